@@ -1,0 +1,46 @@
+# Everything runs in .venv, which `setup` makes from pinned, hashed requirements.
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8000
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run ask test check format pin
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make .venv with everything in it (the other targets do this first)
+
+# uv is several times faster; where its index cannot be reached as it is configured, pip does the same.
+$(READY): pyproject.toml requirements-dev.txt requirements-uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit("apidesk needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes -r requirements-uv.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.txt \
+	  || $(BIN)/pip install --quiet --require-hashes -r requirements-dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --no-index --editable .
+	@touch $@
+
+run: setup ## index the platform if need be, then serve http://127.0.0.1:8000 (PORT=...)
+	@exec $(BIN)/apidesk serve --host $(HOST) --port $(PORT)
+
+ask: setup ## ask one question: make ask Q="怎么发货"
+	@$(BIN)/apidesk ask "$$Q"
+
+test: setup ## run the tests
+	@$(BIN)/pytest
+
+check: setup ## lint and types, as CI runs them
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: setup ## format and sort imports
+	@$(BIN)/ruff check --fix --quiet .
+	@$(BIN)/ruff format .
+
+pin: setup ## renew the pinned requirements from pyproject.toml
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade pyproject.toml -o requirements.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade --group dev pyproject.toml -o requirements-dev.txt
