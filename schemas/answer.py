@@ -1,0 +1,74 @@
+"""An answer: what the model writes, and what the caller gets."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.document import RetrievedChunk
+from schemas.platform import Language
+from schemas.question import QuestionType, StructuredQuestion
+from schemas.wire import WireModel
+
+Confidence = Literal["high", "medium", "low"]
+
+
+class AnswerDraft(WireModel):
+    """What the model writes; nothing in it is trusted before grounding."""
+
+    question: str = Field(description="what was asked, in one sentence, without pasted API details")
+    introduction: str = Field(description="one sentence of greeting in the platform's tone")
+    answer: list[str] = Field(
+        description="the answer in steps; each statement ends with the numbers of the chunks it "
+        "is taken from, like [1] or [1][3]"
+    )
+    related_url: list[str] = Field(
+        default_factory=list, description="page urls of the chunks that the answer used"
+    )
+
+
+class Source(WireModel):
+    """A retrieved chunk as the caller sees it."""
+
+    number: int
+    title: str
+    section: str
+    page_url: str
+    api_name: str
+    api_url: str
+    score: float
+    text: str
+
+    @classmethod
+    def of(cls, number: int, retrieved: RetrievedChunk) -> "Source":
+        """The chunk under the number that citations use."""
+        chunk = retrieved.chunk
+        return cls(
+            number=number,
+            title=chunk.title,
+            section=chunk.section,
+            page_url=chunk.page_url,
+            api_name=chunk.api_name,
+            api_url=chunk.api_url,
+            score=round(retrieved.score, 4),
+            text=chunk.body,
+        )
+
+
+class Answer(WireModel):
+    """The body of a 200 from `POST /ask`."""
+
+    id: str
+    question: str
+    introduction: str
+    answer: list[str]
+    related_url: list[str]
+    type: QuestionType
+    structured: StructuredQuestion
+    sources: list[Source]
+    confidence: Confidence
+    unverified: list[str] = Field(default_factory=list)
+    language: Language
+    answered_by: str
+    degraded: str | None = None
+    timings: dict[str, int] = Field(default_factory=dict)
+    """Milliseconds by step, and `total`."""

@@ -1,0 +1,73 @@
+"""The JSON format of a `kind = "api_docs"` source: one file, one API.
+
+A team exports its own reference to this format; `samples/api` holds examples.
+"""
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from schemas.wire import WireModel
+
+
+class AllowedValue(WireModel):
+    """One value of an enumerated parameter and what it stands for."""
+
+    value: str
+    meaning: str = ""
+
+
+class Parameter(WireModel):
+    """One field of a header, request or response; objects and arrays list theirs as `children`."""
+
+    name: str = Field(min_length=1)
+    type: str = "string"
+    required: bool = False
+    description: str = ""
+    example: str = ""
+    values: tuple[AllowedValue, ...] = ()
+    children: tuple["Parameter", ...] = ()
+
+
+class ErrorCode(WireModel):
+    """One error that the API answers with: what it says, why it comes, what mends it."""
+
+    code: str = Field(min_length=1)
+    message: str = ""
+    cause: str = ""
+    remedy: str = ""
+
+
+class PermissionPackage(WireModel):
+    """A permission package (scope) that an application needs before it may call the API."""
+
+    name: str = Field(min_length=1)
+    description: str = ""
+
+
+class ApiDocument(WireModel):
+    """The reference of one API, as a platform exports it.
+
+    `page_url` may be left out where the source's `page_url` template in platform.toml
+    can make it from the other fields.
+    """
+
+    service_id: str = Field(min_length=1)
+    service_name: str = ""
+    api_id: str = Field(min_length=1)
+    name: str = Field(min_length=1)
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] = "POST"
+    url: str = Field(min_length=1)
+    page_url: str = ""
+    version: str = ""
+    language: Literal["zh", "en"] = "zh"
+    deprecated: bool = False
+    description: str = ""
+    request_headers: tuple[Parameter, ...] = ()
+    public_parameters: tuple[Parameter, ...] = ()
+    request_parameters: tuple[Parameter, ...] = ()
+    response_parameters: tuple[Parameter, ...] = ()
+    error_codes: tuple[ErrorCode, ...] = ()
+    permission_packages: tuple[PermissionPackage, ...] = ()
+    request_example: JsonValue = None
+    response_example: JsonValue = None

@@ -1,0 +1,82 @@
+"""What is indexed: a source document, its sections, and the chunks made of them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.platform import Language
+from schemas.wire import WireModel
+
+SectionKind = Literal[
+    "request_headers",
+    "request_url",
+    "public_parameters",
+    "request_parameters",
+    "response_parameters",
+    "error_codes",
+    "permission_package",
+    "prose",
+]
+
+
+class Section(WireModel):
+    """A part of a document under one heading."""
+
+    kind: SectionKind
+    heading: tuple[str, ...]
+    """The headings from the page's top down to this section, without the page's title."""
+    body: str
+    """Markdown."""
+
+
+class SourceDocument(WireModel):
+    """One page or API as its source tells it."""
+
+    id: str
+    """Unique and stable within its source: an api id, a relative path."""
+    source: str
+    title: str
+    language: Language
+    page_url: str = ""
+    service_id: str = ""
+    service_name: str = ""
+    api_id: str = ""
+    api_name: str = ""
+    api_url: str = ""
+    metadata: dict[str, str] = Field(default_factory=dict)
+    sections: tuple[Section, ...]
+
+
+class Chunk(WireModel):
+    """What is retrieved and cited: one section, or a part of a long one."""
+
+    id: str
+    """Derived from source, document, section and part: the same document lands on the same rows."""
+    source: str
+    document_id: str
+    title: str
+    section: str
+    """The heading path, joined by ` > `; empty above a page's first heading."""
+    kind: SectionKind
+    position: int
+    """Place among the document's chunks, from 0."""
+    language: Language
+    service_id: str = ""
+    api_id: str = ""
+    api_name: str = ""
+    api_url: str = ""
+    page_url: str = ""
+    metadata: dict[str, str] = Field(default_factory=dict)
+    body: str
+    """The section's Markdown."""
+    text: str
+    """What a model reads: front matter, heading and body."""
+    content_hash: str
+    """SHA-256 of everything above, hexadecimal."""
+
+
+class RetrievedChunk(WireModel):
+    """A chunk with its score: higher is better; BM25, cosine or a fusion, as retrieval says."""
+
+    chunk: Chunk
+    score: float

@@ -1,0 +1,114 @@
+"""Every error that apidesk raises on purpose.
+
+    ApideskError
+    ├── ConfigurationError        a setting or platform.toml is wrong
+    │   └── CollectionMismatch    the collection was made with other settings
+    ├── SourceError               a document cannot be read
+    ├── QuestionError             the question cannot be taken as it is
+    │   └── QuestionTooLong
+    ├── ModelError                the language or embedding model failed
+    │   ├── ModelUnavailable
+    │   ├── ModelTimeout
+    │   └── ModelOutputInvalid
+    └── StoreError                Milvus failed
+        ├── StoreUnavailable
+        ├── StoreLocked           another process holds the embedded store
+        └── CollectionMissing
+
+The message of each is one sentence for the person who has to act on it.
+"""
+
+from typing import ClassVar
+
+
+class ApideskError(Exception):
+    """The root. `code` is stable and meant for programs; `retryable` says whether waiting can help."""
+
+    code: ClassVar[str] = "internal_error"
+    retryable: ClassVar[bool] = False
+
+
+class ConfigurationError(ApideskError):
+    """A setting or the platform profile is wrong; the message names it."""
+
+    code = "bad_configuration"
+
+
+class CollectionMismatch(ConfigurationError):
+    """The collection was made with other settings than the ones in force."""
+
+    code = "collection_mismatch"
+
+
+class SourceError(ApideskError):
+    """A source or one of its documents cannot be read; the message names it."""
+
+    code = "bad_source"
+
+
+class QuestionError(ApideskError):
+    """The question cannot be taken as it is."""
+
+    code = "invalid_input"
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class QuestionTooLong(QuestionError):
+    """The question is longer than `APIDESK_MAX_QUESTION_CHARS`."""
+
+    code = "too_large"
+
+
+class ModelError(ApideskError):
+    """The language or embedding model failed."""
+
+    code = "model_error"
+
+
+class ModelUnavailable(ModelError):
+    """The model cannot be reached, refuses the key or the name, or is overloaded."""
+
+    code = "model_unavailable"
+    retryable = True
+
+
+class ModelTimeout(ModelError):
+    """The model took longer than the request may."""
+
+    code = "model_timeout"
+    retryable = True
+
+
+class ModelOutputInvalid(ModelError):
+    """The model answered, but not with what its schema asks for."""
+
+    code = "model_output_invalid"
+    retryable = True
+
+
+class StoreError(ApideskError):
+    """Milvus failed."""
+
+    code = "store_error"
+
+
+class StoreUnavailable(StoreError):
+    """Milvus cannot be reached."""
+
+    code = "store_unavailable"
+    retryable = True
+
+
+class StoreLocked(StoreError):
+    """Another process holds the embedded store, which serves one process at a time."""
+
+    code = "store_locked"
+
+
+class CollectionMissing(StoreError):
+    """Nothing has been indexed yet."""
+
+    code = "collection_missing"

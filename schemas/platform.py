@@ -1,0 +1,71 @@
+"""The platform profile: what the desk is for and where its documents lie (platform.toml)."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Language = Literal["zh", "en"]
+Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+LocalizedSentence = Sentence | dict[Language, Sentence]
+
+
+class ProfilePart(BaseModel):
+    """A table of platform.toml: unknown keys are refused, nothing changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Voice(ProfilePart):
+    """`[platform]`: who speaks, to whom, in which tone."""
+
+    name: Sentence
+    description: Sentence
+    """What the platform is and what may be asked about it."""
+    audience: Sentence
+    tone: Sentence
+    greeting: LocalizedSentence
+    refusal: LocalizedSentence
+    """What an off-topic question is told."""
+    language: Language = "zh"
+
+    def say(self, sentence: LocalizedSentence, language: Language) -> str:
+        """`sentence` in `language`, else in the platform's own, else in whichever there is."""
+        if isinstance(sentence, str):
+            return sentence
+        spoken = sentence.get(language) or sentence.get(self.language)
+        return spoken or next(iter(sentence.values()))
+
+
+class ApiDocsSource(ProfilePart):
+    """A folder of API documents in the JSON format of `schemas.api_document`."""
+
+    name: Sentence
+    kind: Literal["api_docs"]
+    path: Path
+    page_url: str = ""
+    """A template over the document's camelCase fields, for documents that name no `pageUrl`."""
+
+
+class MarkdownSource(ProfilePart):
+    """A folder of Markdown pages (.md, .mdx) with YAML front matter."""
+
+    name: Sentence
+    kind: Literal["markdown"]
+    path: Path
+    page_url: str = ""
+    """A template over the front matter, `{path}` (relative, without suffix) and `{stem}`."""
+    title: str = "title"
+    """The front-matter key that holds the title; else the first heading, else the file's name."""
+    metadata: dict[str, str] = Field(default_factory=dict)
+    """Metadata name -> the front-matter key it is read from."""
+
+
+Source = Annotated[ApiDocsSource | MarkdownSource, Field(discriminator="kind")]
+
+
+class Platform(ProfilePart):
+    """The whole of platform.toml, its paths resolved against the file's own folder."""
+
+    platform: Voice
+    sources: tuple[Source, ...] = Field(min_length=1)

@@ -1,0 +1,95 @@
+"""Settings: secrets and addresses, read from the environment (and `.env`) once."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from schemas.errors import ConfigurationError
+
+SAMPLE_PLATFORM = Path(__file__).resolve().parent.parent / "samples" / "platform.toml"
+PREFIX = "APIDESK_"
+
+
+class Settings(BaseSettings):
+    """What differs from one installation to the next; each field is `APIDESK_<NAME>`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
+
+    chat_model: str = "extractive"
+    """`provider:model` as LangChain names it, or `extractive`: no model at all."""
+
+    chat_base_url: str | None = None
+    """Address of the chat model's server, where it is not the provider's own."""
+
+    chat_api_key: SecretStr | None = None
+    """Key for the chat model; without it the provider's own variable (`OPENAI_API_KEY`) counts."""
+
+    embedding_model: str | None = None
+    """`provider:model` for dense retrieval; without it retrieval is full text alone."""
+
+    embedding_base_url: str | None = None
+    """Address of the embedding model's server, where it is not the provider's own."""
+
+    embedding_api_key: SecretStr | None = None
+    """Key for the embedding model; without it the provider's own variable counts."""
+
+    retrieval: Literal["auto", "full_text", "dense", "hybrid"] = "auto"
+    """Which index answers; `auto` is `hybrid` with an embedding model and `full_text` without."""
+
+    top_k: int = Field(default=5, ge=1, le=50)
+    """Chunks retrieved for a question that does not say how many."""
+
+    milvus_uri: str = "./data/milvus.db"
+    """A file for the embedded store, or the address of a Milvus server or cluster."""
+
+    milvus_token: SecretStr | None = None
+    """`user:password` or token of the Milvus server."""
+
+    collection: str = Field(default="open_rag", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,200}$")
+    """Name (alias) of the Milvus collection."""
+
+    platform: Path = SAMPLE_PLATFORM
+    """Path of platform.toml, which says what the platform is and where its documents are."""
+
+    request_timeout: float = Field(default=60, gt=0)
+    """Seconds that one question may take in all."""
+
+    max_question_chars: int = Field(default=20_000, ge=1)
+    """Longer questions are refused with 413."""
+
+    max_body_bytes: int = Field(default=1_000_000, ge=1)
+    """Larger request bodies are refused with 413."""
+
+    chunk_tokens: int = Field(default=400, ge=50, le=8_000)
+    """Soft cap of a chunk of prose, in tokens."""
+
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """Level of the log on stderr."""
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the store runs in this process (Milvus Lite) rather than on a server."""
+        return "://" not in self.milvus_uri
+
+
+def read_settings(**overrides: object) -> Settings:
+    """Settings from the environment, `.env` and `overrides` (which win).
+
+    Raises ConfigurationError that names each variable that cannot be used.
+    """
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]  # pydantic checks them
+    except ValidationError as error:
+        problems = (
+            f"{PREFIX}{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()
+        )
+        raise ConfigurationError("; ".join(problems)) from None
