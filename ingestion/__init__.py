@@ -1,0 +1,1 @@
+"""Documents become a Milvus collection: sources -> sections -> chunks -> collection."""

@@ -1,0 +1,80 @@
+"""The words that API documents are rendered with, in both languages."""
+
+from dataclasses import dataclass
+
+from schemas.document import SectionKind
+from schemas.platform import Language
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Section titles by kind, column titles by table, and the few words between."""
+
+    sections: dict[SectionKind, str]
+    parameter_columns: tuple[str, str, str, str, str]
+    """Name, type, required, description, example."""
+    error_columns: tuple[str, str, str, str]
+    """Code, message, cause, remedy."""
+    permission_columns: tuple[str, str]
+    yes: str
+    no: str
+    method: str
+    url: str
+    version: str
+    service: str
+    deprecated: str
+    values: str
+    request_example: str
+    response_example: str
+
+
+LABELS: dict[Language, Labels] = {
+    "zh": Labels(
+        sections={
+            "request_headers": "请求头",
+            "request_url": "请求地址",
+            "public_parameters": "公共参数",
+            "request_parameters": "请求参数",
+            "response_parameters": "返回参数",
+            "error_codes": "错误码",
+            "permission_package": "权限包",
+        },
+        parameter_columns=("名称", "类型", "必填", "说明", "示例"),
+        error_columns=("错误码", "错误信息", "原因", "解决办法"),
+        permission_columns=("权限包", "说明"),
+        yes="是",
+        no="否",
+        method="请求方法",
+        url="接口地址",
+        version="版本",
+        service="所属服务",
+        deprecated="该接口已废弃。",
+        values="可选值",
+        request_example="请求示例",
+        response_example="返回示例",
+    ),
+    "en": Labels(
+        sections={
+            "request_headers": "Request headers",
+            "request_url": "Request URL",
+            "public_parameters": "Public parameters",
+            "request_parameters": "Request parameters",
+            "response_parameters": "Response parameters",
+            "error_codes": "Error codes",
+            "permission_package": "Permission package",
+        },
+        parameter_columns=("Name", "Type", "Required", "Description", "Example"),
+        error_columns=("Error code", "Message", "Cause", "Remedy"),
+        permission_columns=("Permission package", "Description"),
+        yes="Yes",
+        no="No",
+        method="Method",
+        url="API URL",
+        version="Version",
+        service="Service",
+        deprecated="This API is deprecated.",
+        values="Values",
+        request_example="Request example",
+        response_example="Response example",
+    ),
+}

@@ -1,0 +1,52 @@
+"""platform.toml -> Platform."""
+
+import tomllib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from schemas.errors import ConfigurationError
+from schemas.platform import Platform, Source
+
+
+def read_platform(path: Path) -> Platform:
+    """The profile at `path`; the paths in it count from the file's own folder.
+
+    Raises ConfigurationError with one line that names the file and each key that is wrong.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: not valid TOML: {error}") from None
+    try:
+        platform = Platform.model_validate(tables)
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: {_problems(error)}") from None
+    _check_names(path, platform)
+    return platform.model_copy(
+        update={"sources": tuple(_resolved(path.parent, s) for s in platform.sources)}
+    )
+
+
+def _problems(error: ValidationError) -> str:
+    sentences = {
+        "missing": "is missing",
+        "extra_forbidden": "is not a key that is known here",
+    }
+    return "; ".join(
+        f"{'.'.join(map(str, e['loc']))} {sentences.get(e['type'], '- ' + e['msg'])}"
+        for e in error.errors()
+    )
+
+
+def _check_names(path: Path, platform: Platform) -> None:
+    names = [source.name for source in platform.sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(f"{path}: two sources are named {name!r}")
+
+
+def _resolved(folder: Path, source: Source) -> Source:
+    return source.model_copy(update={"path": folder / source.path})

@@ -1,0 +1,30 @@
+"""Templates that turn documents into Markdown."""
+
+import json
+from functools import lru_cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+
+def cell(value: object) -> str:
+    """`value` as the text of one Markdown table cell."""
+    return " ".join(str(value).split()).replace("|", "\\|")
+
+
+def pretty(value: object) -> str:
+    """`value` as indented JSON."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+@lru_cache
+def load(name: str) -> Template:
+    """The template `name`.md.j2 of this folder."""
+    environment = Environment(
+        loader=PackageLoader("ingestion"),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=False,
+        keep_trailing_newline=False,
+    )
+    environment.filters.update(cell=cell, pretty=pretty)
+    return environment.get_template(f"{name}.md.j2")

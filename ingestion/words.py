@@ -1,0 +1,112 @@
+"""Text as the words that full-text search sees, the same for documents and questions.
+
+jieba cuts identifiers at `_`, `/`, `.` and `-`, so `cancel_pick_up` is found by its parts only. The
+whole is added beside the parts as one joined word (`cancelpickup`), and so are the parts of
+camelCase, which jieba leaves whole. English words are indexed by their stems.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+COMMON_ZIPF = 5.8
+"""Words more common than this in everyday language (about 1 in 1,600) tell nothing of a question."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_./:\-]+[A-Za-z0-9]+)+")
+_CAMEL = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
+_CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_LONG_RUN = re.compile(r"(\w{400})(?=\w)")
+_SCHEME_AND_HOST = re.compile(r"^[a-z]+:/+[^/]+/")
+_LATIN_WORD = re.compile(r"[A-Za-z]{3,}")
+_WORD = re.compile(r"[^\W_]")
+
+
+def normalise(text: str) -> str:
+    """NFKC (full width becomes half width), and no run so long that jieba turns quadratic."""
+    return _LONG_RUN.sub(r"\1 ", unicodedata.normalize("NFKC", text))
+
+
+def search_text(text: str) -> str:
+    """What full-text search indexes of `text`: English words as stems, and the joined identifiers."""
+    text = normalise(text)
+    return _stemmed(" ".join([text, *_joined_forms(text)]))
+
+
+def query_text(question: str) -> str:
+    """What full-text search is asked for `question`: as `search_text`, without common words."""
+    text = normalise(question)
+    telling = [word for word in vocabulary_words(text) if zipf_frequency(word) < COMMON_ZIPF]
+    return _stemmed(" ".join(telling)) or search_text(question)
+
+
+def vocabulary_words(text: str) -> list[str]:
+    """The words of `text` as people write them, and its joined identifiers."""
+    text = normalise(text)
+    return split_words(" ".join([text, *_joined_forms(text)]))
+
+
+def split_words(text: str) -> list[str]:
+    """The words of `text` in lower case, without punctuation."""
+    return [word for word in quiet_jieba().lcut(text.lower()) if _WORD.search(word)]
+
+
+def zipf_frequency(word: str) -> float:
+    """How common `word` is in everyday Chinese or English: log10 of uses per billion words, 0 to 8.
+
+    From the word lists of the `wordfreq` library.
+    """
+    import wordfreq
+
+    language = "en" if word.isascii() else "zh"
+    frequency = wordfreq.get_frequency_dict(language).get(word, 0.0)
+    return float(wordfreq.freq_to_zipf(frequency)) if frequency else 0.0
+
+
+def _joined_forms(text: str) -> list[str]:
+    return list(dict.fromkeys(form for form in _forms(text) if form))
+
+
+def _forms(text: str) -> Iterator[str]:
+    for identifier in _IDENTIFIER.findall(text):
+        path = _SCHEME_AND_HOST.sub("", identifier.lower())
+        yield _joined(path)
+        yield from (_joined(part) for part in path.split("/") if not part.isalnum())
+    for identifier in _CAMEL.findall(text):
+        yield from _CAMEL_BREAK.sub(" ", identifier).lower().split()
+
+
+def _joined(identifier: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", identifier)
+
+
+def _stemmed(text: str) -> str:
+    """`text` in lower case, each English word by its stem (Porter2, from the Snowball library)."""
+    return _LATIN_WORD.sub(lambda match: _stem(match[0].lower()), text)
+
+
+@lru_cache(maxsize=100_000)
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word))
+
+
+@lru_cache
+def _stemmer() -> Any:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")
+
+
+@lru_cache
+def quiet_jieba() -> ModuleType:
+    """jieba, made to write neither messages nor a cache; call it before Milvus Lite loads it."""
+    import logging
+
+    import jieba
+
+    jieba.setLogLevel(logging.CRITICAL)
+    # A folder that does not exist: jieba then keeps no cache file, which gains nothing and can fail.
+    jieba.dt.tmp_dir = "/nonexistent"
+    return jieba  # type: ignore[no-any-return]
