@@ -1,0 +1,282 @@
+"""Evidence -> a drafted answer without a model: the best rows, items and sentences, quoted and cited."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from ingestion.collection import Collection
+from ingestion.markdown_blocks import plain
+from ingestion.words import split_words, vocabulary_words
+from prompts import load
+from runnables import excerpts
+from runnables.answer import NAME
+from runnables.models import EXTRACTIVE
+from runnables.pasted import ERROR_CODE, read_pasted
+from runnables.state import Drafted, Evidence
+from runnables.steps import step
+from runnables.topic import TopicModel
+from schemas.answer import AnswerDraft
+from schemas.document import Chunk, RetrievedChunk, SectionKind
+from schemas.platform import Voice
+
+MAX_STEPS = 6
+MAX_PARAMETERS = 5
+MAX_ERRORS = 4
+
+PARAMETER_KINDS: tuple[SectionKind, ...] = (
+    "request_parameters",
+    "response_parameters",
+    "public_parameters",
+    "request_headers",
+)
+
+ERRORS = re.compile(r"错误|报错|异常|失败|提示|\b(?:errors?|fail(?:s|ed|ure)?|exceptions?)\b", re.I)
+RESPONSE = re.compile(r"返回|出参|响应|\b(?:response|returns?|output)\b", re.I)
+PARAMETERS = re.compile(
+    r"参数|字段|入参|必填|请求体|传什么|传哪些|\b(?:param(?:eter)?s?|fields?|arguments?|required|body)\b",
+    re.I,
+)
+PERMISSION = re.compile(r"权限|授权包|\b(?:permissions?|scopes?)\b", re.I)
+HOW_TO = re.compile(
+    r"怎么|怎样|如何|咋|步骤|流程|\bhow\s+(?:do|to|can|should|would)\b|\bsteps\b", re.I
+)
+NUMBERED = re.compile(r"第\s*[一二三四五六七八九十\d]+\s*步|(?:step\s*)?\d+\s*[.、:：)]", re.I)
+
+Step = tuple[str, Chunk]
+
+
+def build_extractive_answer(collection: Collection, voice: Voice) -> Runnable[Evidence, Drafted]:
+    """The step `answer`, without a model."""
+
+    async def answer(evidence: Evidence, config: RunnableConfig) -> Drafted:
+        return await asyncio.to_thread(extractive_answer, evidence, collection, voice)
+
+    return step(NAME, answer)
+
+
+def extractive_answer(evidence: Evidence, collection: Collection, voice: Voice) -> Drafted:
+    """The evidence with an answer put together from it; chunks quoted beyond it are added to it."""
+    asked = evidence["asked"]
+    steps = list(islice(_Excerpter(evidence, collection).steps(), MAX_STEPS))
+    chunks = _with_quoted(evidence["chunks"], steps)
+    numbers = {r.chunk.id: n for n, r in enumerate(chunks, 1)}
+    draft = AnswerDraft(
+        question=read_pasted(asked.text).prose or asked.text,
+        introduction=voice.say(voice.greeting, asked.language),
+        answer=[f"{text} [{numbers[chunk.id]}]" for text, chunk in steps]
+        or [str(load("extractive", asked.language).module.uncovered(voice.name))],  # type: ignore[attr-defined]
+    )
+    return Drafted(
+        asked=asked,
+        structured=evidence["structured"],
+        retrieved=evidence["retrieved"],
+        chunks=chunks,
+        draft=draft,
+        answered_by=EXTRACTIVE,
+    )
+
+
+def _with_quoted(chunks: list[RetrievedChunk], steps: list[Step]) -> list[RetrievedChunk]:
+    known = {r.chunk.id for r in chunks}
+    quoted = {chunk.id: chunk for _, chunk in steps if chunk.id not in known}
+    return chunks + [RetrievedChunk(chunk=chunk, score=0.0) for chunk in quoted.values()]
+
+
+class _Excerpter:
+    """Chooses what to quote: what was asked for first, then what helps with it."""
+
+    def __init__(self, evidence: Evidence, collection: Collection) -> None:
+        self._evidence = evidence
+        self._collection = collection
+        self._text = evidence["asked"].text
+        self._chunks = [r.chunk for r in evidence["chunks"]]
+        self._say: Any = load("extractive", evidence["asked"].language).module
+        topic = TopicModel(collection.word_counts, collection.contract.words)
+        scores = topic.word_scores(self._text)
+        self._weights = {word: score for word, score in scores.items() if score > 0}
+
+    def steps(self) -> Iterator[Step]:
+        """The answer's steps; the first kind of answer that has anything to say is given."""
+        for kind in self._kinds():
+            found = list(islice(kind(), MAX_STEPS))
+            if found:
+                return iter(found)
+        return iter(())
+
+    def _kinds(self) -> Iterator[Callable[[], Iterator[Step]]]:
+        structured = self._evidence["structured"]
+        if structured.error or ERRORS.search(self._text):
+            yield self._error_by_code
+        if self._api_chunks:
+            yield self._named_fields
+            yield from self._api_kinds(bool(structured.error))
+        yield self._named_fields
+        if structured.type == "general" and HOW_TO.search(self._text):
+            yield self._guide
+        yield self._sentences
+        yield self._opening
+
+    def _api_kinds(self, failed: bool) -> Iterator[Callable[[], Iterator[Step]]]:
+        """What an API's own sections can answer, by what the question asks of it."""
+        if failed or ERRORS.search(self._text):
+            yield self._errors
+        if RESPONSE.search(self._text):
+            yield self._response
+        if PARAMETERS.search(self._text):
+            yield self._required_parameters
+        if PERMISSION.search(self._text):
+            yield self._permission
+        yield self._interface
+
+    @cached_property
+    def _api_chunks(self) -> dict[SectionKind, Chunk]:
+        """The sections of the API in front, when the question is about an API."""
+        first = self._chunks[0] if self._chunks else None
+        if first is None or not first.api_url or self._evidence["structured"].type != "api_call":
+            return {}
+        document = self._collection.chunks_of(first.document_id, first.source)
+        return {chunk.kind: chunk for chunk in reversed(document)}
+
+    def _section(self, kind: SectionKind) -> Iterator[Chunk]:
+        if kind in self._api_chunks:
+            yield self._api_chunks[kind]
+
+    def _error_by_code(self) -> Iterator[Step]:
+        """The row of each code that the question names, from the API's own table or any other."""
+        structured = self._evidence["structured"]
+        for code in dict.fromkeys(ERROR_CODE.findall(f"{structured.error or ''} {self._text}")):
+            for chunk in [*self._section("error_codes"), *self._chunks]:
+                if row := _row_of(code, chunk):
+                    yield self._row(*row), chunk
+                    break
+
+    def _errors(self) -> Iterator[Step]:
+        """The rows of the API's error table that come closest to what the question says."""
+        for chunk in self._section("error_codes"):
+            name_words = set(split_words(chunk.api_name))
+            weights = {w: s for w, s in self._weights.items() if w not in name_words}
+            rows = excerpts.error_rows(chunk)
+            scored = [excerpts.relevance(f"{r.code} {r.message} {r.cause}", weights) for r in rows]
+            best = max(scored, default=0.0)
+            chosen = [row for row, score in zip(rows, scored, strict=True) if score >= best / 2]
+            for row in chosen[:MAX_ERRORS]:
+                yield (
+                    self._say.error(chunk.api_name, row.code, row.message, row.cause, row.remedy),
+                    chunk,
+                )
+
+    def _named_fields(self) -> Iterator[Step]:
+        """The rows of the fields that the question names by their identifiers."""
+        words = set(vocabulary_words(self._text))
+        for chunk in [*self._api_chunks.values(), *self._chunks]:
+            if chunk.kind not in PARAMETER_KINDS:
+                continue
+            for row in excerpts.parameter_rows(chunk):
+                name = row.name.rpartition(".")[2]
+                if "_" in name and name.replace("_", "").lower() in words:
+                    yield self._say.field(row.name, row.type, row.description), chunk
+
+    def _required_parameters(self) -> Iterator[Step]:
+        for chunk in self._section("request_parameters"):
+            rows = excerpts.parameter_rows(chunk)
+            required = excerpts.required_rows(rows)
+            if not required:
+                yield self._say.no_required(chunk.api_name), chunk
+                for row in rows[:MAX_PARAMETERS]:
+                    yield self._say.optional_parameter(row.name, row.type, row.description), chunk
+            for row in required[:MAX_PARAMETERS]:
+                yield self._say.parameter(row.name, row.type, row.description), chunk
+            if more := required[MAX_PARAMETERS:]:
+                yield self._say.more_parameters([row.name for row in more[:8]], len(more)), chunk
+
+    def _response(self) -> Iterator[Step]:
+        """The response fields that come closest to what the question says, else the first ones."""
+        for chunk in self._section("response_parameters"):
+            rows = excerpts.parameter_rows(chunk)
+            rows.sort(key=lambda r: -excerpts.relevance(f"{r.name} {r.description}", self._weights))
+            for row in rows[:MAX_PARAMETERS]:
+                yield self._say.field(row.name, row.type, row.description), chunk
+
+    def _permission(self) -> Iterator[Step]:
+        for chunk in self._section("permission_package"):
+            for name, description in excerpts.permission_rows(chunk):
+                yield self._say.permission(name, description), chunk
+
+    def _interface(self) -> Iterator[Step]:
+        """Name, method and url; what the API does; its permission package; what it requires."""
+        for chunk in self._section("request_url"):
+            yield (
+                self._say.interface(chunk.api_name, excerpts.method_of(chunk), chunk.api_url),
+                chunk,
+            )
+            yield from ((sentence, chunk) for sentence in excerpts.sentences(chunk)[:1])
+        yield from islice(self._permission(), 1)
+        for chunk in self._section("request_parameters"):
+            names = [r.name for r in excerpts.required_rows(excerpts.parameter_rows(chunk))]
+            if names:
+                yield self._say.required(names[:8], len(names)), chunk
+
+    def _guide(self) -> Iterator[Step]:
+        """A guide's own steps: its numbered headings, else a numbered list of it."""
+        best = next((chunk for chunk in self._chunks if chunk.kind == "prose"), None)
+        if best is None:
+            return
+        title_words = set(split_words(best.title))
+        beyond_title = {w: s for w, s in self._weights.items() if w not in title_words}
+        page = self._collection.chunks_of(best.document_id, best.source)
+        numbered = _numbered_sections(page)
+        if len(numbered) > 1 and not excerpts.relevance(best.section, beyond_title):
+            for chunk in numbered:
+                heading = chunk.section.rpartition(" > ")[2]
+                text = next(iter(excerpts.sentences(chunk)), "")
+                yield self._say.heading(heading, text), chunk
+            return
+        # A question about the page as a whole is answered by its first list, another by its section's.
+        for chunk in [best, *([] if beyond_title else page)]:
+            if len(items := excerpts.ordered_items(chunk)) > 1:
+                yield from ((item, chunk) for item in items)
+                return
+
+    def _sentences(self) -> Iterator[Step]:
+        """The sentences and rows that hold most of the question's words, best chunks first."""
+        for share, chunk in zip((3, 2, 1), self._chunks, strict=False):
+            quotes = [
+                *excerpts.sentences(chunk),
+                *(self._row(*r) for r in excerpts.table_rows(chunk)),
+            ]
+            scored = [(excerpts.relevance(quote, self._weights), quote) for quote in quotes]
+            best = sorted((s for s, _ in scored if s > 0), reverse=True)[:share]
+            for score, quote in islice(((s, q) for s, q in scored if s in best), share):
+                del score
+                yield quote, chunk
+
+    def _opening(self) -> Iterator[Step]:
+        """How the best chunks begin, when the question's words stand only in their titles."""
+        for chunk in self._chunks[:2]:
+            yield from ((sentence, chunk) for sentence in excerpts.sentences(chunk)[:2])
+
+    def _row(self, header: list[str], row: list[str]) -> str:
+        """A table's row in words: its first cell, then the others under their headers."""
+        pairs = zip(header[1:], row[1:], strict=False)
+        rest = [self._say.pair(title, cell) for title, cell in pairs if cell]
+        return self._say.pair(row[0], self._say.joint().join(rest)) if rest else row[0]
+
+
+def _row_of(code: str, chunk: Chunk) -> tuple[list[str], list[str]] | None:
+    """Header and row of the chunk's table that begins with `code`."""
+    rows = excerpts.table_rows(chunk)
+    return next((found for found in rows if code in plain(found[1][0]).split()), None)
+
+
+def _numbered_sections(page: list[Chunk]) -> list[Chunk]:
+    """The first chunk of each section of the page whose heading bears a step's number."""
+    sections: dict[str, Chunk] = {}
+    for chunk in page:
+        if NUMBERED.match(chunk.section.rpartition(" > ")[2]):
+            sections.setdefault(chunk.section, chunk)
+    return list(sections.values())

@@ -1,0 +1,134 @@
+"""question -> StructuredQuestion without a model: by its shape, its words and what the index finds."""
+
+import asyncio
+import re
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from ingestion.collection import Collection
+from ingestion.markdown_blocks import parse_table, plain
+from ingestion.words import split_words
+from runnables.focus import api_url_candidates
+from runnables.pasted import ERROR_CODE, Pasted, read_pasted
+from runnables.steps import step
+from runnables.structured_question import NAME
+from runnables.topic import THRESHOLD, TopicModel
+from schemas.document import Chunk
+from schemas.question import Question, QuestionType, StructuredQuestion
+
+CANDIDATES = 10
+"""Chunks among which a question's API and error codes are looked for."""
+
+NAMED = 0.5
+"""Share of an API name's words that a question must contain to name it."""
+
+ERROR_WORDS = re.compile(r"错误|报错|异常|失败|\b(?:errors?|exceptions?|fail(?:s|ed|ure)?)\b", re.I)
+"""What one says of a call that failed."""
+
+INTERFACE_WORDS = re.compile(
+    r"接口|参数|字段|入参|出参|报文|返回|请求[头体]|权限包"
+    r"|\b(?:apis?|endpoints?|param(?:eter)?s?|fields?|headers?|payload|status codes?"
+    r"|permission packages?|responses?)\b",
+    re.I,
+)
+"""What one says of an interface: the words of an API document's own sections, and their synonyms."""
+
+HOW_WORDS = re.compile(
+    r"怎么|怎样|如何|咋|为什么|为何|为啥|什么|哪些|区别|流程|步骤|能不能|是否|吗|多久|多少"
+    r"|\b(?:how|what|why|when|where|which|who|can|could|should|does|do|is|are|difference|steps)\b",
+    re.I,
+)
+"""What makes a question of a noun: it asks how things are done or what they are."""
+
+
+def build_extractive_question(
+    collection: Collection,
+) -> Runnable[Question, StructuredQuestion]:
+    """The step `structured-question`, without a model."""
+
+    async def structure(question: Question, config: RunnableConfig) -> StructuredQuestion:
+        return await asyncio.to_thread(structured_question, question.text, collection)
+
+    return step(NAME, structure)
+
+
+def structured_question(text: str, collection: Collection) -> StructuredQuestion:
+    """What `text` is about, as far as rules can tell."""
+    pasted = read_pasted(text)
+    query = search_query(text, pasted)
+    found = [r.chunk for r in collection.search(query, CANDIDATES, "full_text")]
+    code = _known_error_code(text, found)
+    if not (pasted.trace_id or code or _on_topic(text, collection)):
+        return StructuredQuestion(type="unknown")
+    path, api = _api_by_path(pasted, collection)
+    named = api or _api_by_name(text, found)
+    return StructuredQuestion(
+        type=_type(text, pasted, named, code),
+        api_name=named.api_name if named else None,
+        api_url=(api.api_url if api else path) if path else None,
+        request_param=pasted.request_param,
+        response=pasted.response,
+        error=pasted.error or code,
+        trace_id=pasted.trace_id,
+    )
+
+
+def _on_topic(text: str, collection: Collection) -> bool:
+    return TopicModel(collection.word_counts, collection.contract.words).score(text) > THRESHOLD
+
+
+def search_query(text: str, pasted: Pasted) -> str:
+    """What to search for `text`: without the values that were pasted, which no document holds."""
+    parts = [pasted.prose, *pasted.paths, pasted.error or ""]
+    return " ".join(part for part in parts if part) or text
+
+
+def _type(text: str, pasted: Pasted, named: Chunk | None, code: str | None) -> QuestionType:
+    """The type of an on-topic question.
+
+    Details of a call and words for its failure make it one about an API, and so do the words for an
+    interface's parts, unless it asks how things are done without naming an API. A name alone, with
+    no question about it, is the API's.
+    """
+    details = pasted.paths or pasted.trace_id or pasted.error or pasted.response or code
+    if details or pasted.request_param or ERROR_WORDS.search(text):
+        return "api_call"
+    asks_how = HOW_WORDS.search(text) is not None
+    if INTERFACE_WORDS.search(text) and (named or not asks_how):
+        return "api_call"
+    return "api_call" if named and not asks_how else "general"
+
+
+def _api_by_path(pasted: Pasted, collection: Collection) -> tuple[str | None, Chunk | None]:
+    """The first pasted path that an indexed API has, with a chunk of it; else the first path."""
+    for path in pasted.paths:
+        if chunks := collection.chunks_by_api(api_url_candidates(path), []):
+            return path, chunks[0]
+    return (pasted.paths[0], None) if pasted.paths else (None, None)
+
+
+def _api_by_name(text: str, found: list[Chunk]) -> Chunk | None:
+    """The API whose name the question contains, wholly or for the most part.
+
+    Best first: named in full; then what is not deprecated; then as retrieval ranks them.
+    """
+    words = set(split_words(text))
+    candidates: list[tuple[bool, bool, int, Chunk]] = []
+    for rank, chunk in enumerate(found):
+        name_words = split_words(chunk.api_name)
+        if not name_words:
+            continue
+        share = sum(word in words for word in name_words) / len(name_words)
+        if share >= NAMED:
+            deprecated = chunk.metadata.get("deprecated") == "true"
+            candidates.append((share < 1, deprecated, rank, chunk))
+    return min(candidates, key=lambda c: c[:3])[3] if candidates else None
+
+
+def _known_error_code(text: str, found: list[Chunk]) -> str | None:
+    """The first code in `text` that begins a row of a table in what was found."""
+    codes = ERROR_CODE.findall(text)
+    if not codes:
+        return None
+    known = {plain(row[0]) for chunk in found for row in parse_table(chunk.body) if row}
+    return next((code for code in codes if code in known), None)

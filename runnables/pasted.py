@@ -1,0 +1,121 @@
+"""What developers paste beside their question: urls, JSON, trace ids, errors. Taken out by shape."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import JsonValue
+
+_URL = re.compile(r"https?://[^\s\"'<>，。；、）)】\]]+", re.IGNORECASE)
+_PATH = re.compile(
+    r"(?<![\w/.:-])(?:/[A-Za-z][\w.{}-]*(?:/[\w.{}-]+)*|[A-Za-z][\w.-]*(?:/[\w.{}-]+){2,})/?"
+)
+_TRACE = re.compile(
+    r"\b(?:x-)?(?:[a-z]+[-_])*(?:trace|request)(?:[-_ ]?id)?\b[\"']?\s*(?:[:：=]|是|为|is)?\s*[\"']?"
+    r"(?=[A-Za-z-]*\d)([A-Za-z0-9][A-Za-z0-9-]{7,63})",
+    re.IGNORECASE,
+)
+_ERROR = re.compile(
+    r"(?:报错(?:信息)?|错误(?:信息|提示|码)?|提示|返回|异常|\berror(?:[ _](?:message|code))?|"
+    r"\bexception|\bmessage|\bmsg)\s*(?:[:：=]|是|为|\bis\b)\s*[\"'“「]?([^\"'”」\n]{2,200})",
+    re.IGNORECASE,
+)
+ERROR_CODE = re.compile(
+    r"(?<![\w.-])(?:[a-z]+(?:[.-][a-z]+)*\.[a-z]+(?:-[a-z]+)*|\d{4,6})(?![\w.-])"
+)
+_RESPONSE_KEYS = {"code", "errcode", "error", "error_code", "message", "msg", "trace_id", "traceid",
+                  "success", "errors", "request_id"}  # fmt: skip
+_MESSAGE_KEYS = ("code", "errcode", "error_code", "error", "message", "msg", "errmsg")
+_SUCCESS = {"0", "200", "success", "ok", "true"}
+
+
+@dataclass
+class Pasted:
+    """The details found in a question, and the question without them."""
+
+    prose: str
+    """The text around what was pasted, on one line."""
+    paths: list[str] = field(default_factory=list)
+    """API paths, without scheme, host and query."""
+    request_param: dict[str, JsonValue] = field(default_factory=dict)
+    response: JsonValue = None
+    error: str | None = None
+    trace_id: str | None = None
+
+
+def read_pasted(question: str) -> Pasted:
+    """The details pasted in `question`. Nothing is guessed: what has no clear shape stays prose."""
+    bodies, prose = _take_json(question)
+    urls, prose = _take(_URL, prose)
+    traces, prose = _take(_TRACE, prose)
+    paths, prose = _take(_PATH, prose)
+    found = Pasted(prose=_one_line(prose))
+    for url in urls:
+        parts = urlsplit(url)
+        found.paths.append(parts.path)
+        found.request_param.update(parse_qsl(parts.query))
+    found.paths = [path.rstrip("/") for path in [*found.paths, *paths] if path.strip("/")]
+    for body in bodies:
+        _sort_body(body, found)
+    found.trace_id = traces[0] if traces else _trace_of(found.response)
+    found.error = _error_of(found.response) or _first(_ERROR, prose)
+    return found
+
+
+def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
+    """What `pattern` finds (its group, if it has one), and the text without it."""
+    return pattern.findall(text), pattern.sub(" ", text)
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str | None:
+    match = pattern.search(text)
+    return match.group(1).strip(" ，。,.;；") if match else None
+
+
+def _take_json(text: str) -> tuple[list[dict[str, Any]], str]:
+    """The JSON objects in `text`, and the text without them."""
+    decoder = json.JSONDecoder()
+    bodies: list[dict[str, Any]] = []
+    position = 0
+    while (start := text.find("{", position)) >= 0:
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            position = start + 1
+            continue
+        bodies.append(value)
+        text = f"{text[:start]} {text[end:]}"
+        position = start
+    return bodies, text
+
+
+def _sort_body(body: dict[str, Any], found: Pasted) -> None:
+    """A JSON object is a response when it has what responses have, else what was sent."""
+    keys = {key.lower() for key in body}
+    if found.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:
+        found.response = body
+    else:
+        found.request_param.update(body)
+
+
+def _trace_of(response: JsonValue) -> str | None:
+    if not isinstance(response, dict):
+        return None
+    values = (response.get(key) for key in ("trace_id", "traceId", "request_id", "requestId"))
+    return next((str(value) for value in values if value), None)
+
+
+def _error_of(response: JsonValue) -> str | None:
+    """Code and message of a response that is not a success."""
+    if not isinstance(response, dict):
+        return None
+    said = [str(response[key]) for key in _MESSAGE_KEYS if response.get(key) not in (None, "")]
+    if not said or said[0].lower() in _SUCCESS:
+        return None
+    return " ".join(said)
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"```\w*", " ", text)).strip(" ,，;；:：")

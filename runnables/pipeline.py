@@ -1,0 +1,38 @@
+"""The pipeline: how a question becomes an answer. Read this first."""
+
+from typing import cast
+
+from langchain_core.runnables import (
+    Runnable,
+    RunnableBranch,
+    RunnableParallel,
+    RunnablePassthrough,
+)
+
+from runnables.state import Drafted, Evidence, Understood
+from schemas.answer import Answer
+from schemas.document import RetrievedChunk
+from schemas.question import Question, StructuredQuestion
+
+
+def build_pipeline(
+    *,
+    structured_question: Runnable[Question, StructuredQuestion],
+    retrieve: Runnable[Question, list[RetrievedChunk]],
+    refuse: Runnable[Understood, Answer],
+    focus: Runnable[Understood, Evidence],
+    answer: Runnable[Evidence, Drafted],
+    ground: Runnable[Drafted, Answer],
+) -> Runnable[Question, Answer]:
+    """Compose the steps. Retrieval runs beside classification; an off-topic question stops there."""
+    understood = RunnableParallel(
+        asked=RunnablePassthrough(), structured=structured_question, retrieved=retrieve
+    )
+    answered = focus | answer | ground
+    gated: Runnable[Understood, Answer] = RunnableBranch((is_off_topic, refuse), answered)
+    return (cast(Runnable[Question, Understood], understood) | gated).with_config(run_name="ask")
+
+
+def is_off_topic(understood: Understood) -> bool:
+    """Whether the question is not about this platform."""
+    return understood["structured"].type == "unknown"
