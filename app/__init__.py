@@ -1,0 +1,1 @@
+"""The outside: HTTP and the command line. Wires everything; nothing imports it."""

@@ -1,0 +1,149 @@
+"""The desk put together from Settings: what the HTTP routes and the command line both talk to."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import Runnable
+
+from app.timings import StepTimings
+from ingestion.collection import Collection
+from ingestion.embeddings import open_embeddings
+from ingestion.language import detect_language
+from ingestion.profile import read_platform
+from ingestion.sync import Progress, Report, ingest
+from runnables.answer import build_answer
+from runnables.extractive_answer import build_extractive_answer
+from runnables.extractive_question import build_extractive_question
+from runnables.focus import build_focus
+from runnables.grounding import build_ground, build_refuse
+from runnables.models import open_chat_model
+from runnables.pasted import read_pasted
+from runnables.pipeline import build_pipeline
+from runnables.retriever import build_retriever
+from runnables.structured_question import build_structured_question
+from schemas.answer import Answer, Source
+from schemas.document import RetrievedChunk
+from schemas.errors import ModelTimeout, QuestionTooLong
+from schemas.platform import Language, Platform
+from schemas.question import Question
+from schemas.settings import Settings
+
+
+class Desk:
+    """Answers questions about one platform from one collection."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        platform: Platform,
+        collection: Collection,
+        embeddings: Embeddings | None,
+    ) -> None:
+        self.settings = settings
+        self.platform = platform
+        self.collection = collection
+        self._embeddings = embeddings
+        self._retrieve = build_retriever(settings, collection, embeddings)
+        self._pipeline = _pipeline(settings, platform, collection, self._retrieve)
+
+    async def ask(
+        self, text: str, k: int | None = None, language: Language | None = None
+    ) -> Answer:
+        """Answer `text`. Raises ApideskError."""
+        question = self._question(text, k, language)
+        timings = StepTimings()
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self.settings.request_timeout):
+                answer = await self._pipeline.ainvoke(question, {"callbacks": [timings]})
+        except TimeoutError:
+            raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
+        total = round((time.monotonic() - started) * 1000)
+        return answer.model_copy(update={"timings": timings.milliseconds | {"total": total}})
+
+    async def retrieve(self, text: str, k: int | None = None) -> list[Source]:
+        """The k best chunks for `text`, without asking a model. Raises ApideskError."""
+        found = await self._retrieve.ainvoke(self._question(text, k, None))
+        return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
+
+    def index(self, progress: Progress = lambda report: None) -> Report:
+        """Run the ingestion job. Blocks. Raises ApideskError."""
+        return ingest(
+            self.platform,
+            self.collection,
+            self._embeddings,
+            self.settings.chunk_tokens,
+            progress,
+        )
+
+    def _question(self, text: str, k: int | None, language: Language | None) -> Question:
+        if len(text) > self.settings.max_question_chars:
+            raise QuestionTooLong(
+                f"question: {len(text)} characters, at most "
+                f"{self.settings.max_question_chars} are taken",
+                field="question",
+            )
+        return Question(
+            text=text,
+            k=k or self.settings.top_k,
+            language=language or self._language_of(text),
+        )
+
+    def _language_of(self, text: str) -> Language:
+        """The question's language; the platform's when nothing but details was pasted."""
+        prose = read_pasted(text).prose
+        if any(character.isalpha() for character in prose):
+            return detect_language(prose)
+        return self.platform.platform.language
+
+
+def connect_desk(settings: Settings) -> Desk:
+    """A desk connected to its store, its collection not yet loaded. Raises ApideskError."""
+    platform = read_platform(settings.platform)
+    embeddings = open_embeddings(settings)
+    return Desk(settings, platform, Collection.connect(settings), embeddings)
+
+
+@asynccontextmanager
+async def open_desk(
+    settings: Settings, progress: Progress = lambda report: None
+) -> AsyncIterator[Desk]:
+    """A desk ready to answer; what has never been indexed is indexed first. Raises ApideskError."""
+    desk = await asyncio.to_thread(connect_desk, settings)
+    try:
+        if await asyncio.to_thread(desk.collection.exists):
+            await asyncio.to_thread(desk.collection.load)
+        else:
+            await asyncio.to_thread(desk.index, progress)
+        yield desk
+    finally:
+        desk.collection.close()
+
+
+def _pipeline(
+    settings: Settings,
+    platform: Platform,
+    collection: Collection,
+    retrieve: Runnable[Question, list[RetrievedChunk]],
+) -> Runnable[Question, Answer]:
+    voice = platform.platform
+    model = open_chat_model(settings)
+    return build_pipeline(
+        structured_question=(
+            build_structured_question(model, voice)
+            if model
+            else build_extractive_question(collection)
+        ),
+        retrieve=retrieve,
+        refuse=build_refuse(voice, settings.chat_model),
+        focus=build_focus(collection),
+        answer=(
+            build_answer(model, settings.chat_model, voice)
+            if model
+            else build_extractive_answer(collection, voice)
+        ),
+        ground=build_ground(voice),
+    )

@@ -1,0 +1,50 @@
+"""create_app(desk): the HTTP service, put together."""
+
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
+from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetailsPlugin
+from litestar.plugins.pydantic import PydanticPlugin
+
+from app.desk import Desk
+from app.problems import (
+    apidesk_problem,
+    http_problem,
+    undecodable_problem,
+    unexpected_problem,
+)
+from app.routes.ask import ask
+from app.routes.health import live, ready
+from app.routes.retrieve import retrieve
+from schemas.errors import ApideskError
+
+
+def create_app(desk: Desk) -> Litestar:
+    """The application over an open desk, which whoever opened it closes."""
+    return Litestar(
+        route_handlers=[ask, retrieve, live, ready],
+        dependencies={"desk": Provide(lambda: desk, sync_to_thread=False)},
+        request_max_body_size=desk.settings.max_body_bytes,
+        logging_config=None,  # app.logs has done it
+        exception_handlers={Exception: unexpected_problem},
+        openapi_config=OpenAPIConfig(
+            title="apidesk",
+            version="0.1.0",
+            path="/schema",
+            render_plugins=[JsonRenderPlugin(), YamlRenderPlugin()],
+        ),
+        plugins=[
+            PydanticPlugin(prefer_alias=True),
+            ProblemDetailsPlugin(
+                ProblemDetailsConfig(
+                    exception_to_problem_detail_map={
+                        ApideskError: apidesk_problem,
+                        HTTPException: http_problem,
+                        UnicodeDecodeError: undecodable_problem,
+                    }
+                )
+            ),
+        ],
+    )

@@ -1,0 +1,71 @@
+"""Answers and retrieved chunks, printed for a person."""
+
+from rich.console import Console, Group
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from schemas.answer import Answer, Source
+from schemas.platform import Language
+
+WORDS: dict[Language, dict[str, str]] = {
+    "zh": {"sources": "依据", "related": "相关页面", "confidence": "可信度", "by": "回答者"},
+    "en": {
+        "sources": "Sources",
+        "related": "Related pages",
+        "confidence": "Confidence",
+        "by": "by",
+    },
+}
+
+
+def print_answer(answer: Answer) -> None:
+    """The answer on stdout: its steps, then what they cite and where to read on."""
+    words = WORDS[answer.language]
+    console = Console(highlight=False)
+    console.print(Text(answer.introduction, style="dim"))
+    console.print()
+    if len(answer.answer) == 1:
+        console.print(Markdown(answer.answer[0]))
+    else:
+        console.print(_steps(answer.answer))
+    if answer.sources:
+        console.print()
+        console.print(Text(words["sources"], style="bold"))
+        for source in answer.sources:
+            console.print(Padding(_source_line(source), (0, 0, 0, 2)))
+    if answer.related_url:
+        console.print()
+        console.print(Text(words["related"], style="bold"))
+        for url in answer.related_url:
+            console.print(Padding(Text(url, style="cyan"), (0, 0, 0, 2)), soft_wrap=True)
+    console.print()
+    footer = (
+        f"{words['confidence']} {answer.confidence} · {answer.type} · {words['by']} "
+        f"{answer.answered_by} · {answer.timings.get('total', 0)} ms"
+    )
+    console.print(Text(footer, style="dim"))
+
+
+def print_retrieved(sources: list[Source]) -> None:
+    """Score, page and section of each chunk, on stderr."""
+    table = Table("#", "score", "page", "section", box=None, header_style="bold")
+    for source in sources:
+        page = Group(Text(source.title), Text(source.page_url, style="dim"))
+        table.add_row(str(source.number), f"{source.score:.3f}", page, source.section)
+    Console(stderr=True, highlight=False).print(table)
+
+
+def _steps(steps: list[str]) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="bold")
+    grid.add_column(overflow="fold")
+    for number, step in enumerate(steps, 1):
+        grid.add_row(f"{number}.", Markdown(step))
+    return grid
+
+
+def _source_line(source: Source) -> Text:
+    where = " > ".join(part for part in (source.title, source.section) if part)
+    return Text(f"[{source.number}] {where}")

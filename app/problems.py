@@ -1,0 +1,102 @@
+"""Errors -> RFC 9457 problem details. Nothing of the inside leaks: no stack, no key, no path."""
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.plugins.problem_details import ProblemDetailsException
+
+from schemas.errors import (
+    ApideskError,
+    CollectionMismatch,
+    CollectionMissing,
+    ModelOutputInvalid,
+    ModelTimeout,
+    ModelUnavailable,
+    QuestionError,
+    QuestionTooLong,
+    StoreUnavailable,
+)
+
+RETRY_AFTER_SECONDS = "5"
+
+STATUS: dict[type[ApideskError], HTTPStatus] = {
+    QuestionTooLong: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    QuestionError: HTTPStatus.BAD_REQUEST,
+    CollectionMismatch: HTTPStatus.CONFLICT,
+    CollectionMissing: HTTPStatus.SERVICE_UNAVAILABLE,
+    StoreUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    ModelTimeout: HTTPStatus.GATEWAY_TIMEOUT,
+    ModelUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    ModelOutputInvalid: HTTPStatus.BAD_GATEWAY,
+    ApideskError: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+"""The status of each error; of one not listed, its nearest ancestor's."""
+
+_CODES = {400: "invalid_input", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+
+NOT_JSON = "body: not a valid JSON document in UTF-8"
+
+log = logging.getLogger(__name__)
+
+
+def apidesk_problem(error: ApideskError) -> ProblemDetailsException:
+    """An error raised on purpose: its sentence is meant for the caller."""
+    status = next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+    headers = {"Retry-After": RETRY_AFTER_SECONDS} if status == 503 else None
+    return _problem(status, str(error), error.code, error.retryable, headers)
+
+
+def http_problem(error: HTTPException) -> ProblemDetailsException:
+    """An error of Litestar's own: a wrong body, an unknown path, a wrong method."""
+    status = HTTPStatus(error.status_code)
+    if isinstance(error, ValidationException) and isinstance(error.extra, list):
+        detail = "; ".join(_field_sentence(item) for item in error.extra) or error.detail
+    elif status == HTTPStatus.BAD_REQUEST:
+        detail = NOT_JSON
+    elif status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        detail = "body: larger than this server takes"
+    else:
+        detail = status.description or status.phrase
+    return _problem(status, detail, _CODES.get(status, "http_error"), False, error.headers)
+
+
+def undecodable_problem(error: UnicodeDecodeError) -> ProblemDetailsException:
+    """A body that is not UTF-8, which Litestar lets through as the decoder's own error."""
+    return _problem(HTTPStatus.BAD_REQUEST, NOT_JSON, "invalid_input", False)
+
+
+def unexpected_problem(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    """An error that nobody foresaw: the log has it whole, the caller learns only that it happened."""
+    log.error("unexpected error", exc_info=error)
+    problem = _problem(
+        HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong here", "internal_error", False
+    )
+    return problem.to_response(request)
+
+
+def _field_sentence(item: Any) -> str:
+    """One of Litestar's validation messages, with the field it is about first."""
+    key = item.get("key") or "body"
+    if key == "data":  # the handler's own name for a body that is not there
+        return "body: is missing"
+    return f"{key}: {item.get('message', 'is invalid')}"
+
+
+def _problem(
+    status: HTTPStatus,
+    detail: str,
+    code: str,
+    retryable: bool,
+    headers: dict[str, str] | None = None,
+) -> ProblemDetailsException:
+    return ProblemDetailsException(
+        status_code=status,
+        type_="about:blank",
+        title=status.phrase,
+        detail=detail,
+        headers=headers,
+        extra={"code": code, "retryable": retryable},
+    )

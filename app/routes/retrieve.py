@@ -1,0 +1,29 @@
+"""POST /retrieve"""
+
+from litestar import post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody
+
+from app.desk import Desk
+from app.routes.fields import ChunkCount, QuestionText
+from schemas.answer import Source
+from schemas.wire import WireModel
+
+
+class RetrieveRequest(WireModel):
+    """What to look for, and how many chunks to give."""
+
+    question: QuestionText
+    k: ChunkCount | None = None
+
+
+class Retrieved(WireModel):
+    """The chunks found, best first."""
+
+    sources: list[Source]
+
+
+@post("/retrieve", status_code=200, operation_id="retrieve", summary="Find chunks")
+async def retrieve(data: JSONBody[RetrieveRequest], desk: NamedDependency[Desk]) -> Retrieved:
+    """The chunks that an answer would rest on, without asking a model."""
+    return Retrieved(sources=await desk.retrieve(data.question, data.k))

@@ -1,0 +1,27 @@
+"""The server's process: opens the desk, serves it, and leaves its address for other commands."""
+
+import signal
+import sys
+from contextlib import AsyncExitStack
+
+import uvicorn
+
+from app.desk import open_desk
+from app.local_server import announced
+from app.logs import configure_logging
+from app.main import create_app
+from app.progress import ingestion_progress
+from schemas.settings import Settings
+
+
+async def run_server(settings: Settings, host: str, port: int) -> None:
+    """Serve until a signal comes. Raises ApideskError when the desk cannot be opened."""
+    configure_logging(settings.log_level)
+    # uvicorn stops, then raises the signal again: as an exit, so that what follows is still done.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    async with AsyncExitStack() as stack:
+        with ingestion_progress() as progress:
+            desk = await stack.enter_async_context(open_desk(settings, progress))
+        stack.enter_context(announced(settings, host, port))
+        config = uvicorn.Config(create_app(desk), host, port, log_config=None)
+        await uvicorn.Server(config).serve()
