@@ -5,11 +5,12 @@ from typing import Any
 
 import httpx
 
-from app.desk import open_desk
+from app.characters import whole_characters
+from app.desk import check_question, open_desk
 from app.local_server import local_server
 from app.progress import ingestion_progress
 from schemas.answer import Answer, Source
-from schemas.errors import ApideskError, QuestionError, StoreLocked, StoreUnavailable
+from schemas.errors import ApideskError, StoreLocked, StoreUnavailable
 from schemas.settings import Settings
 
 
@@ -17,8 +18,8 @@ async def ask_once(
     settings: Settings, question: str, k: int | None, show_retrieved: bool
 ) -> tuple[Answer, list[Source]]:
     """The answer, and the chunks that were retrieved if they are to be shown. Raises ApideskError."""
-    if not question.strip():
-        raise QuestionError("question: is empty", field="question")
+    question = whole_characters(question)
+    check_question(question, settings)
     try:
         with ingestion_progress() as progress:
             async with open_desk(settings, progress) as desk:
@@ -35,7 +36,8 @@ async def _ask_server(
     url: str, settings: Settings, question: str, k: int | None, show_retrieved: bool
 ) -> tuple[Answer, list[Source]]:
     body = {"question": question} | ({"k": k} if k else {})
-    async with httpx.AsyncClient(base_url=url, timeout=settings.request_timeout + 5) as client:
+    timeout = settings.request_timeout + 5
+    async with httpx.AsyncClient(base_url=url, timeout=timeout, trust_env=False) as client:
         found = await _post(client, "/retrieve", body) if show_retrieved else {"sources": []}
         answer = await _post(client, "/ask", body)
     sources = [Source.model_validate(source) for source in found["sources"]]
@@ -45,9 +47,9 @@ async def _ask_server(
 async def _post(client: httpx.AsyncClient, path: str, body: Mapping[str, object]) -> dict[str, Any]:
     try:
         response = await client.post(path, json=body)
-    except httpx.HTTPError as error:
+        found: dict[str, Any] = response.json()
+    except (httpx.HTTPError, ValueError) as error:
         raise StoreUnavailable(f"the server at {client.base_url} does not answer") from error
     if response.is_error:
-        raise ApideskError(response.json().get("detail", response.reason_phrase))
-    found: dict[str, Any] = response.json()
+        raise ApideskError(found.get("detail", response.reason_phrase))
     return found

@@ -26,7 +26,7 @@ from runnables.retriever import build_retriever
 from runnables.structured_question import build_structured_question
 from schemas.answer import Answer, Source
 from schemas.document import RetrievedChunk
-from schemas.errors import ModelTimeout, QuestionTooLong
+from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong
 from schemas.platform import Language, Platform
 from schemas.question import Question
 from schemas.settings import Settings
@@ -80,12 +80,7 @@ class Desk:
         )
 
     def _question(self, text: str, k: int | None, language: Language | None) -> Question:
-        if len(text) > self.settings.max_question_chars:
-            raise QuestionTooLong(
-                f"question: {len(text)} characters, at most "
-                f"{self.settings.max_question_chars} are taken",
-                field="question",
-            )
+        check_question(text, self.settings)
         return Question(
             text=text,
             k=k or self.settings.top_k,
@@ -98,6 +93,17 @@ class Desk:
         if any(character.isalpha() for character in prose):
             return detect_language(prose)
         return self.platform.platform.language
+
+
+def check_question(text: str, settings: Settings) -> None:
+    """Raises QuestionError for a question that is blank or too long."""
+    if not text.strip():
+        raise QuestionError("question: is empty", field="question")
+    if len(text) > settings.max_question_chars:
+        raise QuestionTooLong(
+            f"question: {len(text)} characters, at most {settings.max_question_chars} are taken",
+            field="question",
+        )
 
 
 def connect_desk(settings: Settings) -> Desk:

@@ -19,7 +19,8 @@ def announced(settings: Settings, host: str, port: int) -> Iterator[None]:
         yield
         return
     address = _address_file(settings)
-    address.write_text(json.dumps({"url": f"http://{host}:{port}"}), encoding="utf-8")
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    address.write_text(json.dumps({"url": url}), encoding="utf-8")
     try:
         yield
     finally:

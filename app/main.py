@@ -9,12 +9,8 @@ from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetail
 from litestar.plugins.pydantic import PydanticPlugin
 
 from app.desk import Desk
-from app.problems import (
-    apidesk_problem,
-    http_problem,
-    undecodable_problem,
-    unexpected_problem,
-)
+from app.json_request import JsonRequest
+from app.problems import apidesk_problem, http_problem, unexpected_problem
 from app.routes.ask import ask
 from app.routes.health import live, ready
 from app.routes.retrieve import retrieve
@@ -26,6 +22,7 @@ def create_app(desk: Desk) -> Litestar:
     return Litestar(
         route_handlers=[ask, retrieve, live, ready],
         dependencies={"desk": Provide(lambda: desk, sync_to_thread=False)},
+        request_class=JsonRequest,
         request_max_body_size=desk.settings.max_body_bytes,
         logging_config=None,  # app.logs has done it
         exception_handlers={Exception: unexpected_problem},
@@ -42,7 +39,6 @@ def create_app(desk: Desk) -> Litestar:
                     exception_to_problem_detail_map={
                         ApideskError: apidesk_problem,
                         HTTPException: http_problem,
-                        UnicodeDecodeError: undecodable_problem,
                     }
                 )
             ),

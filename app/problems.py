@@ -63,11 +63,6 @@ def http_problem(error: HTTPException) -> ProblemDetailsException:
     return _problem(status, detail, _CODES.get(status, "http_error"), False, error.headers)
 
 
-def undecodable_problem(error: UnicodeDecodeError) -> ProblemDetailsException:
-    """A body that is not UTF-8, which Litestar lets through as the decoder's own error."""
-    return _problem(HTTPStatus.BAD_REQUEST, NOT_JSON, "invalid_input", False)
-
-
 def unexpected_problem(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     """An error that nobody foresaw: the log has it whole, the caller learns only that it happened."""
     log.error("unexpected error", exc_info=error)
@@ -79,10 +74,12 @@ def unexpected_problem(request: Request[Any, Any, Any], error: Exception) -> Res
 
 def _field_sentence(item: Any) -> str:
     """One of Litestar's validation messages, with the field it is about first."""
-    key = item.get("key") or "body"
-    if key == "data":  # the handler's own name for a body that is not there
+    key, message = item.get("key"), item.get("message", "is invalid")
+    if key is None:
+        return "body: is not a JSON object"
+    if message == "'data'":  # the handler's own name for a body that is not there
         return "body: is missing"
-    return f"{key}: {item.get('message', 'is invalid')}"
+    return f"{key or 'body'}: {message}"
 
 
 def _problem(

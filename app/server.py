@@ -1,6 +1,7 @@
 """The server's process: opens the desk, serves it, and leaves its address for other commands."""
 
 import signal
+import socket
 import sys
 from contextlib import AsyncExitStack
 
@@ -22,6 +23,20 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
     async with AsyncExitStack() as stack:
         with ingestion_progress() as progress:
             desk = await stack.enter_async_context(open_desk(settings, progress))
-        stack.enter_context(announced(settings, host, port))
         config = uvicorn.Config(create_app(desk), host, port, log_config=None)
-        await uvicorn.Server(config).serve()
+        await _AnnouncedServer(config, settings, stack).serve()
+
+
+class _AnnouncedServer(uvicorn.Server):
+    """Leaves its address once it listens: then a port of 0 has become a real one."""
+
+    def __init__(self, config: uvicorn.Config, settings: Settings, stack: AsyncExitStack) -> None:
+        super().__init__(config)
+        self._settings = settings
+        self._stack = stack
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then announce; the stack takes the address away again."""
+        await super().startup(sockets)
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        self._stack.enter_context(announced(self._settings, host, port))

@@ -79,7 +79,7 @@ def _block(token: Token, following: Token | None, lines: list[str]) -> Block:
         return Block(kind, text)
     if len(text) > LONGEST_HEADING:
         return Block("paragraph", text)
-    return Block(kind, text, int(token.tag[1]), plain(following.content))
+    return Block(kind, text, int(token.tag[1]), " ".join(plain(following.content).split()))
 
 
 def parse_table(markdown: str) -> list[list[str]]:

@@ -48,9 +48,18 @@ def vocabulary_words(text: str) -> list[str]:
     return split_words(" ".join([text, *_joined_forms(text)]))
 
 
+def index_words(text: str) -> list[str]:
+    """The words of `text` as full-text search indexes them."""
+    return split_words(search_text(text))
+
+
 def split_words(text: str) -> list[str]:
-    """The words of `text` in lower case, without punctuation."""
-    return [word for word in quiet_jieba().lcut(text.lower()) if _WORD.search(word)]
+    """The words of `text` in lower case, without punctuation.
+
+    Only words of jieba's dictionary: what its hidden Markov model makes up has no frequency.
+    """
+    words = quiet_jieba().lcut(text.lower(), HMM=False)
+    return [word for word in words if _WORD.search(word) and word != "_"]
 
 
 def zipf_frequency(word: str) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ingestion.labels import LABELS
 from ingestion.markdown_blocks import parse_blocks, parse_list_items, parse_table, plain
-from ingestion.words import split_words
+from ingestion.words import index_words
 from schemas.document import Chunk
 
 LONGEST = 240
@@ -103,7 +103,7 @@ def sentences(chunk: Chunk) -> list[str]:
     for block in parse_blocks(chunk.body):
         if block.kind == "paragraph":
             found.extend(_SENTENCE_END.split(inline(block.text.replace("\n", " "))))
-        elif block.kind == "list":
+        elif block.kind == "list" and chunk.kind == "prose":
             found.extend(inline(item) for item in parse_list_items(block.text))
     return [shorten(sentence) for sentence in found if _says_something(sentence)]
 
@@ -133,5 +133,5 @@ def shorten(text: str) -> str:
 
 
 def relevance(text: str, weights: Mapping[str, float]) -> float:
-    """How much of what a question's words weigh occurs in `text`."""
-    return sum(weights.get(word, 0.0) for word in set(split_words(text)))
+    """How much of what a question's words weigh occurs in `text`; `weights` is by stem."""
+    return sum(weights.get(word, 0.0) for word in set(index_words(text)))

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.collection import Collection
 from ingestion.markdown_blocks import plain
-from ingestion.words import split_words, vocabulary_words
+from ingestion.words import index_words, vocabulary_words
 from prompts import load
 from runnables import excerpts
 from runnables.answer import NAME
@@ -98,7 +98,9 @@ class _Excerpter:
         self._say: Any = load("extractive", evidence["asked"].language).module
         topic = TopicModel(collection.word_counts, collection.contract.words)
         scores = topic.word_scores(self._text)
-        self._weights = {word: score for word, score in scores.items() if score > 0}
+        self._weights = {
+            stem: score for word, score in scores.items() if score > 0 for stem in index_words(word)
+        }
 
     def steps(self) -> Iterator[Step]:
         """The answer's steps; the first kind of answer that has anything to say is given."""
@@ -152,13 +154,13 @@ class _Excerpter:
         for code in dict.fromkeys(ERROR_CODE.findall(f"{structured.error or ''} {self._text}")):
             for chunk in [*self._section("error_codes"), *self._chunks]:
                 if row := _row_of(code, chunk):
-                    yield self._row(*row), chunk
+                    yield self._row(chunk, *row), chunk
                     break
 
     def _errors(self) -> Iterator[Step]:
         """The rows of the API's error table that come closest to what the question says."""
         for chunk in self._section("error_codes"):
-            name_words = set(split_words(chunk.api_name))
+            name_words = set(index_words(chunk.api_name))
             weights = {w: s for w, s in self._weights.items() if w not in name_words}
             rows = excerpts.error_rows(chunk)
             scored = [excerpts.relevance(f"{r.code} {r.message} {r.cause}", weights) for r in rows]
@@ -223,10 +225,11 @@ class _Excerpter:
 
     def _guide(self) -> Iterator[Step]:
         """A guide's own steps: its numbered headings, else a numbered list of it."""
-        best = next((chunk for chunk in self._chunks if chunk.kind == "prose"), None)
-        if best is None:
+        prose = [chunk for chunk in self._chunks if chunk.kind == "prose"]
+        if not prose:
             return
-        title_words = set(split_words(best.title))
+        best = max(prose, key=lambda c: excerpts.relevance(f"{c.title} {c.section}", self._weights))
+        title_words = set(index_words(best.title))
         beyond_title = {w: s for w, s in self._weights.items() if w not in title_words}
         page = self._collection.chunks_of(best.document_id, best.source)
         numbered = _numbered_sections(page)
@@ -247,7 +250,7 @@ class _Excerpter:
         for share, chunk in zip((3, 2, 1), self._chunks, strict=False):
             quotes = [
                 *excerpts.sentences(chunk),
-                *(self._row(*r) for r in excerpts.table_rows(chunk)),
+                *(self._row(chunk, *r) for r in excerpts.table_rows(chunk)),
             ]
             scored = [(excerpts.relevance(quote, self._weights), quote) for quote in quotes]
             best = sorted((s for s, _ in scored if s > 0), reverse=True)[:share]
@@ -260,11 +263,13 @@ class _Excerpter:
         for chunk in self._chunks[:2]:
             yield from ((sentence, chunk) for sentence in excerpts.sentences(chunk)[:2])
 
-    def _row(self, header: list[str], row: list[str]) -> str:
+    def _row(self, chunk: Chunk, header: list[str], row: list[str]) -> str:
         """A table's row in words: its first cell, then the others under their headers."""
+        if chunk.kind == "error_codes" and len(row) >= 4:
+            return str(self._say.error(chunk.api_name, *(cell.strip("`") for cell in row[:4])))
         pairs = zip(header[1:], row[1:], strict=False)
-        rest = [self._say.pair(title, cell) for title, cell in pairs if cell]
-        return self._say.pair(row[0], self._say.joint().join(rest)) if rest else row[0]
+        rest = [self._say.pair(title, cell.rstrip("。.")) for title, cell in pairs if cell]
+        return str(self._say.pair(row[0], self._say.joint().join(rest))) if rest else row[0]
 
 
 def _row_of(code: str, chunk: Chunk) -> tuple[list[str], list[str]] | None:

@@ -57,13 +57,14 @@ def structured_question(text: str, collection: Collection) -> StructuredQuestion
     pasted = read_pasted(text)
     query = search_query(text, pasted)
     found = [r.chunk for r in collection.search(query, CANDIDATES, "full_text")]
-    code = _known_error_code(text, found)
-    if not (pasted.trace_id or code or _on_topic(text, collection)):
+    code, api_of_code = _known_error_code(text, found)
+    topic = TopicModel(collection.word_counts, collection.contract.words)
+    if not (pasted.trace_id or code or topic.score(text) > THRESHOLD):
         return StructuredQuestion(type="unknown")
     path, api = _api_by_path(pasted, collection)
-    named = api or _api_by_name(text, found)
+    named = api or _api_by_name(text, found) or api_of_code
     return StructuredQuestion(
-        type=_type(text, pasted, named, code),
+        type=_type(text, pasted, code, named is not None, _shares_a_name(text, found, topic)),
         api_name=named.api_name if named else None,
         api_url=(api.api_url if api else path) if path else None,
         request_param=pasted.request_param,
@@ -73,30 +74,34 @@ def structured_question(text: str, collection: Collection) -> StructuredQuestion
     )
 
 
-def _on_topic(text: str, collection: Collection) -> bool:
-    return TopicModel(collection.word_counts, collection.contract.words).score(text) > THRESHOLD
-
-
 def search_query(text: str, pasted: Pasted) -> str:
     """What to search for `text`: without the values that were pasted, which no document holds."""
     parts = [pasted.prose, *pasted.paths, pasted.error or ""]
     return " ".join(part for part in parts if part) or text
 
 
-def _type(text: str, pasted: Pasted, named: Chunk | None, code: str | None) -> QuestionType:
+def _type(
+    text: str, pasted: Pasted, code: str | None, names_api: bool, touches_api: bool
+) -> QuestionType:
     """The type of an on-topic question.
 
     Details of a call and words for its failure make it one about an API, and so do the words for an
-    interface's parts, unless it asks how things are done without naming an API. A name alone, with
-    no question about it, is the API's.
+    interface's parts, unless it asks how things are done without naming an API. A bare term, which
+    asks nothing, is taken for the API whose name it touches.
     """
     details = pasted.paths or pasted.trace_id or pasted.error or pasted.response or code
     if details or pasted.request_param or ERROR_WORDS.search(text):
         return "api_call"
     asks_how = HOW_WORDS.search(text) is not None
-    if INTERFACE_WORDS.search(text) and (named or not asks_how):
+    if INTERFACE_WORDS.search(text) and (names_api or not asks_how):
         return "api_call"
-    return "api_call" if named and not asks_how else "general"
+    return "api_call" if touches_api and not asks_how else "general"
+
+
+def _shares_a_name(text: str, found: list[Chunk], topic: TopicModel) -> bool:
+    """Whether an API that was found shares a word of its name with `text` that tells of the topic."""
+    telling = {word for word, score in topic.word_scores(text).items() if score > 0}
+    return any(telling & set(split_words(chunk.api_name)) for chunk in found)
 
 
 def _api_by_path(pasted: Pasted, collection: Collection) -> tuple[str | None, Chunk | None]:
@@ -125,10 +130,14 @@ def _api_by_name(text: str, found: list[Chunk]) -> Chunk | None:
     return min(candidates, key=lambda c: c[:3])[3] if candidates else None
 
 
-def _known_error_code(text: str, found: list[Chunk]) -> str | None:
-    """The first code in `text` that begins a row of a table in what was found."""
-    codes = ERROR_CODE.findall(text)
-    if not codes:
-        return None
-    known = {plain(row[0]) for chunk in found for row in parse_table(chunk.body) if row}
-    return next((code for code in codes if code in known), None)
+def _known_error_code(text: str, found: list[Chunk]) -> tuple[str | None, Chunk | None]:
+    """The first code in `text` that begins a row of a table in what was found.
+
+    With it comes a chunk of the API that it belongs to, when it is an error of one API alone.
+    """
+    for code in ERROR_CODE.findall(text):
+        holders = [c for c in found if any(code == plain(r[0]) for r in parse_table(c.body) if r)]
+        if holders:
+            names = {chunk.api_name for chunk in holders}
+            return code, holders[0] if len(names) == 1 and holders[0].api_name else None
+    return None, None

@@ -2,25 +2,29 @@
 
 The score is the log-likelihood ratio of the question's words under two unigram language models:
 the documents' own, smoothed with everyday language (Jelinek-Mercer; Zhai & Lafferty, "A Study of
-Smoothing Methods for Language Models", 2004), against everyday language alone (word lists of
-`wordfreq`). A word that the documents use more than people do counts for, one that they do not know
-counts against, and words common everywhere count next to nothing. Nothing is fitted to a platform:
-both models come from counts.
+Smoothing Methods for Language Models", 2004), against everyday language alone (the word lists of
+`wordfreq`). A word that the documents use more than people do speaks for them, one that they do not
+know speaks against, and words that everybody uses all the time are not heard. Figures on platforms
+it was not made with: docs/decisions/0002-topic-gate.md.
 """
 
 import math
 from collections.abc import Callable, Iterable
 
-from ingestion.words import vocabulary_words, zipf_frequency
+from ingestion.words import COMMON_ZIPF, vocabulary_words, zipf_frequency
+from runnables.developer_words import DEVELOPER_WORDS
 
-MIXTURE = 0.5
+MIXTURE = 0.3
 """Weight of the documents' model against everyday language."""
 
 RAREST_ZIPF = 2.0
 """A word that no word list knows is taken to be this common: once in ten million words."""
 
-THRESHOLD = 0.0
-"""Scores above it are on topic: the documents explain the question better than everyday talk."""
+DEVELOPER_SHARE = 1e-3
+"""Share of the documents' words that each word of `DEVELOPER_WORDS` is taken to have at least."""
+
+THRESHOLD = 1.0
+"""A question is on topic above it: when the documents explain it e times better than everyday talk."""
 
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
 
@@ -33,8 +37,8 @@ class TopicModel:
         self._total = max(total, 1)
 
     def word_scores(self, text: str) -> dict[str, float]:
-        """Each distinct word of `text` with its log-likelihood ratio, in natural units."""
-        words = [w for w in dict.fromkeys(vocabulary_words(text)) if _is_word(w)]
+        """Each telling word of `text` with its log-likelihood ratio, in natural units."""
+        words = [word for word in dict.fromkeys(vocabulary_words(text)) if _tells(word)]
         counts = self._word_counts(words)
         return {word: self._ratio(word, counts.get(word, 0)) for word in words}
 
@@ -43,10 +47,14 @@ class TopicModel:
         return sum(self.word_scores(text).values())
 
     def _ratio(self, word: str, count: int) -> float:
+        share = count / self._total
+        if word in DEVELOPER_WORDS:
+            share = max(share, DEVELOPER_SHARE)
         everyday = 10 ** (max(zipf_frequency(word), RAREST_ZIPF) - 9)
-        return math.log(1 - MIXTURE + MIXTURE * count / self._total / everyday)
+        return math.log(1 - MIXTURE + MIXTURE * share / everyday)
 
 
-def _is_word(word: str) -> bool:
-    """Numbers and single letters are neither for nor against a topic."""
-    return any(map(str.isalpha, word)) and not (len(word) == 1 and word.isascii())
+def _tells(word: str) -> bool:
+    """Numbers, single letters and the most common words are neither for nor against a topic."""
+    is_letter = len(word) == 1 and word.isascii()
+    return any(map(str.isalpha, word)) and not is_letter and zipf_frequency(word) < COMMON_ZIPF

@@ -74,5 +74,5 @@ def _sections(blocks: list[Block], title: str) -> Iterator[Section]:
 
 def _section(heading: list[tuple[int, str]], body: list[str], title: str) -> Iterator[Section]:
     if body:
-        path = tuple(text for _, text in heading if text != title)
+        path = tuple(text for _, text in heading if text not in ("", title))
         yield Section(kind="prose", heading=path, body="\n\n".join(body))
