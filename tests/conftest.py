@@ -1,0 +1,98 @@
+"""Fixtures: a desk over the samples, its HTTP face, a scripted model server. Nothing leaves loopback."""
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from app.desk import Desk, connect_desk
+from app.main import create_app
+from schemas.settings import Settings, read_settings
+from tests.model_server import ModelServer
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+needs_shared_data = pytest.mark.skipif(
+    not SHARED_DATA.is_dir(), reason="the measuring data does not lie beside this checkout"
+)
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loopback_only() -> Iterator[None]:
+    """Any connection beyond loopback is an error of the test."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in _LOOPBACK:
+            raise AssertionError(f"a test reached for {address}")
+        connect(self, address)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No setting of whoever runs the tests reaches them; no key is needed."""
+    import os
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith(("APIDESK_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_")):
+                patch.delenv(name)
+        patch.chdir(tmp_path_factory.mktemp("cwd"))
+        yield
+
+
+DeskMaker = Callable[..., Desk]
+
+
+@pytest.fixture(scope="session")
+def make_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskMaker]:
+    """Makes an indexed desk with the settings given; the store is its own unless one is named."""
+    desks: list[Desk] = []
+
+    def make(**overrides: object) -> Desk:
+        settings = make_settings(tmp_path_factory, **overrides)
+        desk = connect_desk(settings)
+        desk.index()
+        desks.append(desk)
+        return desk
+
+    yield make
+    for desk in desks:
+        desk.collection.close()
+
+
+def make_settings(tmp_path_factory: pytest.TempPathFactory, **overrides: object) -> Settings:
+    """Settings with a store of their own."""
+    store = tmp_path_factory.mktemp("store") / "milvus.db"
+    return read_settings(**({"milvus_uri": str(store)} | overrides))
+
+
+@pytest.fixture(scope="session")
+def sample_desk(make_desk: DeskMaker) -> Desk:
+    """The default: the sample platform, no model. Shared: do not index it again."""
+    return make_desk()
+
+
+@pytest.fixture(scope="session")
+def client(sample_desk: Desk) -> Iterator[TestClient[Litestar]]:
+    """HTTP to the sample desk."""
+    with TestClient(create_app(sample_desk)) as test_client:
+        yield test_client
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    """A scripted OpenAI-compatible server; the test fails when its script ran out."""
+    with ModelServer() as server:
+        yield server
+    assert not server.faults

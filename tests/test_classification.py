@@ -1,0 +1,92 @@
+"""What is a question about? Without a model, through POST /ask, on the samples."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from tests.conftest import SHARED_DATA, needs_shared_data
+
+DATA = Path(__file__).parent / "data"
+
+
+def ask(client: TestClient[Litestar], question: str) -> dict[str, Any]:
+    response = client.post("/ask", json={"question": question})
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("今天天气怎么样", "unknown"),
+        ("1 + 1", "unknown"),
+        ("trace: 1231231231231231313", "api_call"),
+        ("快递面单提示错误", "api_call"),
+        ("发货接口是哪个", "api_call"),
+        ("怎么发货", "general"),
+        ("获取商品详情", "api_call"),
+        ("dop/api/v1/invoice/cancel_pick_up", "api_call"),
+        ("开票处理", "api_call"),
+        ("权限包", "api_call"),
+    ],
+)
+def test_types(client: TestClient[Litestar], question: str, expected: str) -> None:
+    assert ask(client, question)["type"] == expected
+
+
+def test_the_trace_id_is_taken_out(client: TestClient[Litestar]) -> None:
+    structured = ask(client, "trace: 1231231231231231313")["structured"]
+    assert structured["traceId"] == "1231231231231231313"
+
+
+PASTED = """调用 https://api.open.example.com/dop/api/v1/invoice/cancel_pick_up?version=1 一直不成功
+```json
+{"pick_up_id": "PU202611190001", "cancel_reason": "CHANGE_TIME"}
+```
+返回：
+{"code": "43021", "message": "预约不存在", "trace_id": 7301982211763524801, "data": null}
+trace_id: 7301982211763524801
+报错信息：预约不存在。这是什么原因，要怎么处理？"""
+
+
+def test_a_pasted_call_is_taken_apart(client: TestClient[Litestar]) -> None:
+    answer = ask(client, PASTED)
+    structured = answer["structured"]
+    assert answer["type"] == "api_call"
+    assert structured["apiName"] == "取消上门揽收预约"
+    assert structured["apiUrl"] == "/dop/api/v1/invoice/cancel_pick_up"
+    assert structured["requestParam"] == {
+        "version": "1",
+        "pick_up_id": "PU202611190001",
+        "cancel_reason": "CHANGE_TIME",
+    }
+    assert structured["response"]["code"] == "43021"
+    assert "预约不存在" in structured["error"]
+    assert structured["traceId"] == "7301982211763524801"
+    assert answer["relatedUrl"][0] == "https://open.example.com/#/api?apiId=1180"
+    assert "`43021`" in answer["answer"][0]
+    assert "{" not in answer["question"]
+
+
+@needs_shared_data
+def test_off_topic_questions_are_stopped(client: TestClient[Litestar]) -> None:
+    questions = [line["query"] for line in read_lines(SHARED_DATA / "offtopic.jsonl")]
+    passed = [q for q in questions if ask(client, q)["type"] != "unknown"]
+    assert len(passed) / len(questions) <= 0.10, passed
+
+
+@pytest.mark.parametrize("name", ["on_topic", "on_topic_held_out"])
+def test_on_topic_questions_are_not(client: TestClient[Litestar], name: str) -> None:
+    questions = [line["question"] for line in read_lines(DATA / f"{name}.jsonl")]
+    assert len(questions) == 60
+    stopped = [q for q in questions if ask(client, q)["type"] == "unknown"]
+    assert len(stopped) / len(questions) <= 0.05, stopped

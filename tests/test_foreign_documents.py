@@ -1,0 +1,107 @@
+"""Documents that nobody here wrote: they are indexed, found, and told from off-topic talk."""
+
+import json
+from pathlib import Path
+
+import frontmatter
+import pytest
+
+from app.desk import Desk, connect_desk
+from ingestion.sync import Report
+from runnables.topic import THRESHOLD, TopicModel
+from tests.conftest import SHARED_DATA, make_settings, needs_shared_data
+
+pytestmark = needs_shared_data
+
+PLATFORM = """
+[platform]
+name = "Foreign"
+description = "Two products' documentation, as it was published."
+audience = "developers"
+tone = "plain"
+greeting = "Hello."
+refusal = "Not about these products."
+language = "zh"
+
+[[sources]]
+name = "dify"
+kind = "markdown"
+path = "{data}/markdown/dify_zh"
+page_url = "https://dify.example/{{path}}"
+
+[[sources]]
+name = "milvus"
+kind = "markdown"
+path = "{data}/markdown/milvus_en/site/en"
+page_url = "https://milvus.example/{{path}}"
+
+[sources.metadata]
+summary = "summary"
+"""
+
+QUESTIONS = [
+    ("用 docker compose 怎么把 dify 部署起来", "self-host/deploy/quick-start/docker-compose"),
+    ("接口返回 too_many_requests 是什么意思，要不要重试", "api-reference/guides/errors"),
+    ("怎么把工作流发布成 MCP 服务", "cloud/use-dify/publish/publish-mcp"),
+    (
+        "插件里怎么保存持久化数据",
+        "develop-plugin/features-and-specs/plugin-types/persistent-storage-kv",
+    ),
+    ("difyctl 怎么登录认证", "cli/reference/auth-and-contexts"),
+    ("how do I back up data and restore it later", "userGuide/tools/milvus_backup_overview"),
+    ("which index should I use for binary vectors", "reference/index"),
+    (
+        "how to install milvus on kubernetes with helm",
+        "getstarted/run-milvus-k8s/install_cluster-helm",
+    ),
+    ("how can I set TTL so old entities expire", "userGuide/manage-collections"),
+    ("combine BM25 with dense vectors in one search", "tutorials/hybrid_search_with_milvus"),
+]
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Report]:
+    profile = tmp_path_factory.mktemp("foreign") / "platform.toml"
+    profile.write_text(PLATFORM.format(data=SHARED_DATA), encoding="utf-8")
+    desk = connect_desk(make_settings(tmp_path_factory, platform=profile))
+    return desk, desk.index()
+
+
+@pytest.fixture(scope="module")
+def foreign_desk(indexed: tuple[Desk, Report]) -> Desk:
+    return indexed[0]
+
+
+def has_text(path: Path) -> bool:
+    """Whether a page says anything under its headings."""
+    lines = frontmatter.load(str(path)).content.splitlines()
+    return any(line.strip() and not line.startswith("#") for line in lines)
+
+
+def test_every_page_with_a_body_is_indexed(indexed: tuple[Desk, Report]) -> None:
+    pages = [
+        path
+        for folder in ("markdown/dify_zh", "markdown/milvus_en/site/en")
+        for path in (SHARED_DATA / folder).rglob("*")
+        if path.suffix in {".md", ".mdx"} and has_text(path)
+    ]
+    assert sum(indexed[1].documents.values()) == len(pages)
+
+
+@pytest.mark.parametrize(("question", "page"), QUESTIONS, ids=[q for q, _ in QUESTIONS])
+def test_the_right_page_is_among_the_first_five(
+    foreign_desk: Desk, question: str, page: str
+) -> None:
+    found = foreign_desk.collection.search(question, 5, "full_text")
+    assert page in [retrieved.chunk.document_id for retrieved in found]
+
+
+def test_the_topic_gate_was_not_made_for_the_samples(foreign_desk: Desk) -> None:
+    collection = foreign_desk.collection
+    topic = TopicModel(collection.word_counts, collection.contract.words)
+    lines = (SHARED_DATA / "offtopic.jsonl").read_text(encoding="utf-8").splitlines()
+    off_topic = [json.loads(line)["query"] for line in lines]
+    passed = [question for question in off_topic if topic.score(question) > THRESHOLD]
+    stopped = [question for question, _ in QUESTIONS if topic.score(question) <= THRESHOLD]
+    assert len(passed) / len(off_topic) <= 0.10, passed
+    assert not stopped

@@ -1,0 +1,193 @@
+"""The pipeline with models: over the real HTTP protocol, against a scripted server on loopback."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+from pydantic import SecretStr
+
+from app.desk import Desk
+from app.main import create_app
+from schemas.answer import AnswerDraft
+from schemas.question import StructuredQuestion
+from tests.conftest import DeskMaker
+from tests.model_server import ModelServer, Recorded, Reply
+
+SHIP_PAGE = "https://open.example.com/#/api?apiId=1110"
+INVENTED_PAGE = "https://open.example.com/#/api?apiId=9999"
+
+
+def is_classification(request: Recorded) -> bool:
+    """The classification is the call whose prompt holds no documents."""
+    return "<documents>" not in request.text
+
+
+def structured(**fields: Any) -> StructuredQuestion:
+    return StructuredQuestion(**({"type": "api_call", "api_name": "订单发货"} | fields))
+
+
+def draft(*steps: str, related: tuple[str, ...] = ()) -> AnswerDraft:
+    return AnswerDraft(
+        question="发货接口是哪个",
+        introduction="您好。",
+        answer=list(steps),
+        related_url=list(related),
+    )
+
+
+@pytest.fixture
+def model_client(
+    sample_desk: Desk, model_server: ModelServer
+) -> Iterator[Callable[..., TestClient[Litestar]]]:
+    """HTTP to a desk over the samples' collection, with the scripted model."""
+    with ExitStack() as stack:
+
+        def make(**overrides: object) -> TestClient[Litestar]:
+            settings = sample_desk.settings.model_copy(
+                update={
+                    "chat_model": "openai:scripted-chat",
+                    "chat_base_url": model_server.base_url,
+                    "chat_api_key": SecretStr("test-key"),
+                    **overrides,
+                }
+            )
+            desk = Desk(settings, sample_desk.platform, sample_desk.collection, None)
+            return stack.enter_context(TestClient(create_app(desk)))
+
+        yield make
+
+
+MakeClient = Callable[..., TestClient[Litestar]]
+
+
+def ask(client: TestClient[Litestar], question: str, **body: object) -> dict[str, Any]:
+    response = client.post("/ask", json={"question": question, **body})
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def test_two_calls_answer_a_question_and_one_refuses(
+    model_client: MakeClient, model_server: ModelServer, sample_desk: Desk
+) -> None:
+    client = model_client()
+    model_server.reply(structured(), draft("用“订单发货”接口。[1]", related=(SHIP_PAGE,)))
+
+    answer = ask(client, "发货接口是哪个")
+
+    assert len(model_server.chat_requests) == 2
+    classify, write = model_server.chat_requests
+    assert is_classification(classify)
+    assert "发货接口是哪个" in classify.text
+    assert "订单发货" in write.text
+    assert answer["type"] == "api_call"
+    assert answer["answer"] == ["用“订单发货”接口。[1]"]
+    assert answer["relatedUrl"] == [SHIP_PAGE]
+    assert answer["answeredBy"] == "openai:scripted-chat"
+    assert {"structured-question", "retrieve", "answer", "total"} <= answer["timings"].keys()
+
+    model_server.reply(structured(type="unknown", api_name=None))
+    refused = ask(client, "今天天气怎么样")
+
+    assert len(model_server.chat_requests) == 3
+    assert refused["type"] == "unknown"
+    voice = sample_desk.platform.platform
+    assert refused["answer"] == [voice.say(voice.refusal, "zh")]
+    assert refused["sources"] == refused["relatedUrl"] == []
+
+
+def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: ModelServer) -> None:
+    desk = make_desk(
+        chat_model="openai:scripted-chat",
+        chat_base_url=model_server.base_url,
+        chat_api_key="test-key",
+        embedding_model="openai:scripted-embedding",
+        embedding_base_url=model_server.base_url,
+        embedding_api_key="test-key",
+    )
+    embedded = sum(len(r.body["input"]) for r in model_server.embedding_requests if r.body)
+    assert embedded == desk.collection.contract.rows
+    before = len(model_server.embedding_requests)
+
+    model_server.reply(structured(), draft("见文档。[1]"))
+    with TestClient(create_app(desk)) as client:
+        answer = ask(client, "发货接口是哪个")
+
+    assert len(model_server.embedding_requests) == before + 1
+    assert answer["sources"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "related", "expected_steps", "expected_numbers", "has_links"),
+    [
+        pytest.param(["好。[1]"], [SHIP_PAGE], ["好。[1]"], [1], True, id="cited"),
+        pytest.param(["好。[99]"], [SHIP_PAGE], ["好。"], [], False, id="unknown citation goes"),
+        pytest.param(["好。[1]"], [INVENTED_PAGE], ["好。[1]"], [1], True, id="invented link goes"),
+        pytest.param(
+            ["甲[3]", "乙[1][3]"], [], ["甲[1]", "乙[2][1]"], [1, 2], True, id="renumbered"
+        ),
+        pytest.param(["取 `a[0]` 与 `b[1]`"], [], ["取 `a[0]` 与 `b[1]`"], [], False, id="code"),
+        pytest.param(
+            ["文档没有写到。"], [SHIP_PAGE], ["文档没有写到。"], [], False, id="not covered"
+        ),
+    ],
+)
+def test_grounding_closes_citations_and_links(
+    model_client: MakeClient,
+    model_server: ModelServer,
+    steps: list[str],
+    related: list[str],
+    expected_steps: list[str],
+    expected_numbers: list[int],
+    has_links: bool,
+) -> None:
+    client = model_client()
+    model_server.reply(structured(), draft(*steps, related=tuple(related)))
+
+    answer = ask(client, "发货接口是哪个")
+
+    assert answer["answer"] == expected_steps
+    assert [source["number"] for source in answer["sources"]] == expected_numbers
+    assert bool(answer["relatedUrl"]) is has_links
+    assert INVENTED_PAGE not in answer["relatedUrl"]
+    assert (answer["confidence"] == "low") is not bool(expected_numbers)
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "code"),
+    [
+        (Reply(status=401, text="bad key"), 503, "model_unavailable"),
+        (Reply(status=404, text="no such model"), 503, "model_unavailable"),
+        (Reply(text="I would rather not."), 502, "model_output_invalid"),
+        (Reply(action="stall"), 504, "model_timeout"),
+    ],
+    ids=["wrong key", "wrong model", "no JSON", "silent"],
+)
+def test_a_failing_model_is_a_documented_problem(
+    model_client: MakeClient, model_server: ModelServer, reply: Reply, status: int, code: str
+) -> None:
+    client = model_client(request_timeout=1)
+    model_server.default = reply
+
+    response = client.post("/ask", json={"question": "发货接口是哪个"})
+
+    assert response.status_code == status
+    problem = response.json()
+    assert problem["code"] == code
+    assert problem["retryable"] is True
+    assert "test-key" not in response.text
+
+
+def test_the_answer_comes_in_the_language_asked_for(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    client = model_client()
+    model_server.reply(structured(), draft("Use it. [1]"))
+
+    answer = ask(client, "发货接口是哪个", language="en")
+
+    assert answer["language"] == "en"
+    assert "英文" in model_server.chat_requests[1].text
