@@ -40,11 +40,7 @@ TEXT_BYTES = 65_000
 """A Milvus text field holds 65,535 bytes."""
 
 _CONTRACT = "apidesk.contract"
-_PUNCTUATION = list("""!"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ \n\t，。、；：？！“”‘’（）【】《》—…·""")
-_ANALYZER = {
-    "tokenizer": "jieba",
-    "filter": ["lowercase", {"type": "stop", "stop_words": _PUNCTUATION}],
-}
+_ANALYZER = {"tokenizer": "jieba", "filter": [{"type": "stop", "stop_words": [" "]}]}
 _FIELDS = [name for name in Chunk.model_fields if name != "metadata"] + ["metadata"]
 
 
@@ -53,7 +49,7 @@ class Contract(WireModel):
 
     embedding_model: str = ""
     metric: str = "COSINE"
-    analyzer: str = "jieba+porter2+joined/1"
+    analyzer: str = "jieba+porter2+joined/2"
     chunker: str
     rows: int = 0
     words: int = 0

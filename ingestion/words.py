@@ -30,16 +30,20 @@ def normalise(text: str) -> str:
 
 
 def search_text(text: str) -> str:
-    """What full-text search indexes of `text`: English words as stems, and the joined identifiers."""
-    text = normalise(text)
-    return _stemmed(" ".join([text, *_joined_forms(text)]))
+    """What full-text search indexes of `text`: its words, English ones as stems, and its identifiers
+    in joined form, between spaces.
+
+    Cut here and not in Milvus, so that documents and questions are cut alike, by the dictionary
+    alone: what jieba's hidden Markov model makes of an unknown word depends on its neighbours.
+    """
+    return _stemmed(" ".join(vocabulary_words(text)))
 
 
 def query_text(question: str) -> str:
     """What full-text search is asked for `question`: as `search_text`, without common words."""
-    text = normalise(question)
-    telling = [word for word in vocabulary_words(text) if zipf_frequency(word) < COMMON_ZIPF]
-    return _stemmed(" ".join(telling)) or search_text(question)
+    words = vocabulary_words(question)
+    telling = [word for word in words if zipf_frequency(word) < COMMON_ZIPF]
+    return _stemmed(" ".join(telling or words)) or normalise(question)
 
 
 def vocabulary_words(text: str) -> list[str]:
@@ -50,7 +54,7 @@ def vocabulary_words(text: str) -> list[str]:
 
 def index_words(text: str) -> list[str]:
     """The words of `text` as full-text search indexes them."""
-    return split_words(search_text(text))
+    return search_text(text).split()
 
 
 def split_words(text: str) -> list[str]:

@@ -1,0 +1,490 @@
+"""The command line: one line for what is wrong, an exit code, and nothing half-written."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+from pymilvus import MilvusClient
+
+from app.cli import main
+from app.local_server import announced, local_server
+from schemas.answer import Answer
+from schemas.settings import read_settings
+
+APIDESK = Path(sys.executable).parent / "apidesk"
+UNREADABLE = Path("/proc/self/mem")
+HEAVY = [
+    "pymilvus",
+    "milvus_lite",
+    "langchain",
+    "langchain_core",
+    "litestar",
+    "pydantic",
+    "uvicorn",
+]
+QUESTION = "how do I sign a request?"
+CHANGING = {"id", "timings"}
+
+PLATFORM = """\
+[platform]
+name = "Acme"
+description = "An API for shops: signing and orders."
+audience = "developers"
+tone = "dry"
+language = "en"
+
+[platform.greeting]
+en = "Hello."
+
+[platform.refusal]
+en = "Not about Acme."
+
+[[sources]]
+name = "guides"
+kind = "markdown"
+path = "guides"
+
+[sources.metadata]
+category = "category"
+
+[[sources]]
+name = "reference"
+kind = "api_docs"
+path = "api"
+"""
+
+DOCUMENTS = {
+    "guides/signing.md": "---\ntitle: Signing\n---\n## How to sign a request\n\n"
+    "Sign a request with HMAC-SHA256 over its sorted parameters.\n",
+    "guides/orders.md": "# Orders\n\n## States\n\nAn order is open, paid or closed.\n",
+    "api/1.json": json.dumps(
+        {"serviceId": "s", "apiId": "1", "name": "Search orders", "url": "/orders/search"}
+        | {"language": "en", "description": "Finds orders."}
+    ),
+}
+
+BAD_PLATFORMS = {
+    "not TOML": ("[platform]", "[platform", ["not valid TOML", "line 1"]),
+    "a missing table": ("[platform", "[platfrom", ["platform is missing", "platfrom"]),
+    "misspelled [[sources]]": ("[[sources]]", "[[source]]", ["source is not a key"]),
+    "a missing key": ('tone = "dry"\n', "", ["platform.tone is missing"]),
+    "an empty value": ('"dry"', '" "', ["platform.tone"]),
+    "a wrong type": ('"dry"', "1", ["platform.tone"]),
+    "an unknown language": ('language = "en"', 'language = "fr"', ["platform.language"]),
+    "misspelled in [platform]": ("tone =", "tonne =", ["platform.tonne is not a key"]),
+    "misspelled in greeting": ("en = ", "eng = ", ["platform.greeting", "eng"]),
+    "misspelled in markdown": ('path = "guides"', 'pth = "g"', ["sources.0", "pth is not a key"]),
+    "misspelled in api_docs": ('path = "api"', 'pth = "a"', ["sources.1", "pth is not a key"]),
+    "metadata for api_docs": ('path = "api"', 'path = "api"\ntitle = "t"', ["sources.1", "title"]),
+    "a wrong type in metadata": ('= "category"', "= 1", ["sources.0", "metadata.category"]),
+    "an unknown kind": ('"api_docs"', '"openapi"', ["sources.1", "'openapi'", "'api_docs'"]),
+    "no kind": ('kind = "api_docs"\n', "", ["sources.1", "kind"]),
+    "duplicate source names": ('"reference"', '"guides"', ["two sources are named 'guides'"]),
+    "a missing source path": ('"guides"\n\n', '"guidse"\n\n', ["guidse: no such folder"]),
+    "a file as source path": ('"guides"\n\n', '"guides/orders.md"\n\n', ["no such folder"]),
+    "an empty source folder": ('"guides"\n\n', '"empty"\n\n', ["empty: holds no .md or .mdx file"]),
+    "a folder without its kind": ('"guides"\n\n', '"api"\n\n', ["api: holds no .md or .mdx file"]),
+}
+
+BAD_DOCUMENTS = {
+    "broken front matter": ("guides/a.md", b"---\ntitle: [a\n---\ntext", ["a.md: front matter"]),
+    "front matter in no UTF-8": (
+        "guides/a.md",
+        b"---\ntitle: \xff\n---\ntext",
+        ["a.md: not UTF-8"],
+    ),
+    "Markdown in no UTF-8": ("guides/a.mdx", b"text \xff", ["a.mdx: not UTF-8 (byte 5)"]),
+    "JSON in no UTF-8": ("api/0.json", b'{"serviceId": "\xff"}', ["0.json: not UTF-8 (byte 15)"]),
+    "broken JSON": ("api/0.json", b'{"serviceId": ', ["0.json: the file"]),
+    "an empty JSON file": ("api/0.json", b"", ["0.json: the file"]),
+    "JSON that is no object": ("api/0.json", b"[]", ["0.json: the file"]),
+    "JSON without a key": ("api/0.json", b'{"serviceId": "s"}', ["0.json: apiId"]),
+    "JSON with an unknown key": (
+        "api/0.json",
+        b'{"serviceId": "s", "apiId": "0", "name": "n", "url": "/u", "nmae": "n"}',
+        ["0.json: nmae"],
+    ),
+    "JSON with a wrong type": (
+        "api/0.json",
+        b'{"serviceId": "s", "apiId": "0", "name": "n", "url": "/u", '
+        b'"requestParameters": [{"name": 1}]}',
+        ["0.json: requestParameters.0.name"],
+    ),
+}
+
+BAD_QUESTIONS: dict[str, tuple[str, dict[str, str], str]] = {
+    "empty": ("", {}, "question: is empty"),
+    "blank": (" \t\n\u3000", {}, "question: is empty"),
+    "too long": ("a" * 20_001, {}, "question: 20001 characters, at most 20000"),
+    "longer than a setting": ("abc", {"APIDESK_MAX_QUESTION_CHARS": "2"}, "at most 2 are taken"),
+    "top_k is 0": ("a", {"APIDESK_TOP_K": "0"}, "APIDESK_TOP_K: "),
+    "top_k is 51": ("a", {"APIDESK_TOP_K": "51"}, "APIDESK_TOP_K: "),
+    "top_k is no number": ("a", {"APIDESK_TOP_K": "five"}, "APIDESK_TOP_K: "),
+    "two settings": ("a", {"APIDESK_TOP_K": "x", "APIDESK_RETRIEVAL": "x"}, "; APIDESK_TOP_K: "),
+    "no platform.toml": ("a", {"APIDESK_PLATFORM": "nope.toml"}, "nope.toml: No such file"),
+}
+
+
+def write_platform(folder: Path) -> Path:
+    """A platform of three documents; the path of its platform.toml."""
+    for name, text in {"platform.toml": PLATFORM, **DOCUMENTS}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder / "platform.toml"
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Path:
+    """A good platform.toml, for the test to spoil."""
+    return write_platform(tmp_path / "platform")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An indexed store. This process holds it."""
+    folder = tmp_path_factory.mktemp("cli")
+    result = run(folder / "milvus.db", "ingest", "--platform", write_platform(folder))
+    assert result.exit_code == 0, result.output
+    assert "indexed guides: 2 documents, 2 chunks" in result.stderr
+    assert "indexed reference: 1 documents" in result.stderr
+    return folder / "milvus.db"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A store that a server process holds; it was started on a store that did not exist."""
+    folder = tmp_path_factory.mktemp("served")
+    store = folder / "milvus.db"
+    with server(store, write_platform(folder)) as process:
+        yield store
+    assert process.returncode == 0
+    assert url_of(store) is None, "the server leaves its address behind"
+
+
+def run(store: Path, *arguments: object, **environment: str) -> Result:
+    """One command in this process."""
+    environment = {"APIDESK_MILVUS_URI": str(store)} | environment
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], env=environment)
+
+
+def run_process(store: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """One command in a process of its own."""
+    return subprocess.run(
+        [APIDESK, *map(str, arguments)],
+        env=os.environ | {"APIDESK_MILVUS_URI": str(store)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@contextmanager
+def server(store: Path, platform: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`apidesk serve` in a process of its own, once it listens."""
+    log = store.with_suffix(".log")
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [APIDESK, "serve", "--port", "0", "--platform", platform],
+            env=os.environ | {"APIDESK_MILVUS_URI": str(store)},
+            stdout=output,
+            stderr=output,
+        ) as process,
+    ):
+        try:
+            until(lambda: url_of(store) is not None or process.poll() is not None)
+            assert process.poll() is None, log.read_text(encoding="utf-8")
+            yield process
+        finally:
+            process.terminate()
+
+
+def until(happened: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something has happened."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def url_of(store: Path) -> str | None:
+    """The address that a server left beside the store."""
+    return local_server(read_settings(milvus_uri=str(store)))
+
+
+def collections(store: Path) -> list[str]:
+    """The names of all collections in the store."""
+    client = MilvusClient(str(store))
+    names: list[str] = client.list_collections()
+    client.close()
+    return sorted(names)
+
+
+def lasting(body: str) -> dict[str, Any]:
+    """An answer's JSON without what is new each time."""
+    Answer.model_validate_json(body)
+    return {name: value for name, value in json.loads(body).items() if name not in CHANGING}
+
+
+def answer(store: Path, *arguments: object) -> dict[str, Any]:
+    """The answer to QUESTION, without what is new each time."""
+    result = run(store, "ask", QUESTION, "--json", *arguments)
+    assert result.exit_code == 0, result.output
+    return lasting(result.stdout)
+
+
+def assert_one_line(result: Result, code: int, *words: str) -> None:
+    """The command failed with `code`; all that it said is one line, with each of `words`."""
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert re.fullmatch(r"apidesk: .+\n", result.stderr), result.stderr
+    assert [word for word in words if word not in result.stderr] == [], result.stderr
+
+
+class TestIngest:
+    """`apidesk ingest` with every kind of bad platform."""
+
+    @pytest.mark.parametrize(("good", "bad", "words"), BAD_PLATFORMS.values(), ids=BAD_PLATFORMS)
+    def test_a_bad_platform(
+        self, store: Path, platform: Path, good: str, bad: str, words: list[str]
+    ) -> None:
+        (platform.parent / "empty").mkdir()
+        text = platform.read_text(encoding="utf-8")
+        assert good in text
+        platform.write_text(text.replace(good, bad), encoding="utf-8")
+        self._assert_refused(store, platform, str(platform.parent), *words)
+
+    def test_a_missing_platform(self, store: Path, platform: Path) -> None:
+        platform.unlink()
+        self._assert_refused(store, platform, f"{platform}: No such file or directory")
+
+    def test_a_platform_in_no_utf8(self, store: Path, platform: Path) -> None:
+        platform.write_bytes(b'[platform]\nname = "\xff"\n')
+        self._assert_refused(store, platform, f"{platform}: not valid TOML")
+
+    @pytest.mark.parametrize(
+        ("name", "content", "words"), BAD_DOCUMENTS.values(), ids=BAD_DOCUMENTS
+    )
+    def test_a_bad_document(
+        self, store: Path, platform: Path, name: str, content: bytes, words: list[str]
+    ) -> None:
+        if name.startswith("api/"):  # else the guides are read first, and say so
+            text = platform.read_text(encoding="utf-8")
+            platform.write_text(re.sub(r"(?s)\[\[sources\]\].*?(?=\[\[)", "", text, count=1))
+        (platform.parent / name).write_bytes(content)
+        self._assert_refused(store, platform, str(platform.parent), *words)
+
+    @pytest.mark.skipif(not UNREADABLE.exists(), reason="whoever may read everything needs /proc")
+    def test_a_document_that_cannot_be_read(self, store: Path, platform: Path) -> None:
+        (platform.parent / "guides" / "a.md").symlink_to(UNREADABLE)
+        self._assert_refused(store, platform, "a.md: ")
+
+    def _assert_refused(self, store: Path, platform: Path, *words: str) -> None:
+        """With an indexed store and with none; neither changes."""
+        before = collections(store)
+        assert_one_line(run(store, "ingest", "--platform", platform), 2, *words)
+        assert collections(store) == before
+        new = platform.with_name("new.db")
+        assert_one_line(run(new, "ingest", "--platform", platform), 2, *words)
+        assert collections(new) == []
+
+    def test_half_way(self, store: Path, platform: Path) -> None:
+        """A bad document after more rows than one write takes."""
+        for number in range(300):
+            page = platform.parent / "guides" / f"{number:03}.md"
+            page.write_text(f"# Page {number}\n\nSign a request {number} times.\n")
+        (platform.parent / "guides" / "z.md").write_bytes(b"\xff")
+        before = collections(store), answer(store)
+        result = run(store, "ingest", "--platform", platform)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert [line for line in result.stderr.splitlines() if line.startswith("apidesk: ")] == [
+            f"apidesk: {platform.parent / 'guides' / 'z.md'}: not UTF-8 (byte 0)"
+        ]
+        assert "done in" not in result.stderr
+        assert (collections(store), answer(store)) == before
+
+    def test_again(self, store: Path) -> None:
+        before = answer(store)
+        assert run(store, "ingest", "--platform", store.with_name("platform.toml")).exit_code == 0
+        assert len(collections(store)) == 2
+        assert answer(store) == before
+
+
+class TestAsk:
+    """`apidesk ask` with a store that this process holds."""
+
+    def test_json_is_the_body_of_an_answer(self, store: Path) -> None:
+        result = run(
+            store, "ask", QUESTION, "--json", "--platform", store.with_name("platform.toml")
+        )
+        assert (result.exit_code, result.stderr) == (0, "")
+        found = Answer.model_validate_json(result.stdout)
+        assert json.loads(result.stdout) == found.model_dump(mode="json", by_alias=True)
+        assert found.question == QUESTION
+        assert found.sources[0].title == "Signing"
+        assert "HMAC-SHA256" in " ".join(found.answer)
+
+    def test_for_a_person(self, store: Path) -> None:
+        result = run(store, "ask", QUESTION, APIDESK_PLATFORM=str(store.with_name("platform.toml")))
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "HMAC-SHA256" in result.stdout
+        assert "[1] Signing > How to sign a request" in result.stdout
+
+    def test_retrieved_chunks_go_to_stderr(self, store: Path) -> None:
+        result = run(store, "ask", QUESTION, "--show-retrieved", "--json")
+        assert rows(result) >= 2
+        assert "Signing" in result.stderr
+        assert lasting(result.stdout) == answer(store)
+
+    def test_retrieved_chunks_for_a_person(self, store: Path) -> None:
+        result = run(store, "ask", QUESTION, "--show-retrieved")
+        assert rows(result) >= 2
+        assert "score" not in result.stdout
+        assert "HMAC-SHA256" not in result.stderr
+
+    @pytest.mark.parametrize("k", [1, 2])
+    def test_k(self, store: Path, k: int) -> None:
+        question = "orders signing request states"
+        assert rows(run(store, "ask", question, "-k", k, "--show-retrieved")) == k
+        assert rows(run(store, "ask", question, "--show-retrieved", APIDESK_TOP_K=str(k))) == k
+
+    @pytest.mark.parametrize("k", ["0", "51", "1.5", "five"])
+    def test_a_bad_k(self, store: Path, k: str) -> None:
+        result = run(store, "ask", QUESTION, "-k", k)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "'-k'" in result.stderr
+
+    @pytest.mark.parametrize(
+        ("question", "environment", "words"), BAD_QUESTIONS.values(), ids=BAD_QUESTIONS
+    )
+    def test_a_bad_question(
+        self, tmp_path: Path, question: str, environment: dict[str, str], words: str
+    ) -> None:
+        """Refused before anything is indexed for it."""
+        store = tmp_path / "milvus.db"
+        assert_one_line(run(store, "ask", question, **environment), 2, words)
+        assert not store.exists()
+
+    def test_bytes_that_are_no_text(self, store: Path) -> None:
+        result = run(store, "ask", os.fsdecode(b"how do I sign \xff a request?"), "--json")
+        assert result.exit_code == 0, result.exception
+        assert "\ufffd" in Answer.model_validate_json(result.stdout).question
+
+    def test_while_another_process_holds_the_store(self, store: Path) -> None:
+        assert url_of(store) is None
+        result = run_process(store, "ask", QUESTION)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert re.fullmatch(
+            rf"apidesk: {re.escape(str(store))} is in use by another process.*\n", result.stderr
+        )
+
+
+class TestAskTheServer:
+    """`apidesk ask` while `apidesk serve` holds the store."""
+
+    @pytest.mark.parametrize(
+        "environment", [{}, {"http_proxy": "http://127.0.0.1:9"}], ids=["plain", "proxy"]
+    )
+    def test_the_answer_is_the_servers(self, served: Path, environment: dict[str, str]) -> None:
+        result = run(served, "ask", QUESTION, "--json", **environment)
+        assert (result.exit_code, result.stderr) == (0, "")
+        response = httpx.post(f"{url_of(served)}/ask", json={"question": QUESTION})
+        assert lasting(result.stdout) == lasting(response.text)
+        assert lasting(result.stdout)["introduction"] == "Hello."
+
+    def test_retrieved_chunks_and_k(self, served: Path) -> None:
+        result = run(served, "ask", QUESTION, "--json", "--show-retrieved", "-k", 1)
+        assert result.exit_code == 0
+        assert rows(result) == 1
+        Answer.model_validate_json(result.stdout)
+
+    def test_bytes_that_are_no_text(self, served: Path) -> None:
+        result = run(served, "ask", os.fsdecode(b"how do I sign \xff a request?"), "--json")
+        assert result.exit_code == 0, result.exception
+        assert "\ufffd" in Answer.model_validate_json(result.stdout).question
+
+    @pytest.mark.parametrize("command", ["ingest", "serve"])
+    def test_other_commands_say_who_holds_the_store(self, served: Path, command: str) -> None:
+        url = url_of(served)
+        assert_one_line(run(served, command), 1, str(served), "in use by another process")
+        assert url_of(served) == url
+
+    @pytest.mark.parametrize("status", [200, 404, 502])
+    def test_an_address_where_something_else_answers(self, served: Path, status: int) -> None:
+        with strange_server(status) as port, moved(served, port):
+            assert_one_line(run(served, "ask", QUESTION), 1, f":{port}", "does not answer")
+
+    def test_an_address_where_nothing_answers(self, served: Path) -> None:
+        with moved(served, 9):
+            assert_one_line(run(served, "ask", QUESTION), 1, ":9", "does not answer")
+
+
+@contextmanager
+def strange_server(status: int) -> Iterator[int]:
+    """A server on loopback that is not apidesk; its port."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b"<html>")
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Page) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        yield httpd.server_port
+        httpd.shutdown()
+
+
+@contextmanager
+def moved(store: Path, port: int) -> Iterator[None]:
+    """Another address beside the store, then the server's own again."""
+    address = store.with_name(f"{store.name}.server.json")
+    own = address.read_text(encoding="utf-8")
+    with announced(read_settings(milvus_uri=str(store)), "127.0.0.1", port):
+        yield
+    address.write_text(own, encoding="utf-8")
+
+
+def rows(result: Result) -> int:
+    """How many chunks the table on stderr lists."""
+    assert result.exit_code == 0, result.output
+    return len(re.findall(r"^ +\d+ +\d+\.\d{3} ", result.stderr, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["ask", "--help"], ["ingest", "-h"], ["serve", "-h"], ["--version"]]
+)
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from app.cli import main\n"
+        f"main({arguments!r}, standalone_mode=False)\n"
+        f"print('imported:', *(name for name in {HEAVY!r} if name in sys.modules))\n"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", script], text=True, timeout=60)
+    assert re.search(r"Usage: |version", printed)
+    assert printed.splitlines()[-1].strip() == "imported:"
+
+
+def test_help_lists_every_command(tmp_path: Path) -> None:
+    result = run_process(tmp_path / "milvus.db", "--help")
+    assert result.returncode == 0
+    assert all(f"  {command} " in result.stdout for command in ("ask", "ingest", "serve"))

@@ -1,0 +1,423 @@
+"""The collection, on a real Milvus Lite: what is written is found, and a failed write leaves no trace."""
+
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from ingestion.chunking import chunk_document
+from ingestion.collection import BATCH, Collection, Route, Vector, embedded_text
+from ingestion.words import split_words
+from schemas.document import Chunk, Section, SourceDocument
+from schemas.errors import (
+    ApideskError,
+    CollectionMismatch,
+    CollectionMissing,
+    SourceError,
+    StoreLocked,
+    StoreUnavailable,
+)
+from schemas.settings import Settings, read_settings
+
+DIMENSION = 64
+PAGES = {
+    "pickup": "用 `cancel_pick_up` 接口取消揽收。",
+    "search": "分页查询订单：/dop/api/v1/order/search，按下单时间排序。",
+    "path": "路径 /dop/api/v1/order 下还有别的接口。",
+    "signing": "错误码 isv.invalid-signature 表示签名不对。",
+    "codes": "错误码 isv.missing-parameter 表示参数缺失，invalid 表示参数不对。",
+    "width": "全角的ＵｓｅｒＩｄ，错误码：４０００１。",
+    "camel": "调用getWaybillNo接口取电子面单号。",
+    "english": "Refunds are settled within three working days.",
+}
+ODD_NAMES = [
+    'double "quotes"', "single 'quote'", "back\\slash", "trailing\\", "per%cent_", "new\nline",
+    "[brackets] or 1 == 1 or [", "{braces}", "取消 订单", "emoji 😀", "\u2028", "a == \"b\" and 'c'",
+]  # fmt: skip
+
+
+def page(name: str, *bodies: str, **fields: object) -> list[Chunk]:
+    """The chunks of a page with one section a body."""
+    document = SourceDocument.model_validate(
+        {"id": name, "source": "guides", "title": name, "language": "zh"}
+        | fields
+        | {"sections": [Section(kind="prose", heading=("节",), body=body) for body in bodies]}
+    )
+    return list(chunk_document(document, 400))
+
+
+def embed(texts: list[str]) -> list[Vector]:
+    """Counts of words by hash: texts that share words lie close together."""
+    vectors = []
+    for text in texts:
+        vector = [0.0] * DIMENSION
+        for word in split_words(text):
+            vector[zlib.crc32(word.encode()) % DIMENSION] += 1.0
+        vectors.append(vector)
+    return vectors
+
+
+Connect = Callable[..., Collection]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_polling() -> Iterator[None]:
+    """pymilvus looks every half second whether an index is made; Milvus Lite makes it at once."""
+    sleep = time.sleep
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", lambda seconds: sleep(min(seconds, 0.01)))
+        yield
+
+
+@pytest.fixture(scope="module")
+def uri(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One store for all: each alias in it is a collection of its own."""
+    return tmp_path_factory.mktemp("store") / "new folder" / "milvus.db"
+
+
+@pytest.fixture(scope="module")
+def connect(uri: Path) -> Iterator[Connect]:
+    collections: list[Collection] = []
+
+    def make(alias: str = "docs", **settings: object) -> Collection:
+        collections.append(Collection.connect(settings_of(uri, alias, **settings)))
+        return collections[-1]
+
+    yield make
+    for collection in collections:
+        collection.close()
+
+
+def settings_of(uri: Path, alias: str, **settings: object) -> Settings:
+    return read_settings(milvus_uri=str(uri), collection=alias, **settings)
+
+
+def stored(uri: Path, alias: str) -> list[str]:
+    """The names of the collections in the store that begin with `alias`."""
+    from pymilvus import MilvusClient
+
+    return sorted(n for n in MilvusClient(str(uri)).list_collections() if n.startswith(alias))
+
+
+@pytest.fixture(scope="module")
+def docs(connect: Connect) -> Collection:
+    """Pages, an API and pages with odd names; read only."""
+    collection = connect()
+    chunks = [chunk for name, body in PAGES.items() for chunk in page(name, body)]
+    chunks += page("1180", "地址", "参数", api_id="1180", api_name="取消揽收", api_url="/cancel")
+    for number, name in enumerate(ODD_NAMES):
+        chunks += page(
+            name, "名称", source=f"odd {name}", api_name=name, api_url=f"/{number}/{name}"
+        )
+    collection.replace(chunks)
+    return collection
+
+
+@pytest.fixture(scope="module")
+def vectors(connect: Connect) -> Collection:
+    """The pages with an embedding; read only."""
+    collection = connect("vectors", embedding_model="test:counts")
+    collection.replace((c for name, body in PAGES.items() for c in page(name, body)), embed)
+    return collection
+
+
+def names(found: Iterable[Chunk]) -> list[str]:
+    return [chunk.document_id for chunk in found]
+
+
+def search(
+    collection: Collection, question: str, k: int = 3, route: Route = "full_text", near: str = ""
+) -> list[str]:
+    vector = embed([near])[0] if near else None
+    return names(found.chunk for found in collection.search(question, k, route, vector))
+
+
+# --- search
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("怎么取消揽收", "pickup"),
+        ("cancel_pick_up", "pickup"),
+        ("cancelPickUp 报错了", "pickup"),
+        ("CANCEL_PICK_UP", "pickup"),
+        ("/dop/api/v1/order/search", "search"),
+        ("https://open.example.com/dop/api/v1/order/search", "search"),
+        ("/dop/api/v1/order", "path"),
+        ("isv.invalid-signature", "signing"),
+        ("signature", "signing"),
+        ("isv.missing-parameter", "codes"),
+        ("UserId", "width"),
+        ("user_id", "width"),
+        ("ｕｓｅｒＩＤ", "width"),
+        ("40001", "width"),
+        ("４０００１", "width"),
+        ("getWaybillNo", "camel"),
+        ("waybill", "camel"),
+        ("how is a refund settled", "english"),
+    ],
+)
+def test_full_text_finds(docs: Collection, question: str, expected: str) -> None:
+    assert search(docs, question)[:1] == [expected]
+
+
+@pytest.mark.parametrize("question", ["", "？？？", "zzzz", "\"'\\", "a" * 5_000, "揽" * 5_000])
+def test_any_question_can_be_searched(docs: Collection, question: str) -> None:
+    assert set(search(docs, question)) <= set(PAGES)
+
+
+def test_the_best_come_first_and_no_more_than_asked_for(docs: Collection) -> None:
+    found = docs.search("错误码 isv.invalid-signature", 2, "full_text")
+    assert names(hit.chunk for hit in found) == ["signing", "codes"]
+    assert found[0].score > found[1].score > 0
+
+
+def test_what_is_found_is_what_was_written(docs: Collection) -> None:
+    (written,) = page("signing", PAGES["signing"])
+    assert docs.search("isv.invalid-signature", 1, "full_text")[0].chunk == written
+
+
+@pytest.mark.parametrize(("name", "body"), PAGES.items(), ids=PAGES)
+def test_dense_finds_by_the_vector_alone(vectors: Collection, name: str, body: str) -> None:
+    (chunk,) = page(name, body)
+    (best, *others) = vectors.search("cancel_pick_up", 3, "dense", embed([embedded_text(chunk)])[0])
+    assert best.chunk == chunk
+    assert best.score == pytest.approx(1, abs=1e-4)
+    assert all(other.score < best.score for other in others)
+
+
+def test_hybrid_finds_by_either(vectors: Collection) -> None:
+    near = embedded_text(*page("english", PAGES["english"]))
+    question = "isv.invalid-signature"
+    assert search(vectors, question, 1) == ["signing"]
+    assert search(vectors, question, 1, "dense", near) == ["english"]
+    assert set(search(vectors, question, 2, "hybrid", near)) == {"signing", "english"}
+
+
+def test_texts_are_embedded_once_in_batches(connect: Connect) -> None:
+    batches: list[list[str]] = []
+
+    def record(texts: list[str]) -> list[Vector]:
+        batches.append(texts)
+        return embed(texts)
+
+    chunks = page("long", *(f"第 {number} 节" for number in range(BATCH + 1)))
+    contract = connect("batches", embedding_model="test:counts").replace(iter(chunks), record)
+    assert [len(batch) for batch in batches] == [BATCH, 1]
+    assert [text for batch in batches for text in batch] == [embedded_text(c) for c in chunks]
+    assert contract.rows == BATCH + 1
+
+
+# --- look-ups
+
+
+def test_the_chunks_of_a_document_come_in_its_order(docs: Collection) -> None:
+    assert [chunk.body for chunk in docs.chunks_of("1180", "guides")] == ["地址", "参数"]
+    assert docs.chunks_of("1180", "elsewhere") == []
+
+
+@pytest.mark.parametrize(
+    ("urls", "wanted", "expected"),
+    [
+        (["/cancel"], [], ["1180", "1180"]),
+        ([], ["取消揽收"], ["1180", "1180"]),
+        (["/cancel"], ["取消揽收"], ["1180", "1180"]),
+        (["/cance"], ["取消"], []),
+        (["/CANCEL"], [], []),
+        (["%"], ["%"], []),
+        ([], [], []),
+    ],
+)
+def test_chunks_by_api(
+    docs: Collection, urls: list[str], wanted: list[str], expected: list[str]
+) -> None:
+    assert names(docs.chunks_by_api(urls, wanted)) == expected
+
+
+@pytest.mark.parametrize(("number", "name"), list(enumerate(ODD_NAMES)), ids=map(repr, ODD_NAMES))
+def test_no_name_breaks_a_filter(docs: Collection, number: int, name: str) -> None:
+    assert names(docs.chunks_of(name, f"odd {name}")) == [name]
+    assert names(docs.chunks_by_api([], [name])) == [name]
+    assert names(docs.chunks_by_api([f"/{number}/{name}"], [])) == [name]
+    assert docs.word_counts([name]) == {}
+
+
+def test_words_are_counted_over_all_chunks(docs: Collection) -> None:
+    counted = docs.word_counts(["名称", "refunds", "cancelpickup", "名称", "没有这个词", '"'])
+    assert counted == {"名称": len(ODD_NAMES), "refunds": 1, "cancelpickup": 1}
+    assert docs.word_counts([]) == {}
+
+
+# --- the contract
+
+
+@pytest.mark.parametrize(
+    ("settings", "difference"),
+    [
+        ({"chunk_tokens": 500}, "chunker 1/400 instead of 1/500"),
+        ({"embedding_model": "a:b"}, "embedding_model none instead of a:b"),
+        (
+            {"embedding_model": "a:b", "chunk_tokens": 500},
+            "embedding_model none instead of a:b, chunker 1/400 instead of 1/500",
+        ),
+    ],
+    ids=["chunks", "embedding", "both"],
+)
+@pytest.mark.usefixtures("docs")
+def test_a_collection_of_other_settings_is_refused(
+    connect: Connect, settings: dict[str, object], difference: str
+) -> None:
+    collection = connect(**settings)
+    with pytest.raises(CollectionMismatch) as raised:
+        collection.load()
+    assert str(raised.value) == (
+        f"the collection docs was made with {difference}: run `apidesk ingest` to make it anew"
+    )
+    with pytest.raises(CollectionMissing):
+        collection.search("订单", 1, "full_text")
+
+
+@pytest.mark.usefixtures("docs")
+def test_a_collection_of_the_same_settings_is_opened(connect: Connect) -> None:
+    collection = connect(top_k=7, chat_model="openai:other")
+    assert collection.exists()
+    collection.load()
+    assert search(collection, "cancel_pick_up", 1) == ["pickup"]
+    assert collection.contract.rows == len(PAGES) + len(ODD_NAMES) + 2
+    assert collection.contract.words > 0
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda c: c.load(),
+        lambda c: c.contract,
+        lambda c: c.search("订单", 1, "full_text"),
+        lambda c: c.chunks_of("1180", "guides"),
+        lambda c: c.chunks_by_api(["/cancel"], []),
+        lambda c: c.word_counts(["订单"]),
+    ],
+    ids=["load", "contract", "search", "chunks_of", "chunks_by_api", "word_counts"],
+)
+def test_what_has_not_been_indexed_is_missing(
+    connect: Connect, use: Callable[[Collection], object]
+) -> None:
+    collection = connect("nothing")
+    assert not collection.exists()
+    with pytest.raises(CollectionMissing, match="run `apidesk ingest`"):
+        use(collection)
+
+
+def test_the_collection_of_somebody_else_is_left_alone(connect: Connect, uri: Path) -> None:
+    from pymilvus import MilvusClient
+
+    theirs = ["theirs", "theirs_2", "theirs_words_2"]
+    for name in theirs:
+        MilvusClient(str(uri)).create_collection(name, dimension=2)
+    collection = connect("theirs")
+    for use in (collection.load, lambda: collection.replace(page("a", "text"))):
+        with pytest.raises(CollectionMismatch, match="choose another APIDESK_COLLECTION"):
+            use()
+    assert stored(uri, "theirs") == theirs
+
+
+def test_a_store_that_lost_its_rows_is_noticed(connect: Connect, uri: Path) -> None:
+    from pymilvus import MilvusClient
+
+    connect("damaged").replace(page("a", "text"))
+    client = MilvusClient(str(uri))
+    client.delete("damaged", filter='id != ""')
+    client.flush("damaged")
+    with pytest.raises(CollectionMissing, match=r"1 rows were written.*run `apidesk ingest`"):
+        connect("damaged").load()
+
+
+def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    path.write_text("not a store")
+    with pytest.raises(StoreLocked, match=r"notes\.db is in use .* or is not a Milvus Lite file"):
+        Collection.connect(settings_of(path, "docs"))
+
+
+# --- writing
+
+
+def test_a_second_write_takes_the_place_of_the_first(connect: Connect, uri: Path) -> None:
+    writer, reader = connect("swap"), connect("swap")
+    writer.replace([*page("old", "旧的内容"), *page("kept", "留下的内容")])
+    reader.load()
+    before = stored(uri, "swap")
+    assert search(reader, "旧的") == ["old"]
+
+    contract = writer.replace([*page("new", "新的内容", "又一节"), *page("kept", "留下的内容")])
+
+    assert (contract.rows, writer.contract) == (3, contract)
+    assert search(reader, "旧的") == search(writer, "旧的") == []
+    assert search(reader, "新的", 1) == ["new"]
+    assert reader.chunks_of("old", "guides") == []
+    assert reader.word_counts(["旧", "留下"]) == {"留下": 1}
+    after = stored(uri, "swap")
+    assert len(after) == len(before) == 2
+    assert not set(after) & set(before)
+
+
+def sections(count: int, fail: bool = False) -> Iterator[Chunk]:
+    yield from page("half", *(f"第 {number} 节" for number in range(count)))
+    if fail:
+        raise SourceError("half way")
+
+
+def failing_embed(texts: list[str]) -> list[Vector]:
+    if len(texts) < BATCH:
+        raise ConnectionError("half way")
+    return embed(texts)
+
+
+def too_wide(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    for chunk in islice(chunks, 2):
+        yield chunk.model_copy(update={"title": "t" * 5_000})
+
+
+@pytest.mark.parametrize(
+    ("chunks", "embedding", "error"),
+    [
+        pytest.param(lambda: sections(BATCH, fail=True), embed, SourceError, id="source"),
+        pytest.param(lambda: sections(BATCH + 1), failing_embed, ConnectionError, id="embedding"),
+        pytest.param(
+            lambda: sections(3), lambda texts: embed(texts)[:-1], ValueError, id="too few vectors"
+        ),
+        pytest.param(
+            lambda: sections(3), lambda texts: [[1.0] * n for n, _ in enumerate(texts, 2)], ApideskError,
+            id="vectors of several lengths",
+        ),
+        pytest.param(lambda: too_wide(sections(3)), embed, StoreUnavailable, id="store"),
+        pytest.param(lambda: iter(()), embed, CollectionMissing, id="no document"),
+    ],
+)  # fmt: skip
+def test_a_write_that_fails_leaves_what_was_there(
+    vectors: Collection,
+    uri: Path,
+    chunks: Callable[[], Iterator[Chunk]],
+    embedding: Callable[[list[str]], list[Vector]],
+    error: type[Exception],
+) -> None:
+    before, contract = stored(uri, "vectors"), vectors.contract
+    with pytest.raises(error):
+        vectors.replace(chunks(), embedding)
+    assert stored(uri, "vectors") == before
+    assert vectors.contract == contract
+    assert search(vectors, "cancel_pick_up", 1) == ["pickup"]
+    assert vectors.chunks_of("half", "guides") == []
+    assert vectors.word_counts(["cancelpickup"]) == {"cancelpickup": 1}
+
+
+def test_a_first_write_that_fails_leaves_nothing(connect: Connect, uri: Path) -> None:
+    collection = connect("first")
+    with pytest.raises(SourceError):
+        collection.replace(sections(BATCH, fail=True))
+    assert not collection.exists()
+    assert stored(uri, "first") == []

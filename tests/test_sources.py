@@ -1,0 +1,463 @@
+"""Readers of sources: one contract for every kind, then what is particular to each."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ingestion.markdown_blocks import parse_table
+from ingestion.sources import read_source
+from schemas.document import Section, SourceDocument
+from schemas.errors import ConfigurationError, SourceError
+from schemas.platform import ApiDocsSource, MarkdownSource, Source
+
+API = {"serviceId": "orders", "apiId": "1110", "name": "订单发货", "url": "/order/ship"}
+GUIDE = """---
+title: Signing
+category: security
+updated: 2026-01-31
+version: 1.0
+url: https://docs.example.com/signing
+draft:
+---
+Intro.
+
+# Signing
+
+## Steps
+
+1. Sort.
+
+### Example
+
+```python
+sign()
+```
+
+## Errors
+
+isv.invalid-signature
+"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of source, and how a team would fill its folder."""
+
+    make: Callable[..., Source]
+    suffix: str
+    page: Callable[[str], str]
+    """An id -> a readable document."""
+    link: str
+    """A `page_url` template that every such document can fill."""
+
+
+def api_json(**fields: object) -> str:
+    return json.dumps(API | fields, ensure_ascii=False)
+
+
+KINDS = {
+    "api_docs": Kind(
+        lambda **fields: ApiDocsSource(kind="api_docs", **fields),
+        ".json",
+        lambda name: api_json(apiId=name),
+        "https://x.y/#/api?apiId={apiId}",
+    ),
+    "markdown": Kind(
+        lambda **fields: MarkdownSource(kind="markdown", **fields),
+        ".md",
+        lambda name: f"# {name}\n\n这一页说明怎么发货、怎么查询物流、怎么取消订单。",
+        "https://x.y/{path}",
+    ),
+}
+
+
+@pytest.fixture(params=list(KINDS))
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return KINDS[request.param]
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def read(make: Callable[..., Source], folder: Path, **fields: object) -> list[SourceDocument]:
+    return list(read_source(make(name="docs", path=folder, **fields)))
+
+
+# --- the contract of every kind
+
+
+def test_documents_are_complete(kind: Kind, tmp_path: Path) -> None:
+    for name in ("10", "9", "deep/er/11"):
+        write(tmp_path / f"{name}{kind.suffix}", kind.page(name))
+    write(tmp_path / "notes.txt", "not a document")
+    write(tmp_path / f"folder{kind.suffix}" / "notes.txt", "not a document")
+
+    found = read(kind.make, tmp_path, page_url=kind.link)
+
+    assert [document.id for document in found] == ["10", "9", "deep/er/11"]
+    for document in found:
+        assert (document.source, document.language) == ("docs", "zh")
+        assert document.title
+        assert document.page_url.startswith("https://x.y/")
+        assert document.page_url.endswith(document.id)
+        assert document.sections
+        assert all(section.body.strip() for section in document.sections)
+    assert read(kind.make, tmp_path, page_url=kind.link) == found
+
+
+@pytest.mark.parametrize("suffix", [str.upper, str.title], ids=["upper", "title"])
+def test_the_case_of_a_suffix_does_not_count(
+    kind: Kind, tmp_path: Path, suffix: Callable[[str], str]
+) -> None:
+    write(tmp_path / f"1{suffix(kind.suffix)}", kind.page("1"))
+    assert [document.id for document in read(kind.make, tmp_path)] == ["1"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda text: b"\xef\xbb\xbf" + text, lambda text: text.replace(b"\n", b"\r\n")],
+    ids=["BOM", "CRLF"],
+)
+def test_the_editor_of_a_document_does_not_count(
+    kind: Kind, tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    page = kind.page("1").encode() if kind.suffix == ".json" else GUIDE.encode()
+    path = write(tmp_path / f"1{kind.suffix}", page)
+    expected = read(kind.make, tmp_path)
+    path.write_bytes(change(page))
+    assert read(kind.make, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("", ""),
+        ("https://x.y/", "https://x.y/"),
+        ("https://x.y/{nothing}", ""),
+        ("https://x.y/{}", ""),
+        ("https://x.y/{{id}}", "https://x.y/{id}"),
+    ],
+)
+def test_half_a_link_is_none(kind: Kind, tmp_path: Path, template: str, expected: str) -> None:
+    write(tmp_path / f"1{kind.suffix}", kind.page("1"))
+    (document,) = read(kind.make, tmp_path, page_url=template)
+    assert document.page_url == expected
+
+
+@pytest.mark.parametrize("template", ["https://x.y/{path", "https://x.y/path}"])
+def test_a_template_with_an_odd_brace_is_named(kind: Kind, tmp_path: Path, template: str) -> None:
+    write(tmp_path / f"1{kind.suffix}", kind.page("1"))
+    with pytest.raises(ConfigurationError, match=r"page_url = 'https://x\.y/"):
+        read(kind.make, tmp_path, page_url=template)
+
+
+def test_a_folder_that_is_not_there_is_named(kind: Kind, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"nowhere: no such folder"):
+        read(kind.make, tmp_path / "nowhere")
+
+
+def test_a_folder_without_documents_is_named(kind: Kind, tmp_path: Path) -> None:
+    write(tmp_path / "notes.txt", "text")
+    with pytest.raises(SourceError, match=rf"{tmp_path.name}: holds no .*\{kind.suffix}"):
+        read(kind.make, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("make", "files"),
+    [
+        (KINDS["api_docs"].make, {"a.json": api_json(), "b/c.json": api_json()}),
+        (KINDS["markdown"].make, {"a.md": "text", "a.mdx": "text"}),
+    ],
+    ids=KINDS,
+)
+def test_two_documents_of_one_id_are_refused(
+    tmp_path: Path, make: Callable[..., Source], files: dict[str, str]
+) -> None:
+    for name, text in files.items():
+        write(tmp_path / name, text)
+    with pytest.raises(SourceError, match=r"source docs: two documents have the id (1110|a)$"):
+        read(make, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.json", b'{"apiId": "\xff"}', "not UTF-8 (byte 11)"),
+        ("a.json", "", "the file: "),
+        ("a.json", "{", "the file: Invalid JSON"),
+        ("a.json", "[]", "the file: "),
+        ("a.json", "null", "the file: "),
+        ("a.json", '{"apiId": "\\ud800"}', "the file: Invalid JSON"),
+        ("a.json", "{}", "serviceId: Field required"),
+        ("a.json", api_json(apiId=1110), "apiId: Input should be a valid string"),
+        ("a.json", api_json(apiId=""), "apiId: String should have at least 1 character"),
+        ("a.json", api_json(method="SEND"), "method: Input should be 'GET'"),
+        ("a.json", api_json(language="fr"), "language: Input should be 'zh'"),
+        ("a.json", api_json(requestParams=[]), "requestParams: Extra inputs"),
+        ("a.json", api_json(errorCodes=[{}]), "errorCodes.0.code: Field required"),
+        (
+            "a.json",
+            api_json(requestParameters=[{"name": "a", "children": [{"type": "string"}]}]),
+            "requestParameters.0.children.0.name: Field required",
+        ),
+        ("a.md", b"caf\xe9", "not UTF-8 (byte 3)"),
+        ("a.mdx", "订单".encode("gbk"), "not UTF-8 (byte 0)"),
+        ("a.md", "---\ntitle: [a\n---\ntext", "front matter: "),
+        ("a.md", "---\ntitle: a: b\n---\ntext", "front matter: mapping values are not allowed"),
+        ("a.md", "---\nupdated: 2026-13-45\n---\ntext", "front matter: month must be in 1..12"),
+        ("a.md", "---\na: !!python/object:os.system x\n---\ntext", "front matter: "),
+        ("a.md", "---\n? [a]\n: b\n---\ntext", "front matter: found unhashable key"),
+        ("a.md", '{\n"title": \n}\ntext', "front matter: "),
+    ],
+)
+def test_an_unreadable_document_is_named(
+    tmp_path: Path, name: str, content: str | bytes, problem: str
+) -> None:
+    path = write(tmp_path / "deep" / name, content)
+    make = KINDS["api_docs" if name.endswith(".json") else "markdown"].make
+    with pytest.raises(SourceError) as raised:
+        read(make, tmp_path)
+    assert str(raised.value).startswith(f"{path}: {problem}")
+    assert "\n" not in str(raised.value)
+
+
+# --- API documents
+
+
+def read_api(tmp_path: Path, template: str = "", /, **fields: object) -> SourceDocument:
+    write(tmp_path / "api.json", api_json(**fields))
+    (document,) = read(KINDS["api_docs"].make, tmp_path, page_url=template)
+    return document
+
+
+def section_of(document: SourceDocument, kind: str) -> Section:
+    (found,) = (section for section in document.sections if section.kind == kind)
+    return found
+
+
+def test_an_api_is_known_by_its_names(tmp_path: Path) -> None:
+    document = read_api(tmp_path, serviceName="订单服务", version="v2", deprecated=True)
+    assert document.title == document.api_name == "订单发货"
+    assert document.id == document.api_id == "1110"
+    assert (document.api_url, document.service_id) == ("/order/ship", "orders")
+    assert document.service_name == "订单服务"
+    assert document.metadata == {"version": "v2", "deprecated": "true"}
+    body = section_of(document, "request_url").body
+    assert all(word in body for word in ("v2", "订单服务", "已废弃", "`POST`", "`/order/ship`"))
+
+
+def test_an_api_without_anything_has_its_address(tmp_path: Path) -> None:
+    document = read_api(tmp_path)
+    assert [section.kind for section in document.sections] == ["request_url"]
+    assert document.metadata == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "template", "expected"),
+    [
+        ({"pageUrl": "https://own"}, "https://x.y/{apiId}", "https://own"),
+        ({}, "https://x.y/{serviceId}/{apiId}?v={version}", ""),
+        ({"version": "v1"}, "https://x.y/{serviceId}/{apiId}?v={version}", "https://x.y/orders/1110?v=v1"),
+        ({}, "https://x.y/{api_id}", ""),
+    ],
+    ids=["its own", "no value", "filled", "camelCase only"],
+)  # fmt: skip
+def test_the_link_of_an_api(
+    tmp_path: Path, fields: dict[str, str], template: str, expected: str
+) -> None:
+    assert read_api(tmp_path, template, **fields).page_url == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "headings", "header"),
+    [
+        (
+            "zh",
+            ["请求头", "请求地址", "公共参数", "请求参数", "返回参数", "错误码", "权限包"],
+            ["名称", "类型", "必填", "说明", "示例"],
+        ),
+        (
+            "en",
+            ["Request headers", "Request URL", "Public parameters", "Request parameters",
+             "Response parameters", "Error codes", "Permission package"],
+            ["Name", "Type", "Required", "Description", "Example"],
+        ),
+    ],
+)  # fmt: skip
+def test_an_api_has_seven_sections_in_its_language(
+    tmp_path: Path, language: str, headings: list[str], header: list[str]
+) -> None:
+    document = read_api(
+        tmp_path,
+        language=language,
+        requestHeaders=[{"name": "Content-Type"}],
+        publicParameters=[{"name": "app_key"}],
+        requestParameters=[{"name": "order_no"}],
+        responseParameters=[{"name": "shipped"}],
+        errorCodes=[{"code": "isv.x"}],
+        permissionPackages=[{"name": "orders.write"}],
+    )
+    assert [section.heading for section in document.sections] == [(h,) for h in headings]
+    assert document.language == language
+    for section in document.sections[2:5]:
+        assert parse_table(section.body)[0] == header
+
+
+def test_parameters_become_rows_children_under_dotted_names(tmp_path: Path) -> None:
+    document = read_api(
+        tmp_path,
+        requestParameters=[
+            {
+                "name": "items[]",
+                "type": "array",
+                "required": True,
+                "children": [
+                    {"name": "sku", "children": [{"name": "id", "type": "long", "example": "7"}]},
+                    {
+                        "name": "unit",
+                        "description": "Unit.",
+                        "values": [{"value": "kg", "meaning": "千克"}, {"value": "g"}],
+                    },
+                ],
+            },
+            {"name": "note"},
+        ],
+    )
+    rows = parse_table(section_of(document, "request_parameters").body)[1:]
+    assert rows == [
+        ["items[]", "array", "是", "", ""],
+        ["items[].sku", "string", "否", "", ""],
+        ["items[].sku.id", "long", "否", "", "7"],
+        ["items[].unit", "string", "否", "Unit. 可选值: `kg` 千克; `g`", ""],
+        ["note", "string", "否", "", ""],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a|b", "a|b"),
+        ("two\nlines\r\n\tand a tab", "two lines and a tab"),
+        (r"^a\|b$", r"^a\|b$"),
+        ("\\", "\\"),
+        ("```\n# no heading", "``` # no heading"),
+        ("a\u2028b", "a b"),
+        ("<script>{{ x }}</script>", "<script>{{ x }}</script>"),
+    ],
+)
+def test_any_text_stays_in_its_cell(tmp_path: Path, text: str, expected: str) -> None:
+    document = read_api(
+        tmp_path, errorCodes=[{"code": "1", "message": text, "cause": text, "remedy": text}]
+    )
+    rows = parse_table(section_of(document, "error_codes").body)[1:]
+    assert rows == [["1", expected, expected, expected]]
+
+
+@pytest.mark.parametrize("parameters", [[{"name": "order_no"}], []], ids=["with a table", "alone"])
+@pytest.mark.parametrize("kind", ["request", "response"])
+def test_examples_stand_in_their_section(
+    tmp_path: Path, kind: str, parameters: list[dict[str, str]]
+) -> None:
+    example = {"说明": "a\n```\n| b |", "n": [1, None]}
+    fields: dict[str, object] = {f"{kind}Example": example, f"{kind}Parameters": parameters}
+    document = read_api(tmp_path, **fields)
+    body = section_of(document, f"{kind}_parameters").body
+    fenced = body.partition("```json\n")[2].rpartition("\n```")[0]
+    assert json.loads(fenced) == example
+    assert "说明" in fenced
+    assert len(parse_table(body)) == (2 if parameters else 0)
+
+
+# --- Markdown pages
+
+
+def read_page(
+    folder: Path, text: str, name: str = "signing.md", **fields: object
+) -> SourceDocument:
+    write(folder / name, text)
+    (document,) = read(KINDS["markdown"].make, folder, **fields)
+    return document
+
+
+def test_a_page_has_a_section_for_each_heading_with_a_body(tmp_path: Path) -> None:
+    document = read_page(tmp_path, GUIDE)
+    assert [(section.heading, section.body) for section in document.sections] == [
+        ((), "Intro."),
+        (("Steps",), "1. Sort."),
+        (("Steps", "Example"), "```python\nsign()\n```"),
+        (("Errors",), "isv.invalid-signature"),
+    ]
+    assert {section.kind for section in document.sections} == {"prose"}
+    assert document.language == "en"
+
+
+def test_headings_leave_with_their_level(tmp_path: Path) -> None:
+    text = "# Page\n\n### deep\n\na\n\n## up\n\nb\n\n#### down\n\nc\n\n#\n\nd\n\n# out\n\ne"
+    document = read_page(tmp_path, text)
+    assert [section.heading for section in document.sections] == [
+        ("deep",), ("up",), ("up", "down"), (), ("out",),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "expected"),
+    [
+        ("---\ntitle: Front\n---\n# Heading\n\ntext", "title", "Front"),
+        ("---\nname: Front\n---\n# Heading\n\ntext", "name", "Front"),
+        ("---\nname: Front\n---\n# Heading\n\ntext", "title", "Heading"),
+        ("---\ntitle: ''\n---\n## `code` **heading**\n\ntext", "title", "code heading"),
+        ("---\ntitle: 2026\n---\ntext", "title", "2026"),
+        ("---\n---\ntext", "title", "signing"),
+        ("text", "title", "signing"),
+        ("---\ntitle: never closed\n\ntext", "title", "signing"),
+        ("text\n\n---\ntitle: no front matter\n---\n", "title", "title: no front matter"),
+    ],
+)
+def test_the_title_of_a_page(tmp_path: Path, text: str, key: str, expected: str) -> None:
+    assert read_page(tmp_path, text, title=key).title == expected
+
+
+def test_metadata_comes_from_the_keys_that_are_named(tmp_path: Path) -> None:
+    wanted = {"topic": "category", "date": "updated", "v": "version", "d": "draft", "no": "nothing"}
+    document = read_page(tmp_path, GUIDE, metadata=wanted)
+    assert document.metadata == {"topic": "security", "date": "2026-01-31", "v": "1.0"}
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{url}", "https://docs.example.com/signing"),
+        ("https://x.y/{path}.html", "https://x.y/guides/v1.2/signing.html"),
+        ("https://x.y/{stem}", "https://x.y/signing"),
+        ("https://x.y/{category}/{stem}#{updated}", "https://x.y/security/signing#2026-01-31"),
+        ("https://x.y/{draft}", ""),
+        ("{missing}", ""),
+    ],
+)
+def test_the_link_of_a_page(tmp_path: Path, template: str, expected: str) -> None:
+    document = read_page(tmp_path, GUIDE, "guides/v1.2/signing.md", page_url=template)
+    assert document.page_url == expected
+    assert document.id == "guides/v1.2/signing"
+
+
+def test_mdx_is_read_as_markdown(tmp_path: Path) -> None:
+    text = "import Tabs from '@tabs'\n\n# Page\n\n<Tabs>\n\n{/* note */}\n\nText.\n\n</Tabs>"
+    document = read_page(tmp_path, text, "page.mdx")
+    assert (document.id, document.title) == ("page", "Page")
+    assert "Text." in document.sections[-1].body
+
+
+@pytest.mark.parametrize(
+    "empty",
+    ["", "\n\n", "---\ntitle: a\n---\n", "# only\n\n## headings", "\ufeff"],
+    ids=["nothing", "blank", "front matter", "headings", "BOM"],
+)
+def test_pages_without_a_body_are_left_out(tmp_path: Path, empty: str) -> None:
+    write(tmp_path / "empty.md", empty)
+    assert read_page(tmp_path, "text").id == "signing"

@@ -1,0 +1,118 @@
+"""Words of full-text search: whatever a question writes like the document is found in it."""
+
+import re
+
+import pytest
+
+from ingestion.words import normalise, query_text, search_text, split_words, zipf_frequency
+
+TEXTS = [
+    "cancel_pick_up",
+    "用getUserInfo接口查询",
+    "getOrders returns policies",
+    "isv.invalid-signature",
+    "/dop/api/v1/invoice/cancel_pick_up",
+    "https://open.example.com/api/order/search?apiId=1180",
+    "ＡＢＣ＿ｄｅｆ，错误码：４０００１",
+    "X-Dop-Trace-Id",
+    "refund_policies[].createdTimes",
+    "HTTPServerError at http://host:8080/a//b",
+    "错误码 isv.missing-parameters:app_keys",
+    "__init__ a__b -x- ..",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_is_found_by_all_of_itself(text: str) -> None:
+    asked, indexed = split_words(query_text(text)), split_words(search_text(text))
+    assert asked
+    assert set(asked) <= set(indexed)
+
+
+@pytest.mark.parametrize(
+    ("document", "question"),
+    [
+        ("cancel_pick_up", "cancelPickUp"),
+        ("cancelPickUp", "cancel_pick_up"),
+        ("cancel_pick_up", "CancelPickup"),
+        ("调用getUserInfo接口", "user"),
+        ("get_userInfo", "info"),
+        ("/api/order/search", "https://open.example.com/api/order/search"),
+        ("/api/order-list/search", "order_list"),
+        ("isv.invalid-signature", "ISV.INVALID_SIGNATURE"),
+        ("ＡＢＣ＿ｄｅｆ", "abc_def"),
+        ("abc_def", "ＡＢＣ＿ｄｅｆ"),
+        ("错误码：４０００１", "40001"),
+    ],
+)
+def test_a_name_is_found_in_another_spelling(document: str, question: str) -> None:
+    assert set(split_words(query_text(question))) & set(split_words(search_text(document)))
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("cancel_pick_up", "cancelpickup"),
+        ("isv.invalid-signature", "isvinvalidsignatur"),
+        ("https://open.example.com/api/v1/order_ship", "ordership"),
+        ("https://open.example.com/api/v1/order_ship", "apiv1ordership"),
+    ],
+)
+def test_an_identifier_is_also_one_word(text: str, joined: str) -> None:
+    """A whole identifier is rarer than its parts, so that it outranks them."""
+    for words in (split_words(search_text(text)), split_words(query_text(text))):
+        assert any(word.startswith(joined) for word in words)
+
+
+@pytest.mark.parametrize(
+    ("question", "kept", "dropped"),
+    [
+        ("how is the signature made", {"signatur"}, {"the", "is"}),
+        ("订单的签名", {"签名"}, {"的"}),
+    ],
+)
+def test_common_words_are_not_asked_for(question: str, kept: set[str], dropped: set[str]) -> None:
+    words = set(split_words(query_text(question)))
+    assert not words & dropped
+    assert all(any(word.startswith(stem) for word in words) for stem in kept)
+    assert dropped <= set(split_words(search_text(question)))
+
+
+@pytest.mark.parametrize("question", ["the", "的", "is the", "???", ""])
+def test_a_question_of_nothing_else_is_asked_as_it_is(question: str) -> None:
+    assert query_text(question) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("isv.invalid-signature", ["isv", "invalid", "signature"]),
+        ("Order_No：12", ["order", "no", "12"]),
+        ("a__b", ["a", "b"]),
+        ("签名 错误！", ["签名", "错误"]),
+        (" ，。_ -- / ", []),
+    ],
+)
+def test_words_are_lower_case_and_no_punctuation(text: str, expected: list[str]) -> None:
+    assert split_words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("ＡＢＣ－１２３，：", "ABC-123,:"), ("中文 abc", "中文 abc"), ("①ﬁ", "1fi")],
+)
+def test_full_width_becomes_half_width(text: str, expected: str) -> None:
+    assert normalise(text) == expected
+
+
+@pytest.mark.parametrize("length", [399, 400, 401, 800, 5_000])
+def test_no_run_is_too_long_for_jieba(length: int) -> None:
+    text = normalise("订单" * length)
+    assert max(map(len, re.findall(r"\w+", text))) <= 400
+    assert text.replace(" ", "") == "订单" * length
+
+
+def test_how_common_a_word_is() -> None:
+    assert zipf_frequency("的") > zipf_frequency("订单") > zipf_frequency("揽收") >= 0
+    assert zipf_frequency("the") > zipf_frequency("signature") > 0
+    assert zipf_frequency("cancelpickup") == zipf_frequency("") == 0
