@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from ingestion.chunking import CHUNKER_VERSION
 from ingestion.words import query_text, quiet_jieba, search_text, vocabulary_words
 from schemas.document import Chunk, RetrievedChunk
-from schemas.errors import CollectionMismatch, CollectionMissing, StoreLocked, StoreUnavailable
+from schemas.errors import (
+    CollectionMismatch,
+    CollectionMissing,
+    ConfigurationError,
+    StoreLocked,
+    StoreUnavailable,
+)
 from schemas.settings import Settings
 from schemas.wire import WireModel
 
@@ -86,7 +92,7 @@ class Collection:
     def connect(cls, settings: Settings) -> "Collection":
         """Connect to the store in Settings. Raises StoreLocked or StoreUnavailable."""
         if settings.embedded:
-            Path(settings.milvus_uri).parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(Path(settings.milvus_uri).parent)
             quiet_jieba()
         return cls(_client(settings), settings.collection, expected_contract(settings))
 
@@ -329,6 +335,13 @@ def embedded_text(chunk: Chunk) -> str:
     """What of a chunk is embedded and indexed: where it stands, then what it says."""
     where = " > ".join(part for part in (chunk.title, chunk.section) if part)
     return f"{where}\n{chunk.api_url}\n{chunk.body}" if chunk.api_url else f"{where}\n{chunk.body}"
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"APIDESK_MILVUS_URI: {folder}: {error.strerror}") from None
 
 
 def _client(settings: Settings) -> "MilvusClient":

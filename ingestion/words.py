@@ -15,7 +15,7 @@ from typing import Any
 COMMON_ZIPF = 5.8
 """Words more common than this in everyday language (about 1 in 1,600) tell nothing of a question."""
 
-_IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_./:\-]+[A-Za-z0-9]+)+")
+_IDENTIFIER = re.compile(r"[A-Za-z0-9]++(?:[_./:\-]++[A-Za-z0-9]++)+")
 _CAMEL = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
 _CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONG_RUN = re.compile(r"(\w{400})(?=\w)")

@@ -119,17 +119,17 @@ def inline(text: str) -> str:
     return " ".join(text.replace("```", " ").split())
 
 
-def shorten(text: str) -> str:
-    """`text` of at most `LONGEST` characters."""
+def shorten(text: str, longest: int = LONGEST) -> str:
+    """`text` of at most `longest` characters, cut after a sentence where there is one to cut after."""
     text = text.strip()
-    if len(text) <= LONGEST:
+    if len(text) <= longest:
         return text
     kept = ""
     for sentence in _SENTENCE_END.split(text):
-        if len(kept) + len(sentence) > LONGEST:
+        if len(kept) + len(sentence) > longest:
             break
         kept += sentence if not kept or not kept[-1].isascii() else f" {sentence}"
-    return kept or text[:LONGEST].rsplit(" ", 1)[0].rstrip("，,、") + "…"
+    return kept or text[:longest].rsplit(" ", 1)[0].rstrip("，,、") + "…"
 
 
 def relevance(text: str, weights: Mapping[str, float]) -> float:

@@ -16,7 +16,7 @@ from prompts import load
 from runnables import excerpts
 from runnables.answer import NAME
 from runnables.models import EXTRACTIVE
-from runnables.pasted import ERROR_CODE, read_pasted
+from runnables.pasted import error_codes, read_pasted
 from runnables.state import Drafted, Evidence
 from runnables.steps import step
 from runnables.topic import TopicModel
@@ -25,6 +25,7 @@ from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.platform import Voice
 
 MAX_STEPS = 6
+MAX_CHARACTERS = 480
 MAX_PARAMETERS = 5
 MAX_ERRORS = 4
 
@@ -68,7 +69,10 @@ def extractive_answer(evidence: Evidence, collection: Collection, voice: Voice) 
     draft = AnswerDraft(
         question=read_pasted(asked.text).prose or asked.text,
         introduction=voice.say(voice.greeting, asked.language),
-        answer=[f"{text} [{numbers[chunk.id]}]" for text, chunk in steps]
+        answer=[
+            f"{excerpts.shorten(text, MAX_CHARACTERS)} [{numbers[chunk.id]}]"
+            for text, chunk in steps
+        ]
         or [str(load("extractive", asked.language).module.uncovered(voice.name))],  # type: ignore[attr-defined]
     )
     return Drafted(
@@ -151,7 +155,7 @@ class _Excerpter:
     def _error_by_code(self) -> Iterator[Step]:
         """The row of each code that the question names, from the API's own table or any other."""
         structured = self._evidence["structured"]
-        for code in dict.fromkeys(ERROR_CODE.findall(f"{structured.error or ''} {self._text}")):
+        for code in dict.fromkeys(error_codes(f"{structured.error or ''} {self._text}")):
             for chunk in [*self._section("error_codes"), *self._chunks]:
                 if row := _row_of(code, chunk):
                     yield self._row(chunk, *row), chunk

@@ -9,7 +9,7 @@ from ingestion.collection import Collection
 from ingestion.markdown_blocks import parse_table, plain
 from ingestion.words import split_words
 from runnables.focus import api_url_candidates
-from runnables.pasted import ERROR_CODE, Pasted, read_pasted
+from runnables.pasted import Pasted, error_codes, read_pasted
 from runnables.steps import step
 from runnables.structured_question import NAME
 from runnables.topic import THRESHOLD, TopicModel
@@ -135,7 +135,7 @@ def _known_error_code(text: str, found: list[Chunk]) -> tuple[str | None, Chunk 
 
     With it comes a chunk of the API that it belongs to, when it is an error of one API alone.
     """
-    for code in ERROR_CODE.findall(text):
+    for code in error_codes(text):
         holders = [c for c in found if any(code == plain(r[0]) for r in parse_table(c.body) if r)]
         if holders:
             names = {chunk.api_name for chunk in holders}

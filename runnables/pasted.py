@@ -3,27 +3,33 @@
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
+
+JsonObject = dict[str, JsonValue]
+
+_JSON_OBJECT = TypeAdapter(JsonObject)
 
 _URL = re.compile(r"https?://[^\s\"'<>，。；、）)】\]]+", re.IGNORECASE)
 _PATH = re.compile(
-    r"(?<![\w/.:-])(?:/[A-Za-z][\w.{}-]*(?:/[\w.{}-]+)*|[A-Za-z][\w.-]*(?:/[\w.{}-]+){2,})/?"
+    r"(?<![A-Za-z0-9_/.:-])"
+    r"(?:/[A-Za-z][A-Za-z0-9_.{}-]*(?:/[A-Za-z0-9_.{}-]+)*"
+    r"|[A-Za-z][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.{}-]+){2,})/?"
 )
 _TRACE = re.compile(
-    r"\b(?:x-)?(?:[a-z]+[-_])*(?:trace|request)(?:[-_ ]?id)?\b[\"']?\s*(?:[:：=]|是|为|is)?\s*[\"']?"
-    r"(?=[A-Za-z-]*\d)([A-Za-z0-9][A-Za-z0-9-]{7,63})",
+    r"\b(?:[a-z]{1,20}[-_]){0,3}(?:trace(?:[-_ ]?id)?|request[-_ ]?id)\b"
+    r"[\"']?\s{0,9}(?:[:：=]|是|为|is\b)?\s{0,9}[\"']?"
+    r"(?=[A-Za-z-]{0,64}\d)([A-Za-z0-9][A-Za-z0-9-]{7,63})",
     re.IGNORECASE,
 )
 _ERROR = re.compile(
     r"(?:报错(?:信息)?|错误(?:信息|提示|码)?|提示|返回|异常|\berror(?:[ _](?:message|code))?|"
-    r"\bexception|\bmessage|\bmsg)\s*(?:[:：=]|是|为|\bis\b)\s*[\"'“「]?([^\"'”」\n]{2,200})",
+    r"\bexception|\bmessage|\bmsg)\s{0,9}(?:[:：=]|是|为|\bis\b)\s{0,9}[\"'“「]?([^\"'”」\n]{2,200})",
     re.IGNORECASE,
 )
-ERROR_CODE = re.compile(
-    r"(?<![\w.-])(?:[a-z]+(?:[.-][a-z]+)*\.[a-z]+(?:-[a-z]+)*|\d{4,6})(?![\w.-])"
+_ERROR_CODE = re.compile(
+    r"(?<![A-Za-z0-9_.-])(?:[a-z]{1,40}(?:[.-][a-z]{1,40}){1,6}|\d{4,6})(?![A-Za-z0-9_-]|\.\w)"
 )
 _RESPONSE_KEYS = {"code", "errcode", "error", "error_code", "message", "msg", "trace_id", "traceid",
                   "success", "errors", "request_id"}  # fmt: skip
@@ -39,7 +45,7 @@ class Pasted:
     """The text around what was pasted, on one line."""
     paths: list[str] = field(default_factory=list)
     """API paths, without scheme, host and query."""
-    request_param: dict[str, JsonValue] = field(default_factory=dict)
+    request_param: JsonObject = field(default_factory=dict)
     response: JsonValue = None
     error: str | None = None
     trace_id: str | None = None
@@ -53,15 +59,20 @@ def read_pasted(question: str) -> Pasted:
     paths, prose = _take(_PATH, prose)
     found = Pasted(prose=_one_line(prose))
     for url in urls:
-        parts = urlsplit(url)
-        found.paths.append(parts.path)
-        found.request_param.update(parse_qsl(parts.query))
+        path, query = _path_and_query(url)
+        found.paths.append(path)
+        found.request_param.update(query)
     found.paths = [path.rstrip("/") for path in [*found.paths, *paths] if path.strip("/")]
     for body in bodies:
         _sort_body(body, found)
     found.trace_id = traces[0] if traces else _trace_of(found.response)
     found.error = _error_of(found.response) or _first(_ERROR, prose)
     return found
+
+
+def error_codes(text: str) -> list[str]:
+    """What has the shape of an error code: four to six digits, or dotted words in lower case."""
+    return [code for code in _ERROR_CODE.findall(text) if code.isdigit() or "." in code]
 
 
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
@@ -74,24 +85,34 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
     return match.group(1).strip(" ，。,.;；") if match else None
 
 
-def _take_json(text: str) -> tuple[list[dict[str, Any]], str]:
-    """The JSON objects in `text`, and the text without them."""
+def _take_json(text: str) -> tuple[list[JsonObject], str]:
+    """The JSON objects in `text`, and the text without them; what is nested too deep stays text."""
     decoder = json.JSONDecoder()
-    bodies: list[dict[str, Any]] = []
+    bodies: list[JsonObject] = []
     position = 0
     while (start := text.find("{", position)) >= 0:
         try:
             value, end = decoder.raw_decode(text, start)
+            body = _JSON_OBJECT.validate_python(value)
+            _JSON_OBJECT.dump_json(body)  # half a surrogate pair can be read, but not written
         except (ValueError, RecursionError):
             position = start + 1
             continue
-        bodies.append(value)
+        bodies.append(body)
         text = f"{text[:start]} {text[end:]}"
         position = start
     return bodies, text
 
 
-def _sort_body(body: dict[str, Any], found: Pasted) -> None:
+def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # such as a bracket that opens an IPv6 address and does not close
+        return "", {}
+    return parts.path, dict(parse_qsl(parts.query))
+
+
+def _sort_body(body: JsonObject, found: Pasted) -> None:
     """A JSON object is a response when it has what responses have, else what was sent."""
     keys = {key.lower() for key in body}
     if found.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:

@@ -1,19 +1,37 @@
 """The platform profile: what the desk is for and where its documents lie (platform.toml)."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 Language = Literal["zh", "en"]
 Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-LocalizedSentence = Sentence | dict[Language, Sentence]
 
 
 class ProfilePart(BaseModel):
     """A table of platform.toml: unknown keys are refused, nothing changes after loading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Sentences(ProfilePart):
+    """A sentence in each language; in platform.toml one string stands for both."""
+
+    zh: Sentence | None = None
+    en: Sentence | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_for_both(cls, value: object) -> object:
+        return {"zh": value, "en": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _at_least_one(self) -> Self:
+        if not (self.zh or self.en):
+            raise PydanticCustomError("missing", "holds no sentence")
+        return self
 
 
 class Voice(ProfilePart):
@@ -24,17 +42,15 @@ class Voice(ProfilePart):
     """What the platform is and what may be asked about it."""
     audience: Sentence
     tone: Sentence
-    greeting: LocalizedSentence
-    refusal: LocalizedSentence
+    greeting: Sentences
+    refusal: Sentences
     """What an off-topic question is told."""
     language: Language = "zh"
 
-    def say(self, sentence: LocalizedSentence, language: Language) -> str:
-        """`sentence` in `language`, else in the platform's own, else in whichever there is."""
-        if isinstance(sentence, str):
-            return sentence
-        spoken = sentence.get(language) or sentence.get(self.language)
-        return spoken or next(iter(sentence.values()))
+    def say(self, sentences: Sentences, language: Language) -> str:
+        """`sentences` in `language`; where it is not there, in the other one."""
+        spoken = {"zh": sentences.zh, "en": sentences.en}
+        return spoken[language] or sentences.zh or sentences.en or ""
 
 
 class ApiDocsSource(ProfilePart):

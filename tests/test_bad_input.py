@@ -166,7 +166,6 @@ def test_an_odd_question_is_answered(client: TestClient[Litestar], question: str
     Answer.model_validate_json(response.content)
 
 
-@pytest.mark.xfail(strict=True, reason="runnables/pasted.py raises, or gives what no JSON holds")
 @pytest.mark.parametrize("question", ODD_PASTED.values(), ids=ODD_PASTED)
 def test_odd_pasted_details_are_answered(client: TestClient[Litestar], question: str) -> None:
     assert post(client, "/ask", question).status_code == 200

@@ -1,0 +1,72 @@
+"""Answers that no model writes still read as answers: short steps, each from one place and citing it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+API = "https://open.example.com/#/api?apiId="
+GUIDE = "https://open.example.com/docs/"
+QUESTIONS = Path(__file__).parent / "data" / "on_topic.jsonl"
+
+
+def ask(client: TestClient[Litestar], question: str) -> dict[str, Any]:
+    response = client.post("/ask", json={"question": question})
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("question", "page", "first", "later"),
+    [
+        pytest.param("发货接口是哪个", API + "1110", "`POST /dop/api/v1/order/ship`", "订单履约权限包", id="which interface"),
+        pytest.param("获取商品详情", API + "1201", "`GET /dop/api/v1/product/detail`", "商品读取权限包", id="a bare name"),
+        pytest.param("订单发货有哪些必填参数", API + "1110", "`request_id`（string）", "`order_no`（string）", id="parameters"),
+        pytest.param("Which parameters does Update SKU Price require?", API + "1206", "Required: `", "`item_id`", id="parameters, English"),
+        pytest.param("调用订单发货要什么权限包", API + "1110", "订单履约权限包", "", id="permission"),
+        pytest.param("订单发货返回 41024 怎么处理", API + "1110", "`41024`", "", id="an error of an API"),
+        pytest.param("40014", GUIDE + "error-handling", "40014", "", id="an error of the platform"),
+        pytest.param("what does error 44203 mean", API + "1206", "`44203`", "", id="an error, English"),
+        pytest.param("怎么发货", GUIDE + "shipping-flow", "第一步", "第五步", id="how to, numbered headings"),
+        pytest.param("怎么签名", GUIDE + "signing", "去掉 `sign`", "HMAC-SHA256", id="how to, a numbered list"),
+        pytest.param("How do I test in the sandbox?", GUIDE + "sandbox-testing", "Create an application", "signature", id="how to, English"),
+        pytest.param("order_no 是什么", API + "1102", "`order_no`（string）：平台订单号", "", id="a field"),
+    ],
+)  # fmt: skip
+def test_what_was_asked_comes_first(
+    client: TestClient[Litestar], question: str, page: str, first: str, later: str
+) -> None:
+    answer = ask(client, question)
+    assert first in answer["answer"][0]
+    assert any(later in step for step in answer["answer"])
+    assert page in answer["relatedUrl"]
+    assert answer["answeredBy"] == "extractive"
+
+
+def test_every_answer_is_short_and_cited(client: TestClient[Litestar]) -> None:
+    for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
+        answer = ask(client, json.loads(line)["question"])
+        steps, sources = answer["answer"], answer["sources"]
+        assert 1 <= len(steps) <= 6
+        if not sources:
+            assert answer["confidence"] == "low" or answer["type"] == "unknown"
+            assert answer["relatedUrl"] == []
+            continue
+        assert all(re.search(r" \[\d+\]$", step) for step in steps), steps
+        assert all(len(re.findall(r"\[\d+\]", step)) == 1 for step in steps)
+        assert not any(step.count(" | ") > 1 or "\n" in step for step in steps), steps
+        assert all(len(step) <= 500 for step in steps)
+        assert {source["pageUrl"] for source in sources} == set(answer["relatedUrl"])
+
+
+def test_the_language_asked_for_frames_the_answer(client: TestClient[Litestar]) -> None:
+    response = client.post("/ask", json={"question": "发货接口是哪个", "language": "en"})
+    answer = response.json()
+    assert answer["language"] == "en"
+    assert answer["introduction"].startswith("Hello")
+    assert " is `POST /dop/api/v1/order/ship`" in answer["answer"][0]

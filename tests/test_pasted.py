@@ -1,0 +1,75 @@
+"""What is pasted beside a question is taken out by its shape; what has no clear shape stays prose."""
+
+from typing import Any
+
+import pytest
+
+from runnables.pasted import error_codes, read_pasted
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("trace: 1231231231231231313", {"trace_id": "1231231231231231313", "prose": ""}),
+        (
+            "trace_id=8123456789012345678 怎么查",
+            {"trace_id": "8123456789012345678", "prose": "怎么查"},
+        ),
+        ("X-Dop-Trace-Id: ab12-cd34-ef56", {"trace_id": "ab12-cd34-ef56"}),
+        ('"requestId":"7f3a9c0012"', {"trace_id": "7f3a9c0012"}),
+        ("requestId 7f3a9c0012", {"trace_id": "7f3a9c0012"}),
+        ("how do I trace a shipment", {"trace_id": None, "prose": "how do I trace a shipment"}),
+        ("where is my request 12345678901", {"trace_id": None}),
+        ("dop/api/v1/order/ship 怎么用", {"paths": ["dop/api/v1/order/ship"], "prose": "怎么用"}),
+        ("POST /dop/api/v1/order/ship/", {"paths": ["/dop/api/v1/order/ship"]}),
+        ("/orders/{order_no}/items", {"paths": ["/orders/{order_no}/items"]}),
+        ("and/or, TCP/IP, 1/2, 上/下", {"paths": [], "prose": "and/or, TCP/IP, 1/2, 上/下"}),
+        (
+            "https://a.example/b/c?x=1&y=2，为什么失败",
+            {
+                "paths": ["/b/c"],
+                "request_param": {"x": "1", "y": "2"},
+                "prose": "，为什么失败".strip("，"),
+            },
+        ),
+        ('发 {"order_no": "1"} 报错', {"request_param": {"order_no": "1"}, "prose": "发 报错"}),
+        (
+            '{"code": "41022", "message": "退款中", "trace_id": 4512345123451234512}',
+            {"error": "41022 退款中", "trace_id": "4512345123451234512", "request_param": {}},
+        ),
+        ('{"code": "0", "message": "success", "data": {}}', {"error": None}),
+        ("报错：签名不正确", {"error": "签名不正确"}),
+        ("error: insufficient balance.", {"error": "insufficient balance"}),
+        ("{not json} {'a': 1}", {"request_param": {}, "prose": "{not json} {'a': 1}"}),
+        ('{"a": "\\ud83d"}', {"request_param": {}}),
+        ("调用/dop/api/v1/ship失败", {"paths": ["/dop/api/v1/ship"]}),
+        ("http://[::1 是什么", {"paths": []}),
+        ("", {"prose": "", "paths": [], "error": None}),
+    ],
+)
+def test_details_are_taken_out(question: str, expected: dict[str, Any]) -> None:
+    found = read_pasted(question)
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("40014 是什么", ["40014"]),
+        ("isv.invalid-signature", ["isv.invalid-signature"]),
+        ("a well-known check-in", []),
+        ("order_no 12 and 1234567", []),
+        ("错误码43001，以及 43002", ["43001", "43002"]),
+    ],
+)
+def test_error_codes_are_told_by_their_shape(text: str, codes: list[str]) -> None:
+    assert error_codes(text) == codes
+
+
+@pytest.mark.parametrize(
+    "unit", ["trace-", "a-", "a.", "trace id ", "返回 ", "{", "[[", "/a", "http://", '{"a":', " "]
+)
+def test_long_repetitions_do_not_hang(unit: str) -> None:
+    text = unit * (20_000 // len(unit)) + "!"
+    assert read_pasted(text) is not None
+    assert isinstance(error_codes(text), list)
