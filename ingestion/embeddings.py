@@ -4,6 +4,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
+from ingestion.model_errors import first_line
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings
 
@@ -33,8 +34,3 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
         raise ConfigurationError(
             f"APIDESK_EMBEDDING_MODEL={settings.embedding_model}: {first_line(error)}"
         ) from None
-
-
-def first_line(error: Exception) -> str:
-    """What `error` says, in one line."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

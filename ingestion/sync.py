@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from langchain_core.embeddings import Embeddings
 
 from ingestion.chunking import chunk_document
-from ingestion.collection import Collection
-from ingestion.sources import read_source
+from ingestion.collection import Collection, Embed, Vector
+from ingestion.model_errors import model_errors
+from ingestion.sources import count_files, read_source
 from schemas.document import Chunk
 from schemas.platform import Platform
 
@@ -18,6 +19,8 @@ class Report:
     """What a run did, by source."""
 
     documents: dict[str, int] = field(default_factory=dict)
+    expected: dict[str, int] = field(default_factory=dict)
+    """Files to read, known when a source begins."""
     chunks: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -40,10 +43,18 @@ def ingest(
     started = time.monotonic()
     collection.replace(
         _chunks(platform, max_tokens, report, progress),
-        embeddings.embed_documents if embeddings else None,
+        _embed(embeddings) if embeddings else None,
     )
     report.seconds = time.monotonic() - started
     return report
+
+
+def _embed(embeddings: Embeddings) -> Embed:
+    def embed(texts: list[str]) -> list[Vector]:
+        with model_errors("APIDESK_EMBEDDING_MODEL"):
+            return embeddings.embed_documents(texts)
+
+    return embed
 
 
 def _chunks(
@@ -51,6 +62,7 @@ def _chunks(
 ) -> Iterator[Chunk]:
     for source in platform.sources:
         report.documents[source.name] = report.chunks[source.name] = 0
+        report.expected[source.name] = count_files(source)
         for document in read_source(source):
             chunks = list(chunk_document(document, max_tokens))
             report.documents[source.name] += 1

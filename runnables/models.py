@@ -1,20 +1,11 @@
-"""The chat model named in Settings, and what its failures mean."""
+"""The chat model named in Settings."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from langchain_core.exceptions import OutputParserException
 from langchain_core.language_models import BaseChatModel
 
-from schemas.errors import (
-    ApideskError,
-    ConfigurationError,
-    ModelError,
-    ModelOutputInvalid,
-    ModelTimeout,
-    ModelUnavailable,
-)
+from ingestion.model_errors import first_line
+from schemas.errors import ConfigurationError
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"
@@ -43,37 +34,6 @@ def open_chat_model(settings: Settings) -> BaseChatModel | None:
         model: BaseChatModel = init_chat_model(settings.chat_model, **options)
     except Exception as error:  # each provider's package raises its own
         raise ConfigurationError(
-            f"APIDESK_CHAT_MODEL={settings.chat_model}: {_first_line(error)}"
+            f"APIDESK_CHAT_MODEL={settings.chat_model}: {first_line(error)}"
         ) from None
     return model
-
-
-@contextmanager
-def model_errors(setting: str) -> Iterator[None]:
-    """What a provider's client raises, as ModelError; `setting` is the one to look at."""
-    try:
-        yield
-    except ApideskError:
-        raise
-    except Exception as error:
-        raise _model_error(error, setting) from error
-
-
-def _model_error(error: Exception, setting: str) -> ModelError:
-    """Clients of different providers agree on names and status codes, not on classes."""
-    if isinstance(error, OutputParserException):
-        return ModelOutputInvalid(f"the answer of the model of {setting} does not fit its schema")
-    name, status = type(error).__name__, getattr(error, "status_code", None)
-    if isinstance(error, TimeoutError) or "Timeout" in name:
-        return ModelTimeout(f"the model of {setting} did not answer in time")
-    if status in (401, 403):
-        return ModelUnavailable(f"the provider of {setting} refuses the key")
-    if status == 404:
-        return ModelUnavailable(f"the provider of {setting} does not know the model")
-    if status is not None:
-        return ModelUnavailable(f"the provider of {setting} answered with status {status}")
-    return ModelUnavailable(f"the provider of {setting} cannot be reached ({name})")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict
 
 from ingestion.collection import Collection, Route, Vector
-from runnables.models import model_errors
+from ingestion.model_errors import model_errors
 from runnables.steps import child, step
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question

@@ -9,8 +9,8 @@ from langchain_core.output_parsers import PydanticOutputParser
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import BaseModel
 
+from ingestion.model_errors import model_errors
 from prompts import PromptName, load
-from runnables.models import model_errors
 from schemas.platform import Language
 
 T = TypeVar("T", bound=BaseModel)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import assert_never
 
-from ingestion.sources.api_docs import read_api_docs
-from ingestion.sources.markdown import read_markdown
+from ingestion.sources import api_docs, markdown
+from ingestion.sources.folder import list_files
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.platform import ApiDocsSource, MarkdownSource, Source
@@ -27,8 +27,19 @@ def read_source(source: Source) -> Iterator[SourceDocument]:
 def _read(source: Source) -> Iterator[SourceDocument]:
     match source:
         case ApiDocsSource():
-            return read_api_docs(source)
+            return api_docs.read_api_docs(source)
         case MarkdownSource():
-            return read_markdown(source)
+            return markdown.read_markdown(source)
+        case _:
+            assert_never(source)
+
+
+def count_files(source: Source) -> int:
+    """How many files `read_source` will read. Raises SourceError for a folder that has none."""
+    match source:
+        case ApiDocsSource():
+            return len(list_files(source.path, api_docs.SUFFIXES))
+        case MarkdownSource():
+            return len(list_files(source.path, markdown.SUFFIXES))
         case _:
             assert_never(source)

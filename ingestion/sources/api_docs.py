@@ -15,10 +15,12 @@ from schemas.platform import ApiDocsSource
 
 Row = tuple[str, ...]
 
+SUFFIXES = {".json"}
+
 
 def read_api_docs(source: ApiDocsSource) -> Iterator[SourceDocument]:
     """One document an API, with up to seven sections."""
-    for path in list_files(source.path, {".json"}):
+    for path in list_files(source.path, SUFFIXES):
         yield _document(source, _parse(path))
 
 
