@@ -49,7 +49,10 @@ class Terminal:
             self.port = free.getsockname()[1]
         self.folder = folder
         self.log = folder / "server.log"
-        self.environment = os.environ | {"PORT": str(self.port), "COLUMNS": "80"}
+        # A make that is started by make would say where it is.
+        made_by_make = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        outer = {name: value for name, value in os.environ.items() if name not in made_by_make}
+        self.environment = outer | {"PORT": str(self.port), "COLUMNS": "80"}
         self.server: subprocess.Popen[bytes] | None = None
 
     def run(self, command: str) -> str:
