@@ -107,10 +107,12 @@ def docs(connect: Connect) -> Collection:
     """Pages, an API and pages with odd names; read only."""
     collection = connect()
     chunks = [chunk for name, body in PAGES.items() for chunk in page(name, body)]
-    chunks += page("1180", "地址", "参数", api_id="1180", api_name="取消揽收", api_url="/cancel")
+    chunks += page(
+        "1180", "地址", "参数", api_id="1180", api_name="取消揽收", api_url="/dop/removal"
+    )
     for number, name in enumerate(ODD_NAMES):
         chunks += page(
-            name, "名称", source=f"odd {name}", api_name=name, api_url=f"/{number}/{name}"
+            name, "名称，名称", source=f"odd {name}", api_name=name, api_url=f"/{number}/{name}"
         )
     collection.replace(chunks)
     return collection
@@ -159,6 +161,7 @@ def search(
         ("getWaybillNo", "camel"),
         ("waybill", "camel"),
         ("how is a refund settled", "english"),
+        ("/dop/removal", "1180"),
     ],
 )
 def test_full_text_finds(docs: Collection, question: str, expected: str) -> None:
@@ -223,11 +226,11 @@ def test_the_chunks_of_a_document_come_in_its_order(docs: Collection) -> None:
 @pytest.mark.parametrize(
     ("urls", "wanted", "expected"),
     [
-        (["/cancel"], [], ["1180", "1180"]),
+        (["/dop/removal"], [], ["1180", "1180"]),
         ([], ["取消揽收"], ["1180", "1180"]),
-        (["/cancel"], ["取消揽收"], ["1180", "1180"]),
-        (["/cance"], ["取消"], []),
-        (["/CANCEL"], [], []),
+        (["/dop/removal"], ["取消揽收"], ["1180", "1180"]),
+        (["/dop/remova"], ["取消"], []),
+        (["/DOP/REMOVAL"], [], []),
         (["%"], ["%"], []),
         ([], [], []),
     ],
@@ -248,7 +251,7 @@ def test_no_name_breaks_a_filter(docs: Collection, number: int, name: str) -> No
 
 def test_words_are_counted_over_all_chunks(docs: Collection) -> None:
     counted = docs.word_counts(["名称", "refunds", "cancelpickup", "名称", "没有这个词", '"'])
-    assert counted == {"名称": len(ODD_NAMES), "refunds": 1, "cancelpickup": 1}
+    assert counted == {"名称": 2 * len(ODD_NAMES), "refunds": 1, "cancelpickup": 1}
     assert docs.word_counts([]) == {}
 
 
@@ -323,6 +326,14 @@ def test_the_collection_of_somebody_else_is_left_alone(connect: Connect, uri: Pa
         with pytest.raises(CollectionMismatch, match="choose another APIDESK_COLLECTION"):
             use()
     assert stored(uri, "theirs") == theirs
+
+
+def test_a_write_drops_nothing_but_its_own(connect: Connect, uri: Path) -> None:
+    from pymilvus import MilvusClient
+
+    MilvusClient(str(uri)).create_collection("shared_2026", dimension=2)
+    connect("shared").replace(page("a", "text"))
+    assert "shared_2026" in stored(uri, "shared")
 
 
 def test_a_store_that_lost_its_rows_is_noticed(connect: Connect, uri: Path) -> None:
