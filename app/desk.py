@@ -15,11 +15,13 @@ from ingestion.language import detect_language
 from ingestion.profile import read_platform
 from ingestion.sync import Progress, Report, ingest
 from runnables.answer import build_answer
+from runnables.deadline import with_deadline
 from runnables.extractive_answer import build_extractive_answer
 from runnables.extractive_question import build_extractive_question
+from runnables.fallback import build_answer_or_quote
 from runnables.focus import build_focus
 from runnables.grounding import build_ground, build_refuse
-from runnables.models import open_chat_model
+from runnables.models import ChatModels, open_chat_models
 from runnables.pasted import read_pasted
 from runnables.pipeline import build_pipeline
 from runnables.retriever import build_retriever
@@ -27,7 +29,7 @@ from runnables.structured_question import build_structured_question
 from schemas.answer import Answer, Source
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong
-from schemas.platform import Language, Platform
+from schemas.platform import Language, Platform, Voice
 from schemas.question import Question
 from schemas.settings import Settings
 
@@ -47,7 +49,10 @@ class Desk:
         self.collection = collection
         self._embeddings = embeddings
         self._retrieve = build_retriever(settings, collection, embeddings)
-        self._pipeline = _pipeline(settings, platform, collection, self._retrieve)
+        self.models = open_chat_models(settings)
+        self._pipeline = _pipeline(
+            settings, platform.platform, collection, self.models, self._retrieve
+        )
 
     async def ask(
         self, text: str, k: int | None = None, language: Language | None = None
@@ -56,9 +61,11 @@ class Desk:
         question = self._question(text, k, language)
         timings = StepTimings()
         started = time.monotonic()
+        seconds = self.settings.request_timeout
+        config = with_deadline({"callbacks": [timings]}, seconds)
         try:
-            async with asyncio.timeout(self.settings.request_timeout):
-                answer = await self._pipeline.ainvoke(question, {"callbacks": [timings]})
+            async with asyncio.timeout(seconds):
+                answer = await self._pipeline.ainvoke(question, config)
         except TimeoutError:
             raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
         total = round((time.monotonic() - started) * 1000)
@@ -131,25 +138,29 @@ async def open_desk(
 
 def _pipeline(
     settings: Settings,
-    platform: Platform,
+    voice: Voice,
     collection: Collection,
+    models: ChatModels | None,
     retrieve: Runnable[Question, list[RetrievedChunk]],
 ) -> Runnable[Question, Answer]:
-    voice = platform.platform
-    model = open_chat_model(settings)
+    classify, quote = (
+        build_extractive_question(collection),
+        build_extractive_answer(collection, voice),
+    )
+    focus = build_focus(collection)
+    structured_question, answer = classify, quote
+    if models:
+        structured_question = build_structured_question(models, voice, settings.on_model_failure)
+        answer = build_answer(models, voice)
+        if settings.on_model_failure == "extractive":
+            answer = build_answer_or_quote(
+                answer=answer, classify=classify, focus=focus, quote=quote, voice=voice
+            )
     return build_pipeline(
-        structured_question=(
-            build_structured_question(model, voice)
-            if model
-            else build_extractive_question(collection)
-        ),
+        structured_question=structured_question,
         retrieve=retrieve,
         refuse=build_refuse(voice, settings.chat_model),
-        focus=build_focus(collection),
-        answer=(
-            build_answer(model, settings.chat_model, voice)
-            if model
-            else build_extractive_answer(collection, voice)
-        ),
+        focus=focus,
+        answer=answer,
         ground=build_ground(voice),
     )

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ingestion.chunking import CHUNKER_VERSION
+from ingestion.model_errors import ModelRole
 from ingestion.words import query_text, quiet_jieba, search_text, vocabulary_words
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import (
@@ -106,6 +107,11 @@ class Collection:
         if self._contract is None:
             raise CollectionMissing("nothing has been indexed yet: run `apidesk ingest`")
         return self._contract
+
+    @property
+    def embedding_role(self) -> ModelRole:
+        """The embedding model that this collection is made and searched with."""
+        return ModelRole("EMBEDDING", self._expected.embedding_model)
 
     def exists(self) -> bool:
         """Whether anything has been indexed under this name."""

@@ -8,7 +8,7 @@ from langchain_core.embeddings import Embeddings
 
 from ingestion.chunking import chunk_document
 from ingestion.collection import Collection, Embed, Vector
-from ingestion.model_errors import model_errors
+from ingestion.model_errors import ModelRole, model_errors
 from ingestion.sources import count_files, read_source
 from schemas.document import Chunk
 from schemas.platform import Platform
@@ -43,15 +43,15 @@ def ingest(
     started = time.monotonic()
     collection.replace(
         _chunks(platform, max_tokens, report, progress),
-        _embed(embeddings) if embeddings else None,
+        _embed(embeddings, collection.embedding_role) if embeddings else None,
     )
     report.seconds = time.monotonic() - started
     return report
 
 
-def _embed(embeddings: Embeddings) -> Embed:
+def _embed(embeddings: Embeddings, role: ModelRole) -> Embed:
     def embed(texts: list[str]) -> list[Vector]:
-        with model_errors("APIDESK_EMBEDDING_MODEL"):
+        with model_errors(role):
             return embeddings.embed_documents(texts)
 
     return embed

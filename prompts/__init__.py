@@ -13,9 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from schemas.platform import Language
 
-PromptName = Literal["structured_question", "answer", "extractive"]
+PromptName = Literal["structured_question", "answer", "structure", "repair", "extractive"]
 
-TAGS = ("platform", "json_schema", "documents", "document", "details", "question")
+TAGS = ("platform", "json_schema", "documents", "document", "details", "question", "written")
 """Every tag that a prompt uses; a test holds this list against the templates."""
 
 _TAG = re.compile(rf"[<＜﹤](?=\s*[/／]?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)

@@ -1,36 +1,113 @@
-"""Evidence -> a drafted answer, by one model call."""
+"""Evidence -> a written answer: by one model call, or by two where a second model structures it."""
 
-from langchain_core.language_models import BaseChatModel
+import re
+
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from runnables.state import Drafted, Evidence
-from runnables.steps import step
-from runnables.structured_output import structured_output
+from prompts import load
+from runnables.context import fit_chunks
+from runnables.deadline import remaining, with_deadline
+from runnables.json_text import without_thinking
+from runnables.models import ChatModel, ChatModels
+from runnables.state import Drafted, Evidence, Written, degraded, with_answer
+from runnables.steps import child, step
+from runnables.structured_output import StructuredOutput, Variables, text_of
 from schemas.answer import AnswerDraft
+from schemas.document import RetrievedChunk
+from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.platform import Voice
 
 NAME = "answer"
 
+RESERVED_SHARE = 0.1
+"""What is left of the time for an answer without a model, should the models fail."""
 
-def build_answer(
-    model: BaseChatModel, model_name: str, voice: Voice
-) -> Runnable[Evidence, Drafted]:
-    """The step `answer`."""
-    ask = structured_output(NAME, "answer", voice.language, model, AnswerDraft)
+LONGEST_TEXT = 4_000
+"""Characters of a reply without JSON that become an answer."""
+
+_STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
+
+
+def build_answer(models: ChatModels, voice: Voice) -> Runnable[Evidence, Drafted]:
+    """The step `answer`. Raises ModelError when every model failed."""
+    writer = _Writer(models, voice)
 
     async def answer(evidence: Evidence, config: RunnableConfig) -> Drafted:
-        asked = evidence["asked"]
-        draft = await ask.ainvoke(
-            {
-                "voice": voice,
-                "greeting": voice.say(voice.greeting, asked.language),
-                "language": asked.language,
-                "chunks": evidence["chunks"],
-                "structured": evidence["structured"].model_dump_json(by_alias=True),
-                "question": asked.text,
-            },
-            config,
-        )
-        return Drafted(**evidence, draft=draft, answered_by=model_name)
+        config = with_deadline(config, (1 - RESERVED_SHARE) * remaining(config))
+        errors: list[ModelError] = []
+        for model in models.writers:
+            try:
+                drafted = await writer.write(model, evidence, config)
+            except ModelError as error:
+                errors.append(error)
+                continue
+            return degraded(drafted, str(errors[0])) if errors else drafted
+        raise errors[0]
 
     return step(NAME, answer)
+
+
+class _Writer:
+    """Asks one model for the answer to one piece of evidence."""
+
+    def __init__(self, models: ChatModels, voice: Voice) -> None:
+        self._voice = voice
+        self._structurers = models.structurers if models.structurers != models.writers else ()
+        language = voice.language
+        self._answer = StructuredOutput(NAME, "answer", language, AnswerDraft, _one_step)
+        self._structure = StructuredOutput(NAME, "structure", language, AnswerDraft)
+
+    async def write(self, model: ChatModel, evidence: Evidence, config: RunnableConfig) -> Drafted:
+        """The evidence with the model's answer, cut to what fits its window. Raises ModelError."""
+        bare = self._render(self._variables(evidence, []))
+        chunks = fit_chunks(evidence["chunks"], model.window, bare)
+        variables = self._variables(evidence, chunks)
+        if self._structurers:
+            written = await self._write_freely(model, variables, config)
+        else:
+            answered = await self._answer.ask(model, variables, config)
+            written = Written(answered.value, model.name, as_text=answered.rung == "text")
+        return with_answer(evidence, chunks, written)
+
+    async def _write_freely(
+        self, model: ChatModel, variables: Variables, config: RunnableConfig
+    ) -> Written:
+        """The model's own text, put into the schema by the structure model, or else by its lines."""
+        run = child(config, f"{NAME}/model")
+        text = text_of(await model.ask([HumanMessage(self._render(variables))], run))
+        given = {"question": variables["question"], "written": text}
+        try:
+            structured = await self._structure.ask_any(self._structurers, given, config)
+        except ModelError:
+            return Written(_by_lines(text, model), model.name, as_text=True)
+        return Written(structured.value, model.name)
+
+    def _render(self, variables: Variables) -> str:
+        return load("answer", self._voice.language).render(schema=None, **variables)
+
+    def _variables(self, evidence: Evidence, chunks: list[RetrievedChunk]) -> Variables:
+        asked = evidence["asked"]
+        return {
+            "voice": self._voice,
+            "greeting": self._voice.say(self._voice.greeting, asked.language),
+            "language": asked.language,
+            "chunks": chunks,
+            "structured": evidence["classified"].structured.model_dump_json(by_alias=True),
+            "question": asked.text,
+        }
+
+
+def _one_step(text: str) -> AnswerDraft | None:
+    """A reply without JSON as an answer of one step; none of what was meant to be JSON."""
+    text = without_thinking(text)[:LONGEST_TEXT].strip()
+    return None if not text or text.startswith(("{", "[", "```")) else AnswerDraft(answer=[text])
+
+
+def _by_lines(text: str, model: ChatModel) -> AnswerDraft:
+    """A freely written answer: a step a line."""
+    lines = without_thinking(text)[:LONGEST_TEXT].splitlines()
+    steps = [step for line in lines if (step := _STEP_NUMBER.sub("", line).strip())]
+    if not steps:
+        raise ModelOutputInvalid(f"{model.role.setting}: the reply is empty")
+    return AnswerDraft(answer=steps)

@@ -17,7 +17,7 @@ from runnables import excerpts
 from runnables.answer import NAME
 from runnables.models import EXTRACTIVE
 from runnables.pasted import error_codes, read_pasted
-from runnables.state import Drafted, Evidence
+from runnables.state import Drafted, Evidence, Written, with_answer
 from runnables.steps import step
 from runnables.topic import TopicModel
 from schemas.answer import AnswerDraft
@@ -75,14 +75,7 @@ def extractive_answer(evidence: Evidence, collection: Collection, voice: Voice) 
         ]
         or [str(load("extractive", asked.language).module.uncovered(voice.name))],  # type: ignore[attr-defined]
     )
-    return Drafted(
-        asked=asked,
-        structured=evidence["structured"],
-        retrieved=evidence["retrieved"],
-        chunks=chunks,
-        draft=draft,
-        answered_by=EXTRACTIVE,
-    )
+    return with_answer(evidence, chunks, Written(draft, EXTRACTIVE))
 
 
 def _with_quoted(chunks: list[RetrievedChunk], steps: list[Step]) -> list[RetrievedChunk]:
@@ -115,7 +108,7 @@ class _Excerpter:
         return iter(())
 
     def _kinds(self) -> Iterator[Callable[[], Iterator[Step]]]:
-        structured = self._evidence["structured"]
+        structured = self._evidence["classified"].structured
         if structured.error or ERRORS.search(self._text):
             yield self._error_by_code
         if self._api_chunks:
@@ -143,7 +136,11 @@ class _Excerpter:
     def _api_chunks(self) -> dict[SectionKind, Chunk]:
         """The sections of the API in front, when the question is about an API."""
         first = self._chunks[0] if self._chunks else None
-        if first is None or not first.api_url or self._evidence["structured"].type != "api_call":
+        if (
+            first is None
+            or not first.api_url
+            or self._evidence["classified"].structured.type != "api_call"
+        ):
             return {}
         document = self._collection.chunks_of(first.document_id, first.source)
         return {chunk.kind: chunk for chunk in reversed(document)}
@@ -154,7 +151,7 @@ class _Excerpter:
 
     def _error_by_code(self) -> Iterator[Step]:
         """The row of each code that the question names, from the API's own table or any other."""
-        structured = self._evidence["structured"]
+        structured = self._evidence["classified"].structured
         for code in dict.fromkeys(error_codes(f"{structured.error or ''} {self._text}")):
             for chunk in [*self._section("error_codes"), *self._chunks]:
                 if row := _row_of(code, chunk):

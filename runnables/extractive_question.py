@@ -9,7 +9,8 @@ from ingestion.collection import Collection
 from ingestion.markdown_blocks import parse_table, plain
 from ingestion.words import split_words
 from runnables.focus import api_url_candidates
-from runnables.pasted import Pasted, error_codes, read_pasted
+from runnables.pasted import Pasted, error_codes, read_pasted, search_query
+from runnables.state import Classified
 from runnables.steps import step
 from runnables.structured_question import NAME
 from runnables.topic import THRESHOLD, TopicModel
@@ -43,11 +44,12 @@ HOW_WORDS = re.compile(
 
 def build_extractive_question(
     collection: Collection,
-) -> Runnable[Question, StructuredQuestion]:
+) -> Runnable[Question, Classified]:
     """The step `structured-question`, without a model."""
 
-    async def structure(question: Question, config: RunnableConfig) -> StructuredQuestion:
-        return await asyncio.to_thread(structured_question, question.text, collection)
+    async def structure(question: Question, config: RunnableConfig) -> Classified:
+        found = await asyncio.to_thread(structured_question, question.text, collection)
+        return Classified(found)
 
     return step(NAME, structure)
 
@@ -55,8 +57,7 @@ def build_extractive_question(
 def structured_question(text: str, collection: Collection) -> StructuredQuestion:
     """What `text` is about, as far as rules can tell."""
     pasted = read_pasted(text)
-    query = search_query(text, pasted)
-    found = [r.chunk for r in collection.search(query, CANDIDATES, "full_text")]
+    found = [r.chunk for r in collection.search(search_query(text), CANDIDATES, "full_text")]
     code, api_of_code = _known_error_code(text, found)
     topic = TopicModel(collection.word_counts, collection.contract.words)
     if not (pasted.trace_id or code or topic.score(text) > THRESHOLD):
@@ -72,12 +73,6 @@ def structured_question(text: str, collection: Collection) -> StructuredQuestion
         error=pasted.error or code,
         trace_id=pasted.trace_id,
     )
-
-
-def search_query(text: str, pasted: Pasted) -> str:
-    """What to search for `text`: without the values that were pasted, which no document holds."""
-    parts = [pasted.prose, *pasted.paths, pasted.error or ""]
-    return " ".join(part for part in parts if part) or text
 
 
 def _type(

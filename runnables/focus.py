@@ -18,7 +18,9 @@ def build_focus(collection: Collection) -> Runnable[Understood, Evidence]:
     """The step `focus`: chunks of the API named by url or name first, then what was retrieved."""
 
     async def focus(understood: Understood, config: RunnableConfig) -> Evidence:
-        named = await asyncio.to_thread(named_chunks, collection, understood["structured"])
+        named = await asyncio.to_thread(
+            named_chunks, collection, understood["classified"].structured
+        )
         return Evidence(**understood, chunks=_in_front(named, understood["retrieved"]))
 
     return step("focus", focus)

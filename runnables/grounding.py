@@ -5,8 +5,10 @@ import uuid
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ingestion.words import query_text, split_words
-from runnables.state import Drafted, Understood
+from ingestion.language import detect_language
+from ingestion.words import index_words, query_text
+from runnables.pasted import read_pasted
+from runnables.state import Drafted, Understood, Written
 from runnables.steps import step
 from schemas.answer import Answer, Confidence, Source
 from schemas.document import RetrievedChunk
@@ -19,21 +21,24 @@ def build_ground(voice: Voice) -> Runnable[Drafted, Answer]:
     """The step `ground`."""
 
     async def ground(drafted: Drafted, config: RunnableConfig) -> Answer:
-        chunks, draft, asked = drafted["chunks"], drafted["draft"], drafted["asked"]
+        chunks, asked, classified = drafted["chunks"], drafted["asked"], drafted["classified"]
+        written, draft = drafted["written"], drafted["written"].draft
         steps, cited = _renumbered([text for text in draft.answer if text.strip()], len(chunks))
+        question = draft.question.strip() or read_pasted(asked.text).prose or asked.text
         sources = [Source.of(i, chunks[n - 1]) for i, n in enumerate(cited, 1)]
         return Answer(
             id=uuid.uuid4().hex,
-            question=draft.question or asked.text,
+            question=question,
             introduction=draft.introduction or voice.say(voice.greeting, asked.language),
             answer=steps,
             related_url=_closed_links(draft.related_url, chunks, cited),
-            type=drafted["structured"].type,
-            structured=drafted["structured"],
+            type=classified.structured.type,
+            structured=classified.structured,
             sources=sources,
-            confidence=_confidence(draft.question, steps, sources),
+            confidence=_confidence(question, written, steps, sources),
             language=asked.language,
-            answered_by=drafted["answered_by"],
+            answered_by=written.answered_by,
+            degraded=written.degraded or classified.degraded,
         )
 
     return step("ground", ground)
@@ -51,7 +56,7 @@ def build_refuse(voice: Voice, answered_by: str) -> Runnable[Understood, Answer]
             answer=[voice.say(voice.refusal, asked.language)],
             related_url=[],
             type="unknown",
-            structured=understood["structured"],
+            structured=understood["classified"].structured,
             sources=[],
             confidence="high",
             language=asked.language,
@@ -86,16 +91,28 @@ def _closed_links(urls: list[str], chunks: list[RetrievedChunk], cited: list[int
     return [page for page in pages if page in wanted]
 
 
-def _confidence(question: str, steps: list[str], sources: list[Source]) -> Confidence:
+def _confidence(
+    question: str, written: Written, steps: list[str], sources: list[Source]
+) -> Confidence:
     """By evidence, not by the model's own word.
 
-    `low`: nothing is cited. `high`: every step is cited, and what is cited holds at least half of
-    the question's telling words. `medium`: the rest.
+    `low`: nothing is cited, or the model gave no JSON. `high`: every step is cited, what is cited
+    holds at least half of the question's telling words (or is in another language than the question),
+    and nothing went wrong on the way. `medium`: the rest.
     """
-    if not sources:
+    if not sources or written.as_text:
         return "low"
     cited_steps = sum(any(m["number"] for m in _CITATION.finditer(text)) for text in steps)
-    asked = set(split_words(query_text(question)))
-    read = {word for s in sources for word in split_words(f"{s.title} {s.section} {s.text}")}
-    covered = len(asked & read) >= len(asked) / 2
-    return "high" if covered and cited_steps == len(steps) else "medium"
+    every_step = cited_steps == len(steps)
+    return (
+        "high" if every_step and not written.degraded and _covered(question, sources) else "medium"
+    )
+
+
+def _covered(question: str, sources: list[Source]) -> bool:
+    """Whether `sources` hold half of the question's telling words, as far as that can be seen."""
+    text = " ".join(f"{s.title} {s.section} {s.text}" for s in sources)
+    if detect_language(question) != detect_language(text):
+        return True
+    asked, read = set(query_text(question).split()), set(index_words(text))
+    return len(asked & read) >= len(asked) / 2

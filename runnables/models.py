@@ -1,39 +1,189 @@
-"""The chat model named in Settings."""
+"""The chat models named in Settings, each with its retries and its circuit."""
 
-from typing import Any
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
 
+from circuitbreaker import CircuitBreaker
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+from tenacity.stop import stop_base
 
-from ingestion.model_errors import first_line
-from schemas.errors import ConfigurationError
+from ingestion.model_errors import ModelRole, model_errors
+from ingestion.providers import connection_options, open_client
+from runnables.deadline import remaining
+from schemas.errors import ModelError, ModelTimeout, ModelUnavailable
 from schemas.settings import Settings
+
+Mode = Literal["json_schema", "json_mode", "plain"]
+"""A way to ask a provider for JSON."""
 
 EXTRACTIVE = "extractive"
 """The name of the answerer that needs no model."""
 
+DEFAULT_WINDOW = 8_192
+"""Tokens, for a model of which nothing is known."""
 
-def open_chat_model(settings: Settings) -> BaseChatModel | None:
-    """The model behind `APIDESK_CHAT_MODEL`, or None for `extractive`.
+ATTEMPTS = 4
+"""Calls that one reply may cost while the provider is overloaded or out of reach."""
 
-    Raises ConfigurationError when the name or its provider cannot be used.
+FAILURES_TO_OPEN = 5
+"""Failed replies in a row after which a model is left alone."""
+
+REST_SECONDS = 10
+"""How long it is left alone before one call tries it again."""
+
+_backoff = wait_random_exponential(multiplier=0.25, max=8)
+
+
+@dataclass
+class ChatModel:
+    """One chat model: asked with retries, within the run's deadline, and left alone while it is down."""
+
+    role: ModelRole
+    client: BaseChatModel
+    window: int
+    """Tokens of its context window."""
+    modes: list[Mode] = field(default_factory=list)
+    """The ways of structured output that it has not refused, best first; empty until it is asked."""
+    problem: ModelError | None = None
+    """What its last call failed with; None when that went well."""
+
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+        return self.role.model
+
+    async def ask(
+        self,
+        messages: Sequence[BaseMessage],
+        config: RunnableConfig,
+        runnable: Runnable[Any, Any] | None = None,
+    ) -> AIMessage:
+        """The model's reply to `messages`; `runnable` is the client bound to a mode. Raises ModelError."""
+        if self._circuit.opened:
+            seconds = max(1, self._circuit.open_remaining)
+            raise ModelUnavailable(
+                f"{self.role.setting}: down, tried again in {seconds} s", seconds
+            )
+        try:
+            reply: AIMessage = await self._circuit.call_async(
+                self._ask_with_retries, messages, config, runnable or self.client
+            )
+        except ModelError as error:
+            self.problem = error
+            raise
+        self.problem = None
+        return reply
+
+    @cached_property
+    def _circuit(self) -> CircuitBreaker:
+        return CircuitBreaker(
+            failure_threshold=FAILURES_TO_OPEN,
+            recovery_timeout=REST_SECONDS,
+            expected_exception=(ModelUnavailable, ModelTimeout),
+        )
+
+    async def _ask_with_retries(
+        self, messages: Sequence[BaseMessage], config: RunnableConfig, runnable: Runnable[Any, Any]
+    ) -> AIMessage:
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(ModelUnavailable),
+            wait=_wait,
+            stop=stop_after_attempt(ATTEMPTS) | _StopAtDeadline(config),
+            reraise=True,
+        )
+        reply: AIMessage = await retrying(self._ask_once, messages, config, runnable)
+        return reply
+
+    async def _ask_once(
+        self, messages: Sequence[BaseMessage], config: RunnableConfig, runnable: Runnable[Any, Any]
+    ) -> AIMessage:
+        seconds = remaining(config)
+        with model_errors(self.role):
+            async with asyncio.timeout(None if seconds == float("inf") else seconds):
+                return await _reply(runnable, messages, config)
+
+
+@dataclass(frozen=True)
+class ChatModels:
+    """The models of a desk, by what they are for."""
+
+    writers: tuple[ChatModel, ...]
+    """Who writes answers: the chat model, then its fallback."""
+    structurers: tuple[ChatModel, ...]
+    """Who fills schemas: the structure model if there is one, else the writers."""
+
+    @property
+    def all(self) -> tuple[ChatModel, ...]:
+        """Each model once."""
+        return tuple({m.role.prefix: m for m in (*self.writers, *self.structurers)}.values())
+
+
+def open_chat_models(settings: Settings) -> ChatModels | None:
+    """The models named in Settings, or None for `extractive`.
+
+    Raises ConfigurationError when a name or its provider cannot be used.
     """
     if settings.chat_model == EXTRACTIVE:
         return None
+    chat = _open(settings, "CHAT")
+    writers = (chat, _open(settings, "CHAT_FALLBACK")) if settings.chat_fallback_model else (chat,)
+    structurers = (_open(settings, "STRUCTURE"),) if settings.structure_model else writers
+    return ChatModels(writers, structurers)
+
+
+def _open(settings: Settings, prefix: str) -> ChatModel:
     from langchain.chat_models import init_chat_model
 
-    options: dict[str, Any] = {
-        "temperature": 0,
-        "timeout": settings.request_timeout,
-        "max_retries": 2,
-    }
-    if settings.chat_base_url:
-        options["base_url"] = settings.chat_base_url
-    if settings.chat_api_key:
-        options["api_key"] = settings.chat_api_key.get_secret_value()
+    name = prefix.lower()
+    role = ModelRole(prefix, getattr(settings, f"{name}_model"))
+    options = connection_options(
+        getattr(settings, f"{name}_base_url"), getattr(settings, f"{name}_api_key")
+    )
+    options["temperature"] = 0
+    if role.model.partition(":")[0] != "ollama":
+        options["max_retries"] = 0  # ChatModel retries, within the deadline
+    client: BaseChatModel = open_client(init_chat_model, role, options)
+    known = (client.profile or {}).get("max_input_tokens")
+    return ChatModel(role, client, settings.chat_context_tokens or known or DEFAULT_WINDOW)
+
+
+class _StopAtDeadline(stop_base):
+    """Stop when the wait would take longer than the run has."""
+
+    def __init__(self, config: RunnableConfig) -> None:
+        self._config = config
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return remaining(self._config) <= _wait(retry_state)
+
+
+async def _reply(
+    runnable: Runnable[Any, Any], messages: Sequence[BaseMessage], config: RunnableConfig
+) -> AIMessage:
     try:
-        model: BaseChatModel = init_chat_model(settings.chat_model, **options)
-    except Exception as error:  # each provider's package raises its own
-        raise ConfigurationError(
-            f"APIDESK_CHAT_MODEL={settings.chat_model}: {first_line(error)}"
-        ) from None
-    return model
+        reply = await runnable.ainvoke(messages, config)
+    except Exception as error:
+        # openai's client takes a reply that ran into its length limit for an error.
+        if completion := getattr(error, "completion", None):
+            return AIMessage(completion.choices[0].message.content or "")
+        raise
+    return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
+
+
+def _wait(state: RetryCallState) -> float:
+    """What the provider asks for, else exponential with full jitter."""
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.retry_after if isinstance(error, ModelError) else None
+    return asked if asked is not None else _backoff(state)

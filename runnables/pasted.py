@@ -70,6 +70,13 @@ def read_pasted(question: str) -> Pasted:
     return found
 
 
+def search_query(question: str) -> str:
+    """What to search for `question`: without the values that were pasted, which no document holds."""
+    pasted = read_pasted(question)
+    parts = [pasted.prose, *pasted.paths, pasted.error or ""]
+    return " ".join(part for part in parts if part) or question
+
+
 def error_codes(text: str) -> list[str]:
     """What has the shape of an error code: four to six digits, or dotted words in lower case."""
     return [code for code in _ERROR_CODE.findall(text) if code.isdigit() or "." in code]

@@ -9,15 +9,15 @@ from langchain_core.runnables import (
     RunnablePassthrough,
 )
 
-from runnables.state import Drafted, Evidence, Understood
+from runnables.state import Classified, Drafted, Evidence, Understood
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk
-from schemas.question import Question, StructuredQuestion
+from schemas.question import Question
 
 
 def build_pipeline(
     *,
-    structured_question: Runnable[Question, StructuredQuestion],
+    structured_question: Runnable[Question, Classified],
     retrieve: Runnable[Question, list[RetrievedChunk]],
     refuse: Runnable[Understood, Answer],
     focus: Runnable[Understood, Evidence],
@@ -26,7 +26,7 @@ def build_pipeline(
 ) -> Runnable[Question, Answer]:
     """Compose the steps. Retrieval runs beside classification; an off-topic question stops there."""
     understood = RunnableParallel(
-        asked=RunnablePassthrough(), structured=structured_question, retrieved=retrieve
+        asked=RunnablePassthrough(), classified=structured_question, retrieved=retrieve
     )
     answered = focus | answer | ground
     gated: Runnable[Understood, Answer] = RunnableBranch((is_off_topic, refuse), answered)
@@ -35,4 +35,4 @@ def build_pipeline(
 
 def is_off_topic(understood: Understood) -> bool:
     """Whether the question is not about this platform."""
-    return understood["structured"].type == "unknown"
+    return understood["classified"].structured.type == "unknown"

@@ -1,5 +1,6 @@
 """What travels from step to step: each step takes one of these and adds to it."""
 
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from schemas.answer import AnswerDraft
@@ -7,11 +8,19 @@ from schemas.document import RetrievedChunk
 from schemas.question import Question, StructuredQuestion
 
 
+@dataclass(frozen=True)
+class Classified:
+    """What a question is about, and why nobody could tell, when that was so."""
+
+    structured: StructuredQuestion
+    degraded: str | None = None
+
+
 class Understood(TypedDict):
     """A question, what it is about, and what was found for it."""
 
     asked: Question
-    structured: StructuredQuestion
+    classified: Classified
     retrieved: list[RetrievedChunk]
 
 
@@ -21,8 +30,34 @@ class Evidence(Understood):
     chunks: list[RetrievedChunk]
 
 
-class Drafted(Evidence):
-    """With an answer that nobody has checked yet."""
+@dataclass(frozen=True)
+class Written:
+    """An answer that nobody has checked yet: who wrote it, and what went wrong on the way."""
 
     draft: AnswerDraft
     answered_by: str
+    as_text: bool = False
+    """Whether the model gave text in which no JSON could be found."""
+    degraded: str | None = None
+
+
+class Drafted(Evidence):
+    """With an answer."""
+
+    written: Written
+
+
+def with_answer(evidence: Evidence, chunks: list[RetrievedChunk], written: Written) -> Drafted:
+    """The evidence with an answer, and the chunks that its citations number."""
+    return Drafted(
+        asked=evidence["asked"],
+        classified=evidence["classified"],
+        retrieved=evidence["retrieved"],
+        chunks=chunks,
+        written=written,
+    )
+
+
+def degraded(drafted: Drafted, reason: str) -> Drafted:
+    """`drafted`, marked with what went wrong on the way."""
+    return {**drafted, "written": replace(drafted["written"], degraded=reason)}

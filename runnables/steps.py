@@ -16,6 +16,6 @@ def step(
     return RunnableLambda(function, name=name)
 
 
-def child(config: RunnableConfig, name: str) -> RunnableConfig:
-    """`config` for a child run called `name`."""
-    return {**config, "run_name": name}
+def child(config: RunnableConfig, name: str, **metadata: str) -> RunnableConfig:
+    """`config` for a child run called `name`, with `metadata` for the trace."""
+    return {**config, "run_name": name, "metadata": {**config.get("metadata", {}), **metadata}}

@@ -1,44 +1,172 @@
-"""A prompt and a model -> a validated pydantic object."""
+"""A prompt and a model -> a validated object, by a ladder of ways that some rung of holds for any model.
 
+1. The provider's JSON-schema mode; where it is refused, 2. its JSON mode, with the schema in the
+prompt; where that is refused, 3. the plain prompt. What a model refuses is remembered. The reply is
+read wherever the JSON stands in it (prose, fences, after thinking), then 4. repaired, then 5. the
+model is asked once more, with its own reply and what is wrong with it. 6. Where a reply may also be
+used as text, it is. After every rung the object is validated.
+"""
+
+import asyncio
 import json
-from typing import Any, TypeVar
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage
-from langchain_core.output_parsers import PydanticOutputParser
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import BaseModel
 
-from ingestion.model_errors import model_errors
 from prompts import PromptName, load
+from runnables.json_text import NotReadable, read_object
+from runnables.models import ChatModel, Mode
+from runnables.steps import child
+from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
 from schemas.platform import Language
 
 T = TypeVar("T", bound=BaseModel)
 Variables = dict[str, Any]
+Rung = Literal[Mode, "repair", "re-ask", "text"]
+
+MODES: tuple[Mode, ...] = ("json_schema", "json_mode", "plain")
+SHOWN = 4_000
+"""Characters of its own reply that a model is shown when it is asked once more."""
+
+log = logging.getLogger(__name__)
 
 
-def structured_output(
-    step: str, prompt: PromptName, language: Language, model: BaseChatModel, schema: type[T]
-) -> Runnable[Variables, T]:
-    """The template's variables -> one model call -> a `schema` object.
+@dataclass(frozen=True)
+class Structured(Generic[T]):
+    """A validated object, the rung of the ladder that gave it, and the model that wrote it."""
 
-    The template is also given `schema`, the JSON Schema. Raises ModelError.
+    value: T
+    rung: Rung
+    model: ChatModel
+
+
+@dataclass(frozen=True)
+class StructuredOutput(Generic[T]):
+    """Fills `schema` from a prompt, for one step of the pipeline."""
+
+    step: str
+    prompt: PromptName
+    language: Language
+    schema: type[T]
+    from_text: Callable[[str], T | None] | None = None
+    """Makes an object of a reply in which no JSON can be found; without it such a reply is an error."""
+
+    async def ask_any(
+        self, models: tuple[ChatModel, ...], variables: Variables, config: RunnableConfig
+    ) -> Structured[T]:
+        """The object from the first of `models` that gives one. Raises the first one's ModelError."""
+        errors: list[ModelError] = []
+        for model in models:
+            try:
+                return await self.ask(model, variables, config)
+            except ModelError as error:
+                log.warning("%s: %s", self.step, error)
+                errors.append(error)
+        raise errors[0]
+
+    async def ask(
+        self, model: ChatModel, variables: Variables, config: RunnableConfig
+    ) -> Structured[T]:
+        """The object from `model`. Raises ModelError."""
+        prompt = HumanMessage(await self._render(variables, config))
+        text, rung = await self._reply(model, [prompt], config)
+        try:
+            value, repaired = await asyncio.to_thread(read_object, text, self.schema)
+            return self._served(value, "repair" if repaired else rung, model)
+        except NotReadable as error:
+            problem = str(error)
+        mended = await self._ask_again(model, prompt, text, problem, config)
+        if mended is not None:
+            return self._served(mended, "re-ask", model)
+        if self.from_text and (made := self.from_text(text)) is not None:
+            return self._served(made, "text", model)
+        raise ModelOutputInvalid(f"{model.role.setting}: the reply does not fit its schema")
+
+    async def _ask_again(
+        self,
+        model: ChatModel,
+        prompt: HumanMessage,
+        text: str,
+        problem: str,
+        config: RunnableConfig,
+    ) -> T | None:
+        """The object from one more call that shows the model its reply and what is wrong with it."""
+        repair = load("repair", self.language).render(problem=problem)
+        messages = [prompt, AIMessage(text[:SHOWN] or "…"), HumanMessage(repair)]
+        try:
+            text, _ = await self._reply(model, messages, config)
+            return (await asyncio.to_thread(read_object, text, self.schema))[0]
+        except (ModelError, NotReadable) as error:
+            log.info("%s: asked once more, in vain: %s", self.step, type(error).__name__)
+            return None
+
+    async def _reply(
+        self, model: ChatModel, messages: list[BaseMessage], config: RunnableConfig
+    ) -> tuple[str, Rung]:
+        """The reply's text, by the best mode that the model does not refuse."""
+        modes = list(model.modes or MODES)
+        while True:
+            mode = modes[0]
+            run = child(config, f"{self.step}/model", rung=mode)
+            try:
+                runnable = in_mode(model, mode, self.schema)
+                reply = await model.ask(messages, run, runnable)
+            except (ModelRefused, NotImplementedError) as error:
+                if len(modes) == 1 or not _is_about_the_mode(error):
+                    raise
+                log.info("%s: %s is refused, trying %s", model.role.setting, mode, modes[1])
+                modes.pop(0)
+                continue
+            model.modes = modes
+            return text_of(reply), mode
+
+    async def _render(self, variables: Variables, config: RunnableConfig) -> str:
+        template = load(self.prompt, self.language)
+        schema = json.dumps(self.schema.model_json_schema(), ensure_ascii=False)
+
+        def render(given: Variables) -> str:
+            return template.render(schema=schema, **given)
+
+        rendered = RunnableLambda(render, name=f"{self.step}/prompt")
+        return await rendered.ainvoke(variables, config)
+
+    def _served(self, value: T, rung: Rung, model: ChatModel) -> Structured[T]:
+        log.info("%s: %s served by %s", self.step, rung, model.name)
+        return Structured(value, rung, model)
+
+
+def in_mode(model: ChatModel, mode: Mode, schema: type[BaseModel]) -> Runnable[Any, Any]:
+    """The model's client, bound to one way of structured output.
+
+    Raises NotImplementedError when LangChain knows that the provider has no such way.
     """
-    template = load(prompt, language)
-    schema_text = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    if mode == "plain":
+        return model.client
+    try:
+        whole = model.client.with_structured_output(
+            schema.model_json_schema(), method=mode, include_raw=True
+        )
+    except ValueError as error:
+        raise NotImplementedError from error
+    # `whole` is the bound client, then a parser of LangChain's; ours reads more.
+    return whole | RunnableLambda(lambda both: both["raw"], name="raw")
 
-    def render(variables: Variables) -> list[HumanMessage]:
-        return [HumanMessage(template.render(schema=schema_text, **variables))]
 
-    chain = (
-        RunnableLambda(render, name=f"{step}/prompt")
-        | model.with_config(run_name=f"{step}/model")
-        | PydanticOutputParser(pydantic_object=schema).with_config(run_name=f"{step}/parser")
-    )
+def text_of(reply: AIMessage) -> str:
+    """What a reply says: its text, else the arguments of a tool call, else its words of refusal."""
+    if reply.text.strip():
+        return reply.text
+    for call in [*reply.tool_calls, *reply.invalid_tool_calls]:
+        arguments = call["args"]
+        return arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+    return str(reply.additional_kwargs.get("refusal") or "")
 
-    async def ask(variables: Variables, config: RunnableConfig) -> T:
-        with model_errors("APIDESK_CHAT_MODEL"):
-            found: T = await chain.ainvoke(variables, config)
-        return found
 
-    return RunnableLambda(ask, name=step)
+def _is_about_the_mode(error: Exception) -> bool:
+    """A wrong key or name is not mended by another mode; any other refusal may be."""
+    return not isinstance(error, ModelRefused) or error.status not in (401, 403, 404)

@@ -1,23 +1,40 @@
-"""question -> StructuredQuestion, by one model call."""
+"""question -> what it is about, by one model call."""
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from runnables.deadline import remaining, with_deadline
+from runnables.models import ChatModels
+from runnables.state import Classified
 from runnables.steps import step
-from runnables.structured_output import structured_output
+from runnables.structured_output import StructuredOutput
+from schemas.errors import ModelError
 from schemas.platform import Voice
 from schemas.question import Question, StructuredQuestion
 
 NAME = "structured-question"
 
+SHARE_OF_TIME = 0.4
+"""What classification may take of the time that is left: the answer needs the rest."""
+
 
 def build_structured_question(
-    model: BaseChatModel, voice: Voice
-) -> Runnable[Question, StructuredQuestion]:
-    """The step `structured-question`."""
-    ask = structured_output(NAME, "structured_question", voice.language, model, StructuredQuestion)
+    models: ChatModels, voice: Voice, on_failure: str
+) -> Runnable[Question, Classified]:
+    """The step `structured-question`.
 
-    async def structure(question: Question, config: RunnableConfig) -> StructuredQuestion:
-        return await ask.ainvoke({"voice": voice, "question": question.text}, config)
+    A question that no model could classify is taken for `general`, so that what was found decides;
+    with `on_failure` "error" the step raises ModelError instead. docs/decisions/0003-model-failure.md
+    """
+    output = StructuredOutput(NAME, "structured_question", voice.language, StructuredQuestion)
+
+    async def structure(question: Question, config: RunnableConfig) -> Classified:
+        config = with_deadline(config, SHARE_OF_TIME * remaining(config))
+        variables = {"voice": voice, "question": question.text}
+        try:
+            return Classified((await output.ask_any(models.structurers, variables, config)).value)
+        except ModelError as error:
+            if on_failure == "error":
+                raise
+            return Classified(StructuredQuestion(type="general"), degraded=str(error))
 
     return step(NAME, structure)

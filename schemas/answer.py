@@ -1,8 +1,8 @@
 """An answer: what the model writes, and what the caller gets."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from schemas.document import RetrievedChunk
 from schemas.platform import Language
@@ -12,16 +12,43 @@ from schemas.wire import WireModel
 Confidence = Literal["high", "medium", "low"]
 
 
-class AnswerDraft(WireModel):
-    """What the model writes; nothing in it is trusted before grounding."""
+def _steps(value: object) -> object:
+    """One string stands for one step, and an object for what it says."""
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list):
+        return value
+    steps = (" ".join(map(str, v.values())) if isinstance(v, dict) else v for v in value)
+    return [step for step in steps if not isinstance(step, str) or step.strip()]
 
-    question: str = Field(description="what was asked, in one sentence, without pasted API details")
-    introduction: str = Field(description="one sentence of greeting in the platform's tone")
-    answer: list[str] = Field(
-        description="the answer in steps; each statement ends with the numbers of the chunks it "
-        "is taken from, like [1] or [1][3]"
+
+def _urls(value: object) -> object:
+    if isinstance(value, str):
+        return [value]
+    return [url for url in value if isinstance(url, str)] if isinstance(value, list) else []
+
+
+def _sentence(value: object) -> object:
+    return "" if value is None else value
+
+
+class AnswerDraft(WireModel):
+    """What the model writes; nothing in it is trusted before grounding. What it adds is ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    question: Annotated[str, BeforeValidator(_sentence)] = Field(
+        default="", description="what was asked, in one sentence, without pasted API details"
     )
-    related_url: list[str] = Field(
+    introduction: Annotated[str, BeforeValidator(_sentence)] = Field(
+        default="", description="one sentence of greeting in the platform's tone"
+    )
+    answer: Annotated[list[str], BeforeValidator(_steps)] = Field(
+        min_length=1,
+        description="the answer in steps; each statement ends with the numbers of the chunks it "
+        "is taken from, like [1] or [1][3]",
+    )
+    related_url: Annotated[list[str], BeforeValidator(_urls)] = Field(
         default_factory=list, description="page urls of the chunks that the answer used"
     )
 

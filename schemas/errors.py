@@ -7,7 +7,8 @@
     ├── QuestionError             the question cannot be taken as it is
     │   └── QuestionTooLong
     ├── ModelError                the language or embedding model failed
-    │   ├── ModelUnavailable
+    │   ├── ModelUnavailable      retrying can help
+    │   ├── ModelRefused          a key, a name or a parameter is wrong: retrying cannot help
     │   ├── ModelTimeout
     │   └── ModelOutputInvalid
     └── StoreError                Milvus failed
@@ -63,16 +64,30 @@ class QuestionTooLong(QuestionError):
 
 
 class ModelError(ApideskError):
-    """The language or embedding model failed."""
+    """The language or embedding model failed; `retry_after` is in seconds, where the provider said."""
 
     code = "model_error"
 
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
 
 class ModelUnavailable(ModelError):
-    """The model cannot be reached, refuses the key or the name, or is overloaded."""
+    """The model cannot be reached or is overloaded."""
 
     code = "model_unavailable"
     retryable = True
+
+
+class ModelRefused(ModelError):
+    """The provider refuses the key, the model's name or the request."""
+
+    code = "model_refused"
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ModelTimeout(ModelError):

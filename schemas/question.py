@@ -1,11 +1,27 @@
 """A question as it comes in, and what it is understood to be."""
 
-from typing import Literal
+import json
+from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from schemas.platform import Language
 from schemas.wire import WireModel
+
+
+def _object(value: object) -> object:
+    return {} if value is None else value
+
+
+def _text(value: object) -> object:
+    """Numbers and objects as text: a trace id is often sent as a number, an error as an object."""
+    if value in (None, "", {}, []):
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+ModelObject = Annotated[dict[str, JsonValue], BeforeValidator(_object)]
+ModelText = Annotated[str | None, BeforeValidator(_text)]
 
 QuestionType = Literal["api_call", "general", "unknown"]
 
@@ -20,17 +36,22 @@ class Question(WireModel):
 
 
 class StructuredQuestion(WireModel):
-    """What a question is about. `unknown` means: not about this platform."""
+    """What a question is about. `unknown` means: not about this platform.
+
+    A model may write it, so null stands for a default, and what it adds is ignored.
+    """
+
+    model_config = ConfigDict(extra="ignore")
 
     type: QuestionType = Field(
         description="api_call: about one API, its parameters, errors or permission, or a failed "
         "call; general: how something on the platform is done or works; unknown: off-topic"
     )
-    api_name: str | None = Field(default=None, description="the API's name, as the question has it")
-    api_url: str | None = Field(default=None, description="the API's path, without the host")
-    request_param: dict[str, JsonValue] = Field(
+    api_name: ModelText = Field(default=None, description="the API's name, as the question has it")
+    api_url: ModelText = Field(default=None, description="the API's path, without the host")
+    request_param: ModelObject = Field(
         default_factory=dict, description="the parameters that the user sent, by name"
     )
     response: JsonValue = Field(default=None, description="the response that the user got")
-    error: str | None = Field(default=None, description="the error code or message, verbatim")
-    trace_id: str | None = Field(default=None, description="the trace id of the call, verbatim")
+    error: ModelText = Field(default=None, description="the error code or message, verbatim")
+    trace_id: ModelText = Field(default=None, description="the trace id of the call, verbatim")

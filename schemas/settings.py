@@ -33,6 +33,30 @@ class Settings(BaseSettings):
     chat_api_key: SecretStr | None = None
     """Key for the chat model; without it the provider's own variable (`OPENAI_API_KEY`) counts."""
 
+    chat_context_tokens: int | None = Field(default=None, ge=1_000)
+    """Context window of the chat model; without it what LangChain knows of the model, else 8,192."""
+
+    chat_fallback_model: str | None = None
+    """`provider:model` that is asked when the chat model fails."""
+
+    chat_fallback_base_url: str | None = None
+    """Address of the fallback model's server, where it is not the provider's own."""
+
+    chat_fallback_api_key: SecretStr | None = None
+    """Key for the fallback model; without it the provider's own variable counts."""
+
+    structure_model: str | None = None
+    """`provider:model` that classifies, and puts into the schema what the chat model writes freely."""
+
+    structure_base_url: str | None = None
+    """Address of the structure model's server, where it is not the provider's own."""
+
+    structure_api_key: SecretStr | None = None
+    """Key for the structure model; without it the provider's own variable counts."""
+
+    on_model_failure: Literal["extractive", "error"] = "extractive"
+    """When all models fail: quote the documents and say `degraded`, or answer with the error."""
+
     embedding_model: str | None = None
     """`provider:model` for dense retrieval; without it retrieval is full text alone."""
 

@@ -156,20 +156,28 @@ def test_grounding_closes_citations_and_links(
     assert (answer["confidence"] == "low") is not bool(expected_numbers)
 
 
-@pytest.mark.parametrize(
-    ("reply", "status", "code"),
-    [
-        (Reply(status=401, text="bad key"), 503, "model_unavailable"),
-        (Reply(status=404, text="no such model"), 503, "model_unavailable"),
-        (Reply(text="I would rather not."), 502, "model_output_invalid"),
-        (Reply(action="stall"), 504, "model_timeout"),
-    ],
-    ids=["wrong key", "wrong model", "no JSON", "silent"],
-)
+FAILURES = [
+    pytest.param(
+        Reply(status=401, text="bad key"), 503, "model_refused", "_API_KEY", id="wrong key"
+    ),
+    pytest.param(
+        Reply(status=404, text="no such"), 503, "model_refused", "_MODEL", id="wrong model"
+    ),
+    pytest.param(Reply(text=""), 502, "model_output_invalid", "_MODEL", id="nothing"),
+    pytest.param(Reply(action="stall"), 504, "model_timeout", "_MODEL", id="silent"),
+]
+
+
+@pytest.mark.parametrize(("reply", "status", "code", "setting"), FAILURES)
 def test_a_failing_model_is_a_documented_problem(
-    model_client: MakeClient, model_server: ModelServer, reply: Reply, status: int, code: str
+    model_client: MakeClient,
+    model_server: ModelServer,
+    reply: Reply,
+    status: int,
+    code: str,
+    setting: str,
 ) -> None:
-    client = model_client(request_timeout=1)
+    client = model_client(request_timeout=2, on_model_failure="error")
     model_server.default = reply
 
     response = client.post("/ask", json={"question": "发货接口是哪个"})
@@ -177,8 +185,31 @@ def test_a_failing_model_is_a_documented_problem(
     assert response.status_code == status
     problem = response.json()
     assert problem["code"] == code
-    assert problem["retryable"] is True
+    assert f"APIDESK_CHAT{setting}" in problem["detail"]
     assert "test-key" not in response.text
+
+
+@pytest.mark.parametrize(("reply", "status", "code", "setting"), FAILURES)
+def test_or_the_documents_are_quoted(
+    model_client: MakeClient,
+    model_server: ModelServer,
+    reply: Reply,
+    status: int,
+    code: str,
+    setting: str,
+) -> None:
+    client = model_client(request_timeout=3)
+    model_server.default = reply
+
+    answer = ask(client, "发货接口是哪个")
+
+    assert f"APIDESK_CHAT{setting}" in answer["degraded"]
+    assert answer["answeredBy"] == "extractive"
+    assert answer["relatedUrl"][0] == SHIP_PAGE
+    assert answer["confidence"] != "high"
+    off_topic = ask(client, "今天天气怎么样")
+    assert off_topic["sources"] == off_topic["relatedUrl"] == []
+    assert off_topic["confidence"] == "low"
 
 
 def test_the_answer_comes_in_the_language_asked_for(

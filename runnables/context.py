@@ -1,0 +1,32 @@
+"""Chunks -> those that fit a model's context window, best first, whole."""
+
+import logging
+
+from ingestion.language import estimate_tokens
+from schemas.document import RetrievedChunk
+
+MAX_OUTPUT_SHARE = 0.25
+OUTPUT_TOKENS = 1_500
+"""Tokens kept for the reply, but at most `MAX_OUTPUT_SHARE` of the window."""
+
+log = logging.getLogger(__name__)
+
+
+def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[RetrievedChunk]:
+    """The chunks, in order, that fit a window of `window` tokens beside `prompt` and the reply.
+
+    `prompt` is what is never cut: question, schema and instructions. A chunk that does not fit is
+    left out whole, and a smaller one after it may still come in; what is left out is logged.
+    """
+    reply = min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE)
+    room = window - reply - estimate_tokens(prompt)
+    kept: list[RetrievedChunk] = []
+    for retrieved in chunks:
+        tokens = estimate_tokens(retrieved.chunk.text)
+        if tokens <= room:
+            kept.append(retrieved)
+            room -= tokens
+    if len(kept) < len(chunks):
+        left_out = [r.chunk.id for r in chunks if r not in kept]
+        log.info("left out of a window of %d tokens: %s", window, ", ".join(left_out))
+    return kept
