@@ -15,9 +15,16 @@ from schemas.settings import Settings
 
 
 async def ask_once(
-    settings: Settings, question: str, k: int | None, show_retrieved: bool
+    settings: Settings,
+    question: str,
+    k: int | None,
+    show_retrieved: bool,
+    other_model: bool = False,
 ) -> tuple[Answer, list[Source]]:
-    """The answer, and the chunks that were retrieved if they are to be shown. Raises ApideskError."""
+    """The answer, and the chunks that were retrieved if they are to be shown. Raises ApideskError.
+
+    With `other_model` the settings name another model than the server's, which cannot serve then.
+    """
     question = whole_characters(question)
     check_question(question, settings)
     try:
@@ -29,6 +36,10 @@ async def ask_once(
         url = local_server(settings)
         if url is None:
             raise
+        if other_model:
+            raise StoreLocked(
+                f"the server at {url} holds the store and has its own model: stop it to try another"
+            ) from None
         return await _ask_server(url, settings, question, k, show_retrieved)
 
 

@@ -32,7 +32,7 @@ def one_line_errors(command: F) -> F:
         from app.logs import configure_logging
         from schemas.errors import ApideskError, ConfigurationError, QuestionError, SourceError
 
-        configure_logging("WARNING")
+        configure_logging("ERROR")
 
         try:
             return command(*args, **kwargs)
@@ -79,20 +79,41 @@ def ingest(platform: Path | None) -> None:
 
 
 @main.command()
+@platform_option
+@one_line_errors
+def check(platform: Path | None) -> None:
+    """Try every configured model with one tiny call."""
+    from app.model_check import check_models
+    from app.printing import print_checks
+
+    checks = asyncio.run(check_models(_settings(platform)))
+    print_checks(checks)
+    if any(check.problem for check in checks):
+        sys.exit(EXIT_FAILED)
+
+
+@main.command()
 @click.argument("question")
+@click.option("--model", help="Ask this provider:model, this once.")
 @click.option("-k", type=click.IntRange(1, 50), help="How many chunks to retrieve.")
 @click.option("--show-retrieved", is_flag=True, help="List the retrieved chunks on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print the body that POST /ask would give.")
 @platform_option
 @one_line_errors
 def ask(
-    question: str, k: int | None, show_retrieved: bool, as_json: bool, platform: Path | None
+    question: str,
+    model: str | None,
+    k: int | None,
+    show_retrieved: bool,
+    as_json: bool,
+    platform: Path | None,
 ) -> None:
     """Answer one QUESTION."""
     from app.ask_once import ask_once
     from app.printing import print_answer, print_retrieved
 
-    answer, sources = asyncio.run(ask_once(_settings(platform), question, k, show_retrieved))
+    settings = _settings(platform, chat_model=model)
+    answer, sources = asyncio.run(ask_once(settings, question, k, show_retrieved, bool(model)))
     if show_retrieved:
         print_retrieved(sources)
     if as_json:
@@ -101,10 +122,12 @@ def ask(
         print_answer(answer)
 
 
-def _settings(platform: Path | None) -> "Settings":
+def _settings(platform: Path | None, **options: object) -> "Settings":
+    """Settings, with what was given on the command line."""
     from schemas.settings import read_settings
 
-    return read_settings(**({"platform": platform} if platform else {}))
+    given = {"platform": platform, **options}
+    return read_settings(**{name: value for name, value in given.items() if value is not None})
 
 
 def _fail(message: str, code: int) -> None:

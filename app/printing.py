@@ -6,16 +6,24 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from app.model_check import ModelCheck
 from schemas.answer import Answer, Source
 from schemas.platform import Language
 
 WORDS: dict[Language, dict[str, str]] = {
-    "zh": {"sources": "依据", "related": "相关页面", "confidence": "可信度", "by": "回答者"},
+    "zh": {
+        "sources": "依据",
+        "related": "相关页面",
+        "confidence": "可信度",
+        "by": "回答者",
+        "degraded": "降级",
+    },
     "en": {
         "sources": "Sources",
         "related": "Related pages",
         "confidence": "Confidence",
         "by": "by",
+        "degraded": "Degraded",
     },
 }
 
@@ -46,6 +54,22 @@ def print_answer(answer: Answer) -> None:
         f"{answer.answered_by} · {answer.timings.get('total', 0)} ms"
     )
     console.print(Text(footer, style="dim"))
+    if answer.degraded:
+        console.print(Text(f"{words['degraded']}: {answer.degraded}", style="yellow"))
+
+
+def print_checks(checks: list[ModelCheck]) -> None:
+    """A table of models and what became of their calls, on stdout."""
+    console = Console(highlight=False)
+    if not checks:
+        console.print("no model is configured: questions are answered from the documents alone")
+        return
+    table = Table("for", "model", "ms", "result", box=None, header_style="bold")
+    for check in checks:
+        purpose = check.role.prefix.lower().replace("_", " ")
+        result = Text(check.problem, style="red") if check.problem else Text("ok", style="green")
+        table.add_row(purpose, check.role.model, str(check.milliseconds), result)
+    console.print(table)
 
 
 def print_retrieved(sources: list[Source]) -> None:

@@ -19,7 +19,11 @@ def open_client(make: Callable[..., Client], role: ModelRole, options: dict[str,
 
     Raises ConfigurationError in one line: which setting, and which extra to install.
     """
-    provider = role.model.partition(":")[0]
+    provider, colon, _ = role.model.partition(":")
+    if not colon:  # LangChain would guess
+        raise ConfigurationError(
+            f"{role.setting}: name it as provider:model, such as openai:gpt-4o-mini"
+        )
     try:
         return make(role.model, **options)
     except ImportError as error:
@@ -45,6 +49,6 @@ def _reason(error: Exception, role: ModelRole) -> str:
     """What is wrong, without repeating what a client was given: that may hold a key."""
     if "api_key" in str(error) or "API key" in str(error) or "credentials" in str(error).lower():
         return f"no key; set APIDESK_{role.prefix}_API_KEY or the provider's own variable"
-    if ":" not in role.model:
-        return "name it as provider:model, such as openai:gpt-4o-mini"
+    if isinstance(error, ValueError) and "provider" in str(error):
+        return f"no provider is called {role.model.partition(':')[0]}"
     return f"cannot be used ({type(error).__name__})"

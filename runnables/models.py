@@ -1,6 +1,7 @@
 """The chat models named in Settings, each with its retries and its circuit."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -58,6 +59,8 @@ class ChatModel:
     """The ways of structured output that it has not refused, best first; empty until it is asked."""
     problem: ModelError | None = None
     """What its last call failed with; None when that went well."""
+    asked_at: float | None = None
+    """When it was last asked (`time.monotonic`); None when it never was."""
 
     @property
     def name(self) -> str:
@@ -76,6 +79,7 @@ class ChatModel:
             raise ModelUnavailable(
                 f"{self.role.setting}: down, tried again in {seconds} s", seconds
             )
+        self.asked_at = time.monotonic()
         try:
             reply: AIMessage = await self._circuit.call_async(
                 self._ask_with_retries, messages, config, runnable or self.client

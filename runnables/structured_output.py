@@ -7,7 +7,6 @@ model is asked once more, with its own reply and what is wrong with it. 6. Where
 used as text, it is. After every rung the object is validated.
 """
 
-import asyncio
 import json
 import logging
 from collections.abc import Callable
@@ -76,8 +75,8 @@ class StructuredOutput(Generic[T]):
         prompt = HumanMessage(await self._render(variables, config))
         text, rung = await self._reply(model, [prompt], config)
         try:
-            value, repaired = await asyncio.to_thread(read_object, text, self.schema)
-            return self._served(value, "repair" if repaired else rung, model)
+            value, rung = await self._parse(text, rung, config)
+            return self._served(value, rung, model)
         except NotReadable as error:
             problem = str(error)
         mended = await self._ask_again(model, prompt, text, problem, config)
@@ -100,7 +99,7 @@ class StructuredOutput(Generic[T]):
         messages = [prompt, AIMessage(text[:SHOWN] or "…"), HumanMessage(repair)]
         try:
             text, _ = await self._reply(model, messages, config)
-            return (await asyncio.to_thread(read_object, text, self.schema))[0]
+            return (await self._parse(text, "re-ask", config))[0]
         except (ModelError, NotReadable) as error:
             log.info("%s: asked once more, in vain: %s", self.step, type(error).__name__)
             return None
@@ -125,6 +124,18 @@ class StructuredOutput(Generic[T]):
             model.modes = modes
             return text_of(reply), mode
 
+    async def _parse(self, text: str, rung: Rung, config: RunnableConfig) -> tuple[T, Rung]:
+        """The object in `text`, and the rung that it came by. Raises NotReadable."""
+
+        def parse(
+            reply: str,
+        ) -> tuple[T, Rung]:  # LangChain runs it in a thread: repairing takes time
+            value, repaired = read_object(reply, self.schema)
+            return value, "repair" if repaired else rung
+
+        parser = RunnableLambda(parse, name=f"{self.step}/parser")
+        return await parser.ainvoke(text, child(config, f"{self.step}/parser"))
+
     async def _render(self, variables: Variables, config: RunnableConfig) -> str:
         template = load(self.prompt, self.language)
         schema = json.dumps(self.schema.model_json_schema(), ensure_ascii=False)
@@ -133,7 +144,7 @@ class StructuredOutput(Generic[T]):
             return template.render(schema=schema, **given)
 
         rendered = RunnableLambda(render, name=f"{self.step}/prompt")
-        return await rendered.ainvoke(variables, config)
+        return await rendered.ainvoke(variables, child(config, f"{self.step}/prompt"))
 
     def _served(self, value: T, rung: Rung, model: ChatModel) -> Structured[T]:
         log.info("%s: %s served by %s", self.step, rung, model.name)

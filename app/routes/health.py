@@ -1,16 +1,23 @@
 """GET /health/live and /health/ready"""
 
 import asyncio
+import time
+from contextlib import suppress
 from typing import Literal
 
 from litestar import Response, get
 from litestar.di import NamedDependency
 
 from app.desk import Desk
-from schemas.errors import ApideskError
+from app.model_check import probe
+from runnables.models import ChatModel
+from schemas.errors import ApideskError, ModelError
 from schemas.wire import WireModel
 
-State = Literal["ok", "failed"]
+State = Literal["ok", "degraded", "failed"]
+
+PROBE_EVERY = 30.0
+"""Seconds after which a model that failed is tried again, when somebody asks whether it works."""
 
 
 class Live(WireModel):
@@ -45,13 +52,37 @@ async def ready(desk: NamedDependency[Desk]) -> Response[Ready]:
     checks = {
         "milvus": await _milvus(desk),
         "collection": _collection(desk),
-        "model": Check(status="ok", detail=desk.settings.chat_model),
+        **await _models(desk),
     }
-    failed = any(check.status == "failed" for check in checks.values())
+    states = {check.status for check in checks.values()}
+    status: State = "failed" if "failed" in states else "degraded" if "degraded" in states else "ok"
     return Response(
-        Ready(status="failed" if failed else "ok", checks=checks),
-        status_code=503 if failed else 200,
+        Ready(status=status, checks=checks), status_code=503 if status == "failed" else 200
     )
+
+
+async def _models(desk: Desk) -> dict[str, Check]:
+    """A check a model. Without a word from any model the documents are quoted: degraded, not dead."""
+    if desk.models is None:
+        return {"model": Check(status="ok", detail=desk.settings.chat_model)}
+    down: State = "degraded" if desk.settings.on_model_failure == "extractive" else "failed"
+    models = desk.models.all
+    problems = await asyncio.gather(*(_problem(model) for model in models))
+    return {
+        f"model:{model.role.prefix.lower()}": Check(status="ok", detail=model.name)
+        if problem is None
+        else Check(status=down, detail=problem)
+        for model, problem in zip(models, problems, strict=True)
+    }
+
+
+async def _problem(model: ChatModel) -> str | None:
+    """What is wrong with `model`: by its last call, or by a tiny one where that is unknown or old."""
+    unknown = model.asked_at is None
+    if unknown or (model.problem and time.monotonic() - (model.asked_at or 0) > PROBE_EVERY):
+        with suppress(ModelError):
+            await probe(model)
+    return str(model.problem) if model.problem else None
 
 
 async def _milvus(desk: Desk) -> Check:

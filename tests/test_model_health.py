@@ -1,0 +1,98 @@
+"""A wrong key, name or address: one sentence that says which setting to look at, wherever one asks."""
+
+from collections.abc import Callable
+
+import pytest
+from click.testing import CliRunner
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from app.cli import main
+from tests.model_server import ModelServer, Reply
+from tests.test_model_pipeline import model_client
+
+__all__ = ["model_client"]
+
+MakeClient = Callable[..., TestClient[Litestar]]
+
+WRONG = [
+    pytest.param(Reply(status=401, text="bad key"), "check APIDESK_CHAT_API_KEY", id="wrong key"),
+    pytest.param(
+        Reply(status=404, text="no such model"), "check APIDESK_CHAT_MODEL", id="wrong name"
+    ),
+]
+
+
+@pytest.mark.parametrize(("reply", "sentence"), WRONG)
+def test_ready_says_what_is_wrong(
+    model_client: MakeClient, model_server: ModelServer, reply: Reply, sentence: str
+) -> None:
+    model_server.default = reply
+    ready = model_client().get("/health/ready")
+    assert ready.status_code == 200
+    assert ready.json()["status"] == "degraded"
+    assert sentence in ready.json()["checks"]["model:chat"]["detail"]
+
+
+def test_without_a_fallback_that_is_not_ready(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.default = Reply(status=401, text="bad key")
+    ready = model_client(on_model_failure="error").get("/health/ready")
+    assert ready.status_code == 503
+    assert ready.json()["status"] == "failed"
+
+
+def test_a_working_model_is_probed_once(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.default = "pong"
+    client = model_client()
+    for _ in range(3):
+        ready = client.get("/health/ready")
+        assert ready.json()["status"] == "ok"
+    assert len(model_server.chat_requests) == 1
+
+
+@pytest.mark.parametrize(("reply", "sentence"), WRONG)
+def test_check_prints_a_row_a_model(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, reply: Reply, sentence: str
+) -> None:
+    model_server.route(lambda request: (request.body or {}).get("model") == "wrong", reply)
+    model_server.default = "pong"
+    for name, value in {
+        "COLUMNS": "200",
+        "APIDESK_CHAT_MODEL": "openai:wrong",
+        "APIDESK_CHAT_BASE_URL": model_server.base_url,
+        "APIDESK_CHAT_API_KEY": "sk-very-secret",
+        "APIDESK_CHAT_FALLBACK_MODEL": "openai:right",
+        "APIDESK_CHAT_FALLBACK_BASE_URL": model_server.base_url,
+        "APIDESK_CHAT_FALLBACK_API_KEY": "sk-very-secret",
+        "APIDESK_EMBEDDING_MODEL": "openai:scripted-embedding",
+        "APIDESK_EMBEDDING_BASE_URL": model_server.base_url,
+        "APIDESK_EMBEDDING_API_KEY": "sk-very-secret",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+    done = CliRunner().invoke(main, ["check"])
+
+    assert done.exit_code == 1
+    chat, fallback, embedding = done.output.splitlines()[1:]
+    assert sentence in chat
+    assert fallback.split()[-1] == embedding.split()[-1] == "ok"
+    assert "secret" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        ("gpt-4o-mini", "name it as provider:model"),
+        ("nobody:gpt", "no provider is called nobody"),
+        ("openai:gpt", "no key; set APIDESK_CHAT_API_KEY"),
+    ],
+)
+def test_a_name_that_cannot_be_used_is_one_line(model: str, sentence: str) -> None:
+    done = CliRunner().invoke(main, ["ask", "怎么发货", "--model", model])
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
