@@ -30,7 +30,7 @@ ask: setup ## ask one question: make ask Q="怎么发货"
 	@$(BIN)/apidesk ask "$$Q"
 
 test: setup ## run the tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n auto --dist loadfile
 
 check: setup ## lint and types, as CI runs them
 	@$(BIN)/ruff check .

@@ -46,6 +46,8 @@ BATCH = 256
 TEXT_BYTES = 65_000
 """A Milvus text field holds 65,535 bytes."""
 
+HOUR_MS = 3_600_000
+
 _CONTRACT = "apidesk.contract"
 _ANALYZER = {"tokenizer": "jieba", "filter": [{"type": "stop", "stop_words": [" "]}]}
 _FIELDS = [name for name in Chunk.model_fields if name != "metadata"] + ["metadata"]
@@ -355,8 +357,10 @@ def _client(settings: Settings) -> "MilvusClient":
     from pymilvus.exceptions import MilvusException
 
     token = settings.milvus_token.get_secret_value() if settings.milvus_token else ""
+    # Embedded, the client's pings would annoy its own server, which hangs up and says so on stderr.
+    options = {"grpc.keepalive_time_ms": HOUR_MS} if settings.embedded else {}
     try:
-        return MilvusClient(settings.milvus_uri, token=token)
+        return MilvusClient(settings.milvus_uri, token=token, grpc_options=options)
     except MilvusException as error:
         if settings.embedded:
             raise StoreLocked(
