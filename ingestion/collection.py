@@ -1,9 +1,9 @@
-"""The Milvus collection of chunks: its contract, search, write and swap.
+"""The Milvus collection of chunks: search, write and swap.
 
-The only file that knows Milvus. The collection's name in Settings is an alias. Writing builds a new
-collection beside the live one and moves the alias when it is complete: questions are answered
-throughout, and a run that dies leaves what was there. Beside the chunks lies the vocabulary, a
-second collection that counts every word of them.
+This file and `collection_schema` are the only ones that know Milvus. The collection's name in
+Settings is an alias. Writing builds a new collection beside the live one and moves the alias when
+it is complete: questions are answered throughout, and a run that dies leaves what was there. Beside
+the chunks lies the vocabulary, a second collection that counts every word of them.
 
 Every method blocks; call them in a worker thread.
 """
@@ -18,9 +18,21 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from ingestion.chunking import CHUNKER_VERSION
+from ingestion.collection_schema import (
+    CHUNK_FIELDS,
+    CONTRACT_PROPERTY,
+    Contract,
+    Vector,
+    chunk_of,
+    chunk_rows,
+    create_chunks,
+    create_words,
+    embedded_text,
+    expected_contract,
+    word_rows,
+)
 from ingestion.model_errors import ModelRole
-from ingestion.words import query_text, quiet_jieba, search_text, vocabulary_words
+from ingestion.words import query_text, quiet_jieba, vocabulary_words
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import (
     CollectionMismatch,
@@ -30,56 +42,18 @@ from schemas.errors import (
     StoreUnavailable,
 )
 from schemas.settings import Settings
-from schemas.wire import WireModel
 
 if TYPE_CHECKING:
-    from pymilvus import CollectionSchema, MilvusClient
+    from pymilvus import MilvusClient
 
 T = TypeVar("T")
-Vector = list[float]
 Embed = Callable[[list[str]], list[Vector]]
 Route = Literal["full_text", "dense", "hybrid"]
 
 BATCH = 256
 """Rows a write and texts an embedding call."""
 
-TEXT_BYTES = 65_000
-"""A Milvus text field holds 65,535 bytes."""
-
 HOUR_MS = 3_600_000
-
-_CONTRACT = "apidesk.contract"
-_ANALYZER = {"tokenizer": "jieba", "filter": [{"type": "stop", "stop_words": [" "]}]}
-_FIELDS = [name for name in Chunk.model_fields if name != "metadata"] + ["metadata"]
-
-
-class Contract(WireModel):
-    """What made a collection; a desk with other settings must not search it."""
-
-    embedding_model: str = ""
-    metric: str = "COSINE"
-    analyzer: str = "jieba+porter2+joined/2"
-    chunker: str
-    rows: int = 0
-    words: int = 0
-    """Words in all chunks together."""
-
-    def difference(self, other: "Contract") -> str:
-        """In which settings the two differ, in words; empty when they agree."""
-        names = ("embedding_model", "metric", "analyzer", "chunker")
-        return ", ".join(
-            f"{name} {getattr(self, name) or 'none'!s} instead of {getattr(other, name) or 'none'!s}"
-            for name in names
-            if getattr(self, name) != getattr(other, name)
-        )
-
-
-def expected_contract(settings: Settings) -> Contract:
-    """The contract of a collection that `settings` would make."""
-    return Contract(
-        embedding_model=settings.embedding_model or "",
-        chunker=f"{CHUNKER_VERSION}/{settings.chunk_tokens}",
-    )
 
 
 class Collection:
@@ -152,7 +126,7 @@ class Collection:
         return [
             # Milvus Lite gives BM25 as a negative distance, a server as a positive score.
             RetrievedChunk(
-                chunk=_chunk(hit["entity"]),
+                chunk=chunk_of(hit["entity"]),
                 score=abs(hit["distance"]) if full_text else hit["distance"],
             )
             for hit in hits
@@ -228,19 +202,19 @@ class Collection:
         if route == "hybrid":
             requests = [AnnSearchRequest(**text), AnnSearchRequest(**dense)]
             found = self._client.hybrid_search(
-                self._alias, requests, RRFRanker(), limit=k, output_fields=_FIELDS
+                self._alias, requests, RRFRanker(), limit=k, output_fields=CHUNK_FIELDS
             )
         else:
             request = text if route == "full_text" else dense
             request["search_params"] = request.pop("param")
-            found = self._client.search(self._alias, output_fields=_FIELDS, **request)
+            found = self._client.search(self._alias, output_fields=CHUNK_FIELDS, **request)
         return list(found[0])
 
     def _chunks(self, expression: str) -> list[Chunk]:
         self._require()
         with _milvus_errors():
-            rows = self._client.query(self._alias, filter=expression, output_fields=_FIELDS)
-        return sorted(map(_chunk, rows), key=lambda c: (c.source, c.document_id, c.position))
+            rows = self._client.query(self._alias, filter=expression, output_fields=CHUNK_FIELDS)
+        return sorted(map(chunk_of, rows), key=lambda c: (c.source, c.document_id, c.position))
 
     def _require(self) -> None:
         _ = self.contract
@@ -251,12 +225,12 @@ class Collection:
 
     def _read_contract(self) -> Contract:
         properties = self._client.describe_collection(self._alias).get("properties") or {}
-        if _CONTRACT not in properties:
+        if CONTRACT_PROPERTY not in properties:
             raise CollectionMismatch(
                 f"the collection {self._alias} was not made by apidesk: choose another "
                 "APIDESK_COLLECTION"
             )
-        return Contract.model_validate_json(properties[_CONTRACT])
+        return Contract.model_validate_json(properties[CONTRACT_PROPERTY])
 
     def _check_rows(self, contract: Contract) -> None:
         """A damaged embedded store opens without a word as an empty one."""
@@ -274,13 +248,8 @@ class Collection:
         for batch in _batches(chunks):
             vectors = embed([embedded_text(c) for c in batch]) if embed else None
             if not rows:
-                self._create_chunks(name, len(vectors[0]) if vectors else None)
-            self._client.insert(
-                name,
-                [_row(c) for c in batch]
-                if vectors is None
-                else [_row(c) | {"dense": v} for c, v in zip(batch, vectors, strict=True)],
-            )
+                create_chunks(self._client, name, len(vectors[0]) if vectors else None)
+            self._client.insert(name, chunk_rows(batch, vectors))
             for chunk in batch:
                 counts.update(vocabulary_words(embedded_text(chunk)))
             rows += len(batch)
@@ -289,37 +258,15 @@ class Collection:
         self._write_words(words_name, counts)
         contract = self._expected.model_copy(update={"rows": rows, "words": counts.total()})
         self._client.alter_collection_properties(
-            name, properties={_CONTRACT: contract.model_dump_json()}
+            name, properties={CONTRACT_PROPERTY: contract.model_dump_json()}
         )
         self._client.flush(name)
         self._client.load_collection(name)
         return contract
 
-    def _create_chunks(self, name: str, dimension: int | None) -> None:
-        schema = _chunk_schema(self._client, dimension)
-        index = self._client.prepare_index_params()
-        index.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25")
-        if dimension:
-            index.add_index("dense", index_type="AUTOINDEX", metric_type="COSINE")
-        self._client.create_collection(name, schema=schema, index_params=index)
-
     def _write_words(self, name: str, counts: Counter[str]) -> None:
-        from pymilvus import DataType
-
-        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("word", DataType.VARCHAR, is_primary=True, max_length=1024)
-        schema.add_field("occurrences", DataType.INT64)
-        # Milvus has no collection without a vector; nobody searches this one.
-        schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)
-        index = self._client.prepare_index_params()
-        index.add_index("unused", index_type="AUTOINDEX", metric_type="COSINE")
-        self._client.create_collection(name, schema=schema, index_params=index)
-        rows = (
-            {"word": word, "occurrences": count, "unused": [0.0, 0.0]}
-            for word, count in counts.items()
-            if len(word.encode()) <= 1024
-        )
-        for batch in _batches(rows):
+        create_words(self._client, name)
+        for batch in _batches(word_rows(counts)):
             self._client.insert(name, batch)
         self._client.flush(name)
         self._client.load_collection(name)
@@ -337,12 +284,6 @@ class Collection:
             for name in self._client.list_collections():
                 if mine.fullmatch(name) and not self._client.list_aliases(name).get("aliases"):
                     self._client.drop_collection(name)
-
-
-def embedded_text(chunk: Chunk) -> str:
-    """What of a chunk is embedded and indexed: where it stands, then what it says."""
-    where = " > ".join(part for part in (chunk.title, chunk.section) if part)
-    return f"{where}\n{chunk.api_url}\n{chunk.body}" if chunk.api_url else f"{where}\n{chunk.body}"
 
 
 def _make_folder(folder: Path) -> None:
@@ -378,48 +319,6 @@ def _milvus_errors() -> Iterator[None]:
         yield
     except MilvusException as error:
         raise StoreUnavailable(f"Milvus failed (code {error.code})") from error
-
-
-def _chunk_schema(client: "MilvusClient", dimension: int | None) -> "CollectionSchema":
-    from pymilvus import DataType, Function, FunctionType
-
-    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
-    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=64)
-    for name in ("source", "document_id", "title", "section", "kind", "language", "content_hash",
-                 "service_id", "api_id", "api_name", "api_url", "page_url"):  # fmt: skip
-        schema.add_field(name, DataType.VARCHAR, max_length=4096)
-    schema.add_field("position", DataType.INT64)
-    schema.add_field("metadata", DataType.JSON)
-    schema.add_field("body", DataType.VARCHAR, max_length=65_535)
-    schema.add_field("text", DataType.VARCHAR, max_length=65_535)
-    schema.add_field(
-        "search_text",
-        DataType.VARCHAR,
-        max_length=65_535,
-        enable_analyzer=True,
-        analyzer_params=_ANALYZER,
-    )
-    schema.add_field("sparse", DataType.SPARSE_FLOAT_VECTOR)
-    schema.add_function(
-        Function(
-            name="bm25",
-            function_type=FunctionType.BM25,
-            input_field_names=["search_text"],
-            output_field_names=["sparse"],
-        )
-    )
-    if dimension:
-        schema.add_field("dense", DataType.FLOAT_VECTOR, dim=dimension)
-    return schema
-
-
-def _row(chunk: Chunk) -> dict[str, Any]:
-    indexed = search_text(embedded_text(chunk)).encode()[:TEXT_BYTES].decode(errors="ignore")
-    return chunk.model_dump() | {"search_text": indexed}
-
-
-def _chunk(row: dict[str, Any]) -> Chunk:
-    return Chunk.model_validate({name: row[name] for name in _FIELDS})
 
 
 def _literal(value: object) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from langchain_core.embeddings import Embeddings
 
 from ingestion.chunking import chunk_document
-from ingestion.collection import Collection, Embed, Vector
+from ingestion.collection import Collection, Embed
+from ingestion.collection_schema import Vector
 from ingestion.model_errors import ModelRole, model_errors
 from ingestion.sources import count_files, read_source
 from schemas.document import Chunk

@@ -13,7 +13,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict
 
-from ingestion.collection import Collection, Route, Vector
+from ingestion.collection import Collection, Route
+from ingestion.collection_schema import Vector
 from ingestion.model_errors import model_errors
 from runnables.pasted import search_query
 from runnables.steps import child, step

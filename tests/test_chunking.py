@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ingestion.chunking import API_SECTION_FACTOR, chunk_document
-from ingestion.collection import TEXT_BYTES
+from ingestion.collection_schema import TEXT_BYTES
 from ingestion.language import estimate_tokens
 from ingestion.markdown_blocks import parse_blocks
 from schemas.document import Chunk, Section, SectionKind, SourceDocument

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ingestion.chunking import chunk_document
-from ingestion.collection import BATCH, Collection, Route, Vector, embedded_text
+from ingestion.collection import BATCH, Collection, Route
+from ingestion.collection_schema import Vector, embedded_text
 from ingestion.words import split_words
 from schemas.document import Chunk, Section, SourceDocument
 from schemas.errors import (

@@ -15,6 +15,8 @@ from schemas.platform import MarkdownSource
 
 SUFFIXES = {".md", ".mdx"}
 
+LONGEST_TITLE = 500
+
 
 def read_markdown(source: MarkdownSource) -> Iterator[SourceDocument]:
     """One document a page, one section a heading; pages without a body are left out."""
@@ -37,7 +39,7 @@ def _document(
     source: MarkdownSource, path: Path, front: Mapping[str, object], blocks: list[Block]
 ) -> SourceDocument:
     relative = path.relative_to(source.path).with_suffix("")
-    title = str(front.get(source.title) or _first_heading(blocks) or path.stem)
+    title = str(front.get(source.title) or _first_heading(blocks) or path.stem)[:LONGEST_TITLE]
     metadata = {
         name: str(front[key]) for name, key in source.metadata.items() if front.get(key) is not None
     }
