@@ -19,13 +19,13 @@ def open_client(make: Callable[..., Client], role: ModelRole, options: dict[str,
 
     Raises ConfigurationError in one line: which setting, and which extra to install.
     """
-    provider, colon, _ = role.model.partition(":")
-    if not colon:  # LangChain would guess
+    provider, _, name = role.model.partition(":")
+    if not provider or not name:  # LangChain would guess
         raise ConfigurationError(
             f"{role.setting}: name it as provider:model, such as openai:gpt-4o-mini"
         )
     try:
-        return make(role.model, **options)
+        client = make(role.model, **options)
     except ImportError as error:
         if provider not in EXTRAS:
             raise ConfigurationError(f"{role.setting}: {first_line(error)}") from None
@@ -33,6 +33,10 @@ def open_client(make: Callable[..., Client], role: ModelRole, options: dict[str,
         raise ConfigurationError(f"{role.setting} needs a package: {needed}") from None
     except Exception as error:  # each provider's package raises its own
         raise ConfigurationError(f"{role.setting}: {_reason(error, role)}") from None
+    # Anthropic's client misses its key only when it is asked.
+    if getattr(client, "anthropic_api_key", None) == SecretStr(""):
+        raise ConfigurationError(f"{role.setting}: {_no_key(role)}")
+    return client
 
 
 def connection_options(base_url: str | None, api_key: SecretStr | None) -> dict[str, Any]:
@@ -47,8 +51,13 @@ def connection_options(base_url: str | None, api_key: SecretStr | None) -> dict[
 
 def _reason(error: Exception, role: ModelRole) -> str:
     """What is wrong, without repeating what a client was given: that may hold a key."""
-    if "api_key" in str(error) or "API key" in str(error) or "credentials" in str(error).lower():
-        return f"no key; set APIDESK_{role.prefix}_API_KEY or the provider's own variable"
+    said = str(error).lower()
+    if "api_key" in said or "api key" in said or "credentials" in said:
+        return _no_key(role)
     if isinstance(error, ValueError) and "provider" in str(error):
         return f"no provider is called {role.model.partition(':')[0]}"
     return f"cannot be used ({type(error).__name__})"
+
+
+def _no_key(role: ModelRole) -> str:
+    return f"no key; set APIDESK_{role.prefix}_API_KEY or the provider's own variable"

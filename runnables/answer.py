@@ -1,5 +1,6 @@
 """Evidence -> a written answer: by one model call, or by two where a second model structures it."""
 
+import json
 import re
 
 from langchain_core.messages import HumanMessage
@@ -20,12 +21,13 @@ from schemas.platform import Voice
 
 NAME = "answer"
 
-RESERVED_SHARE = 0.1
-"""What is left of the time for an answer without a model, should the models fail."""
+RESERVED_SECONDS = 1.0
+"""What is left for an answer without a model, should the models fail; never more than a third."""
 
 LONGEST_TEXT = 4_000
 """Characters of a reply without JSON that become an answer."""
 
+_SCHEMA = json.dumps(AnswerDraft.model_json_schema(), ensure_ascii=False)
 _STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
 
 
@@ -34,7 +36,8 @@ def build_answer(models: ChatModels, voice: Voice) -> Runnable[Evidence, Drafted
     writer = _Writer(models, voice)
 
     async def answer(evidence: Evidence, config: RunnableConfig) -> Drafted:
-        config = with_deadline(config, (1 - RESERVED_SHARE) * remaining(config))
+        left = remaining(config)
+        config = with_deadline(config, left - min(RESERVED_SECONDS, left / 3))
         errors: list[ModelError] = []
         for model in models.writers:
             try:
@@ -60,7 +63,8 @@ class _Writer:
 
     async def write(self, model: ChatModel, evidence: Evidence, config: RunnableConfig) -> Drafted:
         """The evidence with the model's answer, cut to what fits its window. Raises ModelError."""
-        bare = self._render(self._variables(evidence, []))
+        schema = None if self._structurers else _SCHEMA
+        bare = self._render(self._variables(evidence, []), schema)
         chunks = fit_chunks(evidence["chunks"], model.window, bare)
         variables = self._variables(evidence, chunks)
         if self._structurers:
@@ -83,8 +87,8 @@ class _Writer:
             return Written(_by_lines(text, model), model.name, as_text=True)
         return Written(structured.value, model.name)
 
-    def _render(self, variables: Variables) -> str:
-        return load("answer", self._voice.language).render(schema=None, **variables)
+    def _render(self, variables: Variables, schema: str | None = None) -> str:
+        return load("answer", self._voice.language).render(schema=schema, **variables)
 
     def _variables(self, evidence: Evidence, chunks: list[RetrievedChunk]) -> Variables:
         asked = evidence["asked"]

@@ -9,6 +9,9 @@ MAX_OUTPUT_SHARE = 0.25
 OUTPUT_TOKENS = 1_500
 """Tokens kept for the reply, but at most `MAX_OUTPUT_SHARE` of the window."""
 
+TAG_TOKENS = 12
+"""Tokens of the tags around a chunk."""
+
 log = logging.getLogger(__name__)
 
 
@@ -22,7 +25,7 @@ def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[R
     room = window - reply - estimate_tokens(prompt)
     kept: list[RetrievedChunk] = []
     for retrieved in chunks:
-        tokens = estimate_tokens(retrieved.chunk.text)
+        tokens = estimate_tokens(retrieved.chunk.text) + TAG_TOKENS
         if tokens <= room:
             kept.append(retrieved)
             room -= tokens

@@ -11,12 +11,19 @@ from pydantic import BaseModel, ValidationError
 T = TypeVar("T", bound=BaseModel)
 
 LONGEST = 60_000
-"""Characters of a reply that are read; no answer is longer, and repairing takes time."""
+"""Characters of a reply that are read; no answer is longer."""
+
+LONGEST_REPAIR = 6_000
+"""Characters that are repaired: the time it takes grows with their square."""
 
 BRACES = 100
 """Opening braces at which an object is looked for."""
 
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(
+    r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)"
+    r"|\A(?:(?!<think).)*?</think(?:ing)?>",  # some chat templates have opened it already
+    re.DOTALL | re.IGNORECASE,
+)
 _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 
@@ -35,6 +42,11 @@ def read_object(text: str, schema: type[T]) -> tuple[T, bool]:
         except _Echoed:
             problem = "it repeats the JSON Schema instead of filling it"
     raise NotReadable(problem)
+
+
+def clean(text: str) -> str:
+    """`text` that UTF-8 can hold: halves of a surrogate pair that have lost the other one go."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
 
 
 def without_thinking(text: str) -> str:
@@ -60,7 +72,7 @@ def _values(text: str) -> Iterator[tuple[bool, dict[str, Any]]]:
 
 def _candidates(text: str) -> Iterator[str]:
     """The parts of `text` that may be the JSON: all of it, what follows the thinking, each fence."""
-    text = _clean(text)
+    text = clean(text)
     answer = without_thinking(text) or text
     yield answer
     yield from (fence.strip() for fence in _FENCE.findall(answer))
@@ -77,6 +89,7 @@ def _decoded(text: str) -> list[dict[str, Any]]:
             break
         try:
             value, position = decoder.raw_decode(text, start)
+            value = _sound(value)
         except (ValueError, RecursionError):
             position = start + 1
         else:
@@ -86,29 +99,25 @@ def _decoded(text: str) -> list[dict[str, Any]]:
 
 def _repaired(text: str) -> object:
     try:
-        return _sound(json_repair.loads(text))
+        return _sound(json_repair.loads(text[:LONGEST_REPAIR]))
     except (ValueError, RecursionError):
         return None
 
 
-def _sound(value: object) -> object:
-    """`value` without what JSON cannot hold."""
-    return json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)
-
-
-def _clean(text: str) -> str:
-    """`text` that UTF-8 can hold."""
-    return text.encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
+def _sound(value: object) -> Any:
+    """`value` without what JSON in UTF-8 cannot hold."""
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return json.loads(clean(text), parse_constant=lambda _: None)
 
 
 def _unwrapped(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
-    """`value`, or what it wraps under a name that the schema does not have."""
+    """`value`, or what it wraps under a name that the schema does not have or under a single one."""
     if "$defs" in value or ("properties" in value and value.get("type") == "object"):
         raise _Echoed
     names = set(schema.model_json_schema()["properties"]) | set(schema.model_fields)
-    if names & set(value):
-        return value
     inner = [v for v in value.values() if isinstance(v, dict) and names & set(v)]
+    if names & set(value) and len(value) > 1:
+        return value
     return inner[0] if len(inner) == 1 else value
 
 

@@ -156,7 +156,10 @@ def _open(settings: Settings, prefix: str) -> ChatModel:
         getattr(settings, f"{name}_base_url"), getattr(settings, f"{name}_api_key")
     )
     options["temperature"] = 0
-    if role.model.partition(":")[0] != "ollama":
+    if role.model.startswith("ollama:"):
+        # Its server would silently cut what is longer than its own default.
+        options["num_ctx"] = settings.chat_context_tokens or DEFAULT_WINDOW
+    else:
         options["max_retries"] = 0  # ChatModel retries, within the deadline
     client: BaseChatModel = open_client(init_chat_model, role, options)
     known = (client.profile or {}).get("max_input_tokens")

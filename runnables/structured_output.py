@@ -7,18 +7,21 @@ model is asked once more, with its own reply and what is wrong with it. 6. Where
 used as text, it is. After every rung the object is validated.
 """
 
+import asyncio
 import json
 import logging
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
 from pydantic import BaseModel
 
 from prompts import PromptName, load
-from runnables.json_text import NotReadable, read_object
+from runnables.deadline import remaining
+from runnables.json_text import NotReadable, clean, read_object
 from runnables.models import ChatModel, Mode
 from runnables.steps import child
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
@@ -75,7 +78,7 @@ class StructuredOutput(Generic[T]):
         prompt = HumanMessage(await self._render(variables, config))
         text, rung = await self._reply(model, [prompt], config)
         try:
-            value, rung = await self._parse(text, rung, config)
+            value, rung = await self._parse(model, text, rung, config)
             return self._served(value, rung, model)
         except NotReadable as error:
             problem = str(error)
@@ -99,7 +102,7 @@ class StructuredOutput(Generic[T]):
         messages = [prompt, AIMessage(text[:SHOWN] or "…"), HumanMessage(repair)]
         try:
             text, _ = await self._reply(model, messages, config)
-            return (await self._parse(text, "re-ask", config))[0]
+            return (await self._parse(model, text, "re-ask", config))[0]
         except (ModelError, NotReadable) as error:
             log.info("%s: asked once more, in vain: %s", self.step, type(error).__name__)
             return None
@@ -124,8 +127,10 @@ class StructuredOutput(Generic[T]):
             model.modes = modes
             return text_of(reply), mode
 
-    async def _parse(self, text: str, rung: Rung, config: RunnableConfig) -> tuple[T, Rung]:
-        """The object in `text`, and the rung that it came by. Raises NotReadable."""
+    async def _parse(
+        self, model: ChatModel, text: str, rung: Rung, config: RunnableConfig
+    ) -> tuple[T, Rung]:
+        """The object in `text`, and the rung that it came by. Raises NotReadable, ModelOutputInvalid."""
 
         def parse(
             reply: str,
@@ -134,7 +139,13 @@ class StructuredOutput(Generic[T]):
             return value, "repair" if repaired else rung
 
         parser = RunnableLambda(parse, name=f"{self.step}/parser")
-        return await parser.ainvoke(text, child(config, f"{self.step}/parser"))
+        seconds = remaining(config)
+        try:
+            async with asyncio.timeout(None if seconds == float("inf") else seconds):
+                return await parser.ainvoke(text, child(config, f"{self.step}/parser"))
+        except TimeoutError:
+            setting = model.role.setting
+            raise ModelOutputInvalid(f"{setting}: the reply cannot be read in time") from None
 
     async def _render(self, variables: Variables, config: RunnableConfig) -> str:
         template = load(self.prompt, self.language)
@@ -159,17 +170,24 @@ def in_mode(model: ChatModel, mode: Mode, schema: type[BaseModel]) -> Runnable[A
     if mode == "plain":
         return model.client
     try:
-        whole = model.client.with_structured_output(
-            schema.model_json_schema(), method=mode, include_raw=True
-        )
-    except ValueError as error:
+        with warnings.catch_warnings():  # Anthropic's client warns of a mode that it does not have
+            warnings.filterwarnings("error", message="Unrecognized structured output method")
+            whole = model.client.with_structured_output(
+                schema.model_json_schema(), method=mode, include_raw=True
+            )
+    except (ValueError, UserWarning) as error:
         raise NotImplementedError from error
-    # `whole` is the bound client, then a parser of LangChain's; ours reads more.
-    return whole | RunnableLambda(lambda both: both["raw"], name="raw")
+    # `whole` is the bound client, then a parser of LangChain's, which takes minutes over long text.
+    bound = whole.first if isinstance(whole, RunnableSequence) else whole
+    return bound | RunnableLambda(lambda both: both["raw"], name="raw")
 
 
 def text_of(reply: AIMessage) -> str:
     """What a reply says: its text, else the arguments of a tool call, else its words of refusal."""
+    return clean(_said(reply))
+
+
+def _said(reply: AIMessage) -> str:
     if reply.text.strip():
         return reply.text
     for call in [*reply.tool_calls, *reply.invalid_tool_calls]:

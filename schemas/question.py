@@ -3,13 +3,19 @@
 import json
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
 
 from schemas.platform import Language
 from schemas.wire import WireModel
 
 
 def _object(value: object) -> object:
+    """An object, be it sent as JSON text; nothing stands for an empty one."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value or "{}")
+        except ValueError:
+            return value
     return {} if value is None else value
 
 
@@ -20,7 +26,13 @@ def _text(value: object) -> object:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-ModelObject = Annotated[dict[str, JsonValue], BeforeValidator(_object)]
+def _any_of(*types: str) -> WithJsonSchema:
+    """A schema that names its types: Anthropic takes none that allows just anything."""
+    return WithJsonSchema({"anyOf": [{"type": each} for each in types]}, mode="validation")
+
+
+ModelObject = Annotated[dict[str, JsonValue], BeforeValidator(_object), _any_of("object", "string")]
+ModelValue = Annotated[JsonValue, _any_of("object", "string", "null")]
 ModelText = Annotated[str | None, BeforeValidator(_text)]
 
 QuestionType = Literal["api_call", "general", "unknown"]
@@ -52,6 +64,6 @@ class StructuredQuestion(WireModel):
     request_param: ModelObject = Field(
         default_factory=dict, description="the parameters that the user sent, by name"
     )
-    response: JsonValue = Field(default=None, description="the response that the user got")
+    response: ModelValue = Field(default=None, description="the response that the user got")
     error: ModelText = Field(default=None, description="the error code or message, verbatim")
     trace_id: ModelText = Field(default=None, description="the trace id of the call, verbatim")

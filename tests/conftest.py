@@ -2,16 +2,19 @@
 
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
+from pydantic import SecretStr
 
 from app.desk import Desk, connect_desk
 from app.main import create_app
 from schemas.settings import Settings, read_settings
+from tests.model_desk import MakeClient
 from tests.model_server import ModelServer
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -19,6 +22,9 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 needs_shared_data = pytest.mark.skipif(
     not SHARED_DATA.is_dir(), reason="the measuring data does not lie beside this checkout"
 )
+
+PROVIDERS = ("ANTHROPIC_", "DEEPSEEK_", "OLLAMA_")
+"""What their variables begin with."""
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -45,7 +51,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith(("APIDESK_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_")):
+            if name.startswith(("APIDESK_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_", *PROVIDERS)):
                 patch.delenv(name)
         patch.chdir(tmp_path_factory.mktemp("cwd"))
         yield
@@ -91,8 +97,32 @@ def client(sample_desk: Desk) -> Iterator[TestClient[Litestar]]:
 
 
 @pytest.fixture
+def serve_samples(sample_desk: Desk) -> Iterator[MakeClient]:
+    """Makes HTTP to a desk over the samples' collection with the settings given."""
+    with ExitStack() as stack:
+
+        def make(**overrides: object) -> TestClient[Litestar]:
+            settings = sample_desk.settings.model_copy(update=overrides)
+            desk = Desk(settings, sample_desk.platform, sample_desk.collection, None)
+            return stack.enter_context(TestClient(create_app(desk)))
+
+        yield make
+
+
+@pytest.fixture
 def model_server() -> Iterator[ModelServer]:
     """A scripted OpenAI-compatible server; the test fails when its script ran out."""
     with ModelServer() as server:
         yield server
     assert not server.faults
+
+
+@pytest.fixture
+def model_client(serve_samples: MakeClient, model_server: ModelServer) -> MakeClient:
+    """Makes HTTP to a desk over the samples' collection, with the scripted model."""
+    scripted = {
+        "chat_model": "openai:scripted-chat",
+        "chat_base_url": model_server.base_url,
+        "chat_api_key": SecretStr("test-key"),
+    }
+    return lambda **overrides: serve_samples(**(scripted | overrides))

@@ -1,19 +1,11 @@
 """A wrong key, name or address: one sentence that says which setting to look at, wherever one asks."""
 
-from collections.abc import Callable
-
 import pytest
 from click.testing import CliRunner
-from litestar import Litestar
-from litestar.testing import TestClient
 
 from app.cli import main
+from tests.model_desk import MakeClient
 from tests.model_server import ModelServer, Reply
-from tests.test_model_pipeline import model_client
-
-__all__ = ["model_client"]
-
-MakeClient = Callable[..., TestClient[Litestar]]
 
 WRONG = [
     pytest.param(Reply(status=401, text="bad key"), "check APIDESK_CHAT_API_KEY", id="wrong key"),

@@ -1,73 +1,16 @@
 """The pipeline with models: over the real HTTP protocol, against a scripted server on loopback."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
-
 import pytest
-from litestar import Litestar
 from litestar.testing import TestClient
-from pydantic import SecretStr
 
 from app.desk import Desk
 from app.main import create_app
-from schemas.answer import AnswerDraft
-from schemas.question import StructuredQuestion
 from tests.conftest import DeskMaker
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_server import ModelServer, Reply
 
 SHIP_PAGE = "https://open.example.com/#/api?apiId=1110"
 INVENTED_PAGE = "https://open.example.com/#/api?apiId=9999"
-
-
-def is_classification(request: Recorded) -> bool:
-    """The classification is the call whose prompt holds no documents."""
-    return "<documents>" not in request.text
-
-
-def structured(**fields: Any) -> StructuredQuestion:
-    return StructuredQuestion(**({"type": "api_call", "api_name": "订单发货"} | fields))
-
-
-def draft(*steps: str, related: tuple[str, ...] = ()) -> AnswerDraft:
-    return AnswerDraft(
-        question="发货接口是哪个",
-        introduction="您好。",
-        answer=list(steps),
-        related_url=list(related),
-    )
-
-
-@pytest.fixture
-def model_client(
-    sample_desk: Desk, model_server: ModelServer
-) -> Iterator[Callable[..., TestClient[Litestar]]]:
-    """HTTP to a desk over the samples' collection, with the scripted model."""
-    with ExitStack() as stack:
-
-        def make(**overrides: object) -> TestClient[Litestar]:
-            settings = sample_desk.settings.model_copy(
-                update={
-                    "chat_model": "openai:scripted-chat",
-                    "chat_base_url": model_server.base_url,
-                    "chat_api_key": SecretStr("test-key"),
-                    **overrides,
-                }
-            )
-            desk = Desk(settings, sample_desk.platform, sample_desk.collection, None)
-            return stack.enter_context(TestClient(create_app(desk)))
-
-        yield make
-
-
-MakeClient = Callable[..., TestClient[Litestar]]
-
-
-def ask(client: TestClient[Litestar], question: str, **body: object) -> dict[str, Any]:
-    response = client.post("/ask", json={"question": question, **body})
-    assert response.status_code == 200, response.text
-    answer: dict[str, Any] = response.json()
-    return answer
 
 
 def test_two_calls_answer_a_question_and_one_refuses(

@@ -1,0 +1,397 @@
+"""Chat models that fail: retries, the circuit, the fallback, two models; small windows; silence of the log."""
+
+import logging
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from litestar.testing import TestClient
+from pydantic import SecretStr
+from tenacity import wait_none
+
+from app.main import create_app
+from ingestion.language import estimate_tokens
+from tests.conftest import DeskMaker
+from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_server import ModelServer, Recorded, Reply
+
+QUESTION = "发货接口是哪个"
+KEY = "sk-never-to-be-seen"
+CHAT = "openai:chat"
+SECOND = "openai:second"
+
+DOWN = Reply("overloaded", status=503, headers={"retry-after": "0"})
+NAMES_THE_KEY = f"wrong key {KEY}"
+
+DOCUMENT = re.compile(r'<document number="\d+">\n(.*?)\n</document>', re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runnables.models._backoff", wait_none())
+
+
+@pytest.fixture
+def second_server() -> Iterator[ModelServer]:
+    """The server of the fallback or of the structure model."""
+    with ModelServer() as server:
+        yield server
+    assert not server.faults
+
+
+def chat(server: ModelServer, role: str = "chat", model: str = CHAT) -> dict[str, object]:
+    """Settings of the model for one role."""
+    return {
+        f"{role}_model": model,
+        f"{role}_base_url": server.base_url,
+        f"{role}_api_key": SecretStr(KEY),
+    }
+
+
+def answer_all(server: ModelServer, step: str = "见文档。[1]") -> None:
+    """Let the server answer whatever comes."""
+    server.default = lambda request: structured() if is_classification(request) else draft(step)
+
+
+# --- retries --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Reply(status=429, headers={"retry-after": "0"}),
+        Reply(status=500),
+        Reply(status=503),
+        Reply(status=529),
+        Reply(action="reset"),
+        Reply(action="close"),
+    ],
+    ids=["429", "500", "503", "529", "reset", "close"],
+)
+def test_what_may_pass_is_tried_again(
+    serve_samples: MakeClient, model_server: ModelServer, failure: Reply
+) -> None:
+    client = serve_samples(**chat(model_server))
+    model_server.reply(failure, failure, structured(), failure, draft("见文档。[1]"))
+
+    answer = ask(client, QUESTION)
+
+    assert answer["answeredBy"] == CHAT
+    assert answer["degraded"] is None
+    assert len(model_server.chat_requests) == 5
+
+
+def test_retry_after_is_honoured(serve_samples: MakeClient, model_server: ModelServer) -> None:
+    client = serve_samples(**chat(model_server))
+    busy = Reply(status=429, headers={"retry-after": "0.2"})
+    model_server.reply(busy, structured(), draft("见文档。[1]"))
+
+    ask(client, QUESTION)
+
+    first, again, _ = model_server.chat_requests
+    assert 0.2 <= again.at - first.at < 2
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun(
+    serve_samples: MakeClient, model_server: ModelServer
+) -> None:
+    client = serve_samples(**chat(model_server), request_timeout=10)
+    model_server.default = Reply(status=429, headers={"retry-after": "60"})
+
+    started = time.monotonic()
+    answer = ask(client, QUESTION)
+
+    assert answer["answeredBy"] == "extractive"
+    assert time.monotonic() - started < 5
+    assert len(model_server.chat_requests) == 2
+
+
+@pytest.mark.parametrize(("status", "modes"), [(400, 3), (401, 1), (403, 1), (404, 1)])
+def test_a_refusal_is_not_tried_again(
+    serve_samples: MakeClient, model_server: ModelServer, status: int, modes: int
+) -> None:
+    client = serve_samples(**chat(model_server), on_model_failure="error")
+    model_server.default = Reply("no", status=status)
+
+    response = client.post("/ask", json={"question": QUESTION})
+
+    assert response.json()["code"] == "model_refused"
+    assert len(model_server.chat_requests) == modes  # a 400 may be about the way to ask for JSON
+
+
+# --- the circuit ----------------------------------------------------------------------------------
+
+
+def test_a_dead_provider_is_left_alone_until_it_is_back(
+    serve_samples: MakeClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runnables.models.REST_SECONDS", 1)
+    client = serve_samples(**chat(model_server))
+    model_server.default = DOWN
+
+    for _ in range(3):  # six replies are needed, the sixth is not asked for
+        assert ask(client, QUESTION)["answeredBy"] == "extractive"
+    asked = len(model_server.chat_requests)
+    assert asked == 5 * 4
+    answer_all(model_server)
+    answer = ask(client, QUESTION)
+
+    assert "down, tried again in" in answer["degraded"]
+    assert len(model_server.chat_requests) == asked
+
+    time.sleep(1.1)
+    assert ask(client, QUESTION)["answeredBy"] == CHAT
+    assert ask(client, QUESTION)["answeredBy"] == CHAT
+    assert len(model_server.chat_requests) == asked + 4
+
+
+def test_refusals_do_not_open_the_circuit(
+    serve_samples: MakeClient, model_server: ModelServer
+) -> None:
+    client = serve_samples(**chat(model_server))
+    model_server.default = Reply(status=401)
+    for _ in range(4):
+        ask(client, QUESTION)
+    assert len(model_server.chat_requests) == 8
+
+
+# --- the fallback model ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failure", [Reply(status=401), DOWN, Reply("")])
+def test_the_fallback_answers_when_the_first_fails(
+    serve_samples: MakeClient,
+    model_server: ModelServer,
+    second_server: ModelServer,
+    failure: Reply,
+) -> None:
+    client = serve_samples(**chat(model_server), **chat(second_server, "chat_fallback", SECOND))
+    model_server.default = failure
+    answer_all(second_server, "来自备用。[1]")
+
+    answer = ask(client, QUESTION)
+
+    assert answer["answer"] == ["来自备用。[1]"]
+    assert answer["answeredBy"] == SECOND
+    assert f"APIDESK_CHAT_MODEL={CHAT}" in answer["degraded"]
+    assert answer["type"] == "api_call"
+
+
+def test_the_fallback_is_not_asked_otherwise(
+    serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
+) -> None:
+    client = serve_samples(**chat(model_server), **chat(second_server, "chat_fallback", SECOND))
+    answer_all(model_server)
+    assert ask(client, QUESTION)["degraded"] is None
+    assert not second_server.requests
+
+
+def test_when_both_fail_the_first_is_named(
+    serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
+) -> None:
+    client = serve_samples(**chat(model_server), **chat(second_server, "chat_fallback", SECOND))
+    model_server.default, second_server.default = Reply(status=401), DOWN
+
+    answer = ask(client, QUESTION)
+
+    assert answer["answeredBy"] == "extractive"
+    assert f"APIDESK_CHAT_MODEL={CHAT}" in answer["degraded"]
+
+
+# --- two models -----------------------------------------------------------------------------------
+
+
+def test_the_structure_model_classifies_and_structures(
+    serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
+) -> None:
+    client = serve_samples(**chat(model_server), **chat(second_server, "structure", SECOND))
+    second_server.reply(structured(), draft("用“订单发货”接口。[1]"))
+    model_server.reply("用“订单发货”接口。[1]")
+
+    answer = ask(client, QUESTION)
+
+    assert answer["answer"] == ["用“订单发货”接口。[1]"]
+    assert answer["answeredBy"] == CHAT
+    assert answer["degraded"] is None
+    (write,) = model_server.chat_requests
+    classify, structure = second_server.chat_requests
+    assert "json_schema" not in write.text
+    assert "response_format" not in write.body
+    assert "<documents>" in write.text
+    assert "<written>" not in classify.text
+    assert "用“订单发货”接口。[1]" in structure.text
+
+
+@pytest.mark.parametrize("failure", [Reply(status=401), DOWN, Reply("no JSON here")])
+def test_without_the_structure_model_lines_are_steps(
+    serve_samples: MakeClient,
+    model_server: ModelServer,
+    second_server: ModelServer,
+    failure: Reply,
+) -> None:
+    client = serve_samples(**chat(model_server), **chat(second_server, "structure", SECOND))
+    second_server.reply(structured())
+    second_server.default = failure
+    model_server.reply("1. 用“订单发货”接口。[1]\n\n- 先申请权限。[1]\n")
+
+    answer = ask(client, QUESTION)
+
+    assert answer["answer"] == ["用“订单发货”接口。[1]", "先申请权限。[1]"]
+    assert answer["confidence"] == "low"
+    assert answer["answeredBy"] == CHAT
+
+
+# --- the context window ---------------------------------------------------------------------------
+
+
+def documents(request: Recorded) -> list[str]:
+    return DOCUMENT.findall(request.text)
+
+
+def test_a_small_window_gets_whole_chunks_best_first(
+    serve_samples: MakeClient, model_server: ModelServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer_all(model_server)
+    question = "怎么调用订单发货接口，要申请什么权限？" + "请说明。" * 20
+    ask(serve_samples(**chat(model_server)), question, k=10)
+    everything = documents(model_server.chat_requests[-1])
+
+    window = 2_500
+    with caplog.at_level(logging.INFO, "runnables.context"):
+        client = serve_samples(**chat(model_server), chat_context_tokens=window)
+        answer = ask(client, question, k=10)
+
+    write = model_server.chat_requests[-1]
+    fitting = documents(write)
+    assert 0 < len(fitting) < len(everything)
+    assert fitting == [each for each in everything if each in fitting]  # whole, in order
+    assert fitting[0] == everything[0]
+    assert question in write.text
+    assert '"relatedUrl"' in write.text  # the schema
+    assert estimate_tokens(write.text) <= window * 0.75
+    assert f"left out of a window of {window} tokens" in caplog.text
+    assert answer["sources"]
+
+
+def test_two_models_leave_the_schema_out_of_the_count(
+    serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
+) -> None:
+    answer_all(second_server)
+    model_server.default = "见文档。[1]"
+    client = serve_samples(
+        **chat(model_server), **chat(second_server, "structure", SECOND), chat_context_tokens=2_500
+    )
+    ask(client, QUESTION, k=10)
+    assert estimate_tokens(model_server.chat_requests[-1].text) <= 2_500 * 0.75
+
+
+# --- one step fails, the other works --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failure", [Reply("I cannot say."), DOWN, Reply(status=400)])
+def test_an_unclassified_question_is_answered_as_general(
+    serve_samples: MakeClient, model_server: ModelServer, failure: Reply
+) -> None:
+    client = serve_samples(**chat(model_server))
+    model_server.route(is_classification, failure)
+    answer_all(model_server)
+
+    answer = ask(client, QUESTION)
+
+    assert answer["type"] == "general"
+    assert answer["answer"] == ["见文档。[1]"]
+    assert answer["answeredBy"] == CHAT
+    assert f"APIDESK_CHAT_MODEL={CHAT}" in answer["degraded"]
+
+
+def test_full_text_answers_while_the_embeddings_are_down(
+    make_desk: DeskMaker, model_server: ModelServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer_all(model_server)
+    embedding = chat(model_server, "embedding", "openai:scripted-embedding")
+    desk = make_desk(**chat(model_server), **embedding)
+    model_server.embedding_reply = Reply(
+        NAMES_THE_KEY, status=503, headers={"x-should-retry": "false"}
+    )
+
+    with TestClient(create_app(desk)) as client:
+        answer = ask(client, QUESTION)
+        found = client.post("/retrieve", json={"question": QUESTION})
+
+    assert answer["sources"]
+    assert answer["answeredBy"] == CHAT
+    assert "searching full text alone" in caplog.text
+    assert "APIDESK_EMBEDDING_MODEL" in caplog.text
+    assert KEY not in caplog.text
+    assert found.status_code == 200, found.text
+
+
+# --- language -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "expected", "told"),
+    [
+        ("发货接口是哪个", None, "zh", "中文书写"),
+        ("Which API ships an order?", None, "en", "英文书写"),
+        ("Which API ships an order?", "zh", "zh", "中文书写"),
+        ("发货接口是哪个", "en", "en", "英文书写"),
+    ],
+)
+def test_the_model_is_told_the_language(
+    serve_samples: MakeClient,
+    model_server: ModelServer,
+    question: str,
+    language: str | None,
+    expected: str,
+    told: str,
+) -> None:
+    answer_all(model_server)
+    body = {"language": language} if language else {}
+
+    answer = ask(serve_samples(**chat(model_server)), question, **body)
+
+    assert answer["language"] == expected
+    assert told in model_server.chat_requests[-1].text
+
+
+# --- what stays silent ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on_failure", ["extractive", "error"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(NAMES_THE_KEY, status=401),
+        Reply(NAMES_THE_KEY, status=400),
+        Reply(NAMES_THE_KEY, status=503, headers={"retry-after": "0"}),
+        Reply(f'{{"type": "{KEY}", "answer": 7, "question": "发货 UNMISTAKABLE-4711"}}'),
+        Reply(body=f"<html>{KEY} UNMISTAKABLE-4711".encode()),
+        None,
+    ],
+    ids=["401", "400", "503", "invalid", "html", "well"],
+)
+def test_no_key_and_no_question_is_told(
+    serve_samples: MakeClient,
+    model_server: ModelServer,
+    caplog: pytest.LogCaptureFixture,
+    reply: Reply | None,
+    on_failure: str,
+) -> None:
+    client = serve_samples(**chat(model_server), on_model_failure=on_failure)
+    answer_all(model_server)
+    model_server.default = reply or model_server.default
+
+    with caplog.at_level(logging.INFO):
+        response = client.post("/ask", json={"question": "发货接口 UNMISTAKABLE-4711"})
+
+    assert "UNMISTAKABLE-4711" not in caplog.text
+    assert KEY not in caplog.text
+    if response.status_code != 200:
+        problem: dict[str, Any] = response.json()
+        assert "UNMISTAKABLE-4711" not in str(problem)
+    assert response.status_code == 200 or on_failure == "error"
+    assert response.status_code != 500
+    assert KEY not in str(response.json().get("detail")) + str(response.json().get("degraded"))
