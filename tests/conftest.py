@@ -1,5 +1,6 @@
 """Fixtures: a desk over the samples, its HTTP face, a scripted model server. Nothing leaves loopback."""
 
+import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from litestar.testing import TestClient
 from pydantic import SecretStr
 
 from app.desk import Desk, connect_desk
+from app.logs import NOISE, OURS
 from app.main import create_app
 from schemas.settings import Settings, read_settings
 from tests.model_desk import MakeClient
@@ -55,6 +57,13 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
                 patch.delenv(name)
         patch.chdir(tmp_path_factory.mktemp("cwd"))
         yield
+
+
+@pytest.fixture(autouse=True)
+def log_levels() -> None:
+    """A command that a test runs sets the levels of its process, which is every test's."""
+    for name in (*OURS, *NOISE):
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 DeskMaker = Callable[..., Desk]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
+from tenacity import wait_none
 
 from runnables.json_text import NotReadable, read_object
 from schemas.answer import Answer, AnswerDraft
@@ -18,6 +19,13 @@ from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply, ToolCall
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries follow at once: what is tested is that they come, not when."""
+    monkeypatch.setattr("runnables.models._backoff", wait_none())
+
 
 QUESTION = "发货接口是哪个"
 STEP = "用“订单发货”接口。[1]"
