@@ -65,7 +65,7 @@ class _Writer:
         """The evidence with the model's answer, cut to what fits its window. Raises ModelError."""
         schema = None if self._structurers else _SCHEMA
         bare = self._render(self._variables(evidence, []), schema)
-        chunks = fit_chunks(evidence["chunks"], model.window, bare)
+        chunks = fit_chunks(evidence["chunks"], int(model.window / model.undercount), bare)
         variables = self._variables(evidence, chunks)
         if self._structurers:
             written = await self._write_freely(model, variables, config)

@@ -20,6 +20,7 @@ from tenacity import (
 )
 from tenacity.stop import stop_base
 
+from ingestion.language import estimate_tokens
 from ingestion.model_errors import ModelRole, model_errors
 from ingestion.providers import connection_options, open_client
 from runnables.deadline import remaining
@@ -44,6 +45,9 @@ FAILURES_TO_OPEN = 5
 REST_SECONDS = 10
 """How long it is left alone before one call tries it again."""
 
+MAX_UNDERCOUNT = 3.0
+"""Higher counts are a provider's mistake, or a prompt of a few words."""
+
 _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
 
@@ -57,6 +61,8 @@ class ChatModel:
     """Tokens of its context window."""
     modes: list[Mode] = field(default_factory=list)
     """The ways of structured output that it has not refused, best first; empty until it is asked."""
+    undercount: float = 1.0
+    """How many times more tokens the provider has counted in a prompt than were estimated; at least 1."""
     problem: ModelError | None = None
     """What its last call failed with; None when that went well."""
     asked_at: float | None = None
@@ -88,7 +94,14 @@ class ChatModel:
             self.problem = error
             raise
         self.problem = None
+        self._learn_count(messages, reply)
         return reply
+
+    def _learn_count(self, messages: Sequence[BaseMessage], reply: AIMessage) -> None:
+        """Mind the provider's own count of a prompt where it is higher than the estimate."""
+        counted = reply.usage_metadata["input_tokens"] if reply.usage_metadata else 0
+        estimated = sum(estimate_tokens(message.text) for message in messages)
+        self.undercount = min(MAX_UNDERCOUNT, max(self.undercount, counted / max(estimated, 1)))
 
     @cached_property
     def _circuit(self) -> CircuitBreaker:
