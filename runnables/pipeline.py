@@ -27,7 +27,7 @@ def build_pipeline(
     """Compose the steps. Retrieval runs beside classification; an off-topic question stops there."""
     understood = RunnableParallel(
         asked=RunnablePassthrough(), classified=structured_question, retrieved=retrieve
-    )
+    ).with_config(run_name="understand")
     answered = focus | answer | ground
     gated: Runnable[Understood, Answer] = RunnableBranch((is_off_topic, refuse), answered)
     return (cast(Runnable[Question, Understood], understood) | gated).with_config(run_name="ask")
