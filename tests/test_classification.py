@@ -90,3 +90,12 @@ def test_on_topic_questions_are_not(client: TestClient[Litestar], name: str) -> 
     assert len(questions) == 60
     stopped = [q for q in questions if ask(client, q)["type"] == "unknown"]
     assert len(stopped) / len(questions) <= 0.05, stopped
+
+
+def test_nor_are_those_of_all_files_together(client: TestClient[Litestar]) -> None:
+    """The third file was written, and asked once, after the gate was finished."""
+    names = ("on_topic", "on_topic_held_out", "on_topic_fresh")
+    questions = [line["question"] for n in names for line in read_lines(DATA / f"{n}.jsonl")]
+    assert len(questions) == 150
+    stopped = [q for q in questions if ask(client, q)["type"] == "unknown"]
+    assert len(stopped) / len(questions) <= 0.05, stopped
