@@ -79,16 +79,6 @@ def table_rows(chunk: Chunk) -> Iterator[tuple[list[str], list[str]]]:
         yield header, [inline(cell) for cell in row]
 
 
-def list_items(chunk: Chunk) -> list[str]:
-    """The items of the chunk's lists, in order."""
-    return [
-        shorten(inline(item))
-        for block in parse_blocks(chunk.body)
-        if block.kind == "list"
-        for item in parse_list_items(block.text)
-    ]
-
-
 def ordered_items(chunk: Chunk) -> list[str]:
     """The items of the chunk's first numbered list."""
     for block in parse_blocks(chunk.body):
