@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -66,16 +67,53 @@ def serve(host: str, port: int, platform: Path | None) -> None:
 
 
 @main.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would be added, changed and deleted.")
+@click.option("--allow-deletes", is_flag=True, help="Delete also when much of a source vanished.")
+@click.option("--rebuild", is_flag=True, help="Fill a new collection, then put it in place.")
+@click.option("--watch", is_flag=True, help="Go on, and index again what changes.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the run as GET /ingestions/{id} would."
+)
 @platform_option
 @one_line_errors
-def ingest(platform: Path | None) -> None:
-    """Index the platform's documents."""
-    from app.desk import connect_desk
-    from app.progress import ingestion_progress
+def ingest(
+    dry_run: bool,
+    allow_deletes: bool,
+    rebuild: bool,
+    watch: bool,
+    as_json: bool,
+    platform: Path | None,
+) -> None:
+    """Index what changed in the platform's documents."""
+    from app.ingest_once import ingest_and_watch, ingest_once
+    from app.printing import print_report
+    from schemas.ingestion import IngestionOptions
 
-    desk = connect_desk(_settings(platform))
-    with ingestion_progress() as progress:
-        desk.index(progress)
+    options = IngestionOptions(dry_run=dry_run, allow_deletes=allow_deletes, rebuild=rebuild)
+    settings = _settings(platform)
+    if watch:
+        with suppress(KeyboardInterrupt):
+            asyncio.run(
+                ingest_and_watch(
+                    settings, options, lambda run: print_report(run, as_json), _complain
+                )
+            )
+        return
+    run = asyncio.run(ingest_once(settings, options))
+    print_report(run, as_json)
+    if run.state != "succeeded":
+        sys.exit(EXIT_FAILED)
+
+
+@main.command()
+@platform_option
+@one_line_errors
+def schedule(platform: Path | None) -> None:
+    """Index when [ingestion] schedule says, as a process of its own."""
+    from app.scheduler import run_scheduler
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(run_scheduler(_settings(platform)))
 
 
 @main.command()
@@ -130,6 +168,10 @@ def _settings(platform: Path | None, **options: object) -> "Settings":
     return read_settings(**{name: value for name, value in given.items() if value is not None})
 
 
-def _fail(message: str, code: int) -> None:
+def _complain(message: str) -> None:
     click.echo(f"apidesk: {message}", err=True)
+
+
+def _fail(message: str, code: int) -> None:
+    _complain(message)
     sys.exit(code)

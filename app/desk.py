@@ -5,15 +5,13 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable
 
 from app.timings import StepTimings
 from ingestion.collection import Collection
-from ingestion.embeddings import open_embeddings
+from ingestion.job import IngestionJob, Progress
 from ingestion.language import detect_language
 from ingestion.profile import read_platform
-from ingestion.sync import Progress, Report, ingest
 from runnables.answer import build_answer
 from runnables.deadline import with_deadline
 from runnables.extractive_answer import build_extractive_answer
@@ -29,7 +27,8 @@ from runnables.structured_question import build_structured_question
 from schemas.answer import Answer, Source
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong
-from schemas.platform import Language, Platform, Voice
+from schemas.language import Language
+from schemas.platform import Platform, Voice
 from schemas.question import Question
 from schemas.settings import Settings
 
@@ -41,17 +40,16 @@ class Desk:
         self,
         settings: Settings,
         platform: Platform,
-        collection: Collection,
-        embeddings: Embeddings | None,
+        job: IngestionJob,
     ) -> None:
         self.settings = settings
         self.platform = platform
-        self.collection = collection
-        self._embeddings = embeddings
-        self._retrieve = build_retriever(settings, collection, embeddings)
+        self.job = job
+        self.collection = job.collection
+        self._retrieve = build_retriever(settings, job.collection, job.embeddings)
         self.models = open_chat_models(settings)
         self._pipeline = _pipeline(
-            settings, platform.platform, collection, self.models, self._retrieve
+            settings, platform.platform, job.collection, self.models, self._retrieve
         )
 
     async def ask(
@@ -75,16 +73,6 @@ class Desk:
         """The k best chunks for `text`, without asking a model. Raises ApideskError."""
         found = await self._retrieve.ainvoke(self._question(text, k, None))
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
-
-    def index(self, progress: Progress = lambda report: None) -> Report:
-        """Run the ingestion job. Blocks. Raises ApideskError."""
-        return ingest(
-            self.platform,
-            self.collection,
-            self._embeddings,
-            self.settings.chunk_tokens,
-            progress,
-        )
 
     def _question(self, text: str, k: int | None, language: Language | None) -> Question:
         check_question(text, self.settings)
@@ -116,13 +104,12 @@ def check_question(text: str, settings: Settings) -> None:
 def connect_desk(settings: Settings) -> Desk:
     """A desk connected to its store, its collection not yet loaded. Raises ApideskError."""
     platform = read_platform(settings.platform)
-    embeddings = open_embeddings(settings)
-    return Desk(settings, platform, Collection.connect(settings), embeddings)
+    return Desk(settings, platform, IngestionJob.connect(settings))
 
 
 @asynccontextmanager
 async def open_desk(
-    settings: Settings, progress: Progress = lambda report: None
+    settings: Settings, progress: Progress = lambda run: None
 ) -> AsyncIterator[Desk]:
     """A desk ready to answer; what has never been indexed is indexed first. Raises ApideskError."""
     desk = await asyncio.to_thread(connect_desk, settings)
@@ -130,10 +117,10 @@ async def open_desk(
         if await asyncio.to_thread(desk.collection.exists):
             await asyncio.to_thread(desk.collection.load)
         else:
-            await asyncio.to_thread(desk.index, progress)
+            await asyncio.to_thread(desk.job.run, desk.job.new_run("start"), progress)
         yield desk
     finally:
-        desk.collection.close()
+        desk.job.close()
 
 
 def _pipeline(

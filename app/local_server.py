@@ -20,7 +20,8 @@ def announced(settings: Settings, host: str, port: int) -> Iterator[None]:
         return
     address = _address_file(settings)
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    address.write_text(json.dumps({"url": url}), encoding="utf-8")
+    left = {"url": url, "platform": str(settings.platform.resolve())}
+    address.write_text(json.dumps(left), encoding="utf-8")
     try:
         yield
     finally:
@@ -33,6 +34,14 @@ def local_server(settings: Settings) -> str | None:
         return str(json.loads(_address_file(settings).read_text(encoding="utf-8"))["url"])
     except (OSError, ValueError, KeyError):
         return None
+
+
+def platform_of_local_server(settings: Settings) -> str:
+    """The platform.toml of the server that holds the embedded store; empty where that is not known."""
+    try:
+        return str(json.loads(_address_file(settings).read_text(encoding="utf-8"))["platform"])
+    except (OSError, ValueError, KeyError):
+        return ""
 
 
 def _address_file(settings: Settings) -> Path:

@@ -9,19 +9,38 @@ from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetail
 from litestar.plugins.pydantic import PydanticPlugin
 
 from app.desk import Desk
+from app.ingestions import Ingestions
 from app.json_request import JsonRequest
 from app.problems import apidesk_problem, http_problem, unexpected_problem
 from app.routes.ask import ask
 from app.routes.health import live, ready
+from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
 from app.routes.retrieve import retrieve
 from schemas.errors import ApideskError
 
 
 def create_app(desk: Desk) -> Litestar:
-    """The application over an open desk, which whoever opened it closes."""
+    """The application over an open desk, which whoever opened it closes.
+
+    With an embedded store, which serves one process, the schedule of platform.toml is kept here.
+    """
+    ingestions = Ingestions(desk.job)
+    plan = desk.platform.ingestion if desk.settings.embedded else None
     return Litestar(
-        route_handlers=[ask, retrieve, live, ready],
-        dependencies={"desk": Provide(lambda: desk, sync_to_thread=False)},
+        route_handlers=[
+            ask,
+            retrieve,
+            begin_ingestion,
+            list_ingestions,
+            get_ingestion,
+            live,
+            ready,
+        ],
+        dependencies={
+            "desk": Provide(lambda: desk, sync_to_thread=False),
+            "ingestions": Provide(lambda: ingestions, sync_to_thread=False),
+        },
+        lifespan=[lambda _: ingestions.running(plan)],
         request_class=JsonRequest,
         request_max_body_size=desk.settings.max_body_bytes,
         logging_config=None,  # app.logs has done it

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from app.model_check import ModelCheck
 from schemas.answer import Answer, Source
-from schemas.platform import Language
+from schemas.ingestion import IngestionRun
+from schemas.language import Language
 
 WORDS: dict[Language, dict[str, str]] = {
     "zh": {
@@ -79,6 +80,33 @@ def print_retrieved(sources: list[Source]) -> None:
         page = Group(Text(source.title), Text(source.page_url, style="dim"))
         table.add_row(str(source.number), f"{source.score:.3f}", page, source.section)
     Console(stderr=True, highlight=False).print(table)
+
+
+def print_report(run: IngestionRun, as_json: bool) -> None:
+    """What an ingestion did, on stdout: for a person, or as the HTTP API tells it."""
+    if as_json:
+        print(run.model_dump_json(by_alias=True, indent=2))
+    else:
+        print_run(run, Console(highlight=False))
+
+
+def print_run(run: IngestionRun, console: Console) -> None:
+    """What an ingestion did, by source, and what it refused."""
+    counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("source")
+    for name in (*counts, "chunks", "written"):
+        table.add_column(name, justify="right")
+    for source in run.sources:
+        numbers = [getattr(source, name) for name in (*counts, "chunks", "written")]
+        table.add_row(source.name, *map(str, numbers))
+    if run.sources:
+        console.print(table)
+    for line in run.refused:
+        console.print(Text(f"refused  {line}", style="yellow"), soft_wrap=True)
+    did = "compared, nothing was written," if run.options.dry_run else "done"
+    if run.state in ("succeeded", "partial"):
+        console.print(f"{did} in {run.seconds:.1f} s")
 
 
 def _steps(steps: list[str]) -> Table:

@@ -4,28 +4,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from ingestion.sync import Progress as OnProgress
-from ingestion.sync import Report
+from app.printing import print_run
+from ingestion.job import Progress as OnProgress
+from schemas.ingestion import IngestionRun
 
 
 @contextmanager
-def ingestion_progress() -> Iterator[OnProgress]:
-    """A callback that shows each report it is given, and the whole when the block ends well."""
+def ingestion_progress(summary: bool = True) -> Iterator[OnProgress]:
+    """A callback that shows each run it is given; with `summary` the whole, when the block ends well."""
     console = Console(stderr=True, highlight=False)
     shown = _Bars(console) if console.is_terminal else _Lines(console)
     with shown:
         yield shown.show
-    shown.summarise()
+    if summary and shown.last is not None:
+        print_run(shown.last, console)
 
 
 class _Lines:
     """A line when a source begins."""
 
     def __init__(self, console: Console) -> None:
+        self.last: IngestionRun | None = None
         self._console = console
-        self._last = Report()
         self._begun: set[str] = set()
 
     def __enter__(self) -> None:
@@ -34,32 +36,28 @@ class _Lines:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def show(self, report: Report) -> None:
-        """Take note of `report`, and show what is new in it."""
-        self._last = report
-        for source in report.documents.keys() - self._begun:
-            self._begun.add(source)
-            self._begin(source)
-
-    def summarise(self) -> None:
-        """What was indexed, by source; nothing when nothing was."""
-        report = self._last
-        for source, documents in report.documents.items():
-            chunks = report.chunks[source]
-            self._console.print(f"indexed {source}: {documents} documents, {chunks} chunks")
-        if report.documents:
-            self._console.print(f"done in {report.seconds:.1f} s")
+    def show(self, run: IngestionRun) -> None:
+        """Take note of `run`, and show what is new in it."""
+        self.last = run
+        for source in run.sources:
+            if source.name not in self._begun:
+                self._begun.add(source.name)
+                self._begin(source.name)
 
     def _begin(self, source: str) -> None:
-        self._console.print(f"indexing {source} …")
+        self._console.print(f"reading {source} …")
 
 
 class _Bars(_Lines):
-    """A bar a source, over its files."""
+    """A bar a source, over its documents; it only moves where nobody knows how many there are."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
-        columns = (TextColumn("indexing {task.description}"), BarColumn(), MofNCompleteColumn())
+        columns = (
+            TextColumn("reading {task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed} documents"),
+        )
         self._progress = Progress(*columns, console=console, transient=True)
         self._tasks: dict[str, TaskID] = {}
 
@@ -69,13 +67,13 @@ class _Bars(_Lines):
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def show(self, report: Report) -> None:
-        """Move the bars to where `report` is."""
-        super().show(report)
-        for source, task in self._tasks.items():
+    def show(self, run: IngestionRun) -> None:
+        """Move the bars to where `run` is."""
+        super().show(run)
+        for source in run.sources:
             self._progress.update(
-                task, completed=report.documents[source], total=report.expected[source]
+                self._tasks[source.name], completed=source.documents, total=source.expected
             )
 
     def _begin(self, source: str) -> None:
-        self._tasks[source] = self._progress.add_task(source)
+        self._tasks[source] = self._progress.add_task(source, total=None)

@@ -46,7 +46,10 @@ def _chunk(
 ) -> Chunk:
     heading = " > ".join(section.heading)
     text = load("chunk").render(
-        front_matter=_front_matter(document), title=document.title, section=heading, body=body
+        front_matter=_front_matter(document, section),
+        title=document.title,
+        section=heading,
+        body=body,
     )
     fields = {
         "source": document.source,
@@ -60,22 +63,24 @@ def _chunk(
         "api_id": document.api_id,
         "api_name": document.api_name,
         "api_url": document.api_url,
-        "page_url": document.page_url,
-        "metadata": document.metadata,
+        "page_url": section.page_url or document.page_url,
+        "metadata": document.metadata | section.metadata,
         "body": body,
         "text": text,
     }
-    return Chunk(id=chunk_id, content_hash=_digest(repr(sorted(fields.items()))), **fields)
+    content_hash = _digest(repr(sorted(fields.items())))
+    return Chunk(id=chunk_id, content_hash=content_hash, fingerprint=document.fingerprint, **fields)
 
 
-def _front_matter(document: SourceDocument) -> str:
+def _front_matter(document: SourceDocument, section: Section) -> str:
     keys = {
         "serviceId": document.service_id,
         "apiId": document.api_id,
         "apiName": document.api_name,
         "apiUrl": document.api_url,
-        "pageUrl": document.page_url,
+        "pageUrl": section.page_url or document.page_url,
         **document.metadata,
+        **section.metadata,
     }
     present = {key: value for key, value in keys.items() if value}
     return yaml.safe_dump(present, allow_unicode=True, sort_keys=False) if present else ""
@@ -89,6 +94,11 @@ def _split(section: Section, max_tokens: int) -> Iterator[str]:
     """The section's body in parts of about `max_tokens`, cut between blocks only."""
     factor = 1 if section.kind == "prose" else API_SECTION_FACTOR
     cap = min(max_tokens * factor, MAX_WEIGHT)
+    if not section.body.strip():
+        return
+    if len(section.body) <= HARD_LIMIT and _weight(section.body) <= cap:
+        yield section.body
+        return
     part: list[str] = []
     size = 0
     for piece in _pieces(parse_blocks(section.body), cap):

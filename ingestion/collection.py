@@ -1,77 +1,65 @@
-"""The Milvus collection of chunks: search, write and swap.
+"""The Milvus collection of chunks: what questions ask of it, and the writers of it.
 
-This file and `collection_schema` are the only ones that know Milvus. The collection's name in
-Settings is an alias. Writing builds a new collection beside the live one and moves the alias when
-it is complete: questions are answered throughout, and a run that dies leaves what was there. Beside
-the chunks lies the vocabulary, a second collection that counts every word of them.
-
-Every method blocks; call them in a worker thread.
+Its name in Settings is an alias. Every method blocks; call them in a worker thread.
 """
 
-import json
-import re
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ingestion.collection_schema import (
     CHUNK_FIELDS,
-    CONTRACT_PROPERTY,
     Contract,
     Vector,
     chunk_of,
-    chunk_rows,
-    create_chunks,
-    create_words,
-    embedded_text,
     expected_contract,
-    word_rows,
+    read_contract,
+    words_name,
 )
+from ingestion.collection_writer import InPlace, NextCollection, Writer, drop_leftovers
+from ingestion.milvus import every_row, literal, milvus_errors, open_milvus
 from ingestion.model_errors import ModelRole
-from ingestion.words import query_text, quiet_jieba, vocabulary_words
+from ingestion.words import query_text, with_parts
 from schemas.document import Chunk, RetrievedChunk
-from schemas.errors import (
-    CollectionMismatch,
-    CollectionMissing,
-    ConfigurationError,
-    StoreLocked,
-    StoreUnavailable,
-)
+from schemas.errors import CollectionMismatch, CollectionMissing
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
-T = TypeVar("T")
-Embed = Callable[[list[str]], list[Vector]]
 Route = Literal["full_text", "dense", "hybrid"]
 
-BATCH = 256
-"""Rows a write and texts an embedding call."""
 
-HOUR_MS = 3_600_000
+class StoredChunk(NamedTuple):
+    """What sync compares of a chunk that was written before."""
+
+    id: str
+    source: str
+    document_id: str
+    content_hash: str
+    fingerprint: str
 
 
 class Collection:
     """A handle on the collection that an alias names."""
 
-    def __init__(self, client: "MilvusClient", alias: str, expected: Contract) -> None:
+    def __init__(
+        self, client: "MilvusClient", alias: str, expected: Contract, in_place: bool
+    ) -> None:
         self._client = client
         self._alias = alias
         self._expected = expected
+        self._in_place = in_place
         self._contract: Contract | None = None
 
     @classmethod
     def connect(cls, settings: Settings) -> "Collection":
         """Connect to the store in Settings. Raises StoreLocked or StoreUnavailable."""
-        if settings.embedded:
-            _make_folder(Path(settings.milvus_uri).parent)
-            quiet_jieba()
-        return cls(_client(settings), settings.collection, expected_contract(settings))
+        return cls(
+            open_milvus(settings),
+            settings.collection,
+            expected_contract(settings),
+            in_place=not settings.embedded,
+        )
 
     def close(self) -> None:
         """Close the connection; an embedded store stays locked until the process ends."""
@@ -91,7 +79,7 @@ class Collection:
 
     def exists(self) -> bool:
         """Whether anything has been indexed under this name."""
-        with _milvus_errors():
+        with milvus_errors():
             return bool(self._client.has_collection(self._alias))
 
     def load(self) -> None:
@@ -99,18 +87,14 @@ class Collection:
 
         Raises CollectionMissing, or CollectionMismatch when other settings made it.
         """
-        with _milvus_errors():
+        with milvus_errors():
             if not self._client.has_collection(self._alias):
                 self._contract = None
                 self._require()
-            found = self._read_contract()
-            if difference := found.difference(self._expected):
-                raise CollectionMismatch(
-                    f"the collection {self._alias} was made with {difference}: "
-                    "run `apidesk ingest` to make it anew"
-                )
+            found = read_contract(self._client, self._alias)
+            self._check(found)
             self._client.load_collection(self._alias)
-            self._client.load_collection(self._words_alias)
+            self._client.load_collection(words_name(self._alias))
             self._check_rows(found)
         self._contract = found
         self.search("预热 warm-up", 1, "full_text")
@@ -120,7 +104,7 @@ class Collection:
     ) -> list[RetrievedChunk]:
         """The best `k` chunks for `question`, best first; `vector` is its embedding."""
         self._require()
-        with _milvus_errors():
+        with milvus_errors():
             hits = self._hits(question, k, route, vector)
         full_text = route == "full_text"
         return [
@@ -135,7 +119,7 @@ class Collection:
     def chunks_of(self, document_id: str, source: str) -> list[Chunk]:
         """All chunks of one document, in the document's order."""
         return self._chunks(
-            f"document_id == {_literal(document_id)} and source == {_literal(source)}"
+            f"document_id == {literal(document_id)} and source == {literal(source)}"
         )
 
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
@@ -143,7 +127,7 @@ class Collection:
         if not urls and not names:
             return []
         return self._chunks(
-            f"api_url in {_literal(list(urls))} or api_name in {_literal(list(names))}"
+            f"api_url in {literal(list(urls))} or api_name in {literal(list(names))}"
         )
 
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
@@ -152,34 +136,58 @@ class Collection:
         if not wanted:
             return {}
         self._require()
-        with _milvus_errors():
+        with milvus_errors():
             rows = self._client.query(
-                self._words_alias,
-                filter=f"word in {_literal(wanted)}",
+                words_name(self._alias),
+                filter=f"word in {literal(wanted)}",
                 output_fields=["word", "occurrences"],
             )
         return {row["word"]: row["occurrences"] for row in rows}
 
-    def replace(self, chunks: Iterable[Chunk], embed: Embed | None = None) -> Contract:
-        """Make the collection anew from `chunks`, then move the alias to it and drop the old one.
-
-        `embed` turns texts into vectors, where an embedding model is named. When anything fails,
-        the collection that was there stays as it was. Raises CollectionMismatch when it is not ours.
-        """
-        with _milvus_errors():
+    def check(self) -> None:
+        """Raises CollectionMismatch when other settings made what there is."""
+        with milvus_errors():
             if self._client.has_collection(self._alias):
-                self._read_contract()
-        stamp = time.time_ns()
-        name, words_name = f"{self._alias}_{stamp}", f"{self._words_alias}_{stamp}"
-        try:
-            with _milvus_errors():
-                contract = self._build(name, words_name, chunks, embed)
-                self._move_alias(self._words_alias, words_name)
-                self._move_alias(self._alias, name)
-        finally:
-            self._drop_leftovers()
-        self.load()
-        return contract
+                self._check(read_contract(self._client, self._alias))
+
+    def stored(self) -> Iterator[StoredChunk]:
+        """Every chunk that was written before, whatever settings made it; none where there are none.
+
+        Raises CollectionMismatch when the collection is not ours.
+        """
+        with milvus_errors():
+            if not self._client.has_collection(self._alias):
+                return
+            read_contract(self._client, self._alias)
+            self._client.load_collection(self._alias)
+            for page in every_row(self._client, self._alias, list(StoredChunk._fields)):
+                yield from (StoredChunk(**row) for row in page)
+
+    def writer(self, rebuild: bool) -> Writer:
+        """What writes a run's chunks; with `rebuild` everything is put, else what is new or changed.
+
+        Raises CollectionMismatch when the collection is not ours, or is of other settings and is not
+        to be made anew.
+        """
+        with milvus_errors():
+            old = None
+            if self._client.has_collection(self._alias):
+                old = read_contract(self._client, self._alias)
+                if not rebuild:
+                    self._check(old)
+            if old is not None and self._is_damaged(old):
+                old = None
+            drop_leftovers(self._client, self._alias)
+        if old is not None and self._in_place and not rebuild:
+            return InPlace(self._client, self._alias, old)
+        kept = None if rebuild else old
+        return NextCollection(self._client, self._alias, self._expected, kept)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a run that wrote in place died: the next one has to bring it to an end."""
+        with milvus_errors():
+            return self.exists() and read_contract(self._client, self._alias).unfinished
 
     def _hits(
         self, question: str, k: int, route: Route, vector: Vector | None
@@ -187,7 +195,7 @@ class Collection:
         from pymilvus import AnnSearchRequest, RRFRanker
 
         text = {
-            "data": [query_text(question)],
+            "data": [" ".join(with_parts(query_text(question).split()))],
             "anns_field": "sparse",
             # Milvus Lite refuses the client's default parameters for BM25.
             "param": {"metric_type": "BM25", "params": {}},
@@ -212,121 +220,28 @@ class Collection:
 
     def _chunks(self, expression: str) -> list[Chunk]:
         self._require()
-        with _milvus_errors():
+        with milvus_errors():
             rows = self._client.query(self._alias, filter=expression, output_fields=CHUNK_FIELDS)
         return sorted(map(chunk_of, rows), key=lambda c: (c.source, c.document_id, c.position))
 
     def _require(self) -> None:
         _ = self.contract
 
-    @property
-    def _words_alias(self) -> str:
-        return f"{self._alias}_words"
-
-    def _read_contract(self) -> Contract:
-        properties = self._client.describe_collection(self._alias).get("properties") or {}
-        if CONTRACT_PROPERTY not in properties:
+    def _check(self, found: Contract) -> None:
+        if difference := found.difference(self._expected):
             raise CollectionMismatch(
-                f"the collection {self._alias} was not made by apidesk: choose another "
-                "APIDESK_COLLECTION"
+                f"the collection {self._alias} was made with {difference}: "
+                "run `apidesk ingest --rebuild` to make it anew"
             )
-        return Contract.model_validate_json(properties[CONTRACT_PROPERTY])
 
     def _check_rows(self, contract: Contract) -> None:
-        """A damaged embedded store opens without a word as an empty one."""
-        rows = int(self._client.get_collection_stats(self._alias)["row_count"])
-        if contract.rows and not rows:
+        if self._is_damaged(contract):
             raise CollectionMissing(
                 f"the collection {self._alias} is damaged ({contract.rows} rows were written, none "
                 "is there): run `apidesk ingest`"
             )
 
-    def _build(
-        self, name: str, words_name: str, chunks: Iterable[Chunk], embed: Embed | None
-    ) -> Contract:
-        rows, counts = 0, Counter[str]()
-        for batch in _batches(chunks):
-            vectors = embed([embedded_text(c) for c in batch]) if embed else None
-            if not rows:
-                create_chunks(self._client, name, len(vectors[0]) if vectors else None)
-            self._client.insert(name, chunk_rows(batch, vectors))
-            for chunk in batch:
-                counts.update(vocabulary_words(embedded_text(chunk)))
-            rows += len(batch)
-        if not rows:
-            raise CollectionMissing("the sources hold no document")
-        self._write_words(words_name, counts)
-        contract = self._expected.model_copy(update={"rows": rows, "words": counts.total()})
-        self._client.alter_collection_properties(
-            name, properties={CONTRACT_PROPERTY: contract.model_dump_json()}
-        )
-        self._client.flush(name)
-        self._client.load_collection(name)
-        return contract
-
-    def _write_words(self, name: str, counts: Counter[str]) -> None:
-        create_words(self._client, name)
-        for batch in _batches(word_rows(counts)):
-            self._client.insert(name, batch)
-        self._client.flush(name)
-        self._client.load_collection(name)
-
-    def _move_alias(self, alias: str, name: str) -> None:
-        if self._client.has_collection(alias):
-            self._client.alter_alias(name, alias)
-        else:
-            self._client.create_alias(name, alias)
-
-    def _drop_leftovers(self) -> None:
-        """Drop the collections that this alias was moved away from or never reached."""
-        mine = re.compile(rf"{re.escape(self._alias)}(_words)?_\d{{19}}")
-        with _milvus_errors():
-            for name in self._client.list_collections():
-                if mine.fullmatch(name) and not self._client.list_aliases(name).get("aliases"):
-                    self._client.drop_collection(name)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"APIDESK_MILVUS_URI: {folder}: {error.strerror}") from None
-
-
-def _client(settings: Settings) -> "MilvusClient":
-    from pymilvus import MilvusClient
-    from pymilvus.exceptions import MilvusException
-
-    token = settings.milvus_token.get_secret_value() if settings.milvus_token else ""
-    # Embedded, the client's pings would annoy its own server, which hangs up and says so on stderr.
-    options = {"grpc.keepalive_time_ms": HOUR_MS} if settings.embedded else {}
-    try:
-        return MilvusClient(settings.milvus_uri, token=token, grpc_options=options)
-    except MilvusException as error:
-        if settings.embedded:
-            raise StoreLocked(
-                f"{settings.milvus_uri} is in use by another process, or is not a Milvus Lite file"
-            ) from error
-        raise StoreUnavailable("Milvus cannot be reached: see APIDESK_MILVUS_URI") from error
-
-
-@contextmanager
-def _milvus_errors() -> Iterator[None]:
-    """What pymilvus raises, as StoreUnavailable."""
-    from pymilvus.exceptions import MilvusException
-
-    try:
-        yield
-    except MilvusException as error:
-        raise StoreUnavailable(f"Milvus failed (code {error.code})") from error
-
-
-def _literal(value: object) -> str:
-    """`value` as a literal of Milvus's filter language."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _batches(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
+    def _is_damaged(self, contract: Contract) -> bool:
+        """A damaged embedded store opens without a word as an empty one."""
+        rows = int(self._client.get_collection_stats(self._alias)["row_count"])
+        return bool(contract.rows) and not rows

@@ -1,17 +1,20 @@
 """What a collection is made of: its contract, its fields, and chunks as rows of it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ingestion.chunking import CHUNKER_VERSION
-from ingestion.words import search_text
+from ingestion.words import stem, vocabulary_words, with_parts
 from schemas.document import Chunk
+from schemas.errors import CollectionMismatch
 from schemas.settings import Settings
 from schemas.wire import WireModel
 
 if TYPE_CHECKING:
     from pymilvus import CollectionSchema, MilvusClient
+    from pymilvus.milvus_client import IndexParams
 
 Vector = list[float]
 Row = dict[str, Any]
@@ -22,12 +25,16 @@ CONTRACT_PROPERTY = "apidesk.contract"
 CHUNK_FIELDS = list(Chunk.model_fields)
 """The fields of a row that a chunk is read back from."""
 
+COPIED_FIELDS = [*CHUNK_FIELDS, "search_text"]
+"""What a row is copied from, beside its vector; Milvus makes the rest."""
+
 TEXT_BYTES = 65_000
 """A Milvus text field holds 65,535 bytes."""
 
 WORD_BYTES = 1_024
 
-_ANALYZER = {"tokenizer": "jieba", "filter": [{"type": "stop", "stop_words": [" "]}]}
+WORDS_VERSION = 3
+"""Raise it when the same text would be cut into other words."""
 
 
 class Contract(WireModel):
@@ -35,11 +42,14 @@ class Contract(WireModel):
 
     embedding_model: str = ""
     metric: str = "COSINE"
-    analyzer: str = "jieba+porter2+joined/2"
+    analyzer: str
+    """Milvus's tokenizer, and how we cut the words that we give it between spaces."""
     chunker: str
     rows: int = 0
     words: int = 0
     """Words in all chunks together."""
+    unfinished: bool = False
+    """A run that wrote in place has begun and not ended."""
 
     def difference(self, other: "Contract") -> str:
         """In which settings the two differ, in words; empty when they agree."""
@@ -50,22 +60,45 @@ class Contract(WireModel):
             if getattr(self, name) != getattr(other, name)
         )
 
+    @property
+    def tokenizer(self) -> str:
+        """The tokenizer that Milvus splits our words with."""
+        return self.analyzer.partition("/")[0]
+
 
 def expected_contract(settings: Settings) -> Contract:
     """The contract of a collection that `settings` would make."""
+    # Both split at spaces; Milvus Lite does not know the first, a server may split Chinese with the second.
+    tokenizer = "standard" if settings.embedded else "whitespace"
     return Contract(
         embedding_model=settings.embedding_model or "",
+        analyzer=f"{tokenizer}/{WORDS_VERSION}",
         chunker=f"{CHUNKER_VERSION}/{settings.chunk_tokens}",
     )
 
 
-def create_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
+def read_contract(client: "MilvusClient", name: str) -> Contract:
+    """The contract of the collection `name`. Raises CollectionMismatch when it is not ours."""
+    properties = client.describe_collection(name).get("properties") or {}
+    if CONTRACT_PROPERTY not in properties:
+        raise CollectionMismatch(
+            f"the collection {name} was not made by apidesk: choose another APIDESK_COLLECTION"
+        )
+    return Contract.model_validate_json(properties[CONTRACT_PROPERTY])
+
+
+def words_name(name: str) -> str:
+    """The vocabulary's name beside the chunks' collection or alias `name`."""
+    return re.sub(r"(_\d{19})?$", r"_words\1", name, count=1)
+
+
+def create_chunks(client: "MilvusClient", name: str, dimension: int | None, tokenizer: str) -> None:
     """Create the collection `name` for chunks, with vectors of `dimension` if there are any."""
     index = client.prepare_index_params()
     index.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25")
     if dimension:
         index.add_index("dense", index_type="AUTOINDEX", metric_type="COSINE")
-    client.create_collection(name, schema=_chunk_schema(client, dimension), index_params=index)
+    _create(client, name, _chunk_schema(client, dimension, tokenizer), index)
 
 
 def create_words(client: "MilvusClient", name: str) -> None:
@@ -79,20 +112,31 @@ def create_words(client: "MilvusClient", name: str) -> None:
     schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)
     index = client.prepare_index_params()
     index.add_index("unused", index_type="AUTOINDEX", metric_type="COSINE")
-    client.create_collection(name, schema=schema, index_params=index)
+    _create(client, name, schema, index)
 
 
-def chunk_rows(chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> list[Row]:
-    """`chunks` as rows, each with its vector if there are any."""
+def _create(
+    client: "MilvusClient", name: str, schema: "CollectionSchema", index: "IndexParams"
+) -> None:
+    """Create a collection without waiting for the indexes of no row; loading waits for them."""
+    client.create_collection(name, schema=schema)
+    client.create_index(name, index, sync=False)
+
+
+def chunk_rows(
+    chunks: Sequence[Chunk], words: Sequence[list[str]], vectors: Sequence[Vector] | None
+) -> list[Row]:
+    """`chunks` as rows, each from its `chunk_words` and with its vector if there are any."""
+    rows = [_row(chunk, its) for chunk, its in zip(chunks, words, strict=True)]
     if vectors is None:
-        return [_row(chunk) for chunk in chunks]
-    return [_row(c) | {"dense": v} for c, v in zip(chunks, vectors, strict=True)]
+        return rows
+    return [row | {"dense": vector} for row, vector in zip(rows, vectors, strict=True)]
 
 
 def word_rows(counts: Counter[str]) -> Iterator[Row]:
     """The vocabulary as rows."""
     for word, count in counts.items():
-        if len(word.encode()) <= WORD_BYTES:
+        if count > 0 and len(word.encode()) <= WORD_BYTES:
             yield {"word": word, "occurrences": count, "unused": [0.0, 0.0]}
 
 
@@ -107,18 +151,26 @@ def embedded_text(chunk: Chunk) -> str:
     return f"{where}\n{chunk.api_url}\n{chunk.body}" if chunk.api_url else f"{where}\n{chunk.body}"
 
 
-def _row(chunk: Chunk) -> Row:
-    indexed = search_text(embedded_text(chunk)).encode()[:TEXT_BYTES].decode(errors="ignore")
+def chunk_words(chunk: Chunk) -> list[str]:
+    """The words of what of `chunk` is indexed, as people write them."""
+    return vocabulary_words(embedded_text(chunk))
+
+
+def _row(chunk: Chunk, words: list[str]) -> Row:
+    indexed = " ".join(with_parts(map(stem, words))).encode()[:TEXT_BYTES].decode(errors="ignore")
     return chunk.model_dump() | {"search_text": indexed}
 
 
-def _chunk_schema(client: "MilvusClient", dimension: int | None) -> "CollectionSchema":
+def _chunk_schema(
+    client: "MilvusClient", dimension: int | None, tokenizer: str
+) -> "CollectionSchema":
     from pymilvus import DataType, Function, FunctionType
 
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=64)
-    for name in ("source", "document_id", "title", "section", "kind", "language", "content_hash",
-                 "service_id", "api_id", "api_name", "api_url", "page_url"):  # fmt: skip
+    for name in ("source", "document_id", "title", "section", "kind", "language",
+                 "content_hash", "fingerprint", "service_id", "api_id", "api_name", "api_url",
+                 "page_url"):  # fmt: skip
         schema.add_field(name, DataType.VARCHAR, max_length=4096)
     schema.add_field("position", DataType.INT64)
     schema.add_field("metadata", DataType.JSON)
@@ -129,7 +181,7 @@ def _chunk_schema(client: "MilvusClient", dimension: int | None) -> "CollectionS
         DataType.VARCHAR,
         max_length=65_535,
         enable_analyzer=True,
-        analyzer_params=_ANALYZER,
+        analyzer_params={"tokenizer": tokenizer},
     )
     schema.add_field("sparse", DataType.SPARSE_FLOAT_VECTOR)
     schema.add_function(

@@ -1,10 +1,22 @@
-"""The embedding model named in Settings."""
+"""The embedding model named in Settings, and how many texts are embedded at once."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from langchain_core.embeddings import Embeddings
+from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
-from ingestion.model_errors import ModelRole
+from ingestion.collection_schema import Vector, embedded_text
+from ingestion.milvus import batches
+from ingestion.model_errors import ModelRole, model_errors, wait_as_told
 from ingestion.providers import connection_options, open_client
+from schemas.document import Chunk
+from schemas.errors import ModelOutputInvalid, ModelTimeout, ModelUnavailable
 from schemas.settings import Settings
+
+ATTEMPTS = 5
+"""Requests that one batch may cost while the provider is overloaded or out of reach."""
 
 
 def open_embeddings(settings: Settings) -> Embeddings | None:
@@ -19,5 +31,53 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
     options = connection_options(settings.embedding_base_url, settings.embedding_api_key)
     if settings.embedding_model.startswith("openai:"):
         # Texts are sent as texts: token ids would need tables from the network and are OpenAI's alone.
-        options |= {"check_embedding_ctx_length": False, "timeout": settings.request_timeout}
+        options |= {
+            "check_embedding_ctx_length": False,
+            "timeout": settings.request_timeout,
+            "max_retries": 0,  # ours would multiply with them
+        }
     return open_client(init_embeddings, ModelRole("EMBEDDING", settings.embedding_model), options)
+
+
+class ChunkEmbedder:
+    """Embeds a stream of chunks: several requests at a time, and no more read than they can take."""
+
+    def __init__(self, model: Embeddings, settings: Settings) -> None:
+        self._model = model
+        self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
+        self._size = settings.embedding_batch
+        self._requests = settings.embedding_requests
+
+    def embed(self, chunks: Iterable[Chunk]) -> Iterator[tuple[list[Chunk], list[Vector]]]:
+        """`chunks` in batches, in their order, each with its vectors. Raises ModelError."""
+        waiting: deque[tuple[list[Chunk], Future[list[Vector]]]] = deque()
+        with ThreadPoolExecutor(self._requests, thread_name_prefix="embed") as pool:
+            try:
+                for batch in batches(chunks, self._size):
+                    waiting.append((batch, pool.submit(self._vectors, batch)))
+                    if len(waiting) > self._requests:
+                        yield _result(*waiting.popleft())
+                while waiting:
+                    yield _result(*waiting.popleft())
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    @retry(
+        retry=retry_if_exception_type((ModelUnavailable, ModelTimeout)),
+        wait=wait_as_told,
+        stop=stop_after_attempt(ATTEMPTS),
+        reraise=True,
+    )
+    def _vectors(self, batch: list[Chunk]) -> list[Vector]:
+        with model_errors(self._role):
+            vectors = self._model.embed_documents([embedded_text(chunk) for chunk in batch])
+        if len(vectors) != len(batch) or len({len(vector) for vector in vectors}) > 1:
+            raise ModelOutputInvalid(
+                f"{self._role.setting}: {len(vectors)} vectors for {len(batch)} texts, or of "
+                "several lengths"
+            )
+        return vectors
+
+
+def _result(batch: list[Chunk], vectors: Future[list[Vector]]) -> tuple[list[Chunk], list[Vector]]:
+    return batch, vectors.result()

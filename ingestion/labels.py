@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from schemas.document import SectionKind
-from schemas.platform import Language
+from schemas.language import Language
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,7 @@ class Labels:
     sections: dict[SectionKind, str]
     parameter_columns: tuple[str, str, str, str, str]
     """Name, type, required, description, example."""
+    location_column: str
     error_columns: tuple[str, str, str, str]
     """Code, message, cause, remedy."""
     permission_columns: tuple[str, str]
@@ -26,6 +27,21 @@ class Labels:
     values: str
     request_example: str
     response_example: str
+    servers: str
+    default: str
+    range: str
+    length: str
+    count: str
+    pattern: str
+    nullable: str
+    deprecated_parameter: str
+    see_above: str
+    left_out: str
+    see: str
+    stop: str
+    """What ends a sentence."""
+    either: str
+    no_access: str
 
 
 LABELS: dict[Language, Labels] = {
@@ -42,6 +58,7 @@ LABELS: dict[Language, Labels] = {
         parameter_columns=("名称", "类型", "必填", "说明", "示例"),
         error_columns=("错误码", "错误信息", "原因", "解决办法"),
         permission_columns=("权限包", "说明"),
+        location_column="位置",
         yes="是",
         no="否",
         method="请求方法",
@@ -52,6 +69,20 @@ LABELS: dict[Language, Labels] = {
         values="可选值",
         request_example="请求示例",
         response_example="返回示例",
+        servers="服务器地址",
+        default="默认值",
+        range="取值范围",
+        length="长度",
+        count="元素个数",
+        pattern="格式",
+        nullable="可为 null",
+        deprecated_parameter="（已废弃）",
+        see_above="……结构同上",
+        left_out="……其余字段从略",
+        see="参见",
+        stop="。",
+        either="满足其中一种即可：",
+        no_access="也可以不带凭证调用",
     ),
     "en": Labels(
         sections={
@@ -66,6 +97,7 @@ LABELS: dict[Language, Labels] = {
         parameter_columns=("Name", "Type", "Required", "Description", "Example"),
         error_columns=("Error code", "Message", "Cause", "Remedy"),
         permission_columns=("Permission package", "Description"),
+        location_column="In",
         yes="Yes",
         no="No",
         method="Method",
@@ -76,5 +108,19 @@ LABELS: dict[Language, Labels] = {
         values="Values",
         request_example="Request example",
         response_example="Response example",
+        servers="Server",
+        default="Default",
+        range="Range",
+        length="Length",
+        count="Items",
+        pattern="Pattern",
+        nullable="may be null",
+        deprecated_parameter="(Deprecated.)",
+        see_above="…see above",
+        left_out="…further fields are left out",
+        see="See",
+        stop=".",
+        either="One of these is enough:",
+        no_access="may be called without credentials too",
     ),
 }

@@ -3,7 +3,7 @@
 import math
 import re
 
-from schemas.platform import Language
+from schemas.language import Language
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")

@@ -43,7 +43,8 @@ class Block:
 
 @lru_cache
 def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table")
+    """A parser of blocks alone: what stands within a line is nobody's business here."""
+    return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 
 
 def parse_blocks(markdown: str) -> list[Block]:

@@ -4,10 +4,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tenacity import RetryCallState, wait_random_exponential
+
 from schemas.errors import ApideskError, ModelError, ModelRefused, ModelTimeout, ModelUnavailable
 from schemas.settings import PREFIX
 
 RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+
+_backoff = wait_random_exponential(multiplier=0.25, max=8)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,13 @@ def model_error(error: Exception, role: ModelRole) -> ModelError:
     if "Connect" in name or "Network" in name or isinstance(error, OSError):
         return ModelUnavailable(role.sentence("the provider cannot be reached", "BASE_URL"))
     return ModelUnavailable(role.sentence(f"the reply cannot be read ({name})", "BASE_URL"))
+
+
+def wait_as_told(state: RetryCallState) -> float:
+    """Seconds before the next try: what the provider asks for, else exponential with full jitter."""
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.retry_after if isinstance(error, ModelError) else None
+    return asked if asked is not None else _backoff(state)
 
 
 def first_line(error: Exception) -> str:

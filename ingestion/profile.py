@@ -1,12 +1,15 @@
 """platform.toml -> Platform."""
 
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from ingestion.schedule import cron
 from schemas.errors import ConfigurationError
-from schemas.platform import Platform, Source
+from schemas.platform import Platform
+from schemas.source import OpenApiSource, Source
 
 
 def read_platform(path: Path) -> Platform:
@@ -25,6 +28,7 @@ def read_platform(path: Path) -> Platform:
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {_problems(error)}") from None
     _check_names(path, platform)
+    _check_schedule(path, platform)
     return platform.model_copy(
         update={"sources": tuple(_resolved(path.parent, s) for s in platform.sources)}
     )
@@ -48,5 +52,18 @@ def _check_names(path: Path, platform: Platform) -> None:
             raise ConfigurationError(f"{path}: two sources are named {name!r}")
 
 
+def _check_schedule(path: Path, platform: Platform) -> None:
+    if platform.ingestion.schedule:
+        try:
+            cron(platform.ingestion, datetime.now(UTC))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path}: {error}") from None
+
+
 def _resolved(folder: Path, source: Source) -> Source:
-    return source.model_copy(update={"path": folder / source.path})
+    paths = {"path": source.path}
+    if isinstance(source, OpenApiSource):
+        paths["root"] = source.root
+    return source.model_copy(
+        update={name: folder / path for name, path in paths.items() if path is not None}
+    )

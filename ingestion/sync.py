@@ -1,72 +1,218 @@
-"""The ingestion job: sources -> chunks -> collection."""
+"""What changed, what vanished, what to refuse: documents compared with the collection.
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+Documents are streamed: read, cut into chunks, compared by content hash, embedded and written, a batch
+at a time. What is kept of the whole is an id and a hash a chunk.
+"""
 
-from langchain_core.embeddings import Embeddings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from ingestion.chunking import chunk_document
-from ingestion.collection import Collection, Embed
+from ingestion.collection import Collection
 from ingestion.collection_schema import Vector
-from ingestion.model_errors import ModelRole, model_errors
+from ingestion.collection_writer import Writer
+from ingestion.embeddings import ChunkEmbedder
+from ingestion.milvus import batches
 from ingestion.sources import count_files, read_source
-from schemas.document import Chunk
-from schemas.platform import Platform
+from ingestion.sources.folder import Known, Unchanged
+from ingestion.sources.limits import Limits
+from schemas.document import Chunk, SourceDocument
+from schemas.errors import CollectionMissing, DeletesRefused, SourceError
+from schemas.ingestion import IngestionOptions, SourceReport
+from schemas.source import Source
+
+MOST_VANISHED = 0.3
+"""The share of a source's documents above which they are believed to be lost rather than deleted."""
+
+Chunks = dict[str, str]
+"""Content hash by chunk id."""
 
 
-@dataclass
-class Report:
-    """What a run did, by source."""
+@dataclass(frozen=True)
+class Reader:
+    """How sources are read and cut."""
 
-    documents: dict[str, int] = field(default_factory=dict)
-    expected: dict[str, int] = field(default_factory=dict)
-    """Files to read, known when a source begins."""
-    chunks: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
+    limits: Limits
+    chunk_tokens: int
 
 
-Progress = Callable[[Report], None]
+class Sync:
+    """One comparison of sources with a collection, and what follows from it.
 
-
-def ingest(
-    platform: Platform,
-    collection: Collection,
-    embeddings: Embeddings | None,
-    max_tokens: int,
-    progress: Progress = lambda report: None,
-) -> Report:
-    """Index every source of `platform` anew; `progress` is called after each document.
-
-    Raises SourceError for a document that cannot be read; then the collection is as it was.
+    `reports` is kept up to date while `run` goes on; `step` is called after each document, and what
+    it raises ends the run.
     """
-    report = Report()
-    started = time.monotonic()
-    collection.replace(
-        _chunks(platform, max_tokens, report, progress),
-        _embed(embeddings, collection.embedding_role) if embeddings else None,
-    )
-    report.seconds = time.monotonic() - started
-    return report
 
+    def __init__(
+        self,
+        collection: Collection,
+        embedder: ChunkEmbedder | None,
+        reader: Reader,
+        options: IngestionOptions,
+        step: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.reports: list[SourceReport] = []
+        self._collection = collection
+        self._embedder = embedder
+        self._reader = reader
+        self._options = options
+        self._step = step
+        self._stored: dict[str, dict[str, Chunks]] = defaultdict(dict)
+        """Chunks by document, by source, as they were before."""
+        self._fingerprints: dict[str, dict[str, set[str]]] = defaultdict(dict)
+        """Of the chunks of each document that was there before, by source."""
+        self._dropped: set[str] = set()
 
-def _embed(embeddings: Embeddings, role: ModelRole) -> Embed:
-    def embed(texts: list[str]) -> list[Vector]:
-        with model_errors(role):
-            return embeddings.embed_documents(texts)
+    def run(self, sources: Iterable[Source]) -> None:
+        """Bring the collection in step with `sources`; unless it is a dry run.
 
-    return embed
+        Raises ApideskError: then the collection answers as before, or, on a server, from what was
+        written so far; the next run goes on.
+        """
+        for chunk in self._collection.stored():
+            document = self._stored[chunk.source].setdefault(chunk.document_id, {})
+            document[chunk.id] = chunk.content_hash
+            seen = self._fingerprints[chunk.source].setdefault(chunk.document_id, set())
+            seen.add(chunk.fingerprint)
+        if not self._options.rebuild:
+            self._collection.check()
+        if self._options.dry_run:
+            for _ in self._changed(sources):
+                pass
+            return
+        writer = self._collection.writer(self._options.rebuild)
+        try:
+            self._write(writer, self._changed(sources))
+        except BaseException:
+            writer.abandon()
+            raise
 
+    def _write(self, writer: Writer, changed: Iterator[Chunk]) -> None:
+        """Write what changed and drop what vanished; nothing at all where nothing did."""
+        written = 0
+        for chunks, vectors in self._with_vectors(changed):
+            writer.put(chunks, vectors)
+            written += len(chunks)
+            for chunk in chunks:
+                self._report_of(chunk.source).written += 1
+            self._step()
+        self._check_rebuild()
+        if not written and self._stored_ids() <= self._dropped:
+            raise CollectionMissing("the sources hold no document")
+        if written or self._dropped or self._collection.unfinished:
+            writer.finish(self._dropped)
+            self._collection.load()
 
-def _chunks(
-    platform: Platform, max_tokens: int, report: Report, progress: Progress
-) -> Iterator[Chunk]:
-    for source in platform.sources:
-        report.documents[source.name] = report.chunks[source.name] = 0
-        report.expected[source.name] = count_files(source)
-        for document in read_source(source):
-            chunks = list(chunk_document(document, max_tokens))
-            report.documents[source.name] += 1
-            report.chunks[source.name] += len(chunks)
-            progress(report)
-            yield from chunks
+    def _with_vectors(
+        self, chunks: Iterator[Chunk]
+    ) -> Iterator[tuple[list[Chunk], list[Vector] | None]]:
+        if self._embedder is not None:
+            yield from self._embedder.embed(chunks)
+        else:
+            yield from ((batch, None) for batch in batches(chunks))
+
+    def _changed(self, sources: Iterable[Source]) -> Iterator[Chunk]:
+        """The chunks to write; on the way everything is counted, and what vanished is found."""
+        names = set()
+        for source in sources:
+            names.add(source.name)
+            yield from self._of_source(source)
+        for name in sorted(self._stored.keys() - names):
+            report = SourceReport(name=name, expected=0)
+            self.reports.append(report)
+            self._delete_vanished(report, set())
+
+    def _of_source(self, source: Source) -> Iterator[Chunk]:
+        report = SourceReport(name=source.name)
+        self.reports.append(report)
+        seen: set[str] = set()
+        try:
+            report.expected = count_files(source)
+            for found in read_source(source, self._reader.limits, self._known(source.name)):
+                match found:
+                    case SourceDocument():
+                        seen.add(found.id)
+                        yield from self._of_document(report, found)
+                    case Unchanged():
+                        seen |= found.ids
+                        self._count_unchanged(report, found)
+                    case SourceError():
+                        report.refused.append(str(found))
+                self._step()
+        except SourceError as error:
+            report.refused.append(str(error))
+        self._delete_vanished(report, seen)
+
+    def _known(self, source: str) -> Known:
+        """The documents that need not be read again.
+
+        None where everything is made anew, or where the last run died and may have written a part
+        of a document. A chunk that stayed as it was keeps the fingerprint of an earlier file: then
+        the document is read again, which costs time and nothing else.
+        """
+        if self._options.rebuild or self._collection.unfinished:
+            return {}
+        known: dict[str, set[str]] = defaultdict(set)
+        for document, fingerprints in self._fingerprints[source].items():
+            if len(fingerprints) == 1:
+                known[next(iter(fingerprints))].add(document)
+        return {fingerprint: frozenset(ids) for fingerprint, ids in known.items() if fingerprint}
+
+    def _count_unchanged(self, report: SourceReport, found: Unchanged) -> None:
+        report.documents += len(found.ids)
+        report.unchanged += len(found.ids)
+        report.chunks += sum(len(self._stored[report.name][document]) for document in found.ids)
+
+    def _of_document(self, report: SourceReport, document: SourceDocument) -> Iterator[Chunk]:
+        before = self._stored[document.source].get(document.id, {})
+        now = list(chunk_document(document, self._reader.chunk_tokens))
+        changed = [chunk for chunk in now if before.get(chunk.id) != chunk.content_hash]
+        gone = before.keys() - {chunk.id for chunk in now}
+        self._dropped |= gone
+        report.documents += 1
+        report.chunks += len(now)
+        if not before:
+            report.added += 1
+        elif changed or gone:
+            report.changed += 1
+        else:
+            report.unchanged += 1
+        yield from now if self._options.rebuild else changed
+
+    def _delete_vanished(self, report: SourceReport, seen: set[str]) -> None:
+        """Drop the documents of a source that were not seen, where that can be believed."""
+        stored = self._stored.get(report.name, {})
+        vanished = stored.keys() - seen
+        if not vanished:
+            return
+        if report.refused:
+            # Any of them may be one that could not be read.
+            report.kept = len(vanished)
+        elif len(vanished) > MOST_VANISHED * len(stored) and not self._options.allow_deletes:
+            report.kept = len(vanished)
+            report.refused.append(
+                f"{len(vanished)} of {len(stored)} documents have vanished and are kept: "
+                "if that is meant, run `apidesk ingest --allow-deletes`"
+            )
+        else:
+            report.deleted = len(vanished)
+            for document in vanished:
+                self._dropped |= stored[document].keys()
+
+    def _check_rebuild(self) -> None:
+        """A rebuild holds what was read and nothing else: refuse to lose what should have stayed."""
+        kept = {report.name: report.kept for report in self.reports if report.kept}
+        if kept and self._options.rebuild and not self._options.allow_deletes:
+            named = ", ".join(f"{count} of {name}" for name, count in kept.items())
+            raise DeletesRefused(
+                f"the rebuild would lose documents that could not be found or read ({named}); "
+                "the collection stays as it was: mend them, or pass --allow-deletes"
+            )
+
+    def _stored_ids(self) -> set[str]:
+        documents = (document for source in self._stored.values() for document in source.values())
+        return {chunk_id for document in documents for chunk_id in document}
+
+    def _report_of(self, source: str) -> SourceReport:
+        return next(report for report in self.reports if report.name == source)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from schemas.platform import Language
+from schemas.language import Language
 
 PromptName = Literal["structured_question", "answer", "structure", "repair", "extractive"]
 

@@ -16,12 +16,11 @@ from tenacity import (
     RetryCallState,
     retry_if_exception_type,
     stop_after_attempt,
-    wait_random_exponential,
 )
 from tenacity.stop import stop_base
 
 from ingestion.language import estimate_tokens
-from ingestion.model_errors import ModelRole, model_errors
+from ingestion.model_errors import ModelRole, model_errors, wait_as_told
 from ingestion.providers import connection_options, open_client
 from runnables.deadline import remaining
 from schemas.errors import ModelError, ModelTimeout, ModelUnavailable
@@ -47,8 +46,6 @@ REST_SECONDS = 10
 
 MAX_UNDERCOUNT = 3.0
 """Higher counts are a provider's mistake, or a prompt of a few words."""
-
-_backoff = wait_random_exponential(multiplier=0.25, max=8)
 
 
 @dataclass
@@ -116,7 +113,7 @@ class ChatModel:
     ) -> AIMessage:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ModelUnavailable),
-            wait=_wait,
+            wait=wait_as_told,
             stop=stop_after_attempt(ATTEMPTS) | _StopAtDeadline(config),
             reraise=True,
         )
@@ -186,7 +183,7 @@ class _StopAtDeadline(stop_base):
         self._config = config
 
     def __call__(self, retry_state: RetryCallState) -> bool:
-        return remaining(self._config) <= _wait(retry_state)
+        return remaining(self._config) <= wait_as_told(retry_state)
 
 
 async def _reply(
@@ -200,10 +197,3 @@ async def _reply(
             return AIMessage(completion.choices[0].message.content or "")
         raise
     return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
-
-
-def _wait(state: RetryCallState) -> float:
-    """What the provider asks for, else exponential with full jitter."""
-    error = state.outcome.exception() if state.outcome else None
-    asked = error.retry_after if isinstance(error, ModelError) else None
-    return asked if asked is not None else _backoff(state)

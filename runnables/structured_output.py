@@ -25,7 +25,7 @@ from runnables.json_text import NotReadable, clean, read_object
 from runnables.models import ChatModel, Mode
 from runnables.steps import child
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
-from schemas.platform import Language
+from schemas.language import Language
 
 T = TypeVar("T", bound=BaseModel)
 Variables = dict[str, Any]

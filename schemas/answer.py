@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from schemas.document import RetrievedChunk
-from schemas.platform import Language
+from schemas.language import Language
 from schemas.question import QuestionType, StructuredQuestion
 from schemas.wire import WireModel
 
@@ -62,6 +62,8 @@ class Source(WireModel):
     page_url: str
     api_name: str
     api_url: str
+    metadata: dict[str, str] = Field(default_factory=dict)
+    """What the source's profile takes from its documents: a version, a lesson, a paper's id."""
     score: float
     text: str
 
@@ -76,6 +78,7 @@ class Source(WireModel):
             page_url=chunk.page_url,
             api_name=chunk.api_name,
             api_url=chunk.api_url,
+            metadata=chunk.metadata,
             score=round(retrieved.score, 4),
             text=chunk.body,
         )

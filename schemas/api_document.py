@@ -27,6 +27,10 @@ class Parameter(WireModel):
     example: str = ""
     values: tuple[AllowedValue, ...] = ()
     children: tuple["Parameter", ...] = ()
+    dimensions: int = 0
+    """How many lists the children lie within; their names say `[]` for each."""
+    location: str = ""
+    """Where it is sent (query, path, body), where the table is to say so."""
 
 
 class ErrorCode(WireModel):
@@ -45,6 +49,13 @@ class PermissionPackage(WireModel):
     description: str = ""
 
 
+class Example(WireModel):
+    """A request or a response as it may look: a JSON value, or text as it stands."""
+
+    title: str = ""
+    value: JsonValue
+
+
 class ApiDocument(WireModel):
     """The reference of one API, as a platform exports it.
 
@@ -56,7 +67,7 @@ class ApiDocument(WireModel):
     service_name: str = ""
     api_id: str = Field(min_length=1)
     name: str = Field(min_length=1)
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] = "POST"
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"] = "POST"
     url: str = Field(min_length=1)
     page_url: str = ""
     version: str = ""
@@ -71,3 +82,11 @@ class ApiDocument(WireModel):
     permission_packages: tuple[PermissionPackage, ...] = ()
     request_example: JsonValue = None
     response_example: JsonValue = None
+    request_examples: tuple[Example, ...] = ()
+    """Further ones, with titles."""
+    response_examples: tuple[Example, ...] = ()
+    request_description: str = ""
+    """What is said of the request's body as a whole."""
+    response_description: str = ""
+    servers: tuple[str, ...] = ()
+    """Whole urls that `url` begins at."""

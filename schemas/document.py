@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.platform import Language
+from schemas.language import Language
 from schemas.wire import WireModel
 
 SectionKind = Literal[
@@ -27,6 +27,10 @@ class Section(WireModel):
     """The headings from the page's top down to this section, without the page's title."""
     body: str
     """Markdown."""
+    page_url: str = ""
+    """The section's own link; empty where the document's serves."""
+    metadata: dict[str, str] = Field(default_factory=dict)
+    """What is true of this section beyond the document's metadata."""
 
 
 class SourceDocument(WireModel):
@@ -45,6 +49,8 @@ class SourceDocument(WireModel):
     api_url: str = ""
     metadata: dict[str, str] = Field(default_factory=dict)
     sections: tuple[Section, ...]
+    fingerprint: str = ""
+    """Of the file, and of how it was read; empty where a document is more than one file's."""
 
 
 class Chunk(WireModel):
@@ -73,6 +79,8 @@ class Chunk(WireModel):
     """What a model reads: front matter, heading and body."""
     content_hash: str
     """SHA-256 of everything above, hexadecimal."""
+    fingerprint: str = ""
+    """The document's: a file with the same one need not be read again."""
 
 
 class RetrievedChunk(WireModel):

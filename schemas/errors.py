@@ -4,6 +4,10 @@
     ├── ConfigurationError        a setting or platform.toml is wrong
     │   └── CollectionMismatch    the collection was made with other settings
     ├── SourceError               a document cannot be read
+    ├── IngestionError            the ingestion job cannot do what it is asked
+    │   ├── IngestionRunning      another run is under way
+    │   ├── IngestionStopped      somebody stopped it
+    │   └── DeletesRefused        too much of a source has vanished for a rebuild
     ├── QuestionError             the question cannot be taken as it is
     │   └── QuestionTooLong
     ├── ModelError                the language or embedding model failed
@@ -45,6 +49,32 @@ class SourceError(ApideskError):
     """A source or one of its documents cannot be read; the message names it."""
 
     code = "bad_source"
+
+
+class IngestionError(ApideskError):
+    """The ingestion job cannot do what it is asked."""
+
+    code = "ingestion_error"
+
+
+class IngestionRunning(IngestionError):
+    """Another run is under way; the message says whose."""
+
+    code = "ingestion_running"
+    retryable = True
+
+
+class IngestionStopped(IngestionError):
+    """The run was stopped before its end; the next one goes on from there."""
+
+    code = "ingestion_stopped"
+    retryable = True
+
+
+class DeletesRefused(IngestionError):
+    """Much of a source has vanished, and a rebuild would lose it."""
+
+    code = "deletes_refused"
 
 
 class QuestionError(ApideskError):

@@ -1,19 +1,13 @@
 """The platform profile: what the desk is for and where its documents lie (platform.toml)."""
 
-from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-Language = Literal["zh", "en"]
-Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-
-
-class ProfilePart(BaseModel):
-    """A table of platform.toml: unknown keys are refused, nothing changes after loading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from schemas.language import Language
+from schemas.profile_part import ProfilePart, Sentence
+from schemas.source import Source
 
 
 class Sentences(ProfilePart):
@@ -53,31 +47,17 @@ class Voice(ProfilePart):
         return spoken[language] or sentences.zh or sentences.en or ""
 
 
-class ApiDocsSource(ProfilePart):
-    """A folder of API documents in the JSON format of `schemas.api_document`."""
+class IngestionPlan(ProfilePart):
+    """`[ingestion]`: when documents are indexed without anybody asking."""
 
-    name: Sentence
-    kind: Literal["api_docs"]
-    path: Path
-    page_url: str = ""
-    """A template over the document's camelCase fields, for documents that name no `pageUrl`."""
-
-
-class MarkdownSource(ProfilePart):
-    """A folder of Markdown pages (.md, .mdx) with YAML front matter."""
-
-    name: Sentence
-    kind: Literal["markdown"]
-    path: Path
-    page_url: str = ""
-    """A template over the front matter, `{path}` (relative, without suffix) and `{stem}`."""
-    title: str = "title"
-    """The front-matter key that holds the title; else the first heading, else the file's name."""
-    metadata: dict[str, str] = Field(default_factory=dict)
-    """Metadata name -> the front-matter key it is read from."""
-
-
-Source = Annotated[ApiDocsSource | MarkdownSource, Field(discriminator="kind")]
+    schedule: Sentence | None = None
+    """A cron expression of five fields; without it nothing runs by itself."""
+    timezone: Sentence = "UTC"
+    """The zone that the expression is in, such as `Asia/Shanghai`."""
+    retries: int = Field(default=2, ge=0, le=10)
+    """How often a run that failed is tried again before its next time."""
+    retry_seconds: float = Field(default=60, ge=0)
+    """How long to wait before each of these."""
 
 
 class Platform(ProfilePart):
@@ -85,3 +65,4 @@ class Platform(ProfilePart):
 
     platform: Voice
     sources: tuple[Source, ...] = Field(min_length=1)
+    ingestion: IngestionPlan = IngestionPlan()

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
 
-from schemas.platform import Language
+from schemas.language import Language
 from schemas.wire import WireModel
 
 

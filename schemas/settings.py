@@ -1,10 +1,10 @@
 """Settings: secrets and addresses, read from the environment (and `.env`) once."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from schemas.errors import ConfigurationError
 
@@ -66,6 +66,12 @@ class Settings(BaseSettings):
     embedding_api_key: SecretStr | None = None
     """Key for the embedding model; without it the provider's own variable counts."""
 
+    embedding_batch: int = Field(default=32, ge=1, le=2_048)
+    """Texts an embedding request; some providers take no more than ten."""
+
+    embedding_requests: int = Field(default=8, ge=1, le=64)
+    """Embedding requests under way at the same time while documents are indexed."""
+
     retrieval: Literal["auto", "full_text", "dense", "hybrid"] = "auto"
     """Which index answers; `auto` is `hybrid` with an embedding model and `full_text` without."""
 
@@ -81,6 +87,9 @@ class Settings(BaseSettings):
     collection: str = Field(default="open_rag", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,200}$")
     """Name (alias) of the Milvus collection."""
 
+    database_url: str = "sqlite:///./data/apidesk.db"
+    """Where what happened is kept: a SQLite file, or `postgresql+psycopg://user:password@host/name`."""
+
     platform: Path = SAMPLE_PLATFORM
     """Path of platform.toml, which says what the platform is and where its documents are."""
 
@@ -93,16 +102,44 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=1_000_000, ge=1)
     """Larger request bodies are refused with 413."""
 
+    max_file_bytes: int = Field(default=50_000_000, ge=1)
+    """Larger source files and downloads are left out of the index, and said."""
+
+    max_unpacked_bytes: int = Field(default=200_000_000, ge=1)
+    """A packed document (docx, pdf) that holds more is left out."""
+
+    max_values: int = Field(default=2_000_000, ge=1)
+    """A YAML or JSON document that means more values, aliases counted as often as used, is left out."""
+
+    fetch_timeout: float = Field(default=30, gt=0)
+    """Seconds in which a description named by url has to arrive."""
+
+    private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts at private addresses that a description may be fetched from, between commas."""
+
     chunk_tokens: int = Field(default=400, ge=50, le=8_000)
     """Soft cap of a chunk of prose, in tokens."""
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Level of the log on stderr."""
 
+    @field_validator("private_hosts", mode="before")
+    @classmethod
+    def _between_commas(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(host.strip().lower() for host in value.split(",") if host.strip())
+        return value
+
     @property
     def embedded(self) -> bool:
         """Whether the store runs in this process (Milvus Lite) rather than on a server."""
         return "://" not in self.milvus_uri
+
+    @property
+    def collection_id(self) -> str:
+        """The collection, told apart from one of the same name in another store."""
+        store = str(Path(self.milvus_uri).resolve()) if self.embedded else self.milvus_uri
+        return f"{store}#{self.collection}"
 
 
 def read_settings(**overrides: object) -> Settings:

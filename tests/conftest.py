@@ -77,19 +77,20 @@ def make_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskMaker]:
     def make(**overrides: object) -> Desk:
         settings = make_settings(tmp_path_factory, **overrides)
         desk = connect_desk(settings)
-        desk.index()
+        desk.job.run(desk.job.new_run("start"))
         desks.append(desk)
         return desk
 
     yield make
     for desk in desks:
-        desk.collection.close()
+        desk.job.close()
 
 
 def make_settings(tmp_path_factory: pytest.TempPathFactory, **overrides: object) -> Settings:
     """Settings with a store of their own."""
     store = tmp_path_factory.mktemp("store") / "milvus.db"
-    return read_settings(**({"milvus_uri": str(store)} | overrides))
+    database = f"sqlite:///{store.with_name('apidesk.db')}"
+    return read_settings(**({"milvus_uri": str(store), "database_url": database} | overrides))
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +113,7 @@ def serve_samples(sample_desk: Desk) -> Iterator[MakeClient]:
 
         def make(**overrides: object) -> TestClient[Litestar]:
             settings = sample_desk.settings.model_copy(update=overrides)
-            desk = Desk(settings, sample_desk.platform, sample_desk.collection, None)
+            desk = Desk(settings, sample_desk.platform, sample_desk.job)
             return stack.enter_context(TestClient(create_app(desk)))
 
         yield make

@@ -225,6 +225,7 @@ def test_ready(client: TestClient[Litestar]) -> None:
     assert {name: check["status"] for name, check in body["checks"].items()} == {
         "milvus": "ok",
         "collection": "ok",
+        "ingestion": "ok",
         "model": "ok",
     }
     assert body["checks"]["model"]["detail"] == "extractive"
@@ -242,6 +243,9 @@ def test_schema(client: TestClient[Litestar]) -> None:
     assert operations == {
         ("post", "/ask", "ask"),
         ("post", "/retrieve", "retrieve"),
+        ("post", "/ingestions", "ingest"),
+        ("get", "/ingestions", "ingestions"),
+        ("get", "/ingestions/{run_id}", "ingestion"),
         ("get", "/health/live", "live"),
         ("get", "/health/ready", "ready"),
     }

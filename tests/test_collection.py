@@ -1,6 +1,5 @@
 """The collection, on a real Milvus Lite: what is written is found, and a failed write leaves no trace."""
 
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -9,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from ingestion.chunking import chunk_document
-from ingestion.collection import BATCH, Collection, Route
+from ingestion.collection import Collection, Route
 from ingestion.collection_schema import Vector, embedded_text
+from ingestion.milvus import BATCH
 from ingestion.words import split_words
 from schemas.document import Chunk, Section, SourceDocument
 from schemas.errors import (
@@ -22,6 +22,7 @@ from schemas.errors import (
     StoreUnavailable,
 )
 from schemas.settings import Settings, read_settings
+from tests.collections import write
 
 DIMENSION = 64
 PAGES = {
@@ -62,15 +63,6 @@ def embed(texts: list[str]) -> list[Vector]:
 
 
 Connect = Callable[..., Collection]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_polling() -> Iterator[None]:
-    """pymilvus looks every half second whether an index is made; Milvus Lite makes it at once."""
-    sleep = time.sleep
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "sleep", lambda seconds: sleep(min(seconds, 0.01)))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +107,7 @@ def docs(connect: Connect) -> Collection:
         chunks += page(
             name, "名称，名称", source=f"odd {name}", api_name=name, api_url=f"/{number}/{name}"
         )
-    collection.replace(chunks)
+    write(collection, chunks)
     return collection
 
 
@@ -123,7 +115,7 @@ def docs(connect: Connect) -> Collection:
 def vectors(connect: Connect) -> Collection:
     """The pages with an embedding; read only."""
     collection = connect("vectors", embedding_model="test:counts")
-    collection.replace((c for name, body in PAGES.items() for c in page(name, body)), embed)
+    write(collection, (c for name, body in PAGES.items() for c in page(name, body)), embed)
     return collection
 
 
@@ -202,20 +194,6 @@ def test_hybrid_finds_by_either(vectors: Collection) -> None:
     assert set(search(vectors, question, 2, "hybrid", near)) == {"signing", "english"}
 
 
-def test_texts_are_embedded_once_in_batches(connect: Connect) -> None:
-    batches: list[list[str]] = []
-
-    def record(texts: list[str]) -> list[Vector]:
-        batches.append(texts)
-        return embed(texts)
-
-    chunks = page("long", *(f"第 {number} 节" for number in range(BATCH + 1)))
-    contract = connect("batches", embedding_model="test:counts").replace(iter(chunks), record)
-    assert [len(batch) for batch in batches] == [BATCH, 1]
-    assert [text for batch in batches for text in batch] == [embedded_text(c) for c in chunks]
-    assert contract.rows == BATCH + 1
-
-
 # --- look-ups
 
 
@@ -279,7 +257,7 @@ def test_a_collection_of_other_settings_is_refused(
     with pytest.raises(CollectionMismatch) as raised:
         collection.load()
     assert str(raised.value) == (
-        f"the collection docs was made with {difference}: run `apidesk ingest` to make it anew"
+        f"the collection docs was made with {difference}: run `apidesk ingest --rebuild` to make it anew"
     )
     with pytest.raises(CollectionMissing):
         collection.search("订单", 1, "full_text")
@@ -323,7 +301,7 @@ def test_the_collection_of_somebody_else_is_left_alone(connect: Connect, uri: Pa
     for name in theirs:
         MilvusClient(str(uri)).create_collection(name, dimension=2)
     collection = connect("theirs")
-    for use in (collection.load, lambda: collection.replace(page("a", "text"))):
+    for use in (collection.load, lambda: write(collection, page("a", "text"))):
         with pytest.raises(CollectionMismatch, match="choose another APIDESK_COLLECTION"):
             use()
     assert stored(uri, "theirs") == theirs
@@ -333,14 +311,14 @@ def test_a_write_drops_nothing_but_its_own(connect: Connect, uri: Path) -> None:
     from pymilvus import MilvusClient
 
     MilvusClient(str(uri)).create_collection("shared_2026", dimension=2)
-    connect("shared").replace(page("a", "text"))
+    write(connect("shared"), page("a", "text"))
     assert "shared_2026" in stored(uri, "shared")
 
 
 def test_a_store_that_lost_its_rows_is_noticed(connect: Connect, uri: Path) -> None:
     from pymilvus import MilvusClient
 
-    connect("damaged").replace(page("a", "text"))
+    write(connect("damaged"), page("a", "text"))
     client = MilvusClient(str(uri))
     client.delete("damaged", filter='id != ""')
     client.flush("damaged")
@@ -360,12 +338,12 @@ def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
 
 def test_a_second_write_takes_the_place_of_the_first(connect: Connect, uri: Path) -> None:
     writer, reader = connect("swap"), connect("swap")
-    writer.replace([*page("old", "旧的内容"), *page("kept", "留下的内容")])
+    write(writer, [*page("old", "旧的内容"), *page("kept", "留下的内容")])
     reader.load()
     before = stored(uri, "swap")
     assert search(reader, "旧的") == ["old"]
 
-    contract = writer.replace([*page("new", "新的内容", "又一节"), *page("kept", "留下的内容")])
+    contract = write(writer, [*page("new", "新的内容", "又一节"), *page("kept", "留下的内容")])
 
     assert (contract.rows, writer.contract) == (3, contract)
     assert search(reader, "旧的") == search(writer, "旧的") == []
@@ -400,14 +378,10 @@ def too_wide(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         pytest.param(lambda: sections(BATCH, fail=True), embed, SourceError, id="source"),
         pytest.param(lambda: sections(BATCH + 1), failing_embed, ConnectionError, id="embedding"),
         pytest.param(
-            lambda: sections(3), lambda texts: embed(texts)[:-1], ValueError, id="too few vectors"
-        ),
-        pytest.param(
             lambda: sections(3), lambda texts: [[1.0] * n for n, _ in enumerate(texts, 2)], ApideskError,
             id="vectors of several lengths",
         ),
         pytest.param(lambda: too_wide(sections(3)), embed, StoreUnavailable, id="store"),
-        pytest.param(lambda: iter(()), embed, CollectionMissing, id="no document"),
     ],
 )  # fmt: skip
 def test_a_write_that_fails_leaves_what_was_there(
@@ -419,7 +393,7 @@ def test_a_write_that_fails_leaves_what_was_there(
 ) -> None:
     before, contract = stored(uri, "vectors"), vectors.contract
     with pytest.raises(error):
-        vectors.replace(chunks(), embedding)
+        write(vectors, chunks(), embedding)
     assert stored(uri, "vectors") == before
     assert vectors.contract == contract
     assert search(vectors, "cancel_pick_up", 1) == ["pickup"]
@@ -430,6 +404,6 @@ def test_a_write_that_fails_leaves_what_was_there(
 def test_a_first_write_that_fails_leaves_nothing(connect: Connect, uri: Path) -> None:
     collection = connect("first")
     with pytest.raises(SourceError):
-        collection.replace(sections(BATCH, fail=True))
+        write(collection, sections(BATCH, fail=True))
     assert not collection.exists()
     assert stored(uri, "first") == []

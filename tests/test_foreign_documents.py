@@ -7,8 +7,8 @@ import frontmatter
 import pytest
 
 from app.desk import Desk, connect_desk
-from ingestion.sync import Report
 from runnables.topic import THRESHOLD, TopicModel
+from schemas.ingestion import IngestionRun
 from tests.conftest import SHARED_DATA, make_settings, needs_shared_data
 
 pytestmark = needs_shared_data
@@ -60,15 +60,15 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Report]:
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, IngestionRun]:
     profile = tmp_path_factory.mktemp("foreign") / "platform.toml"
     profile.write_text(PLATFORM.format(data=SHARED_DATA), encoding="utf-8")
     desk = connect_desk(make_settings(tmp_path_factory, platform=profile))
-    return desk, desk.index()
+    return desk, desk.job.run(desk.job.new_run("start"))
 
 
 @pytest.fixture(scope="module")
-def foreign_desk(indexed: tuple[Desk, Report]) -> Desk:
+def foreign_desk(indexed: tuple[Desk, IngestionRun]) -> Desk:
     return indexed[0]
 
 
@@ -78,14 +78,14 @@ def has_text(path: Path) -> bool:
     return any(line.strip() and not line.startswith("#") for line in lines)
 
 
-def test_every_page_with_a_body_is_indexed(indexed: tuple[Desk, Report]) -> None:
+def test_every_page_with_a_body_is_indexed(indexed: tuple[Desk, IngestionRun]) -> None:
     pages = [
         path
         for folder in ("markdown/dify_zh", "markdown/milvus_en/site/en")
         for path in (SHARED_DATA / folder).rglob("*")
         if path.suffix in {".md", ".mdx"} and has_text(path)
     ]
-    assert sum(indexed[1].documents.values()) == len(pages)
+    assert sum(source.documents for source in indexed[1].sources) == len(pages)
 
 
 @pytest.mark.parametrize(("question", "page"), QUESTIONS, ids=[q for q, _ in QUESTIONS])

@@ -39,6 +39,8 @@ def test_only_the_collection_knows_milvus() -> None:
     assert {path.relative_to(ROOT).as_posix() for path in users} == {
         "ingestion/collection.py",
         "ingestion/collection_schema.py",
+        "ingestion/collection_writer.py",
+        "ingestion/milvus.py",
     }
 
 

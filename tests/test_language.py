@@ -3,7 +3,7 @@
 import pytest
 
 from ingestion.language import detect_language, estimate_tokens
-from schemas.platform import Language
+from schemas.language import Language
 
 
 @pytest.mark.parametrize(

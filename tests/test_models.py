@@ -30,7 +30,7 @@ DOCUMENT = re.compile(r'<document number="\d+">\n(.*?)\n</document>', re.DOTALL)
 
 @pytest.fixture(autouse=True)
 def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runnables.models._backoff", wait_none())
+    monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from prompts import TAGS, data, load
-from schemas.platform import Language, Voice
+from schemas.language import Language
+from schemas.platform import Voice
 
 TEMPLATES = sorted(Path(__file__).resolve().parents[1].joinpath("prompts").glob("*.md.j2"))
 VOICE = Voice(

@@ -17,7 +17,7 @@ def table() -> list[str]:
 
 
 def _default(value: object) -> str:
-    if value is None:
+    if value is None or value == ():
         return ""
     return "the samples" if isinstance(value, Path) else f"`{value}`"
 

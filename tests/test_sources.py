@@ -1,6 +1,8 @@
 """Readers of sources: one contract for every kind, then what is particular to each."""
 
 import json
+import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +11,11 @@ import pytest
 
 from ingestion.markdown_blocks import parse_table
 from ingestion.sources import read_source
+from ingestion.sources.folder import Found, Unchanged
+from ingestion.sources.limits import Limits
 from schemas.document import Section, SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.platform import ApiDocsSource, MarkdownSource, Source
+from schemas.source import ApiDocsSource, FilesSource, MarkdownSource, Source
 
 API = {"serviceId": "orders", "apiId": "1110", "name": "订单发货", "url": "/order/ship"}
 GUIDE = """---
@@ -71,6 +75,12 @@ KINDS = {
         lambda name: f"# {name}\n\n这一页说明怎么发货、怎么查询物流、怎么取消订单。",
         "https://x.y/{path}",
     ),
+    "files": Kind(
+        lambda **fields: FilesSource(kind="files", suffixes=(".html",), **fields),
+        ".html",
+        lambda name: f"<h1>{name}</h1><p>这一页说明怎么发货、怎么查询物流、怎么取消订单。",
+        "https://x.y/{path}",
+    ),
 }
 
 
@@ -85,8 +95,22 @@ def write(path: Path, text: str | bytes) -> Path:
     return path
 
 
+def found(make: Callable[..., Source], folder: Path, **fields: object) -> list[Found]:
+    return list(read_source(make(name="docs", path=folder, **fields), Limits()))
+
+
 def read(make: Callable[..., Source], folder: Path, **fields: object) -> list[SourceDocument]:
-    return list(read_source(make(name="docs", path=folder, **fields)))
+    documents, refused = apart(found(make, folder, **fields))
+    assert not refused
+    return [document.model_copy(update={"fingerprint": ""}) for document in documents]
+
+
+def apart(everything: list[Found]) -> tuple[list[SourceDocument], list[str]]:
+    """The documents, and what was said of those that were refused."""
+    return (
+        [item for item in everything if isinstance(item, SourceDocument)],
+        [str(item) for item in everything if isinstance(item, SourceError)],
+    )
 
 
 # --- the contract of every kind
@@ -173,6 +197,7 @@ def test_a_folder_without_documents_is_named(kind: Kind, tmp_path: Path) -> None
     [
         (KINDS["api_docs"].make, {"a.json": api_json(), "b/c.json": api_json()}),
         (KINDS["markdown"].make, {"a.md": "text", "a.mdx": "text"}),
+        (KINDS["files"].make, {"a.html": "text", "a.HTML": "text"}),
     ],
     ids=KINDS,
 )
@@ -181,8 +206,9 @@ def test_two_documents_of_one_id_are_refused(
 ) -> None:
     for name, text in files.items():
         write(tmp_path / name, text)
-    with pytest.raises(SourceError, match=r"source docs: two documents have the id (1110|a)$"):
-        read(make, tmp_path)
+    documents, refused = apart(found(make, tmp_path))
+    assert len(documents) == 1
+    assert refused == [f"two documents have the id {documents[0].id}: the first one counts"]
 
 
 @pytest.mark.parametrize(
@@ -216,15 +242,16 @@ def test_two_documents_of_one_id_are_refused(
         ("a.md", '{\n"title": \n}\ntext', "front matter: "),
     ],
 )
-def test_an_unreadable_document_is_named(
+def test_an_unreadable_document_is_named_and_the_others_are_read(
     tmp_path: Path, name: str, content: str | bytes, problem: str
 ) -> None:
-    path = write(tmp_path / "deep" / name, content)
-    make = KINDS["api_docs" if name.endswith(".json") else "markdown"].make
-    with pytest.raises(SourceError) as raised:
-        read(make, tmp_path)
-    assert str(raised.value).startswith(f"{path}: {problem}")
-    assert "\n" not in str(raised.value)
+    kind = KINDS["api_docs" if name.endswith(".json") else "markdown"]
+    write(tmp_path / "deep" / name, content)
+    write(tmp_path / f"fine{kind.suffix}", kind.page("1"))
+    documents, (refused,) = apart(found(kind.make, tmp_path))
+    assert refused.startswith(f"deep/{name}: {problem}")
+    assert "\n" not in refused
+    assert len(documents) == 1
 
 
 # --- API documents
@@ -461,3 +488,130 @@ def test_mdx_is_read_as_markdown(tmp_path: Path) -> None:
 def test_pages_without_a_body_are_left_out(tmp_path: Path, empty: str) -> None:
     write(tmp_path / "empty.md", empty)
     assert read_page(tmp_path, "text").id == "signing"
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "metadata", "body"),
+    [
+        ("+++\ntitle = 'Toml'\ntags = ['a', 'b']\n+++\ntext", "Toml", {"tags": "a, b"}, "text"),
+        ("---\ntitle: Yaml\ntags: [a, 2, true]\n---\ntext", "Yaml", {"tags": "a, 2, True"}, "text"),
+        ("---\ntags:\n- a\n- [b]\n- {c: d}\n---\ntext", "post", {"tags": "a"}, "text"),
+        ("---\ntags: {a: b}\n---\ntext", "post", {}, "text"),
+        ("---\ntags: []\n---\ntext", "post", {}, "text"),
+        ("---\n\nA line drawn.\n\n---\n\ntext", "post", {}, "---\n\nA line drawn.\n\n---\n\ntext"),
+        ("---\n- a\n- b\n---\n\ntext", "post", {}, "---\n\n- a\n- b\n\n---\n\ntext"),
+        ("+++\ntitle = 'Open'\ntext", "post", {}, "+++\ntitle = 'Open'\ntext"),
+    ],
+    ids=["TOML", "YAML", "nested", "table", "empty", "lines", "list", "never closed"],
+)
+def test_front_matter(
+    tmp_path: Path, text: str, title: str, metadata: dict[str, str], body: str
+) -> None:
+    document = read_page(tmp_path, text, "post.md", metadata={"tags": "tags"})
+    assert (document.title, document.metadata) == (title, metadata)
+    assert "\n\n".join(section.body for section in document.sections) == body
+
+
+def test_broken_toml_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "a.md", "+++\ntitle =\n+++\ntext")
+    _, (refused,) = apart(found(KINDS["markdown"].make, tmp_path))
+    assert refused.startswith("a.md: front matter: Invalid value")
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_read"),
+    [("true", False), ("'yes'", False), ("1", False), ("false", True), ("'no'", True), ("0", True)],
+)
+def test_drafts_are_left_out(tmp_path: Path, draft: str, is_read: bool) -> None:
+    write(tmp_path / "a.md", f"+++\ndraft = {draft}\n+++\ntext")
+    write(tmp_path / "b.md", "text")
+    documents = read(KINDS["markdown"].make, tmp_path, skip=("hidden", "draft"))
+    assert [document.id for document in documents] == (["a", "b"] if is_read else ["b"])
+
+
+def test_a_file_name_gives_values_or_leaves_the_file_out(tmp_path: Path) -> None:
+    for name in ("2024-05-06-tides", "about"):
+        write(tmp_path / f"{name}.md", "text")
+    (document,) = read(
+        KINDS["markdown"].make, tmp_path,
+        file_name=re.compile(r"^(?P<date>[\d-]{10})-(?P<slug>.+)"),
+        page_url="https://blog.example/{date}/{slug}", metadata={"date": "date"}, title="slug",
+    )  # fmt: skip
+    assert (document.id, document.title) == ("2024-05-06-tides", "tides")
+    assert document.page_url == "https://blog.example/2024-05-06/tides"
+    assert document.metadata == {"date": "2024-05-06"}
+
+
+BLOG = ["https://blog.example{url}", "https://blog.example/{page_path}/"]
+
+
+@pytest.mark.parametrize(
+    ("name", "front", "templates", "expected"),
+    [
+        ("posts/tides.md", "+++\nurl = '/tides/'\n+++\n", BLOG, "https://blog.example/tides/"),
+        ("posts/tides.md", "", BLOG, "https://blog.example/posts/tides/"),
+        ("posts/tides/index.md", "", BLOG, "https://blog.example/posts/tides/"),
+        ("posts/_index.md", "", BLOG, "https://blog.example/posts/"),
+        ("posts/README.md", "", BLOG, "https://blog.example/posts/"),
+        ("posts/tides/index.md", "", ["https://x.y/{path}"], "https://x.y/posts/tides/index"),
+        ("high tide/潮汐.md", "", ["https://x.y/{path}"], "https://x.y/high%20tide/%E6%BD%AE%E6%B1%90"),
+        ("high tide/潮汐.md", "", ["https://x.y/{stem}"], "https://x.y/%E6%BD%AE%E6%B1%90"),
+        ("high tide/index.md", "", ["https://x.y/{page_path}/"], "https://x.y/high%20tide/"),
+        ("a.mdx", "", ["https://x.y/{path}{suffix}"], "https://x.y/a.mdx"),
+        ("a.md", "", ["{url}", "{link}"], ""),
+    ],
+)  # fmt: skip
+def test_the_first_link_that_can_be_made(
+    tmp_path: Path, name: str, front: str, templates: list[str], expected: str
+) -> None:
+    assert read_page(tmp_path, f"{front}text", name, page_url=templates).page_url == expected
+
+
+# --- files that need not be read again
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        (lambda folder, suffix: {}, []),
+        (lambda folder, suffix: {"page_url": "https://elsewhere/"}, ["1", "2"]),
+        (lambda folder, suffix: touch(folder / f"1{suffix}"), []),
+        (lambda folder, suffix: append(folder / f"1{suffix}", " "), ["1"]),
+        (
+            lambda folder, suffix: (folder / f"1{suffix}").rename(folder / f"3{suffix}") and {},
+            ["3"],
+        ),
+    ],
+    ids=["nothing", "the profile", "the date", "a space", "the name"],
+)
+def test_a_file_is_read_again_when_it_or_its_profile_changed(
+    kind: Kind,
+    tmp_path: Path,
+    change: Callable[[Path, str], dict[str, object]],
+    again: list[str],
+) -> None:
+    for name in ("1", "2"):
+        write(tmp_path / f"{name}{kind.suffix}", kind.page(name))
+    documents, _ = apart(found(kind.make, tmp_path))
+    known = {document.fingerprint: frozenset({document.id}) for document in documents}
+    source = kind.make(name="docs", path=tmp_path, **change(tmp_path, kind.suffix))
+    everything = list(read_source(source, Limits(), known))
+    read_again, refused = apart(everything)
+    unchanged = {i for item in everything if isinstance(item, Unchanged) for i in item.ids}
+    assert not refused
+    if kind.suffix != ".json":  # an API document's id is not its file's name
+        assert [document.id for document in read_again] == again
+    assert len(read_again) == len(again)
+    assert unchanged == {"1", "2"} - {document.id for document in read_again} - (
+        {"1"} if again == ["3"] else set()
+    )
+
+
+def touch(path: Path) -> dict[str, object]:
+    os.utime(path, (0, 0))
+    return {}
+
+
+def append(path: Path, text: str) -> dict[str, object]:
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+    return {}

@@ -7,7 +7,7 @@ from litestar.params import JSONBody
 from app.desk import Desk
 from app.routes.fields import ChunkCount, QuestionText
 from schemas.answer import Answer
-from schemas.platform import Language
+from schemas.language import Language
 from schemas.wire import WireModel
 
 

@@ -52,6 +52,7 @@ async def ready(desk: NamedDependency[Desk]) -> Response[Ready]:
     checks = {
         "milvus": await _milvus(desk),
         "collection": _collection(desk),
+        "ingestion": await _ingestion(desk),
         **await _models(desk),
     }
     states = {check.status for check in checks.values()}
@@ -91,6 +92,17 @@ async def _milvus(desk: Desk) -> Check:
     except ApideskError as error:
         return Check(status="failed", detail=str(error))
     return Check(status="ok", detail="embedded" if desk.settings.embedded else "server")
+
+
+async def _ingestion(desk: Desk) -> Check:
+    """What the last run came to. Answers go on from what was indexed before: degraded, not dead."""
+    last = next(iter(await asyncio.to_thread(desk.job.runs.latest, 1)), None)
+    if last is None:
+        return Check(status="ok", detail="never run here")
+    detail = f"{last.state} at {last.started_at:%Y-%m-%d %H:%M} UTC"
+    if last.state == "failed":
+        return Check(status="degraded", detail=f"{detail}: see GET /ingestions/{last.id}")
+    return Check(status="ok", detail=detail)
 
 
 def _collection(desk: Desk) -> Check:

@@ -1,45 +1,62 @@
 """One reader a format; each turns a source of platform.toml into SourceDocuments."""
 
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import assert_never
 
-from ingestion.sources import api_docs, markdown
-from ingestion.sources.folder import list_files
+from ingestion.sources import api_docs, files, markdown, openapi
+from ingestion.sources.folder import Found, Known, list_files
+from ingestion.sources.limits import Limits
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.platform import ApiDocsSource, MarkdownSource, Source
+from schemas.source import ApiDocsSource, FilesSource, MarkdownSource, OpenApiSource, Source
 
 
-def read_source(source: Source) -> Iterator[SourceDocument]:
-    """The documents of `source`, in a stable order.
+def read_source(
+    source: Source, limits: Limits, known: Known = MappingProxyType({})
+) -> Iterator[Found]:
+    """The documents of `source` in a stable order, and a SourceError for each that was refused.
 
-    Raises SourceError for what cannot be read, and for a second document with the same id, which
-    would take the place of the first.
+    Of a file with a `known` fingerprint comes Unchanged: it is not read.
+
+    Raises SourceError for a source that cannot be read at all. A second document with the same id,
+    which would take the place of the first, is refused.
     """
     ids: set[str] = set()
-    for document in _read(source):
-        if document.id in ids:
-            raise SourceError(f"source {source.name}: two documents have the id {document.id}")
-        ids.add(document.id)
-        yield document
+    for found in _read(source, limits, known):
+        if isinstance(found, SourceDocument):
+            if found.id in ids:
+                yield SourceError(f"two documents have the id {found.id}: the first one counts")
+                continue
+            ids.add(found.id)
+        yield found
 
 
-def _read(source: Source) -> Iterator[SourceDocument]:
+def _read(source: Source, limits: Limits, known: Known) -> Iterator[Found]:
     match source:
         case ApiDocsSource():
-            return api_docs.read_api_docs(source)
+            return api_docs.read_api_docs(source, limits, known)
         case MarkdownSource():
-            return markdown.read_markdown(source)
+            return markdown.read_markdown(source, limits, known)
+        case FilesSource():
+            return files.read_files_source(source, limits, known)
+        case OpenApiSource():
+            return openapi.read_openapi(source, limits)
         case _:
             assert_never(source)
 
 
-def count_files(source: Source) -> int:
-    """How many files `read_source` will read. Raises SourceError for a folder that has none."""
+def count_files(source: Source) -> int | None:
+    """How many files `read_source` will read, where that can be known before.
+
+    Raises SourceError for a folder that has none.
+    """
     match source:
         case ApiDocsSource():
             return len(list_files(source.path, api_docs.SUFFIXES))
         case MarkdownSource():
             return len(list_files(source.path, markdown.SUFFIXES))
+        case FilesSource():
+            return len(list_files(source.path, files.file_suffixes(source)))
         case _:
-            assert_never(source)
+            return None

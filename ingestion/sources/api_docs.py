@@ -2,26 +2,29 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import ValidationError
 
 from ingestion.labels import LABELS, Labels
-from ingestion.sources.folder import list_files, page_url, read_text
+from ingestion.sources.folder import Found, Known, Values, page_url, read_files, read_text
+from ingestion.sources.limits import Limits
 from ingestion.templates import load
 from schemas.api_document import ApiDocument, Parameter
 from schemas.document import Section, SectionKind, SourceDocument
 from schemas.errors import SourceError
-from schemas.platform import ApiDocsSource
+from schemas.source import ApiDocsSource, OpenApiSource
 
 Row = tuple[str, ...]
 
 SUFFIXES = {".json"}
 
 
-def read_api_docs(source: ApiDocsSource) -> Iterator[SourceDocument]:
+def read_api_docs(source: ApiDocsSource, limits: Limits, known: Known) -> Iterator[Found]:
     """One document an API, with up to seven sections."""
-    for path in list_files(source.path, SUFFIXES):
-        yield _document(source, _parse(path))
+    return read_files(
+        source, SUFFIXES, limits, known, lambda path: api_document(source, _parse(path))
+    )
 
 
 def _parse(path: Path) -> ApiDocument:
@@ -30,17 +33,23 @@ def _parse(path: Path) -> ApiDocument:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        raise SourceError(f"{path}: {where}: {first['msg']}") from None
+        raise SourceError(f"{where}: {first['msg']}") from None
 
 
-def _document(source: ApiDocsSource, api: ApiDocument) -> SourceDocument:
+def api_document(
+    source: ApiDocsSource | OpenApiSource, api: ApiDocument, values: Values = MappingProxyType({})
+) -> SourceDocument:
+    """`api` as a document of `source`; `values` are further names for its `page_url` templates.
+
+    Raises ConfigurationError for a `page_url` that is no template.
+    """
     fields = api.model_dump(by_alias=True, exclude_none=True)
     return SourceDocument(
         id=api.api_id,
         source=source.name,
         title=api.name,
         language=api.language,
-        page_url=api.page_url or page_url(source.page_url, fields),
+        page_url=api.page_url or page_url(source.page_url, {**fields, **values}),
         service_id=api.service_id,
         service_name=api.service_name,
         api_id=api.api_id,
@@ -60,19 +69,33 @@ def _sections(api: ApiDocument) -> Iterator[Section]:
     labels = LABELS[api.language]
     template = load("api_section")
     for kind, rows in _tables(api, labels):
-        body = template.render(kind=kind, api=api, labels=labels, rows=rows).strip()
+        columns = _columns(labels, rows)
+        body = template.render(kind=kind, api=api, labels=labels, rows=rows, columns=columns)
+        body = body.strip()
         if body:
             yield Section(kind=kind, heading=(labels.sections[kind],), body=body)
 
 
 def _tables(api: ApiDocument, labels: Labels) -> Iterator[tuple[SectionKind, list[Row]]]:
-    yield "request_headers", list(_parameter_rows(api.request_headers, labels))
+    yield "request_headers", _with_location(api.request_headers, labels)
     yield "request_url", []
-    yield "public_parameters", list(_parameter_rows(api.public_parameters, labels))
-    yield "request_parameters", list(_parameter_rows(api.request_parameters, labels))
-    yield "response_parameters", list(_parameter_rows(api.response_parameters, labels))
+    yield "public_parameters", _with_location(api.public_parameters, labels)
+    yield "request_parameters", _with_location(api.request_parameters, labels)
+    yield "response_parameters", _with_location(api.response_parameters, labels)
     yield "error_codes", [(e.code, e.message, e.cause, e.remedy) for e in api.error_codes]
     yield "permission_package", [(p.name, p.description) for p in api.permission_packages]
+
+
+def _columns(labels: Labels, rows: list[Row]) -> Row:
+    """The titles of a parameter table, whose rows may say where each is sent."""
+    with_location = bool(rows) and len(rows[0]) > len(labels.parameter_columns)
+    return (*labels.parameter_columns, *((labels.location_column,) if with_location else ()))
+
+
+def _with_location(parameters: tuple[Parameter, ...], labels: Labels) -> list[Row]:
+    """The table's rows; where a parameter is sent is a column when any of them says so."""
+    rows = list(_parameter_rows(parameters, labels))
+    return rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
 
 
 def _parameter_rows(
@@ -87,8 +110,9 @@ def _parameter_rows(
             labels.yes if parameter.required else labels.no,
             _description(parameter, labels),
             parameter.example,
+            parameter.location,
         )
-        yield from _parameter_rows(parameter.children, labels, name)
+        yield from _parameter_rows(parameter.children, labels, name + "[]" * parameter.dimensions)
 
 
 def _description(parameter: Parameter, labels: Labels) -> str:

@@ -1,10 +1,43 @@
 """What readers of folders share: listing, reading and page urls."""
 
+import hashlib
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
+from ingestion.sources.limits import Limits
+from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
+from schemas.source import ApiDocsSource, PageSource
+
+READER_VERSION = 1
+"""Raise it when the same file would give another document: files indexed before are read again."""
+
+Known = Mapping[str, frozenset[str]]
+"""Ids of the documents that are indexed already, by fingerprint."""
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """Documents of a file that is as it was when they were indexed."""
+
+    ids: frozenset[str]
+
+
+Found = SourceDocument | Unchanged | SourceError
+"""A document, or that it need not be read, or in one line why there is none."""
+
+FolderSource = ApiDocsSource | PageSource
+
+Values = Mapping[str, object]
+"""What `page_url` templates, titles and metadata are made from, by name."""
+
+_INDEX_NAMES = {"index", "_index", "readme"}
+
+_EMPTY_AT_THE_TOP = ("page_path", "folder")
+"""Values that a page at the top has not, and its link is whole without them."""
 
 
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
@@ -18,25 +51,99 @@ def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     return files
 
 
+def read_files(
+    source: FolderSource,
+    suffixes: Iterable[str],
+    limits: Limits,
+    known: Known,
+    read: Callable[[Path], SourceDocument | None],
+) -> Iterator[Found]:
+    """What `read` makes of each file of `source`; a file that is refused does not end the run.
+
+    Raises SourceError for a folder that is not there or has no such file.
+    """
+    how = f"{READER_VERSION}\0{source.model_dump_json(exclude={'path'})}"
+    for path in list_files(source.path, suffixes):
+        name = path.relative_to(source.path).as_posix()
+        try:
+            _check_file(path, source.path, limits)
+            fingerprint = _fingerprint(path, f"{how}\0{name}")
+            document = None if fingerprint in known else read(path)
+        except SourceError as error:
+            yield SourceError(f"{name}: {error}")
+            continue
+        if fingerprint in known:
+            yield Unchanged(known[fingerprint])
+        elif document is not None:
+            yield document.model_copy(update={"fingerprint": fingerprint})
+
+
 def read_text(path: Path) -> str:
-    """The file's text. Raises SourceError that names the file."""
+    """The file's text. Raises SourceError."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not UTF-8 (byte {error.start})") from None
+        raise SourceError(f"not UTF-8 (byte {error.start})") from None
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror}") from None
+        raise SourceError(f"{error.strerror}") from None
 
 
-def page_url(template: str, values: Mapping[str, object]) -> str:
-    """`template` with `{name}`s filled in; empty when a name has no value, since half a link is none.
+def path_values(path: Path, folder: Path) -> dict[str, object]:
+    """The values that every file has by its place below `folder`, as they stand in a url."""
+    relative = path.relative_to(folder).with_suffix("")
+    page = relative.parent if relative.name.lower() in _INDEX_NAMES else relative
+    return {
+        "path": quote(relative.as_posix()),
+        "page_path": _in_url(page),
+        "folder": _in_url(page.parent),
+        "stem": quote(path.stem),
+        "suffix": path.suffix.lower(),
+    }
+
+
+def _in_url(path: Path) -> str:
+    return "" if path == Path() else quote(path.as_posix())
+
+
+def page_url(templates: Sequence[str], values: Values) -> str:
+    """The first of `templates` whose `{name}`s all have a value, filled in; else empty, since half a
+    link is none.
 
     Raises ConfigurationError for a template with a brace left open.
     """
+    return next(filter(None, (_filled(template, values) for template in templates)), "")
+
+
+def _check_file(path: Path, folder: Path, limits: Limits) -> None:
+    """Raises SourceError for a file that is too large, or that a link has lead to from outside."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise SourceError("is a link that leads out of the source's folder")
+    check_size(path.stat().st_size, limits)
+
+
+def check_size(size: int, limits: Limits) -> None:
+    """Raises SourceError when `size`, in bytes, is more than is taken."""
+    if size > limits.file_bytes:
+        raise SourceError(
+            f"larger than {limits.file_bytes / 1_000_000:g} MB (APIDESK_MAX_FILE_BYTES)"
+        )
+
+
+def _fingerprint(path: Path, how: str) -> str:
+    try:
+        return hashlib.sha256(how.encode() + b"\0" + path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise SourceError(f"{error.strerror}") from None
+
+
+def _filled(template: str, values: Values) -> str:
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
-        if any(values.get(name) in (None, "") for name in names):
-            return ""
-        return template.format_map({name: values[name] for name in names})
+        for name in names:
+            if values.get(name) in (None, ""):
+                if name not in _EMPTY_AT_THE_TOP:
+                    return ""
+                template = template.replace(f"{{{name}}}/", "")
+        return template.format_map({name: values.get(name, "") for name in names})
     except ValueError as error:
         raise ConfigurationError(f"page_url = {template!r}: {error}") from None

@@ -1,80 +1,61 @@
 """Folders of Markdown pages (.md, .mdx), with or without front matter."""
 
-from collections.abc import Iterator, Mapping
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import frontmatter
 import yaml
+from frontmatter.default_handlers import BaseHandler
 
-from ingestion.language import detect_language
-from ingestion.markdown_blocks import Block, parse_blocks
-from ingestion.sources.folder import list_files, page_url, read_text
-from schemas.document import Section, SourceDocument
+from ingestion.sources.folder import Found, Known, Values, read_files, read_text
+from ingestion.sources.limits import Limits
+from ingestion.sources.page import Part, page_document
+from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.platform import MarkdownSource
+from schemas.source import MarkdownSource
 
 SUFFIXES = {".md", ".mdx"}
 
-LONGEST_TITLE = 500
+
+class _TomlHandler(BaseHandler):
+    """TOML between lines of `+++`, as Hugo has it; the library's own wants a package more."""
+
+    FM_BOUNDARY = re.compile(r"^\+{3,}\s*$", re.MULTILINE)
+
+    def load(self, fm: str, **_: object) -> dict[str, Any]:
+        return tomllib.loads(fm)
 
 
-def read_markdown(source: MarkdownSource) -> Iterator[SourceDocument]:
+_HANDLERS = [*frontmatter.handlers, _TomlHandler()]
+
+
+def read_markdown(source: MarkdownSource, limits: Limits, known: Known) -> Iterator[Found]:
     """One document a page, one section a heading; pages without a body are left out."""
-    for path in list_files(source.path, SUFFIXES):
-        metadata, body = _front_matter(path)
-        blocks = parse_blocks(body)
-        if any(block.kind != "heading" for block in blocks):
-            yield _document(source, path, metadata, blocks)
+    return read_files(source, SUFFIXES, limits, known, partial(_document, source))
 
 
-def _front_matter(path: Path) -> tuple[Mapping[str, object], str]:
+def _document(source: MarkdownSource, path: Path) -> SourceDocument | None:
+    values, body = _front_matter(path)
+    return page_document(source, path, values, [Part(body)])
+
+
+def _front_matter(path: Path) -> tuple[Values, str]:
+    """What the page says of itself, and the rest; a page that opens with a line drawn is all rest."""
+    text = read_text(path).strip()
+    handler = frontmatter.detect_format(text, _HANDLERS)
+    if handler is None:
+        return {}, text
     try:
-        return frontmatter.parse(read_text(path))
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not, JSON
+        head, body = handler.split(text)
+    except ValueError:  # opened and never closed
+        return {}, text
+    try:
+        values = handler.load(head)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = getattr(error, "problem", None) or str(error)
-        raise SourceError(f"{path}: front matter: {problem}") from None
-
-
-def _document(
-    source: MarkdownSource, path: Path, front: Mapping[str, object], blocks: list[Block]
-) -> SourceDocument:
-    relative = path.relative_to(source.path).with_suffix("")
-    title = str(front.get(source.title) or _first_heading(blocks) or path.stem)[:LONGEST_TITLE]
-    metadata = {
-        name: str(front[key]) for name, key in source.metadata.items() if front.get(key) is not None
-    }
-    return SourceDocument(
-        id=relative.as_posix(),
-        source=source.name,
-        title=title,
-        language=detect_language(title + "".join(block.text for block in blocks)),
-        page_url=page_url(
-            source.page_url, {**front, "path": relative.as_posix(), "stem": path.stem}
-        ),
-        metadata=metadata,
-        sections=tuple(_sections(blocks, title)),
-    )
-
-
-def _first_heading(blocks: list[Block]) -> str:
-    return next((block.title for block in blocks if block.kind == "heading"), "")
-
-
-def _sections(blocks: list[Block], title: str) -> Iterator[Section]:
-    """The blocks between two headings, under the headings that lead there."""
-    heading: list[tuple[int, str]] = []
-    body: list[str] = []
-    for block in blocks:
-        if block.kind != "heading":
-            body.append(block.text)
-            continue
-        yield from _section(heading, body, title)
-        heading = [h for h in heading if h[0] < block.level] + [(block.level, block.title)]
-        body = []
-    yield from _section(heading, body, title)
-
-
-def _section(heading: list[tuple[int, str]], body: list[str], title: str) -> Iterator[Section]:
-    if body:
-        path = tuple(text for _, text in heading if text not in ("", title))
-        yield Section(kind="prose", heading=path, body="\n\n".join(body))
+        raise SourceError(f"front matter: {problem}") from None
+    return (values or {}, body.strip()) if isinstance(values or {}, dict) else ({}, text)

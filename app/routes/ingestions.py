@@ -1,0 +1,42 @@
+"""POST /ingestions, GET /ingestions and GET /ingestions/{id}"""
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath, JSONBody
+
+from app.ingestions import Ingestions
+from schemas.ingestion import IngestionOptions, IngestionRun
+from schemas.wire import WireModel
+
+
+class IngestionRuns(WireModel):
+    """The last runs, latest first."""
+
+    ingestions: list[IngestionRun]
+
+
+@post("/ingestions", status_code=202, operation_id="ingest", summary="Begin an ingestion")
+async def begin_ingestion(
+    data: JSONBody[IngestionOptions], ingestions: NamedDependency[Ingestions]
+) -> Response[IngestionRun]:
+    """Index what changed in the platform's documents. 409 while another run goes on."""
+    run = await ingestions.begin("request", data)
+    return Response(run, status_code=202, headers={"Location": f"/ingestions/{run.id}"})
+
+
+@get("/ingestions", operation_id="ingestions", summary="The last ingestions")
+async def list_ingestions(ingestions: NamedDependency[Ingestions]) -> IngestionRuns:
+    """The last 50 runs with their reports, also those of other processes and earlier starts."""
+    return IngestionRuns(ingestions=await ingestions.latest())
+
+
+@get("/ingestions/{run_id:str}", operation_id="ingestion", summary="One ingestion")
+async def get_ingestion(
+    run_id: FromPath[str], ingestions: NamedDependency[Ingestions]
+) -> IngestionRun:
+    """A run's progress, and its report when it has ended."""
+    run = await ingestions.get(run_id)
+    if run is None:
+        raise NotFoundException
+    return run

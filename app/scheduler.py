@@ -1,0 +1,44 @@
+"""`apidesk schedule`: the ingestion job at its times, beside servers that only answer."""
+
+import asyncio
+import logging
+
+from app.logs import configure_logging
+from ingestion.job import IngestionJob
+from ingestion.profile import read_platform
+from ingestion.schedule import run_on_schedule
+from schemas.errors import ConfigurationError
+from schemas.ingestion import IngestionRun
+from schemas.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+async def run_scheduler(settings: Settings) -> None:
+    """Run the job whenever platform.toml says, until cancelled. Raises ApideskError."""
+    configure_logging(settings.log_level)
+    plan = read_platform(settings.platform).ingestion
+    if not plan.schedule:
+        raise ConfigurationError(f"{settings.platform}: [ingestion] names no schedule")
+    if settings.embedded:
+        raise ConfigurationError(
+            "the embedded store serves one process: `apidesk serve` keeps the schedule itself"
+        )
+    job = await asyncio.to_thread(IngestionJob.connect, settings)
+
+    async def run() -> None:
+        log.info("%s", _said(await asyncio.to_thread(job.run, job.new_run("schedule"))))
+
+    log.info("indexing at %s (%s)", plan.schedule, plan.timezone)
+    try:
+        await run_on_schedule(plan, run)
+    finally:
+        job.stop()
+        job.close()
+
+
+def _said(run: IngestionRun) -> str:
+    counts = (
+        f"{s.name}: {s.added} added, {s.changed} changed, {s.deleted} deleted" for s in run.sources
+    )
+    return f"{run.state} in {run.seconds:.1f} s ({'; '.join(counts)})"

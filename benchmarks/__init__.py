@@ -1,0 +1,1 @@
+"""Figures of speed and memory, as ratios taken in one run; `python -m benchmarks.ingestion`."""

@@ -1,0 +1,43 @@
+"""Pages to index, as many as wanted, in words of the samples; the same for the same seed."""
+
+import random
+import re
+from pathlib import Path
+
+SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "guides"
+SECTIONS = 10
+"""Sections a page; each becomes one chunk."""
+
+PLATFORM = """
+[platform]
+name = "Benchmark"
+description = "Pages of words."
+audience = "developers"
+tone = "plain"
+greeting = "Hello."
+refusal = "Not about this."
+
+[[sources]]
+name = "pages"
+kind = "markdown"
+path = "pages"
+"""
+
+
+def write_corpus(folder: Path, chunks: int, seed: int = 1) -> Path:
+    """A platform.toml in `folder` and pages of about `chunks` chunks; the path of the former."""
+    chance = random.Random(seed)
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(SAMPLES.glob("*.md")))
+    sentences = [s for s in re.split(r"(?<=[。.!?！？])\s*|\n+", text) if 10 < len(s) < 300]
+    pages = folder / "pages"
+    pages.mkdir(parents=True)
+    for number in range(chunks // SECTIONS):
+        sections = (
+            f"## Section {number}.{part}\n\n" + "\n\n".join(chance.choices(sentences, k=12))
+            for part in range(SECTIONS)
+        )
+        body = "\n\n".join([f"# Page {number}", *sections])
+        (pages / f"{number:06}.md").write_text(body, encoding="utf-8")
+    platform = folder / "platform.toml"
+    platform.write_text(PLATFORM, encoding="utf-8")
+    return platform

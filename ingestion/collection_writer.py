@@ -1,0 +1,242 @@
+"""Two ways to write a collection.
+
+`NextCollection` builds the next collection beside the live one and moves the alias when it is
+complete; whoever searches meanwhile sees the old one whole. It is how a rebuild works anywhere, and
+how an embedded store is always written: Milvus Lite weighs words by segment and can miss rows while
+it flushes (see `docs/decisions`). `InPlace` updates and deletes rows of a server's collection.
+
+Beside the chunks lies the vocabulary, a second collection that counts every word of them. It is kept
+in step by what is added and taken away.
+"""
+
+import re
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection as Sized
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from ingestion.collection_schema import (
+    CHUNK_FIELDS,
+    CONTRACT_PROPERTY,
+    COPIED_FIELDS,
+    Contract,
+    Row,
+    Vector,
+    chunk_of,
+    chunk_rows,
+    chunk_words,
+    create_chunks,
+    create_words,
+    word_rows,
+    words_name,
+)
+from ingestion.milvus import batches, every_row, literal, milvus_errors
+from schemas.document import Chunk
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+
+class Writer(ABC):
+    """Writes chunks; nothing is dropped, and beside nothing is seen, before `finish`."""
+
+    @abstractmethod
+    def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
+        """Write `chunks`, new or changed, with a vector each where there is an embedding model."""
+
+    @abstractmethod
+    def finish(self, dropped: Sized[str]) -> Contract:
+        """Drop the chunks with the ids in `dropped` and make everything that was put the truth."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Clean up after a failure."""
+
+
+class NextCollection(Writer):
+    """Builds the collection that the alias will name next; with `old` it keeps what is not replaced."""
+
+    def __init__(
+        self, client: "MilvusClient", alias: str, expected: Contract, old: Contract | None
+    ) -> None:
+        self._client = client
+        self._alias = alias
+        self._expected = expected
+        self._old = old
+        self._name = f"{alias}_{time.time_ns()}"
+        self._created = False
+        self._written: set[str] = set()
+        self._rows = 0
+        self._words = Counter[str]()
+
+    def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
+        """Write `chunks` to the next collection."""
+        words = [chunk_words(chunk) for chunk in chunks]
+        with milvus_errors():
+            self._insert(chunk_rows(chunks, words, vectors))
+        self._written.update(chunk.id for chunk in chunks)
+        self._words.update(chain.from_iterable(words))
+
+    def finish(self, dropped: Sized[str]) -> Contract:
+        """Copy what stays, then move the alias."""
+        with milvus_errors():
+            if self._old is not None:
+                self._copy(dropped, self._old)
+            self._words = +self._words
+            contract = self._expected.model_copy(
+                update={"rows": self._rows, "words": self._words.total()}
+            )
+            self._complete(contract)
+            self._move(words_name(self._alias), words_name(self._name))
+            self._move(self._alias, self._name)
+            drop_leftovers(self._client, self._alias)
+        return contract
+
+    def abandon(self) -> None:
+        """Drop what was begun."""
+        with milvus_errors():
+            drop_leftovers(self._client, self._alias)
+
+    def _insert(self, rows: list[Row]) -> None:
+        if not self._created:
+            dimension = len(rows[0]["dense"]) if "dense" in rows[0] else None
+            create_chunks(self._client, self._name, dimension, self._expected.tokenizer)
+            self._created = True
+        self._client.insert(self._name, rows)
+        self._rows += len(rows)
+
+    def _copy(self, dropped: Sized[str], old: Contract) -> None:
+        """The rows that stay, with their vectors; the words of the others are taken away."""
+        self._words.update(read_words(self._client, self._alias))
+        fields = [*COPIED_FIELDS, "dense"] if old.embedding_model else COPIED_FIELDS
+        for page in every_row(self._client, self._alias, fields):
+            stay = [r for r in page if r["id"] not in self._written and r["id"] not in dropped]
+            staying = {row["id"] for row in stay}
+            for row in page:
+                if row["id"] not in staying:
+                    self._words.subtract(chunk_words(chunk_of(row)))
+            for rows in batches(stay):
+                self._insert(rows)
+
+    def _complete(self, contract: Contract) -> None:
+        name = words_name(self._name)
+        create_words(self._client, name)
+        for rows in batches(word_rows(self._words)):
+            self._client.insert(name, rows)
+        self._client.alter_collection_properties(
+            self._name, properties={CONTRACT_PROPERTY: contract.model_dump_json()}
+        )
+        for made in (name, self._name):
+            self._client.flush(made)
+            self._client.load_collection(made)
+
+    def _move(self, alias: str, name: str) -> None:
+        if self._client.has_collection(alias):
+            self._client.alter_alias(name, alias)
+        else:
+            self._client.create_alias(name, alias)
+
+
+class InPlace(Writer):
+    """Updates the collection that the alias names.
+
+    The contract says `unfinished` from the first write to the end, so that the run after one that
+    died counts the words anew.
+    """
+
+    def __init__(self, client: "MilvusClient", alias: str, contract: Contract) -> None:
+        self._client = client
+        self._alias = alias
+        self._contract = contract
+        self._begun = False
+        self._change = Counter[str]()
+
+    def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
+        """Write `chunks` over the rows with their ids."""
+        words = [chunk_words(chunk) for chunk in chunks]
+        with milvus_errors():
+            self._begin()
+            self._take_away([chunk.id for chunk in chunks])
+            self._client.upsert(self._alias, chunk_rows(chunks, words, vectors))
+        self._change.update(chain.from_iterable(words))
+
+    def finish(self, dropped: Sized[str]) -> Contract:
+        """Delete what is dropped and bring the vocabulary in step."""
+        with milvus_errors():
+            self._begin()
+            for ids in batches(sorted(dropped)):
+                self._take_away(ids)
+                self._client.delete(self._alias, filter=f"id in {literal(ids)}")
+            self._client.flush(self._alias)
+            words = self._write_words()
+            rows = self._client.query(self._alias, filter="", output_fields=["count(*)"])
+            contract = self._contract.model_copy(
+                update={"rows": rows[0]["count(*)"], "words": words, "unfinished": False}
+            )
+            self._say(contract)
+        return contract
+
+    def abandon(self) -> None:
+        """Leave the contract unfinished: what was written is true, and the next run goes on."""
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._say(self._contract.model_copy(update={"unfinished": True}))
+            self._begun = True
+
+    def _say(self, contract: Contract) -> None:
+        self._client.alter_collection_properties(
+            self._alias, properties={CONTRACT_PROPERTY: contract.model_dump_json()}
+        )
+
+    def _take_away(self, ids: Sequence[str]) -> None:
+        """Note the words of the rows with these ids as gone."""
+        rows = self._client.query(
+            self._alias, filter=f"id in {literal(ids)}", output_fields=CHUNK_FIELDS
+        )
+        for row in rows:
+            self._change.subtract(chunk_words(chunk_of(row)))
+
+    def _write_words(self) -> int:
+        """Bring the vocabulary in step; how many words there are in all chunks together."""
+        name = words_name(self._alias)
+        before = read_words(self._client, self._alias)
+        after = self._counted_anew() if self._contract.unfinished else before + self._change
+        changed = Counter({w: n for w, n in after.items() if n > 0 and before[w] != n})
+        for rows in batches(word_rows(changed)):
+            self._client.upsert(name, rows)
+        for words in batches(word for word in before if after[word] <= 0):
+            self._client.delete(name, filter=f"word in {literal(words)}")
+        self._client.flush(name)
+        return sum(count for count in after.values() if count > 0)
+
+    def _counted_anew(self) -> Counter[str]:
+        words = Counter[str]()
+        for page in every_row(self._client, self._alias, CHUNK_FIELDS):
+            for row in page:
+                words.update(chunk_words(chunk_of(row)))
+        return words
+
+
+def read_words(client: "MilvusClient", alias: str) -> Counter[str]:
+    """The vocabulary that belongs to the chunks that `alias` names."""
+    name = words_name(client.describe_alias(alias)["collection_name"])
+    client.load_collection(name)
+    words = Counter[str]()
+    for page in every_row(client, name, ["word", "occurrences"]):
+        words.update({row["word"]: row["occurrences"] for row in page})
+    return words
+
+
+def drop_leftovers(client: "MilvusClient", alias: str) -> None:
+    """Drop the collections that `alias` was moved away from or never reached.
+
+    Only the one run that holds the lock may do so.
+    """
+    mine = re.compile(rf"{re.escape(alias)}(_words)?_\d{{19}}")
+    for name in client.list_collections():
+        if mine.fullmatch(name) and not client.list_aliases(name).get("aliases"):
+            client.drop_collection(name)

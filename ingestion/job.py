@@ -1,0 +1,133 @@
+"""The ingestion job: one run at a time, each with a report that stays."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from langchain_core.embeddings import Embeddings
+
+from ingestion.collection import Collection
+from ingestion.embeddings import ChunkEmbedder, open_embeddings
+from ingestion.lock import run_lock
+from ingestion.profile import read_platform
+from ingestion.runs import Runs
+from ingestion.sources.limits import Limits
+from ingestion.sync import Reader, Sync
+from schemas.errors import ApideskError, IngestionStopped
+from schemas.ingestion import IngestionOptions, IngestionRun, RunState, Trigger
+from schemas.settings import Settings
+
+SAVE_EVERY = 1.0
+"""Seconds after which the report of a run that goes on is saved again."""
+
+Progress = Callable[[IngestionRun], None]
+
+
+class IngestionJob:
+    """Brings a collection in step with platform.toml, which is read anew for each run."""
+
+    def __init__(
+        self, settings: Settings, collection: Collection, embeddings: Embeddings | None, runs: Runs
+    ) -> None:
+        self.collection = collection
+        self.embeddings = embeddings
+        self.runs = runs
+        self._settings = settings
+        self._embedder = ChunkEmbedder(embeddings, settings) if embeddings else None
+        self._reader = Reader(Limits.of(settings), settings.chunk_tokens)
+        self._stopping = threading.Event()
+
+    @classmethod
+    def connect(cls, settings: Settings) -> "IngestionJob":
+        """The job over the stores in Settings.
+
+        Raises ConfigurationError, StoreLocked or StoreUnavailable.
+        """
+        embeddings = open_embeddings(settings)
+        return cls(settings, Collection.connect(settings), embeddings, Runs.open(settings))
+
+    def close(self) -> None:
+        """Close the stores."""
+        self.collection.close()
+        self.runs.close()
+
+    def new_run(self, trigger: Trigger, options: IngestionOptions | None = None) -> IngestionRun:
+        """A run that has not begun."""
+        return IngestionRun(
+            id=uuid4().hex,
+            trigger=trigger,
+            options=options or IngestionOptions(),
+            started_at=datetime.now(UTC),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+        )
+
+    def stop(self) -> None:
+        """End the run that goes on at its next document, and every later one."""
+        self._stopping.set()
+
+    def run(self, run: IngestionRun, progress: Progress = lambda run: None) -> IngestionRun:
+        """Do `run` to its end and keep its report; `progress` is called when it has begun,
+        after each document, and at the end.
+
+        Raises IngestionRunning when another run goes on, and what made the run fail: ConfigurationError
+        for platform.toml, ModelError, StoreError, DeletesRefused.
+        """
+        with run_lock(self._settings, run):
+            self.runs.bury_the_dead()
+            report = _Reporting(run, self.runs, progress, self._stopping)
+            try:
+                self._sync(run, report)
+            except BaseException as error:
+                run.error = str(error) if isinstance(error, ApideskError) else type(error).__name__
+                report.end("failed")
+                raise
+            report.end("partial" if run.refused else "succeeded")
+        return run
+
+    def _sync(self, run: IngestionRun, report: "_Reporting") -> None:
+        platform = read_platform(self._settings.platform)
+        sync = Sync(self.collection, self._embedder, self._reader, run.options, report.step)
+        run.sources = sync.reports
+        sync.run(platform.sources)
+
+
+class _Reporting:
+    """Shows and keeps a run's report while it goes on."""
+
+    def __init__(
+        self, run: IngestionRun, runs: Runs, progress: Progress, stopping: threading.Event
+    ) -> None:
+        self._run = run
+        self._runs = runs
+        self._progress = progress
+        self._stopping = stopping
+        self._started = self._saved = time.monotonic()
+        runs.save(run)
+        progress(run)
+
+    def step(self) -> None:
+        """Raises IngestionStopped when the run is to end."""
+        if self._stopping.is_set():
+            raise IngestionStopped(
+                "the run was stopped before its end; the next one goes on from there"
+            )
+        self._progress(self._run)
+        if time.monotonic() - self._saved > SAVE_EVERY:
+            self._save()
+
+    def end(self, state: RunState) -> None:
+        """Say how the run ended."""
+        self._run.state = state
+        self._run.finished_at = datetime.now(UTC)
+        self._save()
+        self._progress(self._run)
+
+    def _save(self) -> None:
+        self._saved = time.monotonic()
+        self._run.seconds = round(self._saved - self._started, 3)
+        self._runs.save(self._run)

@@ -1,0 +1,101 @@
+"""The connection to Milvus: opening it, its errors as ours, and its filter language."""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ingestion.words import quiet_jieba
+from schemas.errors import ConfigurationError, StoreLocked, StoreUnavailable
+from schemas.settings import Settings
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+T = TypeVar("T")
+
+BATCH = 256
+"""Rows a write."""
+
+PAGE = 4_096
+"""Rows a read; Milvus gives at most 16,384."""
+
+HOUR_MS = 3_600_000
+
+
+def open_milvus(settings: Settings) -> "MilvusClient":
+    """A client of the store in Settings.
+
+    Raises StoreLocked for an embedded store that another process holds, StoreUnavailable for a
+    server that does not answer.
+    """
+    from pymilvus import MilvusClient
+    from pymilvus.exceptions import MilvusException
+
+    # Reading all rows it warns that Milvus Lite gives no time of its own; importing it resets levels.
+    logging.getLogger("pymilvus.client.iterator").setLevel(logging.ERROR)
+    if settings.embedded:
+        _make_folder(Path(settings.milvus_uri).parent)
+        quiet_jieba()
+    token = settings.milvus_token.get_secret_value() if settings.milvus_token else ""
+    # Embedded, the client's pings would annoy its own server, which hangs up and says so on stderr.
+    options = {"grpc.keepalive_time_ms": HOUR_MS} if settings.embedded else {}
+    try:
+        return MilvusClient(settings.milvus_uri, token=token, grpc_options=options)
+    except MilvusException as error:
+        if settings.embedded:
+            raise StoreLocked(
+                f"{settings.milvus_uri} is in use by another process, or is not a Milvus Lite file"
+            ) from error
+        raise StoreUnavailable("Milvus cannot be reached: see APIDESK_MILVUS_URI") from error
+
+
+@contextmanager
+def milvus_errors() -> Iterator[None]:
+    """What pymilvus raises, as StoreUnavailable."""
+    from pymilvus.exceptions import MilvusException
+
+    try:
+        yield
+    except MilvusException as error:
+        raise StoreUnavailable(
+            f"Milvus failed (code {error.code}): {_first_line(error)}"
+        ) from error
+
+
+def literal(value: object) -> str:
+    """`value` as a literal of Milvus's filter language."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def batches(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
+    """`items` in lists of at most `size`."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def every_row(
+    client: "MilvusClient", name: str, fields: list[str]
+) -> Iterator[list[dict[str, Any]]]:
+    """All rows of the collection `name`, page by page."""
+    rows = client.query_iterator(name, batch_size=PAGE, output_fields=fields)
+    try:
+        while page := rows.next():
+            yield list(page)
+    finally:
+        rows.close()
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(getattr(error, "message", error)).splitlines()), "")[:200]
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"APIDESK_MILVUS_URI: {folder}: {error.strerror}") from None

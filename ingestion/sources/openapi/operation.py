@@ -1,0 +1,120 @@
+"""An operation of a description, whichever version wrote it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from ingestion.sources.openapi.references import Node
+from schemas.api_document import Example
+
+MOST_EXAMPLES = 30
+"""Examples of one body."""
+
+LONGEST_EXAMPLE = 12_000
+"""Characters of an example, as JSON; a longer one is left out."""
+
+MOST_SERVERS = 5
+
+LONGEST_BASE = 300
+"""Characters of a server's path."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A parameter outside of the body's schema."""
+
+    name: str
+    location: str
+    """path, query, header, cookie or formData."""
+    node: Node
+    schema: Node
+    is_public: bool = False
+    """Whether other operations have the very same."""
+
+
+class Named(NamedTuple):
+    """An example, and the name that the description has for it."""
+
+    name: str
+    example: Example
+
+
+@dataclass(frozen=True)
+class Media:
+    """A body of one media type."""
+
+    type: str
+    schema: Node
+    examples: tuple[Named, ...] = ()
+
+    @property
+    def is_form(self) -> bool:
+        """Whether it is sent as a form."""
+        return self.type.startswith(("multipart/", "application/x-www-form-urlencoded"))
+
+
+@dataclass(frozen=True)
+class Response:
+    """What an operation answers with under one status."""
+
+    status: str
+    """`200`, `4XX`, `default`."""
+    description: str
+    media: tuple[Media, ...]
+    headers: Node
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status says so."""
+        return self.status.startswith("2")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an operation stands."""
+
+    method: str
+    path: str
+    item: Node
+    node: Node
+
+    def __str__(self) -> str:
+        """Its name where it has no other."""
+        return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """All that is said of an operation; schemas may still hold `$ref`s."""
+
+    place: Place
+    fields: tuple[Field, ...]
+    body_types: tuple[str, ...]
+    """What the request's Content-Type may be."""
+    body_description: str
+    body_required: bool
+    body: tuple[Media, ...]
+    responses: tuple[Response, ...]
+    servers: tuple[str, ...]
+    security: Node
+    """Requirements, any of which is enough."""
+    schemes: Node
+    """Security schemes by name."""
+
+
+def base_path(servers: tuple[str, ...]) -> str:
+    """The path of the first server, without a slash at its end; empty where it is not plain."""
+    try:
+        path = urlsplit(servers[0]).path.rstrip("/") if servers else ""
+    except ValueError:
+        return ""
+    is_plain = path.startswith("/") and not set(path) & set("{}")
+    return path if is_plain and len(path) <= LONGEST_BASE else ""
+
+
+def absolute(server: str, document: str) -> str:
+    """`server` as a whole url, where the description came from one."""
+    try:
+        return urljoin(document, server) if document.startswith("http") else server
+    except ValueError:
+        return server

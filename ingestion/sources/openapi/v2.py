@@ -1,0 +1,94 @@
+"""Operations of Swagger 2.0."""
+
+from collections.abc import Iterator
+
+from ingestion.sources.openapi.examples import example
+from ingestion.sources.openapi.operation import (
+    MOST_EXAMPLES,
+    MOST_SERVERS,
+    Field,
+    Media,
+    Named,
+    Operation,
+    Place,
+    Response,
+    absolute,
+)
+from ingestion.sources.openapi.references import Node
+
+_JSON = "application/json"
+
+
+def read_v2(root: Node, place: Place, fields: tuple[Field, ...]) -> Operation:
+    """The operation at `place`, whose parameters are `fields`, the body among them.
+
+    Raises SourceError.
+    """
+    bodies = [field for field in fields if field.location == "body"]
+    is_form = any(field.location == "formData" for field in fields)
+    consumes = _types(root, place, "consumes")
+    return Operation(
+        place=place,
+        fields=tuple(field for field in fields if field.location != "body"),
+        body_types=consumes if bodies or is_form else (),
+        body_description=bodies[0].node.text("description") if bodies else "",
+        body_required=bool(bodies) and bodies[0].node.flag("required"),
+        body=tuple(_body(field, consumes) for field in bodies[:1]),
+        responses=tuple(_responses(root, place)),
+        servers=tuple(_servers(root, place)),
+        security=(place.node if "security" in place.node else root)["security"],
+        schemes=root["securityDefinitions"],
+    )
+
+
+def field_v2(name: str, location: str, node: Node, is_public: bool) -> Field:
+    """A parameter; all but a body are their own schema."""
+    return Field(name, location, node, node["schema"] if location == "body" else node, is_public)
+
+
+def _body(field: Field, consumes: tuple[str, ...]) -> Media:
+    examples = [*field.node["x-examples"].fields(), ("", field.node["x-example"])]
+    return Media(_main(consumes), field.schema, tuple(_examples(examples)))
+
+
+def _examples(named: list[tuple[str, Node]]) -> Iterator[Named]:
+    for name, node in named[:MOST_EXAMPLES]:
+        found = example(node.value, "")
+        if found is not None:
+            yield Named(name, found)
+
+
+def _types(root: Node, place: Place, key: str) -> tuple[str, ...]:
+    holder = place.node if key in place.node else root
+    said = [t.value.strip().lower() for t in holder[key].elements() if isinstance(t.value, str)]
+    return tuple(filter(None, said)) or (_JSON,)
+
+
+def _main(types: tuple[str, ...]) -> str:
+    return _JSON if _JSON in types else types[0]
+
+
+def _responses(root: Node, place: Place) -> Iterator[Response]:
+    main = _main(_types(root, place, "produces"))
+    for status, response in place.node["responses"].fields():
+        if status and not status.startswith("x-"):
+            response = response.followed()
+            named = list(response["examples"].fields())
+            media: tuple[Media, ...] = ()
+            if named or response["schema"].is_table:
+                media = (Media(main, response["schema"], tuple(_examples(named))),)
+            yield Response(status, response.text("description"), media, response["headers"])
+
+
+def _servers(root: Node, place: Place) -> Iterator[str]:
+    host, base = root.text("host"), root.text("basePath")
+    holder = place.node if "schemes" in place.node else root
+    schemes = [s.value for s in holder["schemes"].elements() if isinstance(s.value, str)]
+    path = "/" + base.strip("/") if base.strip("/") else ""
+    if not host:
+        yield from (
+            [absolute(path or "/", root.base)] if path or root.base.startswith("http") else []
+        )
+        return
+    for scheme in (schemes or ["https"])[:MOST_SERVERS]:
+        yield f"{scheme}://{host}{path}"

@@ -1,0 +1,5 @@
+"""The two languages that the desk speaks."""
+
+from typing import Literal
+
+Language = Literal["zh", "en"]

@@ -1,0 +1,30 @@
+"""Writing a collection without sources."""
+
+from collections.abc import Callable, Iterable
+
+from ingestion.collection import Collection
+from ingestion.collection_schema import Contract, Vector, embedded_text
+from ingestion.milvus import batches
+from schemas.document import Chunk
+
+Embed = Callable[[list[str]], list[Vector]]
+
+
+def write(
+    collection: Collection,
+    chunks: Iterable[Chunk],
+    embed: Embed | None = None,
+    rebuild: bool = True,
+    dropped: Iterable[str] = (),
+) -> Contract:
+    """Write `chunks`, with the vectors that `embed` makes; with `rebuild` nothing else remains."""
+    writer = collection.writer(rebuild)
+    try:
+        for batch in batches(chunks):
+            writer.put(batch, embed([embedded_text(chunk) for chunk in batch]) if embed else None)
+        contract = writer.finish(set(dropped))
+    except BaseException:
+        writer.abandon()
+        raise
+    collection.load()
+    return contract

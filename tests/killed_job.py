@@ -1,0 +1,88 @@
+"""The real ingestion job in processes of its own, to be killed; see test_kill.
+
+Milvus Lite's lock lasts as long as its process, so whatever opens a store does it in a process that
+ends. They are forked from one that has imported everything.
+"""
+
+import json
+import os
+import signal
+import time
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+from schemas.settings import Settings, read_settings
+
+
+def fork_server() -> ForkServerContext:
+    """Processes that start at once, with everything heavy imported."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests.killed_job_imports"])
+    return context
+
+
+def _job(settings: Settings, in_place: bool) -> Any:
+    from ingestion.job import IngestionJob
+    from ingestion.runs import Runs
+    from tests.test_sync import open_collection
+
+    return IngestionJob(settings, open_collection(settings, in_place), None, Runs.open(settings))
+
+
+def ingest(
+    overrides: dict[str, Any], in_place: bool, options: dict[str, bool], began: Path
+) -> None:
+    """One run of the job; the file `began` appears when it starts to work."""
+    from schemas.ingestion import IngestionOptions
+
+    job = _job(read_settings(**overrides), in_place)
+    began.touch()
+    job.run(job.new_run("command", IngestionOptions.model_validate(options)))
+    os._exit(0)
+
+
+def mend(overrides: dict[str, Any], in_place: bool, options: dict[str, bool], target: Path) -> None:
+    """What the run after a kill finds and makes of it, to `target`: whether the collection answers,
+    then every row, word and number.
+    """
+    from schemas.ingestion import IngestionOptions
+    from tests.test_sync import Bench
+
+    job = _job(read_settings(**overrides), in_place)
+    collection = job.collection
+    collection.load()
+    found = collection.search("how is `do_5` called", 3, "full_text")
+    job.run(job.new_run("command", IngestionOptions.model_validate(options)))
+    bench = Bench(collection, target.parent)
+    state = {
+        "rows": bench.rows(),
+        "words": bench.words(),
+        "contract": collection.contract.model_dump(),
+        "collections": len(collection._client.list_collections()),
+    }
+    runs = [run.state for run in job.runs.latest()]
+    target.write_text(json.dumps({"answers": len(found), "state": state, "runs": runs}))
+    os._exit(0)
+
+
+def run(context: ForkServerContext, target: Any, *args: Any) -> int:
+    """Do `target` in a process to its end; its exit code."""
+    process = context.Process(target=target, args=args)
+    process.start()
+    process.join(60)
+    assert process.exitcode is not None, "the process hangs"
+    return process.exitcode
+
+
+def kill_after(process: ForkServerProcess, began: Path, seconds: float) -> bool:
+    """SIGKILL `process` so many seconds after its work began; whether it was still at it."""
+    while not began.exists() and process.is_alive():
+        time.sleep(0.002)
+    time.sleep(seconds)
+    alive = process.is_alive()
+    if alive and process.pid:
+        os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    return alive

@@ -1,0 +1,258 @@
+"""Downloads: one host, a checked address, so many bytes, so many seconds."""
+
+import gzip
+import ipaddress
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ingestion.sources.limits import Limits
+from ingestion.sources.openapi.fetch import Downloads, checked_addresses, is_public
+from schemas.errors import SourceError
+
+Serve = Callable[[socket.socket, str], None]
+"""Answers one request; gets the connection and the request's head."""
+
+LOCAL = ("127.0.0.1", "localhost")
+
+
+def answer(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def says(*answers: bytes) -> Serve:
+    """One answer after the other; the last one again and again."""
+    left = list(answers)
+
+    def serve(connection: socket.socket, _: str) -> None:
+        connection.sendall(left.pop(0) if len(left) > 1 else left[0])
+
+    return serve
+
+
+@contextmanager
+def server(serve: Serve) -> Iterator[tuple[str, list[str]]]:
+    """A server on loopback: its url, and the heads of the requests that it got."""
+    heads: list[str] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def run() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=handle, args=(connection,), daemon=True).start()
+
+    def handle(connection: socket.socket) -> None:
+        with connection:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                piece = connection.recv(65_536)
+                if not piece:
+                    return
+                head += piece
+            heads.append(head.decode())
+            try:
+                serve(connection, head.decode())
+            except OSError:
+                return  # the client has gone
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", heads
+    finally:
+        listener.close()
+
+
+def limits(**fields: object) -> Limits:
+    return Limits(**({"private_hosts": LOCAL} | fields))  # type: ignore[arg-type]
+
+
+def refusal(url: str, bounds: Limits, again: str | None = None) -> str:
+    """Why `url` (or `again`, from there) was refused; it must not take long to find out."""
+    started = time.monotonic()
+    with pytest.raises(SourceError) as caught:
+        Downloads(url, bounds).get(again or url)
+    assert time.monotonic() - started < 10
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_document_arrives_whole() -> None:
+    with server(says(answer(b"openapi"))) as (url, heads):
+        found = Downloads(url, limits()).get(f"{url}/api.yaml?v=1")
+    assert found == (f"{url}/api.yaml?v=1", b"openapi")
+    assert heads[0].startswith("GET /api.yaml?v=1 HTTP/1.1")
+    assert f"Host: {url.removeprefix('http://')}" in heads[0]
+
+
+def test_the_host_stays_the_host_though_the_address_was_checked() -> None:
+    with server(says(answer(b"x"))) as (url, heads):
+        named = url.replace("127.0.0.1", "localhost")
+        assert Downloads(named, limits()).get(named).data == b"x"
+    assert f"Host: {named.removeprefix('http://')}" in heads[0]
+
+
+def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    with server(says(answer(b"x"))) as (url, _):
+        assert Downloads(url, limits()).get(url).data == b"x"
+
+
+def test_redirects_within_the_host_are_followed() -> None:
+    moved = answer(b"", "302 Found", Location="/v2/api.json")
+    with server(says(moved, answer(b"x"))) as (url, heads):
+        assert Downloads(url, limits()).get(f"{url}/api.json") == (f"{url}/v2/api.json", b"x")
+    assert len(heads) == 2
+
+
+def test_redirects_end() -> None:
+    with server(says(answer(b"", "301 Moved", Location="/again"))) as (url, heads):
+        assert refusal(url, limits()) == "redirects more than 5 times"
+    assert len(heads) == 6
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://127.0.0.1:1/x", "https://127.0.0.1/x", "http://localhost/x", "//example.com/x"],
+)
+def test_no_redirect_leads_to_another_host(location: str) -> None:
+    with server(says(answer(b"", "307 Temporary", Location=location))) as (url, heads):
+        assert refusal(url, limits()) == "leads to another host than the description's own"
+    assert len(heads) == 1
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "gopher://x/", "http://[", "data:,x"])
+def test_no_redirect_leads_to_another_protocol(location: str) -> None:
+    with server(says(answer(b"", "302 Found", Location=location))) as (url, heads):
+        said = refusal(url, limits())
+    assert "host" in said or "url" in said.lower()
+    assert len(heads) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9/a", "http://example.com/a", "https://127.0.0.1/a"]
+)
+def test_what_is_referred_to_lies_on_the_same_host(url: str) -> None:
+    with server(says(answer(b"x"))) as (own, heads):
+        assert "another host" in refusal(own, limits(), again=url)
+    assert not heads
+
+
+@pytest.mark.parametrize(
+    ("served", "problem"),
+    [
+        (answer(b"gone", "404 Not Found"), "answers with HTTP 404"),
+        (answer(b"", "500 Error"), "answers with HTTP 500"),
+        (answer(b"", "304 Not Modified"), "answers with HTTP 304"),
+        (b"", "cannot be fetched: RemoteProtocolError"),
+        (b"SSH-2.0-server\r\n", "cannot be fetched: RemoteProtocolError"),
+        (answer(b"x" * 2_000), "larger than 0.001 MB (APIDESK_MAX_FILE_BYTES)"),
+        (answer(gzip.compress(b"x" * 20_000_000, 1), Content_Encoding="gzip"),
+         "larger than 0.001 MB (APIDESK_MAX_FILE_BYTES)"),
+        (answer(b"x", Content_Encoding="gzip, gzip"), "is encoded in another way than gzip or deflate"),
+        (answer(b"no gzip at all", Content_Encoding="gzip"), "cannot be fetched: DecodingError"),
+    ],
+    ids=["404", "500", "304", "nothing", "not http", "large", "zip bomb", "gzip in gzip", "no gzip"],
+)  # fmt: skip
+def test_an_answer_that_is_none_is_said(served: bytes, problem: str) -> None:
+    with server(says(served)) as (url, _):
+        assert refusal(url, limits(file_bytes=1_000)) == problem
+
+
+def test_packed_bodies_are_unpacked() -> None:
+    with server(says(answer(gzip.compress(b"openapi"), Content_Encoding="gzip"))) as (url, _):
+        assert Downloads(url, limits()).get(url).data == b"openapi"
+
+
+def test_all_downloads_together_have_one_limit() -> None:
+    with server(says(answer(b"x" * 600))) as (url, _):
+        downloads = Downloads(url, limits(file_bytes=1_000))
+        downloads.get(url)
+        with pytest.raises(SourceError, match="APIDESK_MAX_FILE_BYTES"):
+            downloads.get(f"{url}/more")
+
+
+def drips(opening: bytes, drop: bytes) -> Serve:
+    def serve(connection: socket.socket, _: str) -> None:
+        connection.sendall(opening)
+        while True:
+            connection.sendall(drop)
+            time.sleep(0.02)
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    "serve",
+    [
+        drips(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"x"),
+        drips(b"HTTP/1.1 200 OK\r\nX: ", b"x"),
+        drips(b"HTTP/1.1 200 OK\r\n", b"X: x\r\n"),
+        drips(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        lambda *_: time.sleep(20),
+    ],
+    ids=["body", "one header", "many headers", "chunks", "silence"],
+)
+def test_a_slow_server_does_not_hold_anybody_up(serve: Serve) -> None:
+    with server(serve) as (url, _):
+        said = refusal(url, limits(fetch_seconds=0.4))
+    assert said == "did not arrive within 0.4 seconds (APIDESK_FETCH_TIMEOUT)"
+
+
+def test_no_server_is_said() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        assert refusal(url, limits()) == "cannot be fetched: no connection"
+
+
+@pytest.mark.parametrize("url", ["ftp://x/", "http://", "http://a b/", "http://[::", "x", ""])
+def test_what_is_no_url_is_said(url: str) -> None:
+    assert refusal(url, limits()) in ("is no url", "is no http(s) url", "its host is not known")
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "0x7f.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0",
+     "10.0.0.1", "169.254.169.254", "100.64.0.1", "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]"],
+)  # fmt: skip
+def test_a_private_address_is_refused_unless_it_is_named(host: str) -> None:
+    said = refusal(f"http://{host}:9/", Limits())
+    assert "APIDESK_PRIVATE_HOSTS" in said
+
+
+def test_the_server_behind_a_private_address_hears_nothing() -> None:
+    with server(says(answer(b"x"))) as (url, heads):
+        assert "APIDESK_PRIVATE_HOSTS" in refusal(url, Limits(private_hosts=("localhost",)))
+    assert not heads
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("8.8.8.8", True), ("2001:4860:4860::8888", True), ("::ffff:8.8.8.8", True),
+        ("64:ff9b::808:808", True), ("127.0.0.1", False), ("10.1.2.3", False), ("172.16.0.1", False),
+        ("192.168.0.1", False), ("169.254.1.1", False), ("100.64.0.1", False), ("0.0.0.0", False),
+        ("224.0.0.1", False), ("255.255.255.255", False), ("240.0.0.1", False), ("192.0.2.1", False),
+        ("::", False), ("::1", False), ("fe80::1%2", False), ("fc00::1", False), ("fec0::1", False),
+        ("ff02::1", False), ("::ffff:10.0.0.1", False), ("::10.0.0.1", False),
+        ("2002:0a00:0001::1", False), ("64:ff9b::a00:1", False), ("2001:db8::1", False),
+    ],
+)  # fmt: skip
+def test_public_addresses(address: str, expected: bool) -> None:
+    assert is_public(ipaddress.ip_address(address)) is expected
+
+
+def test_addresses_are_looked_up_once_and_given_back() -> None:
+    assert "127.0.0.1" in checked_addresses("localhost", 80, limits())
+    with pytest.raises(SourceError, match="its host is not known"):
+        checked_addresses("a..b", 80, limits())

@@ -1,0 +1,460 @@
+"""Runs of the ingestion job: begun by whoever, one at a time, each with a report that stays."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from click.testing import CliRunner
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from app.cli import main
+from app.desk import Desk
+from app.ingest_once import ingest_and_watch
+from app.main import create_app
+from ingestion.job import IngestionJob
+from ingestion.lock import run_lock
+from ingestion.profile import read_platform
+from ingestion.runs import Runs
+from ingestion.schedule import cron, run_on_schedule
+from schemas.errors import (
+    ApideskError,
+    ConfigurationError,
+    IngestionRunning,
+    IngestionStopped,
+    StoreUnavailable,
+)
+from schemas.ingestion import IngestionOptions, IngestionRun
+from schemas.platform import IngestionPlan
+from schemas.settings import Settings, read_settings
+from tests.test_sync import write_page, write_pages
+
+PLATFORM = """
+[platform]
+name = "Acme"
+description = "An API for shops."
+audience = "developers"
+tone = "dry"
+greeting = "Hello."
+refusal = "Not about Acme."
+
+[[sources]]
+name = "guides"
+kind = "markdown"
+path = "guides"
+
+[ingestion]
+schedule = "30 2 * * *"
+timezone = "Asia/Shanghai"
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A platform of six pages that were never indexed."""
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    write_pages(tmp_path / "guides", 6)
+    return settings_of(tmp_path)
+
+
+def settings_of(folder: Path) -> Settings:
+    return read_settings(
+        milvus_uri=str(folder / "milvus.db"),
+        database_url=f"sqlite:///{folder / 'apidesk.db'}",
+        platform=folder / "platform.toml",
+    )
+
+
+@pytest.fixture
+def job(settings: Settings) -> Iterator[IngestionJob]:
+    job = IngestionJob.connect(settings)
+    yield job
+    job.close()
+
+
+def guides(settings: Settings) -> Path:
+    return settings.platform.parent / "guides"
+
+
+def done(job: IngestionJob, **options: bool) -> IngestionRun:
+    return job.run(job.new_run("command", IngestionOptions.model_validate(options)))
+
+
+# --- reports
+
+
+def test_a_report_stays(job: IngestionJob, settings: Settings) -> None:
+    first = done(job)
+    write_page(guides(settings), 1, "# new\n\nnew")
+    second = done(job, dry_run=True)
+    kept = Runs.open(settings)
+    assert kept.latest() == [second, first]
+    assert kept.get(first.id) == first
+    assert kept.get("nobody") is None
+    (report,) = first.sources
+    assert (first.state, first.seconds > 0, first.error) == ("succeeded", True, None)
+    assert (report.documents, report.expected, report.added, report.chunks) == (6, 6, 6, 12)
+    assert (second.options.dry_run, second.sources[0].changed) == (True, 1)
+
+
+def test_a_refused_document_makes_a_run_partial(job: IngestionJob, settings: Settings) -> None:
+    (guides(settings) / "x.md").write_bytes(b"\xff")
+    run = done(job)
+    assert (run.state, run.refused) == ("partial", ["guides: x.md: not UTF-8 (byte 0)"])
+    assert job.runs.latest() == [run]
+
+
+def test_a_failure_is_kept_and_raised(job: IngestionJob, settings: Settings) -> None:
+    done(job)
+    settings.platform.write_text("[platform")
+    with pytest.raises(ConfigurationError):
+        done(job)
+    (failed, _) = job.runs.latest()
+    assert failed.state == "failed"
+    assert failed.error is not None
+    assert "not valid TOML" in failed.error
+    assert job.collection.search("签名", 1, "full_text")
+
+
+def test_only_the_last_fifty_are_listed(job: IngestionJob) -> None:
+    runs = [job.new_run("watch") for _ in range(55)]
+    for run in runs:
+        job.runs.save(run)
+    assert job.runs.latest() == runs[:-51:-1]
+
+
+def test_a_run_whose_process_died_is_called_failed(job: IngestionJob) -> None:
+    dead = job.new_run("schedule")
+    job.runs.save(dead)
+    done(job)
+    found = job.runs.get(dead.id)
+    assert found is not None
+    assert (found.state, found.error) == ("failed", "its process ended before the run did")
+
+
+def test_a_run_can_be_stopped(job: IngestionJob) -> None:
+    with pytest.raises(IngestionStopped):
+        job.run(job.new_run("command"), lambda run: job.stop())
+    assert job.runs.latest()[0].state == "failed"
+    assert not job.collection.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("nonsense", ConfigurationError),
+        ("oracle://x", ConfigurationError),
+        ("sqlite:////proc/nowhere/x.db", ConfigurationError),
+        ("sqlite:////proc", StoreUnavailable),
+    ],
+)
+def test_a_database_that_is_none_is_named(url: str, error: type[ApideskError]) -> None:
+    with pytest.raises(error, match="APIDESK_DATABASE_URL"):
+        Runs.open(read_settings(database_url=url))
+
+
+# --- one at a time
+
+
+def test_the_second_run_says_who_holds_the_lock(job: IngestionJob, settings: Settings) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def wait(run: IngestionRun) -> None:
+        begun.set()
+        over.wait(10)
+
+    first = threading.Thread(target=lambda: job.run(job.new_run("schedule"), wait))
+    first.start()
+    begun.wait(10)
+    with pytest.raises(IngestionRunning, match=rf"process {os.getpid()} on .*, begun by schedule"):
+        done(job)
+    over.set()
+    first.join()
+    assert done(job).state == "succeeded"
+    assert [run.trigger for run in job.runs.latest()] == ["command", "schedule"]
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from ingestion.job import IngestionJob
+from ingestion.lock import run_lock
+from tests.test_ingestions import settings_of
+settings = settings_of(Path(sys.argv[1]))
+run = IngestionJob(settings, None, None, None).new_run("command")
+with run_lock(settings, run):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_lock_holds_across_processes_and_dies_with_its_holder(
+    job: IngestionJob, settings: Settings
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(settings.platform.parent)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[1],
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(
+            IngestionRunning, match=rf"process {holder.pid} on .*, begun by command"
+        ):
+            done(job)
+        holder.kill()
+        holder.wait()
+    assert done(job).state == "succeeded"
+
+
+# --- over HTTP
+
+
+@pytest.fixture
+def desk(job: IngestionJob, settings: Settings) -> Desk:
+    return Desk(settings, read_platform(settings.platform), job)
+
+
+@pytest.fixture
+def http(desk: Desk) -> Iterator[TestClient[Litestar]]:
+    with TestClient(create_app(desk)) as client:
+        yield client
+
+
+def finished(http: TestClient[Litestar], run_id: str) -> IngestionRun:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        run = IngestionRun.model_validate(http.get(f"/ingestions/{run_id}").json())
+        if run.state != "running":
+            return run
+        time.sleep(0.02)
+    raise AssertionError("the run does not end")
+
+
+def test_a_run_is_begun_and_followed(http: TestClient[Litestar]) -> None:
+    response = http.post("/ingestions", json={})
+    assert response.status_code == 202
+    begun = IngestionRun.model_validate(response.json())
+    assert response.headers["location"] == f"/ingestions/{begun.id}"
+    run = finished(http, begun.id)
+    assert (run.state, run.trigger, run.sources[0].added) == ("succeeded", "request", 6)
+    assert http.get("/ingestions").json() == {
+        "ingestions": [run.model_dump(by_alias=True, mode="json")]
+    }
+    assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
+
+
+@pytest.mark.parametrize("options", [{"dryRun": True}, {"rebuild": True}, {"allowDeletes": True}])
+def test_options_are_passed_on(http: TestClient[Litestar], options: dict[str, bool]) -> None:
+    begun = http.post("/ingestions", json=options).json()
+    assert finished(http, begun["id"]).options == IngestionOptions.model_validate(options)
+
+
+def test_a_second_run_is_refused(
+    http: TestClient[Litestar], job: IngestionJob, settings: Settings
+) -> None:
+    with run_lock(settings, job.new_run("watch")):
+        response = http.post("/ingestions", json={})
+    problem = response.json()
+    assert (response.status_code, problem["code"], problem["retryable"]) == (
+        409,
+        "ingestion_running",
+        True,
+    )
+    assert f"process {os.getpid()}" in problem["detail"]
+    assert http.get("/ingestions").json() == {"ingestions": []}
+
+
+@pytest.mark.parametrize("body", [{"rebuilt": True}, {"rebuild": "perhaps"}, [], "x"])
+def test_a_bad_request_begins_nothing(http: TestClient[Litestar], body: object) -> None:
+    assert http.post("/ingestions", json=body).status_code == 400
+    assert http.get("/ingestions").json() == {"ingestions": []}
+
+
+def test_a_run_that_there_is_not(http: TestClient[Litestar]) -> None:
+    response = http.get("/ingestions/nobody")
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+
+def test_a_failed_run_is_degraded_and_not_dead(
+    http: TestClient[Litestar], settings: Settings
+) -> None:
+    finished(http, http.post("/ingestions", json={}).json()["id"])
+    assert http.get("/health/ready").json()["checks"]["ingestion"]["status"] == "ok"
+    settings.platform.write_text("[platform")
+    failed = finished(http, http.post("/ingestions", json={}).json()["id"])
+    assert failed.state == "failed"
+    ready = http.get("/health/ready")
+    check = ready.json()["checks"]["ingestion"]
+    assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
+    assert check["detail"].endswith(f"see GET /ingestions/{failed.id}")
+    assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
+
+
+def test_stopping_the_server_stops_its_run(desk: Desk, settings: Settings) -> None:
+    write_pages(guides(settings), 300)
+    with TestClient(create_app(desk)) as client:
+        begun = client.post("/ingestions", json={}).json()
+    run = desk.job.runs.get(begun["id"])
+    assert run is not None
+    assert run.state == "failed"
+    assert run.error is not None
+    assert "stopped" in run.error
+
+
+# --- by itself
+
+
+def test_the_times_are_those_of_the_zone() -> None:
+    plan = IngestionPlan(schedule="30 2 * * 1-5", timezone="Asia/Shanghai")
+    saturday = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    times = cron(plan, saturday)
+    assert [next(times) for _ in range(2)] == [
+        datetime(2026, 11, day, 2, 30, tzinfo=ZoneInfo("Asia/Shanghai")) for day in (23, 24)
+    ]
+
+
+def once() -> Callable[[IngestionPlan, datetime], Iterator[datetime]]:
+    """A schedule of one time: now."""
+    times = iter([timedelta()])
+    return lambda plan, after: iter([after + next(times, timedelta(days=365))])
+
+
+def always(plan: IngestionPlan, after: datetime) -> Iterator[datetime]:
+    return iter([after + timedelta(seconds=0.01)])
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "calls"),
+    [
+        ([None], 1),
+        ([StoreUnavailable("down"), None], 2),
+        ([ValueError("a bug"), StoreUnavailable("down"), None], 3),
+        ([StoreUnavailable("down")] * 4, 3),
+        ([IngestionRunning("elsewhere")], 1),
+        ([IngestionStopped("the server stops")], 1),
+    ],
+    ids=["well", "once", "twice", "for good", "another run", "stopped"],
+)
+def test_a_run_that_fails_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, outcomes: list[Exception | None], calls: int
+) -> None:
+    called: list[None] = []
+
+    async def run() -> None:
+        called.append(None)
+        outcome = outcomes[len(called) - 1]
+        if outcome:
+            raise outcome
+
+    plan = IngestionPlan(schedule="* * * * *", retries=2, retry_seconds=0)
+    monkeypatch.setattr("ingestion.schedule.cron", once())
+    asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= calls))
+    assert len(called) == calls
+
+
+def test_a_failure_does_not_end_the_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[None] = []
+
+    async def run() -> None:
+        called.append(None)
+        raise StoreUnavailable("down")
+
+    plan = IngestionPlan(schedule="* * * * *", retries=0)
+    monkeypatch.setattr("ingestion.schedule.cron", always)
+    asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= 3))
+
+
+async def for_a_while(endless: Awaitable[None], enough: Callable[[], bool]) -> None:
+    """Let `endless` go on until it is enough, and a little longer."""
+    task = asyncio.ensure_future(endless)
+    deadline = time.monotonic() + 20
+    while not enough():
+        assert time.monotonic() < deadline, "waited in vain"
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
+    task.cancel()
+
+
+def test_the_server_of_an_embedded_store_keeps_the_schedule(
+    monkeypatch: pytest.MonkeyPatch, desk: Desk
+) -> None:
+    monkeypatch.setattr("ingestion.schedule.cron", once())
+    with TestClient(create_app(desk)) as client:
+        deadline = time.monotonic() + 20
+        runs: list[dict[str, str]] = []
+        while not runs or runs[0]["state"] == "running":
+            assert time.monotonic() < deadline, "nothing runs"
+            time.sleep(0.02)
+            runs = client.get("/ingestions").json()["ingestions"]
+    assert [(run["trigger"], run["state"]) for run in runs] == [("schedule", "succeeded")]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda text: text, "the embedded store serves one process"),
+        (lambda text: text.partition("[ingestion]")[0], "[ingestion] names no schedule"),
+    ],
+)
+def test_a_schedule_of_its_own_wants_a_server_and_times(
+    settings: Settings, change: Callable[[str], str], words: str
+) -> None:
+    settings.platform.write_text(change(PLATFORM))
+    result = CliRunner().invoke(
+        main,
+        ["schedule", "--platform", str(settings.platform)],
+        env={"APIDESK_MILVUS_URI": settings.milvus_uri},
+    )
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_what_changes_is_indexed_at_once(settings: Settings) -> None:
+    """Also after a run that failed; the notice and the run take less than two seconds."""
+    reports: list[IngestionRun] = []
+    complaints: list[str] = []
+    profile = settings.platform.read_text()
+
+    async def change() -> None:
+        task = asyncio.create_task(
+            ingest_and_watch(settings, IngestionOptions(), reports.append, complaints.append)
+        )
+        await until(lambda: len(reports) == 1)
+        await asyncio.sleep(0.2)  # until it watches
+        write_page(guides(settings), 0, "# changed\n\nchanged")
+        await until(lambda: len(reports) == 2)
+        settings.platform.write_text("[platform")
+        await until(lambda: len(complaints) == 1)
+        settings.platform.write_text(profile)
+        await until(lambda: len(reports) == 3)
+        write_pages(guides(settings), 1, first=6)
+        await until(lambda: len(reports) == 4)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(change())
+    assert [(run.trigger, run.sources[0].changed, run.sources[0].added) for run in reports] == [
+        ("command", 0, 6),
+        ("watch", 1, 0),
+        ("watch", 0, 0),
+        ("watch", 0, 1),
+    ]
+    assert "not valid TOML" in complaints[0]
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < deadline, "waited in vain"
+        await asyncio.sleep(0.01)

@@ -1,0 +1,107 @@
+"""The ingestion job, killed at random moments: the collection answers, and the next run mends it."""
+
+import json
+import random
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.killed_job import fork_server, ingest, kill_after, mend, run
+from tests.test_sync import write_page, write_pages
+
+PLATFORM = """
+[platform]
+name = "Acme"
+description = "An API for shops."
+audience = "developers"
+tone = "dry"
+greeting = "Hello."
+refusal = "Not about Acme."
+
+[[sources]]
+name = "guides"
+kind = "markdown"
+path = "guides"
+"""
+KILLS = 20
+PAGES = 60
+
+CASES = [(False, {}), (True, {}), (False, {"rebuild": True})]
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    """As `read_settings` takes them."""
+    return {
+        "milvus_uri": str(folder / "milvus.db"),
+        "database_url": f"sqlite:///{folder / 'apidesk.db'}",
+        "platform": folder / "platform.toml",
+    }
+
+
+def mended(folder: Path, in_place: bool, options: dict[str, bool]) -> dict[str, Any]:
+    target = folder / "mended.json"
+    assert run(CONTEXT, mend, settings_of(folder), in_place, options, target) == 0
+    found: dict[str, Any] = json.loads(target.read_text())
+    return found
+
+
+CONTEXT = fork_server()
+
+
+@pytest.fixture(scope="module", params=CASES, ids=["beside", "in place", "rebuild"])
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A store with pages that have changed since; how long the job takes, and where it comes to."""
+    in_place, options = request.param
+    folder = tmp_path_factory.mktemp("before")
+    (folder / "platform.toml").write_text(PLATFORM)
+    (folder / "guides").mkdir()
+    write_pages(folder / "guides", PAGES)
+    assert run(CONTEXT, ingest, settings_of(folder), in_place, {}, folder / "first") == 0
+    for number in range(0, PAGES, 3):
+        write_page(
+            folder / "guides", number, f"# Changed {number}\n\nNew.\n\n## More\n\nWords {number}."
+        )
+    for number in range(1, PAGES, 10):
+        (folder / "guides" / f"{number:03}.md").unlink()
+    write_pages(folder / "guides", 10, first=PAGES)
+
+    undisturbed = folder.with_name("undisturbed")
+    shutil.copytree(folder, undisturbed)
+    began = undisturbed / "began"
+    process = CONTEXT.Process(
+        target=ingest, args=(settings_of(undisturbed), in_place, options, began)
+    )
+    process.start()
+    while not began.exists():
+        time.sleep(0.002)
+    started = time.monotonic()
+    process.join()
+    assert process.exitcode == 0
+    seconds = time.monotonic() - started
+    yield folder, in_place, options, seconds, mended(undisturbed, in_place, {})["state"]
+    shutil.rmtree(undisturbed)
+
+
+@pytest.mark.parametrize("seed", range(KILLS // len(CASES) + 1))
+def test_a_killed_run_is_made_good_by_the_next(case: Any, seed: int, tmp_path: Path) -> None:
+    before, in_place, options, seconds, expected = case
+    folder = tmp_path / "store"
+    shutil.copytree(before, folder)
+    settings, began = settings_of(folder), folder / "began"
+    moment = random.Random(f"{seed} {options}").uniform(0, seconds)
+    process = CONTEXT.Process(target=ingest, args=(settings, in_place, options, began))
+    process.start()
+    killed = kill_after(process, began, moment)
+
+    found = mended(folder, in_place, options)
+
+    assert found["answers"] == 3
+    assert found["state"] == expected
+    (last, *earlier) = found["runs"]
+    assert last == "succeeded"
+    assert "running" not in earlier
+    assert len(earlier) == 1
+    assert killed or earlier == ["succeeded"]

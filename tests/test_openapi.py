@@ -1,0 +1,875 @@
+"""OpenAPI and Swagger descriptions: what becomes of an operation, and of descriptions that are hostile."""
+
+import copy
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ingestion.markdown_blocks import parse_table
+from ingestion.sources import read_source
+from ingestion.sources.folder import Found
+from ingestion.sources.limits import Limits
+from schemas.document import SourceDocument
+from schemas.errors import ConfigurationError, SourceError
+from schemas.source import OpenApiSource
+from tests.conftest import SHARED_DATA, needs_shared_data
+from tests.test_fetch import LOCAL, Serve, answer, server
+
+DATA = SHARED_DATA / "openapi"
+Json = dict[str, Any]
+
+DEFAULT = Limits()
+ON_LOOPBACK = Limits(private_hosts=LOCAL)
+
+TICKET: Json = {
+    "type": "object",
+    "required": ["id", "seat"],
+    "properties": {
+        "id": {"type": "string", "format": "uuid", "readOnly": True, "description": "Ticket id."},
+        "seat": {"$ref": "#/SCHEMAS/Seat"},
+        "guests": {"type": "array", "maxItems": 4, "items": {"$ref": "#/SCHEMAS/Guest"}},
+        "labels": {"type": "array", "items": {"type": "string"}},
+        "tier": {"type": "string", "enum": ["gold", "stalls"], "default": "stalls"},
+        "old_code": {"type": "string", "deprecated": True},
+        "note": {"type": "string", "description": "Free text\n| with a bar, <b>bold</b>.", "maxLength": 80},
+    },
+}  # fmt: skip
+SCHEMAS: Json = {
+    "Ticket": TICKET,
+    "Seat": {
+        "type": "object",
+        "description": "Where one sits.",
+        "required": ["row"],
+        "properties": {
+            "row": {"type": "integer", "minimum": 1, "maximum": 40, "example": 7},
+            "door": {"allOf": [{"$ref": "#/SCHEMAS/Door"}, {"description": "The nearest door."}]},
+        },
+    },
+    "Door": {"type": "object", "properties": {"name": {"type": "string"}}},
+    "Guest": {"type": "object", "properties": {"friend": {"$ref": "#/SCHEMAS/Guest"}}},
+    "Problem": {
+        "type": "object",
+        "properties": {"code": {"type": "string", "enum": ["sold_out", "hall_closed"]}},
+    },
+}
+
+
+def refs(value: Any, to: str) -> Any:
+    """`value` with its `#/SCHEMAS/` where the version has them."""
+    return json.loads(json.dumps(value).replace("#/SCHEMAS/", to))
+
+
+def operation_fields() -> Json:
+    return {
+        "operationId": "sellTicket",
+        "summary": "Sell a ticket",
+        "description": "Sells one ticket for a play.",
+        "tags": ["Box office", "Sales"],
+        "externalDocs": {"url": "https://hall.example.com/sell"},
+    }
+
+
+def problem_text() -> str:
+    return "- `sold_out`: no seat is left.\n- `late_sale`: the play has begun."
+
+
+def openapi_3(version: str) -> Json:
+    body = {"schema": {"$ref": "#/SCHEMAS/Ticket"}, "example": {"seat": {"row": 3}}}
+    problem = {"schema": {"$ref": "#/SCHEMAS/Problem"},
+               "example": {"code": "sold_out", "message": "No seat."}}  # fmt: skip
+    description = {
+        "openapi": version,
+        "info": {"title": "Hall", "version": "1"},
+        "servers": [{"url": "https://{host}/v4/", "variables": {"host": {"default": "hall.example.com"}}}],
+        "security": [{"hall": ["tickets:sell"]}],
+        "paths": {
+            "/plays/{play}/tickets": {
+                "parameters": [{"name": "lang", "in": "query", "schema": {"type": "string"}}],
+                "post": operation_fields() | {
+                    "parameters": [
+                        {"name": "play", "in": "path", "required": True, "schema": {"type": "string"}},
+                        {"name": "X-Till", "in": "header", "required": True, "description": "Till.",
+                         "schema": {"type": "integer"}},
+                        {"name": "dry_run", "in": "query", "schema": {"type": "boolean", "default": False}},
+                    ],
+                    "requestBody": {"required": True, "description": "The ticket.",
+                                    "content": {"application/json": body}},
+                    "responses": {
+                        "201": {"description": "Sold.", "content": {
+                            "application/json": {"schema": {"$ref": "#/SCHEMAS/Ticket"},
+                                                 "example": {"id": "t-1"}}}},
+                        "409": {"description": problem_text(), "content": {"application/json": problem}},
+                    },
+                },
+            }
+        },
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {"hall": {"type": "oauth2", "flows": {"clientCredentials": {
+                "tokenUrl": "https://hall.example.com/token",
+                "scopes": {"tickets:sell": "Sell tickets"}}}}},
+        },
+    }  # fmt: skip
+    found: Json = refs(description, "#/components/schemas/")
+    return found
+
+
+def swagger_2() -> Json:
+    description = {
+        "swagger": "2.0",
+        "info": {"title": "Hall", "version": "1"},
+        "host": "hall.example.com",
+        "basePath": "/v4",
+        "schemes": ["https"],
+        "consumes": ["application/json"],
+        "produces": ["application/json"],
+        "security": [{"hall": ["tickets:sell"]}],
+        "paths": {
+            "/plays/{play}/tickets": {
+                "parameters": [{"name": "lang", "in": "query", "type": "string"}],
+                "post": operation_fields() | {
+                    "parameters": [
+                        {"name": "play", "in": "path", "required": True, "type": "string"},
+                        {"name": "X-Till", "in": "header", "required": True, "description": "Till.",
+                         "type": "integer"},
+                        {"name": "dry_run", "in": "query", "type": "boolean", "default": False},
+                        {"name": "ticket", "in": "body", "required": True, "description": "The ticket.",
+                         "schema": {"$ref": "#/SCHEMAS/Ticket"}, "x-example": {"seat": {"row": 3}}},
+                    ],
+                    "responses": {
+                        "201": {"description": "Sold.", "schema": {"$ref": "#/SCHEMAS/Ticket"},
+                                "examples": {"application/json": {"id": "t-1"}}},
+                        "409": {"description": problem_text(), "schema": {"$ref": "#/SCHEMAS/Problem"},
+                                "examples": {"application/json": {"code": "sold_out", "message": "No seat."}}},
+                    },
+                },
+            }
+        },
+        "definitions": SCHEMAS,
+        "securityDefinitions": {"hall": {"type": "oauth2", "flow": "application",
+                                         "tokenUrl": "https://hall.example.com/token",
+                                         "scopes": {"tickets:sell": "Sell tickets"}}},
+    }  # fmt: skip
+    found: Json = refs(description, "#/definitions/")
+    return found
+
+
+def small(operation: Json | None = None, **fields: Any) -> Json:
+    """A description of one operation, `GET /plays`."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Hall"},
+        "paths": {"/plays": {"get": operation or {}}},
+    } | fields
+
+
+def answering(schema: Any, **components: Any) -> Json:
+    """A description of one operation that answers with `schema`."""
+    responses = {"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
+    return small({"responses": responses}, components={"schemas": components})
+
+
+def write(path: Path, content: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        text = content if isinstance(content, str) else json.dumps(content)
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+def read(path: Path, limits: Limits = DEFAULT, **fields: Any) -> list[Found]:
+    source = OpenApiSource(name="docs", kind="openapi", path=path, **fields)
+    started = time.monotonic()
+    found = list(read_source(source, limits))
+    assert time.monotonic() - started < 10
+    for each in found:
+        if isinstance(each, SourceError):
+            assert "\n" not in str(each)
+            assert str(path.parent) not in str(each)
+    return found
+
+
+def said_of(path: Path) -> str:
+    """Why the description was refused, if it was."""
+    try:
+        read(path)
+    except SourceError as error:
+        return str(error)
+    return ""
+
+
+def one(tmp_path: Path, content: object, **fields: Any) -> SourceDocument:
+    (found,) = read(write(tmp_path / "api.json", content), **fields)
+    assert isinstance(found, SourceDocument), found
+    return found
+
+
+def refused(
+    tmp_path: Path, content: object, limits: Limits = DEFAULT, name: str = "api.json"
+) -> str:
+    """Why the only operation, or the description, was refused."""
+    try:
+        (found,) = read(write(tmp_path / name, content), limits)
+    except SourceError as error:
+        found = error
+    assert isinstance(found, SourceError), found
+    assert "\n" not in str(found)
+    assert str(tmp_path) not in str(found)
+    return str(found)
+
+
+def body_of(document: SourceDocument, kind: str) -> str:
+    return next((section.body for section in document.sections if section.kind == kind), "")
+
+
+def rows_of(document: SourceDocument, kind: str) -> list[list[str]]:
+    return parse_table(body_of(document, kind))[1:]
+
+
+def answer_rows(tmp_path: Path, schema: Any, **components: Any) -> list[list[str]]:
+    return rows_of(one(tmp_path, answering(schema, **components)), "response_parameters")
+
+
+# --- one operation, one document
+
+
+@pytest.mark.parametrize("make", [swagger_2, lambda: openapi_3("3.0.3"), lambda: openapi_3("3.1.0")], ids=["2.0", "3.0", "3.1"])  # fmt: skip
+@pytest.mark.parametrize(
+    "dump", [json.dumps, lambda d: yaml.safe_dump(d, sort_keys=False)], ids=["json", "yaml"]
+)
+def test_an_operation_becomes_a_document(
+    tmp_path: Path, make: Callable[[], Json], dump: Callable[[Json], str]
+) -> None:
+    document = one(tmp_path, dump(make()))
+    assert document.id == document.api_id == "sellTicket"
+    assert document.title == document.api_name == "Sell a ticket"
+    assert document.api_url == "/v4/plays/{play}/tickets"
+    assert document.service_id == "Box office"
+    assert (document.language, document.source) == ("en", "docs")
+    assert document.page_url == "https://hall.example.com/sell"
+    assert [section.kind for section in document.sections] == [
+        "request_headers", "request_url", "public_parameters", "request_parameters",
+        "response_parameters", "error_codes", "permission_package",
+    ]  # fmt: skip
+    assert rows_of(document, "request_headers") == [
+        ["Authorization", "string", "Yes", "hall", "Bearer <token>"],
+        ["Content-Type", "string", "Yes", "", "application/json"],
+        ["X-Till", "integer", "Yes", "Till.", ""],
+    ]
+    url = body_of(document, "request_url")
+    for word in (
+        "Sells one ticket",
+        "`POST`",
+        "`/v4/plays/{play}/tickets`",
+        "`https://hall.example.com/v4",
+    ):
+        assert word in url
+    assert rows_of(document, "public_parameters") == [["lang", "string", "No", "", "", "query"]]
+    assert rows_of(document, "request_parameters") == [
+        ["play", "string", "Yes", "", "", "path"],
+        ["dry_run", "boolean", "No", "Default: `false`.", "", "query"],
+        ["seat", "object", "Yes", "Where one sits.", "", "body"],
+        ["seat.row", "integer", "Yes", "Range: 1–40.", "7", "body"],
+        ["seat.door", "object", "No", "The nearest door.", "", "body"],
+        ["seat.door.name", "string", "No", "", "", "body"],
+        ["guests", "array<object>", "No", "Items: ≤ 4.", "", "body"],
+        ["guests[].friend", "object", "No", "…see above", "", "body"],
+        ["labels", "array<string>", "No", "", "", "body"],
+        ["tier", "string", "No", "Default: `stalls`. Values: `gold`; `stalls`", "", "body"],
+        ["old_code", "string", "No", "(Deprecated.)", "", "body"],
+        ["note", "string", "No", "Free text | with a bar, <b>bold</b>. Length: ≤ 80.", "", "body"],
+    ]
+    assert '"row": 3' in body_of(document, "request_parameters")
+    answered = rows_of(document, "response_parameters")
+    assert answered[0] == ["id", "string (uuid)", "Yes", "Ticket id.", ""]
+    assert '"id": "t-1"' in body_of(document, "response_parameters")
+    assert rows_of(document, "error_codes") == [
+        ["409", "Conflict", "`sold_out`, `late_sale`", ""],
+        ["sold_out", "No seat.", "HTTP 409: no seat is left.", ""],
+        ["late_sale", "", "HTTP 409: the play has begun.", ""],
+        ["hall_closed", "", "HTTP 409", ""],
+    ]
+    assert rows_of(document, "permission_package") == [
+        ["tickets:sell", "Sell tickets (hall, oauth2, https://hall.example.com/token)"]
+    ]
+
+
+def test_the_versions_give_the_same_document(tmp_path: Path) -> None:
+    two, three, later = (
+        one(tmp_path, each).model_dump_json().replace("https://hall.example.com/v4/", "https://hall.example.com/v4")
+        for each in (swagger_2(), openapi_3("3.0.0"), openapi_3("3.1.1"))
+    )  # fmt: skip
+    assert two == three == later
+
+
+def test_a_file_is_read_again_as_it_was(tmp_path: Path) -> None:
+    assert one(tmp_path, swagger_2()) == one(tmp_path, swagger_2())
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("https://x.y/{operationId}", "https://x.y/sellTicket"),
+        (
+            "https://x.y/#/{tag}/{method}/{path}",
+            "https://x.y/#/Box%20office/POST/plays/%7Bplay%7D/tickets",
+        ),
+        ("https://x.y/{apiId}?{serviceId}", "https://x.y/sellTicket?Box office"),
+        ("https://x.y/{nothing}", "https://hall.example.com/sell"),
+    ],
+)
+def test_the_link_of_an_operation(tmp_path: Path, template: str, expected: str) -> None:
+    assert one(tmp_path, swagger_2(), page_url=template).page_url == expected
+
+
+def test_a_template_with_an_odd_brace_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="page_url = "):
+        one(tmp_path, swagger_2(), page_url="https://x.y/{path")
+
+
+def test_an_operation_without_anything_has_its_address(tmp_path: Path) -> None:
+    document = one(tmp_path, small({}))
+    assert (document.id, document.title) == ("GET /plays", "GET /plays")
+    assert (document.api_url, document.service_id) == ("/plays", "Hall")
+    assert [section.kind for section in document.sections] == ["request_url"]
+
+
+def test_no_operation_is_lost_to_another_of_its_id(tmp_path: Path) -> None:
+    item = {
+        "get": {"operationId": "a"},
+        "post": {"operationId": "a"},
+        "put": {"operationId": "PUT /p"},
+    }
+    found = read(
+        write(tmp_path / "a.json", small(paths={"/p": item, "/q": {"get": {"operationId": "a"}}}))
+    )
+    assert [each.id for each in found if isinstance(each, SourceDocument)] == [
+        "a", "POST /p", "PUT /p", "GET /q",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "texts", "expected"),
+    [(None, "查询剧目列表", "zh"), (None, "List the plays", "en"), ("zh", "List the plays", "zh")],
+)
+def test_the_language_is_that_of_the_description(
+    tmp_path: Path, language: str | None, texts: str, expected: str
+) -> None:
+    assert one(tmp_path, small({"summary": texts}), language=language).language == expected
+
+
+@pytest.mark.parametrize(
+    ("servers", "url"),
+    [
+        (["https://a.b/v1"], "/v1/plays"), (["https://a.b/v1/"], "/v1/plays"), (["/v2"], "/v2/plays"),
+        (["https://a.b"], "/plays"), (["https://a.b/", "https://c.d/v9"], "/plays"), ([], "/plays"),
+        (["https://a.b/{version}"], "/plays"), (["http://[/v1"], "/plays"), (["v1"], "/plays"),
+    ],
+)  # fmt: skip
+def test_the_url_begins_with_the_first_servers_path(
+    tmp_path: Path, servers: list[str], url: str
+) -> None:
+    document = one(tmp_path, small(servers=[{"url": each} for each in servers]))
+    assert document.api_url == url
+    assert all(f"`{each}`" in body_of(document, "request_url") for each in servers)
+
+
+def test_deprecated_operations_say_so(tmp_path: Path) -> None:
+    document = one(tmp_path, small({"deprecated": True}))
+    assert document.metadata == {"deprecated": "true"}
+    assert "deprecated" in body_of(document, "request_url")
+
+
+def test_parameters_that_most_operations_share_are_public(tmp_path: Path) -> None:
+    def operation(*names: str) -> Json:
+        return {"parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names]}
+
+    common = {
+        n: {"name": n, "in": "query", "schema": {"type": "string"}} for n in ("trace", "rare")
+    }
+    paths = {
+        "/a": {"get": operation("trace", "rare")},
+        "/b": {"get": operation("trace")},
+        "/c": {"get": {}},
+    }
+    found = read(write(tmp_path / "a.json", small(paths=paths, components={"parameters": common})))
+    first = found[0]
+    assert isinstance(first, SourceDocument)
+    assert [row[0] for row in rows_of(first, "public_parameters")] == ["trace"]
+    assert [row[0] for row in rows_of(first, "request_parameters")] == ["rare"]
+
+
+def test_an_operations_own_parameter_counts_more_than_its_paths(tmp_path: Path) -> None:
+    def lang(text: str) -> Json:
+        return {"name": "lang", "in": "query", "description": text, "schema": {"type": "string"}}
+
+    item = {"parameters": [lang("of all")], "get": {"parameters": [lang("own")]}}
+    document = one(tmp_path, small(paths={"/plays": item}))
+    assert [row[3] for row in rows_of(document, "request_parameters")] == ["own"]
+    assert not body_of(document, "public_parameters")
+
+
+# --- schemas
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": ["string", "null"]}, ["string", "may be null."]),
+        ({"type": "string", "nullable": True}, ["string", "may be null."]),
+        ({"anyOf": [{"type": "integer", "minimum": 2}, {"type": "null"}]}, ["integer", "Range: ≥ 2; may be null."]),
+        ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, ["string | integer", ""]),
+        ({"oneOf": [{"const": "a", "title": "First"}, {"const": "b"}]}, ["string", "Values: `a` First; `b`"]),
+        ({"type": "integer", "format": "int64", "exclusiveMinimum": 0}, ["integer (int64)", "Range: > 0."]),
+        ({"type": "number", "minimum": 0, "exclusiveMinimum": True}, ["number", "Range: > 0."]),
+        ({"type": "string", "format": "binary"}, ["file", ""]),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}, ["array<array<integer>>", ""]),
+        ({"type": "string", "pattern": "^a|b$"}, ["string", "Pattern: `^a|b$`."]),
+        ({"enum": [1, 2]}, ["integer", "Values: `1`; `2`"]),
+        ({"const": "x"}, ["string", "Values: `x`"]),
+        ({"type": "object", "additionalProperties": True}, ["object", ""]),
+        (True, ["any", ""]), ({}, ["any", ""]), ({"description": "Text"}, ["any", "Text"]),
+        ({"type": "string", "description": "一句话。", "default": ""}, ["string", "一句话。 Default: ``."]),
+    ],
+)  # fmt: skip
+def test_what_a_cell_says(tmp_path: Path, schema: Any, expected: list[str]) -> None:
+    content = answering({"type": "object", "properties": {"x": schema}})
+    (row,) = rows_of(one(tmp_path, content, language="en"), "response_parameters")
+    assert [row[1], row[3]] == expected
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, ["*"]),
+        ({"type": "array", "items": {"properties": {"a": {}}}}, ["[]", "[].a"]),
+        ({"type": "array", "items": {"type": "string"}}, ["[]"]),
+        ({"type": "string"}, ["response"]),
+        ({"oneOf": [{"title": "A", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}}]},
+         ["(A)", "(A).a", "(object 2)", "(object 2).b"]),
+        ({"properties": {"m": {"type": "array", "items": {"oneOf": [
+            {"$ref": "#/components/schemas/A"}, {"$ref": "#/components/schemas/B"}]}}}},
+         ["m", "m[] (A)", "m[] (A).a", "m[] (B)", "m[] (B).b"]),
+        ({"allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"c": {}}}], "properties": {"d": {}}},
+         ["a", "c", "d"]),
+        ({"properties": {"grid": {"type": "array", "items": {"type": "array", "items": {
+            "properties": {"cell": {}}}}}}}, ["grid", "grid[][].cell"]),
+        ({"properties": {"secret": {"writeOnly": True}, "shown": {"readOnly": True}}}, ["shown"]),
+    ],
+)  # fmt: skip
+def test_names_of_rows(tmp_path: Path, schema: Any, expected: list[str]) -> None:
+    parts: Json = {"A": {"properties": {"a": {}}}, "B": {"properties": {"b": {}}}}
+    assert [row[0] for row in answer_rows(tmp_path, schema, **parts)] == expected
+
+
+def test_what_is_said_beside_a_reference_counts(tmp_path: Path) -> None:
+    schema = {"properties": {"a": {"$ref": "#/components/schemas/A", "description": "Here."}}}
+    (row, _) = answer_rows(tmp_path, schema, A={"description": "There.", "properties": {"b": {}}})
+    assert row[3] == "Here."
+
+
+def test_media_types_are_told_apart(tmp_path: Path) -> None:
+    def content(*names: str) -> Json:
+        return {name: {"schema": {"properties": {name[-4:]: {}}}} for name in names}
+
+    operation = {
+        "requestBody": {"content": content("application/json", "multipart/form-data")},
+        "responses": {"200": {"content": content("application/json", "text/event-stream"),
+                              "headers": {"X-Left": {"schema": {"type": "integer"}}}}},
+    }  # fmt: skip
+    document = one(tmp_path, small(operation))
+    assert [row[-1] for row in rows_of(document, "request_parameters")] == [
+        "body (application/json)", "formData (multipart/form-data)",
+    ]  # fmt: skip
+    assert [row[-1] for row in rows_of(document, "response_parameters")] == [
+        "application/json", "text/event-stream", "header",
+    ]  # fmt: skip
+
+
+def test_examples_may_be_text(tmp_path: Path) -> None:
+    media = {"text/event-stream": {"examples": {"a": {"summary": "Stream", "value": "data: 1\n```\n"},
+                                                "b": {"value": {"n": 2}}}}}  # fmt: skip
+    body = body_of(
+        one(tmp_path, small({"responses": {"200": {"content": media}}})), "response_parameters"
+    )
+    assert "Response example: Stream\n\n````\ndata: 1\n```\n````" in body
+    assert '```json\n{\n  "n": 2\n}\n```' in body
+
+
+def test_errors_that_come_with_success_are_errors(tmp_path: Path) -> None:
+    examples = {"ok": {"value": {"ret_code": 0}},
+                "Error_12": {"summary": "Denied", "value": {"ret_code": 12, "msg": "Not yours"}}}  # fmt: skip
+    content = {"application/json": {"examples": examples}}
+    document = one(tmp_path, small({"responses": {"200": {"content": content}}}))
+    assert rows_of(document, "error_codes") == [["12", "Not yours", "", ""]]
+    assert "Not yours" not in body_of(document, "response_parameters")
+
+
+@pytest.mark.parametrize(
+    ("security", "expected"),
+    [
+        ([], []), ([{}], []), ("x", []), ([{"missing": []}], ["missing"]),
+        ([{"key": []}], ["key"]), ([{"key": [], "bearer": []}], ["key", "bearer"]),
+        ([{"key": []}, {"bearer": []}], ["key", "bearer"]), ([{"key": ["a", "b", 3]}], ["a", "b"]),
+    ],
+)  # fmt: skip
+def test_permissions(tmp_path: Path, security: Any, expected: list[str]) -> None:
+    schemes = {
+        "key": {"type": "apiKey", "in": "query", "name": "k"},
+        "bearer": {"type": "http", "scheme": "bearer"},
+    }
+    document = one(tmp_path, small({"security": security}, components={"securitySchemes": schemes}))
+    rows = rows_of(document, "permission_package")
+    assert [row[0] for row in rows] == expected
+    assert any("One of these" in row[1] for row in rows) is (
+        security == [{"key": []}, {"bearer": []}]
+    )
+
+
+# --- several documents
+
+
+def test_references_lead_through_files(tmp_path: Path) -> None:
+    write(
+        tmp_path / "parts" / "paths.yaml",
+        "play:\n  get:\n    responses:\n      200: {$ref: 'answers.json#/a'}\n",
+    )
+    write(tmp_path / "parts" / "answers.json", {"a": {"description": "All.", "content": {
+        "application/json": {"schema": {"$ref": "../schemas.yaml#/Play"}}}}})  # fmt: skip
+    write(
+        tmp_path / "schemas.yaml",
+        "Play: {properties: {next: {$ref: '#/Play'}, on: {type: string}}}",
+    )
+    content = "openapi: 3.0.1\npaths: {/play: {$ref: 'parts/paths.yaml#/play'}}"
+    document = one(tmp_path, content)
+    assert [row[0] for row in rows_of(document, "response_parameters")] == ["next", "on"]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["../outside.yaml#/a", "link.yaml#/a", "file:///etc/passwd", "/etc/passwd", "http://example.com/a.yaml",
+     "//example.com/a", "missing.yaml", "#/nowhere", "#nowhere", "api.json#/paths/~1plays/get/x", "bad.yaml", ".",
+     "#/info/title/0", "%00.yaml", "a" * 5_000, "x\ny", "http://[", "#/paths/~1plays/get/responses/200/$ref"],
+)  # fmt: skip
+@pytest.mark.parametrize("where", ["path", "response", "schema"])
+def test_a_reference_that_leads_nowhere_costs_its_operation(
+    tmp_path: Path, reference: str, where: str
+) -> None:
+    write(tmp_path / "outside.yaml", "a: {get: {}}")
+    inside = tmp_path / "inside"
+    write(inside / "bad.yaml", "a: [")
+    (inside / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    pointed: Json = {"$ref": reference}
+    response = (
+        {"content": {"application/json": {"schema": pointed}}} if where == "schema" else pointed
+    )
+    item = pointed if where == "path" else {"get": {"responses": {"200": response}}}
+    content = small(paths={"/plays": item, "/fine": {"get": {}}})
+    *errors, fine = read(write(inside / "api.json", content))
+    assert isinstance(fine, SourceDocument)
+    assert len(errors) == 1
+    assert str(errors[0]).startswith("/plays: $ref '" if where == "path" else "GET /plays: $ref '")
+    assert len(str(errors[0])) < 500
+
+
+def test_the_folder_of_references_can_be_set(tmp_path: Path) -> None:
+    write(tmp_path / "common.yaml", "item: {get: {summary: Far}}")
+    path = write(
+        tmp_path / "apis" / "a.json", small(paths={"/a": {"$ref": "../common.yaml#/item"}})
+    )
+    assert isinstance(read(path)[0], SourceError)
+    (found,) = read(path, root=tmp_path)
+    assert isinstance(found, SourceDocument)
+
+
+def routes(**bodies: object) -> Serve:
+    """Answers by the path's name."""
+
+    def serve(connection: Any, head: str) -> None:
+        name = head.split()[1].strip("/").partition(".")[0]
+        connection.sendall(answer(json.dumps(bodies[name]).encode()))
+
+    return serve
+
+
+def read_url(url: str, limits: Limits = ON_LOOPBACK) -> list[Found]:
+    return list(read_source(OpenApiSource(name="docs", kind="openapi", url=url), limits))
+
+
+def test_a_description_is_read_from_its_url() -> None:
+    paths = {"/a": {"$ref": "parts.json#/item"}, "/b": {"$ref": "http://example.com/x#/y"},
+             "/c": {"$ref": "file:///etc/passwd"}}  # fmt: skip
+    with server(routes(api=small(paths=paths, servers=[{"url": "/v1"}]),
+                       parts={"item": {"get": {"summary": "Far"}}})) as (url, heads):  # fmt: skip
+        found = read_url(f"{url}/api.json")
+    document, *errors = found
+    assert isinstance(document, SourceDocument)
+    assert (document.title, document.api_url) == ("Far", "/v1/a")
+    assert f"`{url}/v1`" in body_of(document, "request_url")
+    assert [str(error) for error in errors] == [
+        "/b: $ref 'http://example.com/x#/y' cannot be followed: leads to another host than the description's own",
+        "/c: $ref 'file:///etc/passwd' cannot be followed: is no http(s) url",
+    ]
+    assert len(heads) == 2
+
+
+def test_a_private_url_is_refused() -> None:
+    with (
+        server(routes(api=small())) as (url, heads),
+        pytest.raises(SourceError, match="APIDESK_PRIVATE_HOSTS"),
+    ):
+        read_url(f"{url}/api.json", Limits())
+    assert not heads
+
+
+# --- what cannot be read
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "is no description"), ("[]", "is no description"), ("null", "is no description"),
+        ("just text", "is no description"), ("{}", "is no description"), ('{"swagger": "1.2"}', "is no description"),
+        ('{"openapi": 4}', "is no description"), ('{"openapi": ["3"]}', "is no description"),
+        ('{"openapi": "3.0.0",', "api.json: not valid JSON"), ("a: b: c", "api.json: not valid YAML"),
+        ("a: [", "api.json: not valid YAML"), ("a: *b", "api.json: not valid YAML"), (b"\xff\xfa\x00", "api.json: not UTF-8"),
+        ("a: &a [*a]", "api.json: means values without end"), ("&a {b: {c: *a}}", "api.json: means values without end"),
+        ("? [a]\n: b", "api.json: not what an API is described with"), ("[" * 5_000, "api.json: n"),
+        ('{"a":' * 5_000 + "1" + "}" * 5_000, "api.json: nests more than"), ("- " * 100_000, "api.json: nests more than"),
+        ("{" * 100_000, "api.json: n"), ("a: !!python/object/apply:os.system [x]", "is no description"),
+        ("n: " + "9" * 10_000, "is no description"), ('{"n": ' + "9" * 10_000 + "}", "api.json: not valid JSON"),
+    ],
+)  # fmt: skip
+def test_what_is_no_description_is_refused_in_a_line(
+    tmp_path: Path, content: str | bytes, problem: str
+) -> None:
+    assert refused(tmp_path, content).startswith(problem)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"^none\.json: no such file$"):
+        read(tmp_path / "none.json")
+    with pytest.raises(SourceError, match=r"no such file$"):
+        read(tmp_path)
+
+
+def laughs(levels: int, form: str) -> str:
+    lines = ["a0: &a0 {x0: 1, y0: 2}"]
+    for n in range(1, levels):
+        aliases = ", ".join([f"*a{n - 1}"] * 10)
+        lines.append(f"a{n}: &a{n} " + form.format(aliases))
+    return "\n".join(["openapi: 3.0.0", *lines])
+
+
+@pytest.mark.parametrize("form", ["[{}]", "{{<<: [{}]}}", "{{k: [{}]}}"])
+def test_aliases_count_as_often_as_they_are_used(tmp_path: Path, form: str) -> None:
+    assert "APIDESK_MAX_VALUES" in refused(tmp_path, laughs(12, form))
+    assert read(write(tmp_path / "small.yaml", laughs(4, form))) == []
+
+
+def test_large_files_and_documents_are_refused(tmp_path: Path) -> None:
+    content = small({"x-list": [[]] * 3_000, "summary": "a, b, [c], {d}" * 20_000})
+    assert refused(tmp_path, content, Limits(file_bytes=999)) == (
+        "api.json: larger than 0.000999 MB (APIDESK_MAX_FILE_BYTES)"
+    )
+    assert "APIDESK_MAX_VALUES" in refused(tmp_path, content, Limits(values=3_000))
+    assert "APIDESK_MAX_VALUES" in refused(tmp_path, yaml.safe_dump(content), Limits(values=3_000))
+    one(tmp_path, content)
+
+
+def test_yaml_is_read_as_json_would_be(tmp_path: Path) -> None:
+    content = """
+openapi: 3.0.3
+info: {title: Hall, version: 2024-01-31}
+paths:
+  /plays:
+    get:
+      operationId: first
+      operationId: plays
+      x-base: &base {description: "All.", headers: {}}
+      parameters: [{name: from, in: query, schema: {type: string, default: 2024-01-31, enum: [no, on, 012, 1e3, ~]}}]
+      responses:
+        200: {<<: *base}
+        404: {description: None left}
+"""
+    document = one(tmp_path, content)
+    assert document.id == "plays"
+    (row,) = rows_of(document, "request_parameters")
+    assert row[3] == "Default: `2024-01-31`. Values: `no`; `on`; `12`; `1000.0`"
+    assert rows_of(document, "error_codes") == [["404", "Not Found", "None left", ""]]
+    assert "`200` All." in body_of(document, "response_parameters")
+
+
+def test_half_a_character_harms_nothing(tmp_path: Path) -> None:
+    document = one(
+        tmp_path, '{"openapi": "3.0.0", "paths": {"/a\\ud800": {"get": {"summary": "\\udfff!"}}}}'
+    )
+    assert (document.title, document.api_url) == ("?!", "/a?")
+
+
+def doubling(levels: int, form: Callable[[Json], Json]) -> Json:
+    names = {f"S{n}": form({"$ref": f"#/components/schemas/S{n + 1}"}) for n in range(levels)}
+    return answering(
+        {"$ref": "#/components/schemas/S0"}, **names, **{f"S{levels}": {"type": "string"}}
+    )
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda ref: {"properties": {"l": ref, "r": ref, "m": ref}},
+        lambda ref: {
+            "properties": {"l": {"allOf": [ref, ref]}, "r": {"type": "array", "items": ref}}
+        },
+        lambda ref: {"oneOf": [ref, {**ref, "title": "b"}, {"properties": {"x": ref}}]},
+        lambda ref: {"allOf": [ref, ref, ref]},
+        lambda ref: {"type": "array", "items": ref},
+        lambda ref: {"additionalProperties": ref, "properties": {"a": ref}},
+        lambda ref: ref,
+    ],
+)
+def test_graphs_that_double_stay_small(tmp_path: Path, form: Callable[[Json], Json]) -> None:
+    found = read(write(tmp_path / "a.json", doubling(60, form)))
+    assert len(found) == 1
+    if isinstance(found[0], SourceDocument):
+        assert len(rows_of(found[0], "response_parameters")) <= 700
+    else:
+        assert "a schema is made of more than" in str(found[0])
+
+
+def test_a_large_branch_costs_no_other_its_rows(tmp_path: Path) -> None:
+    wide: Json = {
+        "properties": {f"p{n}": {"properties": {f"q{m}": {} for m in range(50)}} for n in range(50)}
+    }
+    rows = answer_rows(tmp_path, {"properties": {"wide": wide, "last": {"type": "string"}}})
+    assert rows[-1][0] == "last"
+    assert len(rows) <= 600
+    assert any("left out" in row[3] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "circle",
+    [
+        {"A": {"$ref": "#/components/schemas/A"}},
+        {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}},
+        {"A": {"allOf": [{"$ref": "#/components/schemas/A"}], "properties": {"x": {}}}},
+        {"A": {"type": "array", "items": {"$ref": "#/components/schemas/A"}}},
+        {"A": {"anyOf": [{"$ref": "#/components/schemas/A"}, {"type": "null"}]}},
+        {"A": {"oneOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"x": {}}}]}},
+        {"A": {"additionalProperties": {"$ref": "#/components/schemas/A"}}},
+    ],
+)
+def test_circles_end(tmp_path: Path, circle: Json) -> None:
+    rows = answer_rows(
+        tmp_path, {"properties": {"a": {"$ref": "#/components/schemas/A"}}}, **circle
+    )
+    assert rows[0][0] == "a"
+    assert len(rows) < 20
+
+
+def test_all_operations_together_have_one_limit(tmp_path: Path) -> None:
+    schema = {"properties": {f"p{n}": {"type": "string"} for n in range(100)}}
+    content = answering({"$ref": "#/components/schemas/S"}, S=schema)
+    content["paths"] = {f"/{n}": content["paths"]["/plays"] for n in range(30)}
+    found = read(write(tmp_path / "a.json", content), Limits(values=1_500))
+    assert isinstance(found[0], SourceDocument)
+    assert isinstance(found[-1], SourceError)
+    assert "APIDESK_MAX_VALUES" in str(found[-1])
+
+
+# --- anything at all
+
+
+WRONG: tuple[Any, ...] = (
+    None, True, 0, -1.5, 10**400, "", "text", "\x00\n|", [], {}, [[]], [None], {"": None}, {"$ref": 3},
+    {"$ref": "#/paths"}, {"$ref": "#"}, {"type": ["null"]}, {"type": {}}, [{"$ref": "#/info"}], "x" * 50_000,
+)  # fmt: skip
+
+
+def places(node: Any) -> list[tuple[Any, Any]]:
+    """Every list and table in `node`, with each of its keys."""
+    if isinstance(node, dict):
+        return [(node, key) for key in node] + [p for v in node.values() for p in places(v)]
+    if isinstance(node, list):
+        return [(node, n) for n in range(len(node))] + [p for v in node for p in places(v)]
+    return []
+
+
+def spoilt(description: Json, seed: int) -> Json:
+    rng = random.Random(seed)
+    description = copy.deepcopy(description)
+    for _ in range(rng.randint(1, 6)):
+        holder, key = rng.choice(places(description))
+        if rng.random() < 0.2:
+            del holder[key]
+        elif rng.random() < 0.2:
+            holder[key] = copy.deepcopy(rng.choice([h for h, _ in places(description)]))
+        else:
+            holder[key] = copy.deepcopy(rng.choice(WRONG))
+        if not places(description):
+            break
+    return description
+
+
+@pytest.mark.parametrize("make", [swagger_2, lambda: openapi_3("3.0.3"), lambda: openapi_3("3.1.0")], ids=["2.0", "3.0", "3.1"])  # fmt: skip
+def test_nothing_but_a_line_comes_of_a_spoilt_description(
+    tmp_path: Path, make: Callable[[], Json]
+) -> None:
+    whole = make()
+    for seed in range(250):
+        path = write(
+            tmp_path / "a.json",
+            json.dumps(spoilt(whole, seed)).replace("10" + "0" * 399, "1" + "0" * 400),
+        )
+        assert "\n" not in said_of(path)
+
+
+# --- descriptions of real platforms
+
+
+def count_operations(path: Path) -> int:
+    methods = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+    paths = json.loads(path.read_text(encoding="utf-8"))["paths"]
+    return sum(key in methods for item in paths.values() for key in item)
+
+
+@needs_shared_data
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("napcat.zh.openapi31", 161), ("wechatpay.zh.swagger2", 1154), ("dify.zh.openapi30", 82),
+     ("dify.en.openapi30", 82), ("slack.en.swagger2", 174)],
+)  # fmt: skip
+def test_every_operation_of_a_real_description_is_read(name: str, count: int) -> None:
+    path = DATA / f"{name}.json"
+    found = read(path)
+    assert len(found) == count == count_operations(path)
+    for document in found:
+        assert isinstance(document, SourceDocument)
+        assert document.language == name.split(".")[1]
+        assert document.title
+        assert document.api_url.startswith("/")
+
+
+@needs_shared_data
+@pytest.mark.parametrize("path", sorted(DATA.glob("pass/*")), ids=lambda path: path.name)
+def test_every_good_description_is_read(path: Path) -> None:
+    errors = [str(each) for each in read(path) if isinstance(each, SourceError)]
+    if path.name == "externalPathItemRef.yaml":
+        assert len(errors) == 2
+    else:
+        assert not errors
+    assert all("leads out of the source's folder" in error for error in errors)
+
+
+@needs_shared_data
+@pytest.mark.parametrize("path", sorted(DATA.glob("fail/*")), ids=lambda path: path.name)
+def test_a_bad_description_is_read_or_refused(path: Path) -> None:
+    assert "\n" not in said_of(path)
