@@ -1,6 +1,6 @@
 """How fast documents are indexed, and in how much memory.
 
-    python -m benchmarks.ingestion [--chunks 1500] [--memory 100000]
+    python -m benchmarks.ingestion [--chunks 2500] [--memory 100000]
 
 Against one scripted embedding server with 50 ms a request, over one corpus: a naive loop (one chunk
 a request, in order), the ingestion job, and the job again over unchanged documents. Then the memory of
@@ -201,7 +201,7 @@ def measured_memory(settings: Settings) -> tuple[int, float, float]:
 
 
 @click.command()
-@click.option("--chunks", default=1_500, show_default=True, help="Chunks to time.")
+@click.option("--chunks", default=2_500, show_default=True, help="Chunks to time.")
 @click.option("--memory", "many", default=100_000, show_default=True, help="Chunks to weigh.")
 def main(chunks: int, many: int) -> None:
     """Print a table of both."""

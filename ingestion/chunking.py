@@ -13,7 +13,7 @@ from ingestion.markdown_blocks import Block, parse_blocks
 from ingestion.templates import load
 from schemas.document import Chunk, Section, SourceDocument
 
-CHUNKER_VERSION = 1
+CHUNKER_VERSION = 2
 """Raise it when the same document would give other chunks: collections made before are refused."""
 
 API_SECTION_FACTOR = 6

@@ -240,11 +240,11 @@ def test_words_are_counted_over_all_chunks(docs: Collection) -> None:
 @pytest.mark.parametrize(
     ("settings", "difference"),
     [
-        ({"chunk_tokens": 500}, "chunker 1/400 instead of 1/500"),
+        ({"chunk_tokens": 500}, "chunker 2/400 instead of 2/500"),
         ({"embedding_model": "a:b"}, "embedding_model none instead of a:b"),
         (
             {"embedding_model": "a:b", "chunk_tokens": 500},
-            "embedding_model none instead of a:b, chunker 1/400 instead of 1/500",
+            "embedding_model none instead of a:b, chunker 2/400 instead of 2/500",
         ),
     ],
     ids=["chunks", "embedding", "both"],

@@ -254,6 +254,20 @@ def test_a_run_is_begun_and_followed(http: TestClient[Litestar]) -> None:
     assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
 
 
+def test_whoever_asks_during_a_rebuild_notices_nothing(http: TestClient[Litestar]) -> None:
+    finished(http, http.post("/ingestions", json={}).json()["id"])
+    for _ in range(2):
+        begun = http.post("/ingestions", json={"rebuild": True}).json()
+        state, asked = "running", 0
+        while state == "running" or asked < 3:
+            answer = http.post("/ask", json={"question": "what does do_1 call?"})
+            assert answer.status_code == 200
+            assert answer.json()["sources"]
+            asked += 1
+            state = http.get(f"/ingestions/{begun['id']}").json()["state"]
+        assert state == "succeeded"
+
+
 @pytest.mark.parametrize("options", [{"dryRun": True}, {"rebuild": True}, {"allowDeletes": True}])
 def test_options_are_passed_on(http: TestClient[Litestar], options: dict[str, bool]) -> None:
     begun = http.post("/ingestions", json=options).json()

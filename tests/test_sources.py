@@ -567,6 +567,18 @@ def test_the_first_link_that_can_be_made(
     assert read_page(tmp_path, f"{front}text", name, page_url=templates).page_url == expected
 
 
+def test_front_matter_that_means_a_billion_words_costs_nothing(tmp_path: Path) -> None:
+    laughs = "\n".join(
+        [
+            "a0: &a0 [ha, ha]",
+            *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)),
+        ]
+    )
+    text = f"---\n{laughs}\ntitle: Laughs\n---\ntext"
+    document = read_page(tmp_path, text, metadata={"few": "a0", "many": "a11"})
+    assert document.metadata == {"few": "ha, ha"}
+
+
 # --- files that need not be read again
 
 

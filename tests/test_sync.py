@@ -243,7 +243,7 @@ def test_no_document_at_all_is_an_error(bench: Bench) -> None:
 def test_another_contract_wants_a_rebuild(bench: Bench) -> None:
     write_pages(bench.source("guides"), 3)
     bench.sync()
-    bench.collection._expected = bench.collection._expected.model_copy(update={"chunker": "2/400"})
+    bench.collection._expected = bench.collection._expected.model_copy(update={"chunker": "9/400"})
     with pytest.raises(CollectionMismatch, match="run `apidesk ingest --rebuild` to make it anew"):
         bench.sync()
     (report,) = bench.sync(rebuild=True).values()
