@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from langchain_core.runnables import Runnable
 
 from app.timings import StepTimings
-from ingestion.collection import Collection
+from ingestion.collection import Collection, Route
 from ingestion.job import IngestionJob, Progress
 from ingestion.language import detect_language
 from ingestion.profile import read_platform
@@ -73,6 +73,11 @@ class Desk:
         """The k best chunks for `text`, without asking a model. Raises ApideskError."""
         found = await self._retrieve.ainvoke(self._question(text, k, None))
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
+
+    def retriever(self, route: Route) -> Runnable[Question, list[RetrievedChunk]]:
+        """Retrieval by one route, whichever Settings name. Raises ConfigurationError."""
+        settings = self.settings.model_copy(update={"retrieval": route})
+        return build_retriever(settings, self.collection, self.job.embeddings)
 
     def _question(self, text: str, k: int | None, language: Language | None) -> Question:
         check_question(text, self.settings)
