@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from langchain_core.runnables import Runnable
 
 from app.timings import StepTimings
-from ingestion.collection import Collection, Route
+from ingestion.collection import Collection
 from ingestion.job import IngestionJob, Progress
 from ingestion.language import detect_language
 from ingestion.profile import read_platform
@@ -22,7 +22,7 @@ from runnables.grounding import build_ground, build_refuse
 from runnables.models import ChatModels, open_chat_models
 from runnables.pasted import read_pasted
 from runnables.pipeline import build_pipeline
-from runnables.retriever import build_retriever
+from runnables.retriever import Mode, build_retriever
 from runnables.structured_question import build_structured_question
 from schemas.answer import Answer, Source
 from schemas.document import RetrievedChunk
@@ -74,9 +74,9 @@ class Desk:
         found = await self._retrieve.ainvoke(self._question(text, k, None))
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
 
-    def retriever(self, route: Route) -> Runnable[Question, list[RetrievedChunk]]:
-        """Retrieval by one route, whichever Settings name. Raises ConfigurationError."""
-        settings = self.settings.model_copy(update={"retrieval": route})
+    def retriever(self, mode: Mode) -> Runnable[Question, list[RetrievedChunk]]:
+        """Retrieval in one mode, whichever Settings name. Raises ConfigurationError."""
+        settings = self.settings.model_copy(update={"retrieval": mode})
         return build_retriever(settings, self.collection, self.job.embeddings)
 
     def _question(self, text: str, k: int | None, language: Language | None) -> Question:

@@ -26,7 +26,8 @@ from schemas.settings import Settings
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
-Route = Literal["full_text", "dense", "hybrid"]
+Route = Literal["full_text", "dense"]
+"""An index that can be searched."""
 
 
 class StoredChunk(NamedTuple):
@@ -102,19 +103,25 @@ class Collection:
     def search(
         self, question: str, k: int, route: Route, vector: Vector | None = None
     ) -> list[RetrievedChunk]:
-        """The best `k` chunks for `question`, best first; `vector` is its embedding."""
-        self._require()
-        with milvus_errors():
-            hits = self._hits(question, k, route, vector)
-        full_text = route == "full_text"
+        """The best `k` chunks for `question` by one route, best first; `vector` is its embedding."""
         return [
-            # Milvus Lite gives BM25 as a negative distance, a server as a positive score.
-            RetrievedChunk(
-                chunk=chunk_of(hit["entity"]),
-                score=abs(hit["distance"]) if full_text else hit["distance"],
-            )
-            for hit in hits
+            RetrievedChunk(chunk=chunk_of(hit["entity"]), score=_score(hit, route))
+            for hit in self._hits(question, k, route, vector, CHUNK_FIELDS)
         ]
+
+    def ranked(
+        self, question: str, k: int, route: Route, vector: Vector | None = None
+    ) -> dict[str, float]:
+        """Score by chunk id of the best `k`, best first; the chunks themselves stay where they are."""
+        hits = self._hits(question, k, route, vector, ["id"])
+        return {hit["entity"]["id"]: _score(hit, route) for hit in hits}
+
+    def by_ids(self, ids: Sequence[str]) -> list[Chunk]:
+        """The chunks with these ids, in their order; ids that nothing has are passed over."""
+        if not ids:
+            return []
+        found = {chunk.id: chunk for chunk in self._chunks(f"id in {literal(list(ids))}")}
+        return [found[chunk_id] for chunk_id in ids if chunk_id in found]
 
     def chunks_of(self, document_id: str, source: str) -> list[Chunk]:
         """All chunks of one document, in the document's order."""
@@ -190,32 +197,23 @@ class Collection:
             return self.exists() and read_contract(self._client, self._alias).unfinished
 
     def _hits(
-        self, question: str, k: int, route: Route, vector: Vector | None
+        self, question: str, k: int, route: Route, vector: Vector | None, fields: list[str]
     ) -> list[dict[str, Any]]:
-        from pymilvus import AnnSearchRequest, RRFRanker
-
-        text = {
-            "data": [" ".join(with_parts(query_text(question).split()))],
-            "anns_field": "sparse",
-            # Milvus Lite refuses the client's default parameters for BM25.
-            "param": {"metric_type": "BM25", "params": {}},
-            "limit": k,
-        }
-        dense = {
-            "data": [vector],
-            "anns_field": "dense",
-            "param": {"metric_type": "COSINE", "params": {}},
-            "limit": k,
-        }
-        if route == "hybrid":
-            requests = [AnnSearchRequest(**text), AnnSearchRequest(**dense)]
-            found = self._client.hybrid_search(
-                self._alias, requests, RRFRanker(), limit=k, output_fields=CHUNK_FIELDS
+        self._require()
+        words = " ".join(with_parts(query_text(question).split()))
+        data, field, metric = (
+            ([words], "sparse", "BM25") if route == "full_text" else ([vector], "dense", "COSINE")
+        )
+        with milvus_errors():
+            found = self._client.search(
+                self._alias,
+                data=data,
+                anns_field=field,
+                # Milvus Lite refuses the client's default parameters for BM25.
+                search_params={"metric_type": metric, "params": {}},
+                limit=k,
+                output_fields=fields,
             )
-        else:
-            request = text if route == "full_text" else dense
-            request["search_params"] = request.pop("param")
-            found = self._client.search(self._alias, output_fields=CHUNK_FIELDS, **request)
         return list(found[0])
 
     def _chunks(self, expression: str) -> list[Chunk]:
@@ -245,3 +243,9 @@ class Collection:
         """A damaged embedded store opens without a word as an empty one."""
         rows = int(self._client.get_collection_stats(self._alias)["row_count"])
         return bool(contract.rows) and not rows
+
+
+def _score(hit: dict[str, Any], route: Route) -> float:
+    """Higher is better: Milvus Lite gives BM25 as a negative distance, a server as a positive score."""
+    distance = float(hit["distance"])
+    return abs(distance) if route == "full_text" else distance

@@ -1,7 +1,10 @@
-"""question -> the k best chunks, by the route that Settings names."""
+"""question -> the k best chunks, by the route that Settings name."""
 
 import asyncio
 import logging
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -13,9 +16,11 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict
 
-from ingestion.collection import Collection, Route
+from ingestion.collection import Collection
 from ingestion.collection_schema import Vector
 from ingestion.model_errors import model_errors
+from runnables.exact import defining_first, identifiers
+from runnables.fusion import POOL, Ranking, fuse
 from runnables.pasted import search_query
 from runnables.steps import child, step
 from schemas.document import Chunk, RetrievedChunk
@@ -23,8 +28,16 @@ from schemas.errors import ConfigurationError, ModelError
 from schemas.question import Question
 from schemas.settings import Settings
 
+Mode = Literal["full_text", "dense", "hybrid"]
+
 EMBEDDING_SECONDS = 10
 """How long a question's embedding is waited for; then full text alone answers."""
+
+CANDIDATES = 50
+"""Chunks that are looked at for the k that are given."""
+
+MOST_OF_ONE = 3
+"""Chunks of one document among any five: what one page says five times crowds out the others."""
 
 log = logging.getLogger(__name__)
 
@@ -39,30 +52,47 @@ class MilvusRetriever(BaseRetriever):
 
     collection: Collection
     embeddings: Embeddings | None
-    route: Route
+    mode: Mode
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 5
     ) -> list[Document]:
-        vector = self._model.embed_query(query) if self.route != "full_text" else None
-        return [_document(r) for r in self.collection.search(query, k, self.route, vector)]
+        vector = self._model.embed_query(query) if self.mode != "full_text" else None
+        return self._find(query, k, vector)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int = 5
     ) -> list[Document]:
-        route, vector = self.route, None
-        if route != "full_text":
+        vector = None
+        if self.mode != "full_text":
             try:
                 vector = await self._embed(query)
             except ModelError as error:
                 log.warning("searching full text alone: %s", error)
-                route = "full_text"
-        found = await asyncio.to_thread(self.collection.search, query, k, route, vector)
-        return [_document(r) for r in found]
+        return await asyncio.to_thread(self._find, query, k, vector)
+
+    def _find(self, query: str, k: int, vector: Vector | None) -> list[Document]:
+        """The k best chunks; without a vector by full text, whatever the mode."""
+        ranking = self._ranking(query, vector)
+        wanted = list(ranking)[: max(CANDIDATES, k)]
+        found = [
+            RetrievedChunk(chunk=chunk, score=ranking[chunk.id])
+            for chunk in self.collection.by_ids(wanted)
+        ]
+        found = defining_first(found, identifiers(query))
+        return [_document(retrieved) for retrieved in spread(found, k)]
+
+    def _ranking(self, query: str, vector: Vector | None) -> Ranking:
+        search = self.collection.ranked
+        if vector is None:
+            return search(query, CANDIDATES, "full_text")
+        if self.mode == "dense":
+            return search(query, CANDIDATES, "dense", vector)
+        return fuse(search(query, POOL, "full_text"), search(query, POOL, "dense", vector))
 
     @property
     def _model(self) -> Embeddings:
-        assert self.embeddings is not None, "a route with vectors comes with an embedding model"
+        assert self.embeddings is not None, "a mode with vectors comes with an embedding model"
         return self.embeddings
 
     async def _embed(self, query: str) -> Vector:
@@ -74,9 +104,9 @@ class MilvusRetriever(BaseRetriever):
 def build_retriever(
     settings: Settings, collection: Collection, embeddings: Embeddings | None
 ) -> Runnable[Question, list[RetrievedChunk]]:
-    """The step `retrieve`."""
+    """The step `retrieve`. Raises ConfigurationError for a mode that wants an embedding model."""
     retriever = MilvusRetriever(
-        collection=collection, embeddings=embeddings, route=_route(settings, embeddings)
+        collection=collection, embeddings=embeddings, mode=_mode(settings, embeddings)
     )
 
     async def retrieve(question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
@@ -87,7 +117,24 @@ def build_retriever(
     return step("retrieve", retrieve)
 
 
-def _route(settings: Settings, embeddings: Embeddings | None) -> Route:
+def spread(found: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]:
+    """The first k of `found`, with at most 3 of one document among each five; others come instead."""
+    chosen: list[RetrievedChunk] = []
+    waiting = list(found)
+    while waiting and len(chosen) < k:
+        five = chosen[len(chosen) - len(chosen) % 5 :]
+        of_document = Counter(_place(r) for r in five)
+        best = next((r for r in waiting if of_document[_place(r)] < MOST_OF_ONE), waiting[0])
+        waiting.remove(best)
+        chosen.append(best)
+    return chosen
+
+
+def _place(retrieved: RetrievedChunk) -> tuple[str, str]:
+    return retrieved.chunk.source, retrieved.chunk.document_id
+
+
+def _mode(settings: Settings, embeddings: Embeddings | None) -> Mode:
     if settings.retrieval == "auto":
         return "hybrid" if embeddings else "full_text"
     if settings.retrieval != "full_text" and embeddings is None:

@@ -186,12 +186,15 @@ def test_dense_finds_by_the_vector_alone(vectors: Collection, name: str, body: s
     assert all(other.score < best.score for other in others)
 
 
-def test_hybrid_finds_by_either(vectors: Collection) -> None:
-    near = embedded_text(*page("english", PAGES["english"]))
-    question = "isv.invalid-signature"
-    assert search(vectors, question, 1) == ["signing"]
-    assert search(vectors, question, 1, "dense", near) == ["english"]
-    assert set(search(vectors, question, 2, "hybrid", near)) == {"signing", "english"}
+def test_a_ranking_is_the_search_without_the_chunks(vectors: Collection) -> None:
+    vector = embed([embedded_text(*page("english", PAGES["english"]))])[0]
+    routes: tuple[Route, ...] = ("full_text", "dense")
+    for route in routes:
+        found = vectors.search("isv.invalid-signature", 4, route, vector)
+        ranking = vectors.ranked("isv.invalid-signature", 4, route, vector)
+        assert ranking == {hit.chunk.id: hit.score for hit in found}
+        assert vectors.by_ids(["nobody", *ranking]) == [hit.chunk for hit in found]
+    assert vectors.by_ids([]) == []
 
 
 # --- look-ups

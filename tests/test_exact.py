@@ -1,0 +1,96 @@
+"""What a platform names, asked for by its name alone, is found where it is defined."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from app.desk import Desk
+from ingestion.markdown_blocks import parse_table, plain
+from ingestion.sources import read_source
+from ingestion.sources.limits import Limits
+from runnables.exact import identifiers
+from schemas.document import SourceDocument
+
+AT_LEAST = 0.99
+SECTIONS = {"code": "error_codes", "field": "_parameters"}
+
+
+def documents(desk: Desk) -> Iterator[SourceDocument]:
+    for source in desk.platform.sources:
+        for found in read_source(source, Limits()):
+            assert isinstance(found, SourceDocument)
+            yield found
+
+
+def places(desk: Desk, kind: str) -> dict[str, set[str]]:
+    """The titles of the documents that define each url, error code or field of the samples' APIs.
+
+    A guide that has a row about an error code or a field defines it as well as an API does.
+    """
+    asked: set[str] = set()
+    defined: dict[str, set[str]] = defaultdict(set)
+    for document in documents(desk):
+        defined[document.api_url].add(document.title)
+        for section in document.sections:
+            rows = [plain(row[0]) for row in parse_table(section.body)[1:] if row]
+            for name in rows:
+                defined[name].add(document.title)
+                defined[name.rpartition(".")[2]].add(document.title)
+            if SECTIONS.get(kind, "nothing") in section.kind:
+                asked.update(rows)
+        if kind == "url" and document.api_url:
+            asked.add(document.api_url)
+    return {name: defined[name] for name in asked}
+
+
+@pytest.mark.parametrize(
+    ("kind", "phrases"),
+    [
+        ("code", ["{}", "错误码 {}", "what does error {} mean?"]),
+        ("url", ["{}", "接口 {}", "https://open.example.com{}?page=1"]),
+        ("field", ["{}", "what is {}"]),
+    ],
+)
+def test_a_name_alone_finds_its_page_first(
+    client: TestClient[Litestar], sample_desk: Desk, kind: str, phrases: list[str]
+) -> None:
+    missed: list[tuple[str, str]] = []
+    asked = 0
+    for name, titles in places(sample_desk, kind).items():
+        for phrase in phrases:
+            asked += 1
+            question = phrase.format(name)
+            found = client.post("/retrieve", json={"question": question}).json()["sources"]
+            if found[0]["title"] not in titles:
+                missed.append((question, found[0]["title"]))
+    assert asked > 50
+    assert len(missed) <= (1 - AT_LEAST) * asked, "\n".join(map(str, missed))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("40014", ["40014"]),
+        ("what does isv.invalid-signature mean", ["isv.invalid-signature"]),
+        ("接口 /dop/api/v1/order/search", ["/dop/api/v1/order/search"]),
+        ("https://open.example.com/dop/api/v1/x?page=1", ["/dop/api/v1/x"]),
+        ("order_no 是什么", ["order_no"]),
+        ("items[].sku_id", ["items[].sku_id"]),
+        ("createdTime or updated-at", ["createdtime", "updated-at"]),
+        ("sign", ["sign"]),
+        ("sign?", ["sign"]),
+        ("怎么发货", []),
+        ("how do I ship an order", []),
+        ("sign 是什么意思", ["sign"]),
+        ("what does the field mode mean?", ["mode"]),
+        ("what is the mode of a rate plan", []),
+        ("how to sign", []),
+        ("well-known facts", ["well-known"]),
+        ("", []),
+    ],
+)
+def test_what_is_written_as_an_identifier(question: str, expected: list[str]) -> None:
+    assert identifiers(question) == expected
