@@ -8,27 +8,19 @@ from contextlib import asynccontextmanager
 from langchain_core.runnables import Runnable
 
 from app.timings import StepTimings
-from ingestion.collection import Collection
+from app.wiring import Wiring
 from ingestion.job import IngestionJob, Progress
 from ingestion.language import detect_language
 from ingestion.profile import read_platform
-from runnables.answer import build_answer
 from runnables.deadline import with_deadline
-from runnables.extractive_answer import build_extractive_answer
-from runnables.extractive_question import build_extractive_question
-from runnables.fallback import build_answer_or_quote
-from runnables.focus import build_focus
-from runnables.grounding import build_ground, build_refuse
-from runnables.models import ChatModels, open_chat_models
+from runnables.models import open_chat_models
 from runnables.pasted import read_pasted
-from runnables.pipeline import build_pipeline
-from runnables.retriever import Mode, build_retriever
-from runnables.structured_question import build_structured_question
+from runnables.retriever import Mode
 from schemas.answer import Answer, Source
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong
 from schemas.language import Language
-from schemas.platform import Platform, Voice
+from schemas.platform import Platform
 from schemas.question import Question
 from schemas.settings import Settings
 
@@ -46,11 +38,11 @@ class Desk:
         self.platform = platform
         self.job = job
         self.collection = job.collection
-        self._retrieve = build_retriever(settings, job.collection, job.embeddings)
         self.models = open_chat_models(settings)
-        self._pipeline = _pipeline(
-            settings, platform.platform, job.collection, self.models, self._retrieve
-        )
+        self._wiring = Wiring(settings, platform, job, self.models)
+        self.classify = self._wiring.classify()
+        self._retrieve = self._wiring.retrieve()
+        self._pipeline = self._wiring.pipeline(self.classify, self._retrieve)
 
     async def ask(
         self, text: str, k: int | None = None, language: Language | None = None
@@ -76,8 +68,7 @@ class Desk:
 
     def retriever(self, mode: Mode) -> Runnable[Question, list[RetrievedChunk]]:
         """Retrieval in one mode, whichever Settings name. Raises ConfigurationError."""
-        settings = self.settings.model_copy(update={"retrieval": mode})
-        return build_retriever(settings, self.collection, self.job.embeddings)
+        return self._wiring.retrieve(mode)
 
     def _question(self, text: str, k: int | None, language: Language | None) -> Question:
         check_question(text, self.settings)
@@ -126,33 +117,3 @@ async def open_desk(
         yield desk
     finally:
         desk.job.close()
-
-
-def _pipeline(
-    settings: Settings,
-    voice: Voice,
-    collection: Collection,
-    models: ChatModels | None,
-    retrieve: Runnable[Question, list[RetrievedChunk]],
-) -> Runnable[Question, Answer]:
-    classify, quote = (
-        build_extractive_question(collection),
-        build_extractive_answer(collection, voice),
-    )
-    focus = build_focus(collection)
-    structured_question, answer = classify, quote
-    if models:
-        structured_question = build_structured_question(models, voice, settings.on_model_failure)
-        answer = build_answer(models, voice)
-        if settings.on_model_failure == "extractive":
-            answer = build_answer_or_quote(
-                answer=answer, classify=classify, focus=focus, quote=quote, voice=voice
-            )
-    return build_pipeline(
-        structured_question=structured_question,
-        retrieve=retrieve,
-        refuse=build_refuse(voice, settings.chat_model),
-        focus=focus,
-        answer=answer,
-        ground=build_ground(voice),
-    )

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from schemas.language import Language
 
-PromptName = Literal["structured_question", "answer", "structure", "repair", "extractive"]
+PromptName = Literal["structured_question", "answer", "structure", "repair", "extractive", "rerank"]
 
 TAGS = ("platform", "json_schema", "documents", "document", "details", "question", "written")
 """Every tag that a prompt uses; a test holds this list against the templates."""

@@ -9,6 +9,7 @@ from ingestion.collection import Collection
 from ingestion.markdown_blocks import parse_table, plain
 from ingestion.words import split_words
 from runnables.focus import api_url_candidates
+from runnables.glossary import Glossary
 from runnables.pasted import Pasted, error_codes, read_pasted, search_query
 from runnables.state import Classified
 from runnables.steps import step
@@ -43,24 +44,27 @@ HOW_WORDS = re.compile(
 
 
 def build_extractive_question(
-    collection: Collection,
+    collection: Collection, glossary: Glossary
 ) -> Runnable[Question, Classified]:
     """The step `structured-question`, without a model."""
 
     async def structure(question: Question, config: RunnableConfig) -> Classified:
-        found = await asyncio.to_thread(structured_question, question.text, collection)
+        found = await asyncio.to_thread(structured_question, question.text, collection, glossary)
         return Classified(found)
 
     return step(NAME, structure)
 
 
-def structured_question(text: str, collection: Collection) -> StructuredQuestion:
+def structured_question(
+    text: str, collection: Collection, glossary: Glossary
+) -> StructuredQuestion:
     """What `text` is about, as far as rules can tell."""
     pasted = read_pasted(text)
-    found = [r.chunk for r in collection.search(search_query(text), CANDIDATES, "full_text")]
+    wide = " ".join([search_query(text), *glossary.widen(text)])
+    found = [r.chunk for r in collection.search(wide, CANDIDATES, "full_text")]
     code, api_of_code = _known_error_code(text, found)
     topic = TopicModel(collection.word_counts, collection.contract.words)
-    if not (pasted.trace_id or code or topic.score(text) > THRESHOLD):
+    if not (pasted.trace_id or code or max(topic.score(text), topic.score(wide)) > THRESHOLD):
         return StructuredQuestion(type="unknown")
     path, api = _api_by_path(pasted, collection)
     named = api or _api_by_name(text, found) or api_of_code

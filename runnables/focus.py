@@ -54,5 +54,6 @@ def _in_front(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[Retri
         if chunk.document_id in documents
     ]
     ids = {r.chunk.id for r in front}
-    front.sort(key=lambda r: -r.score)
+    place = {r.chunk.id: number for number, r in enumerate(retrieved)}
+    front.sort(key=lambda r: place.get(r.chunk.id, len(place)))
     return front + [r for r in retrieved if r.chunk.id not in ids]

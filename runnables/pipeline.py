@@ -20,6 +20,7 @@ def build_pipeline(
     structured_question: Runnable[Question, Classified],
     retrieve: Runnable[Question, list[RetrievedChunk]],
     refuse: Runnable[Understood, Answer],
+    widen: Runnable[Understood, Understood],
     focus: Runnable[Understood, Evidence],
     answer: Runnable[Evidence, Drafted],
     ground: Runnable[Drafted, Answer],
@@ -28,7 +29,7 @@ def build_pipeline(
     understood = RunnableParallel(
         asked=RunnablePassthrough(), classified=structured_question, retrieved=retrieve
     ).with_config(run_name="understand")
-    answered = focus | answer | ground
+    answered = widen | focus | answer | ground
     gated: Runnable[Understood, Answer] = RunnableBranch((is_off_topic, refuse), answered)
     return (cast(Runnable[Question, Understood], understood) | gated).with_config(run_name="ask")
 

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Literal
 
 from langchain_core.callbacks import (
@@ -21,7 +22,11 @@ from ingestion.collection_schema import Vector
 from ingestion.model_errors import model_errors
 from runnables.exact import defining_first, identifiers
 from runnables.fusion import POOL, Ranking, fuse
+from runnables.glossary import Glossary
+from runnables.parts import parts
 from runnables.pasted import search_query
+from runnables.rerank import MOST as RERANKED
+from runnables.rerank import Rerank
 from runnables.steps import child, step
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
@@ -55,13 +60,18 @@ class MilvusRetriever(BaseRetriever):
     mode: Mode
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 5
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 5, more: str = ""
     ) -> list[Document]:
         vector = self._model.embed_query(query) if self.mode != "full_text" else None
-        return self._find(query, k, vector)
+        return self._find(query, more, k, vector)
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int = 5
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int = 5,
+        more: str = "",
     ) -> list[Document]:
         vector = None
         if self.mode != "full_text":
@@ -69,11 +79,14 @@ class MilvusRetriever(BaseRetriever):
                 vector = await self._embed(query)
             except ModelError as error:
                 log.warning("searching full text alone: %s", error)
-        return await asyncio.to_thread(self._find, query, k, vector)
+        return await asyncio.to_thread(self._find, query, more, k, vector)
 
-    def _find(self, query: str, k: int, vector: Vector | None) -> list[Document]:
-        """The k best chunks; without a vector by full text, whatever the mode."""
-        ranking = self._ranking(query, vector)
+    def _find(self, query: str, more: str, k: int, vector: Vector | None) -> list[Document]:
+        """The k best chunks; without a vector by full text, whatever the mode.
+
+        `more` are words that full text looks for besides those of `query`.
+        """
+        ranking = self._ranking(f"{query} {more}".strip(), vector)
         wanted = list(ranking)[: max(CANDIDATES, k)]
         found = [
             RetrievedChunk(chunk=chunk, score=ranking[chunk.id])
@@ -101,20 +114,70 @@ class MilvusRetriever(BaseRetriever):
                 return await self._model.aembed_query(query)
 
 
-def build_retriever(
+class Finder:
+    """Retrieval as the pipeline uses it: a question in its parts, each widened by the glossary."""
+
+    def __init__(
+        self, retriever: MilvusRetriever, glossary: Glossary, rerank: Rerank | None
+    ) -> None:
+        self._retriever = retriever
+        self._glossary = glossary
+        self._rerank = rerank
+
+    async def find(
+        self, question: Question, config: RunnableConfig, terms: Sequence[str] = ()
+    ) -> list[RetrievedChunk]:
+        """The k best chunks for `question`, and for `terms`, further words for the same."""
+        query, k = search_query(question.text), question.k
+        wanted = max(k, RERANKED) if self._rerank else k
+        run = child(config, "retrieve/milvus")
+        found = _in_turn(
+            await asyncio.gather(*(self._part(part, terms, wanted, run) for part in parts(query)))
+        )
+        if self._rerank is None:
+            return found[:k]
+        return spread(await self._rerank.rerank(query, found, config), k)
+
+    async def _part(
+        self, query: str, terms: Sequence[str], k: int, run: RunnableConfig
+    ) -> list[RetrievedChunk]:
+        """The chunks for `query` with what widens it; in turn with those for the wider terms alone,
+        which the question's own words would outweigh where they are in the other language.
+        """
+        more = " ".join([*self._glossary.widen(query), *terms])
+        searches = [self._retriever.ainvoke(query, run, k=k, more=more)]
+        if more:
+            searches.append(self._retriever.ainvoke(more, run, k=k))
+        return _in_turn(
+            [[_retrieved(d) for d in found] for found in await asyncio.gather(*searches)]
+        )
+
+
+def open_retriever(
     settings: Settings, collection: Collection, embeddings: Embeddings | None
-) -> Runnable[Question, list[RetrievedChunk]]:
-    """The step `retrieve`. Raises ConfigurationError for a mode that wants an embedding model."""
-    retriever = MilvusRetriever(
-        collection=collection, embeddings=embeddings, mode=_mode(settings, embeddings)
-    )
+) -> MilvusRetriever:
+    """The retriever in the mode of Settings. Raises ConfigurationError for a mode without its model."""
+    mode = _mode(settings, embeddings)
+    return MilvusRetriever(collection=collection, embeddings=embeddings, mode=mode)
+
+
+def build_retriever(finder: Finder) -> Runnable[Question, list[RetrievedChunk]]:
+    """The step `retrieve`."""
 
     async def retrieve(question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
-        run = child(config, "retrieve/milvus")
-        query = search_query(question.text)
-        return [_retrieved(d) for d in await retriever.ainvoke(query, run, k=question.k)]
+        return await finder.find(question, config)
 
     return step("retrieve", retrieve)
+
+
+def _in_turn(found: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedChunk]:
+    """The first of each, then the second of each, and so on; each chunk once."""
+    merged: dict[str, RetrievedChunk] = {}
+    for row in zip_longest(*found):
+        for retrieved in row:
+            if retrieved is not None:
+                merged.setdefault(retrieved.chunk.id, retrieved)
+    return list(merged.values())
 
 
 def spread(found: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]:

@@ -1,8 +1,8 @@
 """The platform profile: what the desk is for and where its documents lie (platform.toml)."""
 
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.language import Language
@@ -47,6 +47,11 @@ class Voice(ProfilePart):
         return spoken[language] or sentences.zh or sentences.en or ""
 
 
+Terms = Annotated[
+    tuple[Sentence, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)
+]
+
+
 class IngestionPlan(ProfilePart):
     """`[ingestion]`: when documents are indexed without anybody asking."""
 
@@ -66,3 +71,5 @@ class Platform(ProfilePart):
     platform: Voice
     sources: tuple[Source, ...] = Field(min_length=1)
     ingestion: IngestionPlan = IngestionPlan()
+    glossary: dict[Sentence, Terms] = Field(default_factory=dict)
+    """A term -> what else it is called, in the other language above all; read in both directions."""

@@ -1,12 +1,17 @@
 """A question as it comes in, and what it is understood to be."""
 
 import json
+import re
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
 
 from schemas.language import Language
 from schemas.wire import WireModel
+
+MOST_TERMS = 12
+LONGEST_TERM = 60
+"""Characters; a model that writes more has not understood what a term is."""
 
 
 def _object(value: object) -> object:
@@ -26,6 +31,16 @@ def _text(value: object) -> object:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def _terms(value: object) -> object:
+    """A list of terms, be it sent as one text; nothing stands for none."""
+    if isinstance(value, str):
+        value = re.split(r"[,，、;；\n]+", value)
+    if not isinstance(value, list | tuple):
+        return ()
+    words = [str(term).strip()[:LONGEST_TERM] for term in value if isinstance(term, str | int)]
+    return tuple(dict.fromkeys(word for word in words if word))[:MOST_TERMS]
+
+
 def _any_of(*types: str) -> WithJsonSchema:
     """A schema that names its types: Anthropic takes none that allows just anything."""
     return WithJsonSchema({"anyOf": [{"type": each} for each in types]}, mode="validation")
@@ -34,6 +49,8 @@ def _any_of(*types: str) -> WithJsonSchema:
 ModelObject = Annotated[dict[str, JsonValue], BeforeValidator(_object), _any_of("object", "string")]
 ModelValue = Annotated[JsonValue, _any_of("object", "string", "null")]
 ModelText = Annotated[str | None, BeforeValidator(_text)]
+
+ModelTerms = Annotated[tuple[str, ...], BeforeValidator(_terms)]
 
 QuestionType = Literal["api_call", "general", "unknown"]
 
@@ -66,4 +83,9 @@ class StructuredQuestion(WireModel):
     )
     response: ModelValue = Field(default=None, description="the response that the user got")
     error: ModelText = Field(default=None, description="the error code or message, verbatim")
+    search_terms: ModelTerms = Field(
+        default_factory=tuple,
+        description="3 to 8 terms to look for in the documentation, in the language that the question "
+        "is not in: Chinese terms for an English question, English ones for a Chinese question",
+    )
     trace_id: ModelText = Field(default=None, description="the trace id of the call, verbatim")

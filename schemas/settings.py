@@ -78,6 +78,21 @@ class Settings(BaseSettings):
     top_k: int = Field(default=5, ge=1, le=50)
     """Chunks retrieved for a question that does not say how many."""
 
+    rerank: Literal["none", "endpoint", "model"] = "none"
+    """What puts retrieved chunks in a better order: a reranking `endpoint`, the chat `model`, or `none`."""
+
+    rerank_url: str | None = None
+    """Address of a `/rerank` server in the format of Jina, Cohere and vLLM, with or without that ending."""
+
+    rerank_model: str | None = None
+    """Name of the endpoint's reranking model; a server with a single one may need none."""
+
+    rerank_api_key: SecretStr | None = None
+    """Key for the reranking endpoint."""
+
+    rerank_timeout: float = Field(default=3, gt=0)
+    """Seconds that reranking may take; after that the order stays as retrieval gave it."""
+
     milvus_uri: str = "./data/milvus.db"
     """A file for the embedded store, or the address of a Milvus server or cluster."""
 

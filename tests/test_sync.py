@@ -111,14 +111,14 @@ def test_a_change_is_all_that_is_written(bench: Bench) -> None:
     (report,) = bench.sync().values()
     assert (counts(report), report.written) == ((0, 0, 0, 10), 0)
 
-    write_page(folder, 3, "# 签名\n\n新的说明。\n\n## Details\n\nCall `do_3` twice.")
+    write_page(folder, 3, "# 签名\n\n退货另行处理。\n\n## Details\n\nCall `do_3` twice.")
     write_pages(folder, 1, first=10)
     (folder / "004.md").unlink()
     (report,) = bench.sync().values()
     assert counts(report) == (1, 1, 1, 8)
     assert report.written == 4  # the title stands in both chunks of page 3
     assert not bench.collection.chunks_of("004", "guides")
-    assert bench.collection.search("新的说明", 1, "full_text")[0].chunk.document_id == "003"
+    assert bench.collection.search("退货怎么处理", 1, "full_text")[0].chunk.document_id == "003"
     assert_in_step(bench)
 
 

@@ -1,0 +1,154 @@
+"""An evaluation, from its questions to its figures."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from langsmith import tracing_context
+from rich.console import Console
+from rich.progress import track
+
+from app.desk import Desk, open_desk
+from app.evaluation.classify import classify
+from app.evaluation.documents import SAMPLE, Documents
+from app.evaluation.experiments import Experiments
+from app.evaluation.made import make_questions
+from app.evaluation.measures import Gold
+from app.evaluation.questions import EvaluationQuestion, read_questions, write_questions
+from app.evaluation.result import MOST_K, Evaluation, MadeQuestions
+from app.evaluation.route import RouteProbe, watch_embeddings
+from app.evaluation.score import Found, route_result
+from app.progress import ingestion_progress
+from runnables.retriever import Mode
+from schemas.errors import QuestionError
+from schemas.settings import Settings
+
+MODES: tuple[Mode, ...] = ("full_text", "dense", "hybrid")
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """What was asked for on the command line."""
+
+    questions: Path | None = None
+    """A file of questions; without one they are made from the documents."""
+    k: int | None = None
+    """Documents that count; without it APIDESK_TOP_K, 20 at most."""
+    mode: Mode | Literal["all"] = "all"
+    save: Path | None = None
+    """Where made questions are kept; without it data/evaluation/<name>.jsonl."""
+
+
+class Asked(NamedTuple):
+    """The questions, what is to be found for those with a gold, and whether they were made."""
+
+    questions: list[EvaluationQuestion]
+    judged: list[EvaluationQuestion]
+    golds: list[Gold]
+    made: MadeQuestions | None
+
+
+async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> Evaluation:
+    """Ask all questions by every route that is possible, or by the one that is named.
+
+    Raises QuestionError for the questions, ConfigurationError for a route without its model, ModelError
+    for an embedding model that fails, StoreError (StoreLocked while a server holds the store), and
+    ApideskError for a LangSmith that is configured and fails.
+    """
+    given = read_questions(options.questions) if options.questions else None
+    with ingestion_progress() as progress:
+        async with open_desk(settings, progress) as desk:
+            sample = 0 if given else SAMPLE
+            documents = await asyncio.to_thread(Documents.read, desk.collection, sample)
+            asked = _asked(settings, options, documents, given)
+            return await _evaluate(desk, options, documents.count, asked)
+
+
+async def _evaluate(
+    desk: Desk, options: EvaluationOptions, documents: int, asked: Asked
+) -> Evaluation:
+    k = options.k or min(desk.settings.top_k, MOST_K)
+    platform = desk.platform.platform.name
+    modes = _modes(desk, options.mode)
+    watched = watch_embeddings(desk)
+    probes = {mode: RouteProbe(desk, mode, watched) for mode in modes}
+    experiments = await Experiments.open(platform, asked.judged)
+    routes = []
+    for mode, probe in probes.items():
+        found = await _ask_all(probe, asked, k, experiments)
+        routes.append(route_result(mode, asked.judged, asked.golds, found, k))
+    return Evaluation(
+        platform=platform,
+        documents=documents,
+        questions=len(asked.questions),
+        with_gold=len(asked.judged),
+        k=k,
+        judged=_judged(desk, modes),
+        routes=tuple(routes),
+        classification=await classify(desk, asked.questions),
+        made=asked.made,
+        experiments=tuple(experiments.names) if experiments else (),
+    )
+
+
+async def _ask_all(
+    probe: RouteProbe, asked: Asked, k: int, experiments: Experiments | None
+) -> list[Found]:
+    """What one route finds for each question, one after the other: latency is that of one user."""
+    questions = asked.judged
+    with tracing_context(enabled=False):
+        await probe.ask(questions[0])  # opens what the first caller opens
+    if experiments:
+        return await experiments.run(probe, asked.golds, k)
+    console = Console(stderr=True)
+    shown = track(
+        questions,
+        f"asking by {probe.mode.replace('_', ' ')}",
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    return [await probe.ask(question) for question in shown]
+
+
+def _asked(
+    settings: Settings,
+    options: EvaluationOptions,
+    documents: Documents,
+    given: list[EvaluationQuestion] | None,
+) -> Asked:
+    made = None
+    questions = given or make_questions(documents)
+    documents.check(questions)
+    judged = [documents.without_doubles(question) for question in questions if question.gold]
+    if not judged:
+        raise QuestionError("gold: no question names a document", field="questions")
+    if given is None:
+        path = options.save or Path("data", "evaluation", f"{_name(settings.platform)}.jsonl")
+        write_questions(path, questions)
+        counts = Counter(question.made for question in questions if question.made)
+        made = MadeQuestions(path=str(path), counts=dict(counts))
+    return Asked(questions, judged, [documents.gold(question) for question in judged], made)
+
+
+def _name(platform: Path) -> str:
+    """A platform's short name: its file's, or the folder's of a file called platform.toml."""
+    path = platform.resolve()
+    return path.parent.name if path.stem == "platform" else path.stem
+
+
+def _modes(desk: Desk, wanted: Mode | Literal["all"]) -> Sequence[Mode]:
+    if wanted != "all":
+        return (wanted,)
+    return MODES if desk.job.embeddings else ("full_text",)
+
+
+def _judged(desk: Desk, modes: Sequence[Mode]) -> Mode:
+    """The route that the settings name; where it was not measured, the one that was."""
+    configured = desk.settings.retrieval
+    if configured == "auto":
+        configured = "hybrid" if desk.job.embeddings else "full_text"
+    return configured if configured in modes else modes[0]

@@ -1,0 +1,89 @@
+"""The steps of the pipeline, made from Settings and platform.toml."""
+
+from langchain_core.runnables import Runnable
+
+from ingestion.job import IngestionJob
+from runnables.answer import build_answer
+from runnables.extractive_answer import build_extractive_answer
+from runnables.extractive_question import build_extractive_question
+from runnables.fallback import build_answer_or_quote
+from runnables.focus import build_focus
+from runnables.glossary import Glossary
+from runnables.grounding import build_ground, build_refuse
+from runnables.models import ChatModels
+from runnables.pipeline import build_pipeline
+from runnables.rerank import build_rerank
+from runnables.retriever import Finder, Mode, build_retriever, open_retriever
+from runnables.state import Classified, Drafted, Evidence, Understood
+from runnables.structured_question import build_structured_question
+from runnables.widen import build_widen
+from schemas.answer import Answer
+from schemas.document import RetrievedChunk
+from schemas.platform import Platform
+from schemas.question import Question
+from schemas.settings import Settings
+
+
+class Wiring:
+    """Makes each step once it is asked for; `models` is None where the documents are quoted."""
+
+    def __init__(
+        self, settings: Settings, platform: Platform, job: IngestionJob, models: ChatModels | None
+    ) -> None:
+        self._settings = settings
+        self._voice = platform.platform
+        self._job = job
+        self._models = models
+        self._glossary = Glossary(platform.glossary)
+        self._rerank = build_rerank(settings, models, platform.platform)
+
+    def classify(self) -> Runnable[Question, Classified]:
+        """The step `structured-question`: by a model, where there is one."""
+        if self._models is None:
+            return self._classify_by_rules()
+        on_failure = self._settings.on_model_failure
+        return build_structured_question(self._models, self._voice, on_failure)
+
+    def retrieve(self, mode: Mode | None = None) -> Runnable[Question, list[RetrievedChunk]]:
+        """The step `retrieve`, in the mode of Settings or another. Raises ConfigurationError."""
+        return build_retriever(self._finder(mode))
+
+    def pipeline(
+        self,
+        classify: Runnable[Question, Classified],
+        retrieve: Runnable[Question, list[RetrievedChunk]],
+    ) -> Runnable[Question, Answer]:
+        """All steps together."""
+        focus = build_focus(self._job.collection)
+        return build_pipeline(
+            structured_question=classify,
+            retrieve=retrieve,
+            refuse=build_refuse(self._voice, self._settings.chat_model),
+            widen=build_widen(self._finder()),
+            focus=focus,
+            answer=self._answer(focus),
+            ground=build_ground(self._voice),
+        )
+
+    def _finder(self, mode: Mode | None = None) -> Finder:
+        settings = self._settings.model_copy(update={"retrieval": mode} if mode else {})
+        retriever = open_retriever(settings, self._job.collection, self._job.embeddings)
+        return Finder(retriever, self._glossary, self._rerank)
+
+    def _answer(self, focus: Runnable[Understood, Evidence]) -> Runnable[Evidence, Drafted]:
+        quote = build_extractive_answer(self._job.collection, self._voice)
+        if self._models is None:
+            return quote
+        answer = build_answer(self._models, self._voice)
+        if self._settings.on_model_failure != "extractive":
+            return answer
+        return build_answer_or_quote(
+            answer=answer,
+            classify=self._classify_by_rules(),
+            focus=focus,
+            quote=quote,
+            voice=self._voice,
+        )
+
+    def _classify_by_rules(self) -> Runnable[Question, Classified]:
+        return build_extractive_question(self._job.collection, self._glossary)

@@ -1,0 +1,43 @@
+"""A second look where the first found little: with terms in the documents' language."""
+
+from collections.abc import Sequence
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from ingestion.words import index_words, query_text
+from runnables.pasted import search_query
+from runnables.retriever import Finder
+from runnables.state import Understood
+from runnables.steps import step
+from schemas.document import RetrievedChunk
+
+STRONG = 0.8
+"""The share of a question's words in one chunk from which on the first retrieval was good enough."""
+
+
+def build_widen(finder: Finder) -> Runnable[Understood, Understood]:
+    """The step `widen`: retrieve once more with the structured question's search terms too, unless one
+    chunk holds nearly all of the question's words and more of them than any holds of the terms.
+    """
+
+    async def widen(understood: Understood, config: RunnableConfig) -> Understood:
+        asked, terms = understood["asked"], understood["classified"].structured.search_terms
+        if not terms:
+            return understood
+        in_terms = asked.model_copy(update={"text": " ".join(terms)})
+        by_terms = await finder.find(in_terms, config)
+        share = held(asked.text, understood["retrieved"])
+        if share >= STRONG and share > held(in_terms.text, by_terms):
+            return understood
+        return {**understood, "retrieved": await finder.find(asked, config, terms)}
+
+    return step("widen", widen)
+
+
+def held(text: str, found: Sequence[RetrievedChunk]) -> float:
+    """The share of the telling words of `text` that stand in one chunk of those found, 0 to 1."""
+    asked = set(query_text(search_query(text)).split())
+    if not asked:
+        return 0.0
+    shares = (len(asked & set(index_words(r.chunk.text))) / len(asked) for r in found)
+    return max(shares, default=0.0)

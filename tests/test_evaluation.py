@@ -1,0 +1,529 @@
+"""`apidesk evaluate`: measures by hand, questions read and made, and the command as a whole."""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+from xml.etree import ElementTree
+
+import langsmith.utils
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from app.desk import Desk
+from app.evaluation.documents import Documents
+from app.evaluation.made import make_questions
+from app.evaluation.measures import (
+    confusion,
+    distinct,
+    first_rank,
+    hit_at,
+    interval,
+    percentile,
+    recall_at,
+    reciprocal_rank,
+)
+from app.evaluation.questions import EvaluationQuestion, read_questions, write_questions
+from schemas.errors import ConfigurationError, QuestionError
+from tests.model_server import ModelServer, Recorded, Reply
+
+SIGNING = "https://open.example.com/docs/signing"
+SHIP = "https://open.example.com/#/api?apiId=1110"
+SAMPLE_DOCUMENTS = 32
+
+QUESTIONS = [
+    {"question": "签名怎么算", "gold": [SIGNING], "type": "general"},
+    {
+        "query": "订单发货接口的参数",
+        "gold": "订单发货",
+        "type": "api_call",
+        "answer": ["passed over"],
+    },
+    {"question": "refund flow and rate limits", "gold": ["refund-flow", "rate-limits"]},
+    {"question": "今天天气怎么样"},
+]
+
+Evaluate = Callable[..., Result]
+
+
+# --- measures -----------------------------------------------------------------------------------
+
+
+def gold(*names: str) -> list[frozenset[str]]:
+    """`a|b` is one thing to find, and either document is it."""
+    return [frozenset(name.split("|")) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("ranking", "wanted", "k", "hit", "recall", "reciprocal"),
+    [
+        ("a b c d", gold("a"), 1, 1, 1, 1),
+        ("a b c d", gold("b"), 1, 0, 0, 1 / 2),
+        ("a b c d", gold("b"), 2, 1, 1, 1 / 2),
+        ("a b c d", gold("c", "x"), 3, 1, 1 / 2, 1 / 3),
+        ("a b c d", gold("a", "d", "x"), 4, 1, 2 / 3, 1),
+        ("a b c d", gold("x"), 4, 0, 0, 0),
+        ("a b c d", gold("x|d"), 4, 1, 1, 1 / 4),
+        ("a b c d", gold("x|d", "b"), 2, 1, 1 / 2, 1 / 2),
+        ("", gold("a"), 20, 0, 0, 0),
+    ],
+)
+def test_measures_of_one_ranking(
+    ranking: str,
+    wanted: list[frozenset[str]],
+    k: int,
+    hit: float,
+    recall: float,
+    reciprocal: float,
+) -> None:
+    found = ranking.split()
+    assert hit_at(k, found, wanted) == hit
+    assert recall_at(k, found, wanted) == pytest.approx(recall)
+    assert reciprocal_rank(found, wanted) == pytest.approx(reciprocal)
+    assert first_rank(found, wanted) == (round(1 / reciprocal) if reciprocal else None)
+
+
+def test_a_document_counts_where_its_first_chunk_stands() -> None:
+    assert distinct(["a", "a", "b", "a", "c", "b"]) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "expected"),
+    [([7], 0.5, 7), ([4, 1, 3, 2], 0.5, 2), ([4, 1, 3, 2], 0.95, 4), (range(1, 101), 0.95, 95)],
+)
+def test_percentiles_are_by_nearest_rank(values: Any, share: float, expected: float) -> None:
+    assert percentile(list(values), share) == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "count", "low", "high"),
+    [(0.5, 10, 0.2366, 0.7634), (1.0, 10, 0.7225, 1.0), (0.0, 10, 0.0, 0.2775)],
+)
+def test_the_interval_is_wilsons(share: float, count: int, low: float, high: float) -> None:
+    assert interval(share, count) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_confusion_counts_labels_by_what_was_said() -> None:
+    found = confusion([("general", "general"), ("general", "api_call"), ("unknown", "unknown")])
+    assert found["general"] == {"api_call": 1, "general": 1, "unknown": 0}
+    assert found["unknown"]["unknown"] == 1
+    assert sum(found["api_call"].values()) == 0
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+def write_lines(path: Path, *lines: object) -> Path:
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text("\n".join(texts), encoding="utf-8")
+    return path
+
+
+def test_questions_are_read_as_public_sets_write_them(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "q.jsonl", *QUESTIONS[:2], "", *QUESTIONS[2:])
+    found = read_questions(path)
+    assert [question.question for question in found][1] == "订单发货接口的参数"
+    assert found[1].gold == ("订单发货",)
+    assert [question.label for question in found] == ["general", "api_call", None, "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (['{"question": "a"}', "{"], "line 2: Invalid JSON"),
+        (["", '["a"]'], "line 2: Input should be an object"),
+        (['{"gold": ["a"]}'], "line 1: question: Field required"),
+        (['{"question": " "}'], "line 1: question: String should have at least 1 character"),
+        (['{"question": "a", "gold": 1}'], "line 1: gold: Input should be"),
+        (['{"question": "a", "type": "other"}'], "line 1: type: Input should be"),
+        (["", " "], "holds no question"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, lines: list[str], said: str) -> None:
+    path = write_lines(tmp_path / "q.jsonl", *lines)
+    with pytest.raises(QuestionError, match=re.escape(said)) as raised:
+        read_questions(path)
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b'{"question": "caf\xe9"}')
+    with pytest.raises(QuestionError, match="latin: is not UTF-8"):
+        read_questions(tmp_path / "latin")
+    with pytest.raises(QuestionError, match="none: No such file"):
+        read_questions(tmp_path / "none")
+
+
+def test_questions_of_ones_own_are_not_written_over(tmp_path: Path) -> None:
+    made = EvaluationQuestion(question="a", gold=("b",), made="title")
+    write_questions(tmp_path / "sub" / "q.jsonl", [made])
+    write_questions(tmp_path / "sub" / "q.jsonl", [made, made])
+    assert len(read_questions(tmp_path / "sub" / "q.jsonl")) == 2
+    own = write_lines(tmp_path / "own.jsonl", {"question": "a", "gold": ["b"]})
+    with pytest.raises(ConfigurationError, match="questions of your own"):
+        write_questions(own, [made])
+
+
+def test_questions_are_made_of_the_samples_alike_each_time(sample_desk: Desk) -> None:
+    documents = Documents.read(sample_desk.collection)
+    made = make_questions(documents)
+    assert documents.count == SAMPLE_DOCUMENTS
+    assert made == make_questions(Documents.read(sample_desk.collection))
+    assert {question.made for question in made} == {"title", "link", "error_code", "sentence"}
+    assert len(made) <= 200
+    assert len({question.question.casefold() for question in made}) == len(made)
+    documents.check(made)
+    assert all(len(documents.called(name)) == 1 for q in made for name in q.gold)
+    assert len(make_questions(documents, most=40)) <= 40
+
+
+def test_a_first_sentence_is_asked_without_the_words_of_its_title(sample_desk: Desk) -> None:
+    made = make_questions(Documents.read(sample_desk.collection))
+    sentence = next(q for q in made if q.made == "sentence" and q.gold == (SIGNING,))
+    assert "签名" not in sentence.question
+
+
+def test_an_unknown_gold_is_told_with_the_first_few(sample_desk: Desk) -> None:
+    documents = Documents.read(sample_desk.collection, sample=0)
+    assert documents.sample == []
+    asked = EvaluationQuestion(question="a", gold=("p1", "1110", "p2", "p3", "p4"))
+    with pytest.raises(QuestionError, match=r"'p1', 'p2', 'p3' and 1 more"):
+        documents.check([asked])
+
+
+@pytest.mark.parametrize("name", [SHIP, "1110", "订单发货", "/dop/api/v1/order/ship"])
+def test_a_document_goes_by_all_its_names(sample_desk: Desk, name: str) -> None:
+    documents = Documents.read(sample_desk.collection, sample=0)
+    asked = EvaluationQuestion(question="a", gold=(name, SHIP))
+    once = documents.without_doubles(asked)
+    assert once.gold == (name,)
+    assert documents.gold(once) == [frozenset({"reference/1110"})]
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where this file's stores are: the first command over one indexes the samples."""
+    return tmp_path_factory.mktemp("stores")
+
+
+@pytest.fixture
+def evaluate(stores: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Evaluate:
+    """Runs the command over the samples in a folder of its own."""
+    monkeypatch.setenv("APIDESK_MILVUS_URI", str(stores / "milvus.db"))
+    monkeypatch.setenv("APIDESK_DATABASE_URL", f"sqlite:///{stores / 'apidesk.db'}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    return lambda *arguments: CliRunner().invoke(main, ["evaluate", *map(str, arguments)])
+
+
+@pytest.fixture
+def embedding_desk(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, evaluate: Evaluate
+) -> Evaluate:
+    """The same with the scripted embedding model, over a store of its own."""
+    store = Path("embedded.db").resolve()
+    monkeypatch.setenv("APIDESK_MILVUS_URI", str(store))
+    monkeypatch.setenv("APIDESK_EMBEDDING_MODEL", "openai:scripted-embedding")
+    monkeypatch.setenv("APIDESK_EMBEDDING_BASE_URL", model_server.base_url)
+    monkeypatch.setenv("APIDESK_EMBEDDING_API_KEY", "test-key")
+    return evaluate
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "questions.jsonl", *QUESTIONS)
+
+
+def figures(result: Result) -> dict[str, Any]:
+    """What --json printed."""
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_the_whole_is_printed_for_a_person(evaluate: Evaluate, questions: Path) -> None:
+    result = evaluate(questions)
+    assert result.exit_code == 0, result.output
+    for said in ("3 questions, 32 documents", "recall@5", "MRR", "p95 ms", "k = 20", "full text"):
+        assert said in result.stdout
+    assert "dense" not in result.stdout
+    assert "types told by extractive" in result.stdout
+
+
+def test_json_holds_everything(evaluate: Evaluate, questions: Path) -> None:
+    found = figures(evaluate(questions, "--json", "--k", 3))
+    assert (found["questions"], found["withGold"], found["k"]) == (4, 3, 3)
+    assert found["judged"] == "full_text"
+    (route,) = found["routes"]
+    assert len(route["recall"]) == len(route["hit"]) == len(route["chunkRecall"]) == 20
+    assert route["recall"] == sorted(route["recall"])
+    first = route["questions"][0]
+    assert (first["gold"], first["rank"], first["recall"]) == ([SIGNING], 1, 1)
+    assert (first["found"][0]["document"], first["found"][0]["right"]) == ("guides/signing", True)
+    assert len(route["questions"][2]["ranks"]) == 2
+    assert 0 < route["p50Ms"] <= route["p95Ms"]
+    matrix = found["classification"]["matrix"]
+    assert matrix["unknown"] == {"api_call": 0, "general": 0, "unknown": 1}
+    assert sum(sum(row.values()) for row in matrix.values()) == 3
+    assert found["made"] is None
+    assert found["experiments"] == []
+
+
+def test_made_questions_are_said_kept_and_can_be_used_again(evaluate: Evaluate) -> None:
+    told = evaluate()
+    assert "The questions were made from the documents" in told.stdout
+    assert "flatter" in told.stdout
+    kept = Path("data/evaluation/samples.jsonl")
+    again = figures(evaluate(kept, "--json"))
+    assert again["withGold"] == len(read_questions(kept))
+    assert f"{again['routes'][0]['recall'][4]:.3f}" in told.stdout
+    own = write_lines(Path("own.jsonl"), *QUESTIONS)
+    refused = evaluate("--save", own)
+    assert refused.exit_code == 2
+    assert "questions of your own" in refused.stderr
+
+
+def test_the_least_recall_decides_the_exit_code(evaluate: Evaluate, tmp_path: Path) -> None:
+    misses = write_lines(
+        tmp_path / "q.jsonl",
+        {"question": "签名怎么算", "gold": [SIGNING]},
+        {"question": "签名怎么算", "gold": ["1301"]},
+    )
+    assert evaluate(misses, "--k", 1, "--min-recall", 0.5).exit_code == 0
+    failed = evaluate(misses, "--k", 1, "--min-recall", 0.51)
+    assert failed.exit_code == 1
+    assert "recall@1 of full text is 0.500, below 0.51" in failed.stderr
+    assert "1301" in failed.stdout  # the figures are printed all the same
+    assert "MRR" in failed.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments", "said"),
+    [
+        ({"gold": ["a"]}, [], "line 1: question: Field required"),
+        ({"question": "a", "gold": ["nowhere"]}, [], "'nowhere'"),
+        ({"question": "a"}, [], "no question names a document"),
+        ({"question": "a", "gold": ["1110"]}, ["--mode", "dense"], "APIDESK_EMBEDDING_MODEL"),
+        ({"question": "a", "gold": ["1110"]}, ["--plot", "a.pdf"], "must end in .svg or .png"),
+        ({"question": "a", "gold": ["1110"]}, ["--plot", "no/a.svg"], "no such folder"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_exit_code_2(
+    evaluate: Evaluate, tmp_path: Path, line: object, arguments: list[str], said: str
+) -> None:
+    result = evaluate(write_lines(tmp_path / "q.jsonl", line), *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.strip().count("\n") == 0
+
+
+def test_all_three_routes_appear_with_an_embedding_model(
+    embedding_desk: Evaluate, questions: Path, model_server: ModelServer
+) -> None:
+    drawn = Path("recall.svg")
+    found = figures(embedding_desk(questions, "--json", "--plot", drawn))
+    assert [route["mode"] for route in found["routes"]] == ["full_text", "dense", "hybrid"]
+    assert found["judged"] == "hybrid"
+    texts = {e.text for e in ElementTree.parse(drawn).iter() if e.tag.endswith("}text")}
+    assert {"full text", "dense", "hybrid", "Recall over k", "k, documents looked at"} <= texts
+    assert "recall@k, share of the right documents" in texts
+    assert any((text or "").startswith("k = 5: ") for text in texts)
+    assert "hybrid *" in embedding_desk(questions).stdout
+
+    def down(request: Recorded) -> Reply:
+        return Reply(status=503)
+
+    model_server.embedding_reply = down
+    failed = embedding_desk(questions)
+    assert failed.exit_code == 1
+    assert "full text alone would be measured" in failed.stderr
+
+
+def test_a_png_is_drawn(evaluate: Evaluate, questions: Path) -> None:
+    figures(evaluate(questions, "--json", "--plot", "recall.png"))
+    assert Path("recall.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_model_classifies_where_one_is_named(
+    evaluate: Evaluate, questions: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APIDESK_CHAT_MODEL", "openai:scripted-chat")
+    monkeypatch.setenv("APIDESK_CHAT_BASE_URL", model_server.base_url)
+    monkeypatch.setenv("APIDESK_CHAT_API_KEY", "test-key")
+    model_server.route(lambda request: "今天天气怎么样" in request.text, {"type": "unknown"})
+    model_server.route(lambda request: True, {"type": "general"})
+    found = figures(evaluate(questions, "--json"))["classification"]
+    assert found["by"] == "openai:scripted-chat"
+    assert found["matrix"]["api_call"]["general"] == 1
+    assert found["accuracy"] == pytest.approx(2 / 3, abs=1e-4)
+
+
+# --- LangSmith ----------------------------------------------------------------------------------
+
+
+class LangSmith(ThreadingHTTPServer):
+    """A scripted LangSmith on loopback: keeps datasets, examples and experiments; records the rest."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _LangSmithHandler)
+        self.datasets: list[dict[str, Any]] = []
+        self.examples: list[dict[str, Any]] = []
+        self.sessions: list[dict[str, Any]] = []
+        self.asked: list[str] = []
+        self.sent = b""
+        self.refuse = 0
+        """A status that every request gets."""
+
+    def answer(self, method: str, path: str, query: dict[str, list[str]], body: bytes) -> Any:
+        """What the endpoint says; an empty object where nobody reads it."""
+        parts = path.strip("/").split("/")
+        if method == "GET":
+            return self._get(parts, query)
+        now = datetime.now(UTC).isoformat()
+        match parts:
+            case ["datasets"]:
+                self.datasets.append({**json.loads(body), "id": str(uuid4()), "created_at": now})
+                return self.datasets[-1]
+            case ["v1", "platform", "datasets", dataset, "examples"]:
+                return self._add(dataset, body, now)
+            case ["sessions"]:
+                ids = {"id": str(uuid4()), "tenant_id": str(uuid4())}
+                self.sessions.append(json.loads(body) | ids)
+                return self.sessions[-1]
+            case ["sessions", _]:
+                return self.sessions[-1]
+        return {}
+
+    def _get(self, parts: list[str], query: dict[str, list[str]]) -> Any:
+        match parts:
+            case ["info"]:
+                flags = {"dataset_examples_multipart_enabled": True}
+                return {"version": "1", "instance_flags": flags}
+            case ["datasets"]:
+                return [each for each in self.datasets if each["name"] == query["name"][0]]
+            case ["datasets", _]:
+                return self.datasets[0]
+            case ["examples"]:
+                return self.examples[int(query.get("offset", ["0"])[0]) :]
+            case ["sessions", _]:
+                return self.sessions[-1]
+        return self.sessions
+
+    def _add(self, dataset: str, body: bytes, now: str) -> Any:
+        pattern = (
+            rb'name="([0-9a-f-]{36})\.(inputs|outputs|reference_outputs)".*?\r\n\r\n(.*?)\r\n--'
+        )
+        parts: dict[str, dict[str, Any]] = {}
+        for name, kind, value in re.findall(pattern, body, re.DOTALL):
+            parts.setdefault(name.decode(), {})[kind.decode()] = json.loads(value)
+        for name, each in parts.items():
+            self.examples.append({"id": name, "dataset_id": dataset, "created_at": now, **each})
+        return {"count": len(parts), "example_ids": list(parts)}
+
+
+class _LangSmithHandler(BaseHTTPRequestHandler):
+    server: LangSmith
+    protocol_version = "HTTP/1.1"
+
+    def respond(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        url = urlsplit(self.path)
+        self.server.asked.append(f"{self.command} {url.path}")
+        self.server.sent += body
+        assert self.headers["x-api-key"] == "test-key"
+        found = self.server.answer(self.command, url.path, parse_qs(url.query), body)
+        told = json.dumps(found).encode()
+        self.send_response(self.server.refuse or 200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def do_GET(self) -> None:
+        self.respond()
+
+    def do_POST(self) -> None:
+        self.respond()
+
+    def do_PATCH(self) -> None:
+        self.respond()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def langsmith_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LangSmith]:
+    """LangSmith's own variables name it; its library remembers what it read of them."""
+    read: Any = langsmith.utils.get_env_var
+    with LangSmith() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("LANGSMITH_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("LANGSMITH_API_KEY", "test-key")
+        monkeypatch.setenv("LANGSMITH_TRACING", "false")
+        read.cache_clear()
+        yield server
+        server.shutdown()
+    read.cache_clear()
+
+
+@pytest.fixture
+def tracing(langsmith_server: LangSmith, monkeypatch: pytest.MonkeyPatch) -> LangSmith:
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    read: Any = langsmith.utils.get_env_var
+    read.cache_clear()
+    return langsmith_server
+
+
+def test_without_tracing_nothing_is_sent(
+    evaluate: Evaluate, questions: Path, langsmith_server: LangSmith
+) -> None:
+    figures(evaluate(questions, "--json"))
+    assert langsmith_server.asked == []
+
+
+def test_with_langsmith_the_run_is_a_dataset_and_an_experiment(
+    evaluate: Evaluate, questions: Path, tracing: LangSmith
+) -> None:
+    found = figures(evaluate(questions, "--json"))
+    (dataset,) = tracing.datasets
+    assert dataset["name"].startswith("apidesk 青桥开放平台 ")
+    assert [e["inputs"]["question"] for e in tracing.examples] == [
+        question.question for question in read_questions(questions)[:3]
+    ]
+    assert tracing.examples[0]["outputs"] == {"gold": [SIGNING]}
+    assert found["experiments"] == [session["name"] for session in tracing.sessions]
+    assert found["experiments"][0].startswith("apidesk full_text")
+    assert [each["question"] for each in found["routes"][0]["questions"]] == [
+        example["inputs"]["question"] for example in tracing.examples
+    ]
+    for sent in (b"recall@5", b"reciprocal rank", b"guides/signing"):
+        assert sent in tracing.sent
+
+    figures(evaluate(questions, "--json"))
+    assert len(tracing.datasets) == 1
+    assert len(tracing.examples) == 3
+    assert len(tracing.sessions) == 2
+
+
+def test_a_langsmith_that_refuses_is_one_line(
+    evaluate: Evaluate, questions: Path, tracing: LangSmith
+) -> None:
+    tracing.refuse = 401
+    result = evaluate(questions)
+    assert result.exit_code == 1
+    assert "apidesk: LangSmith failed: " in result.stderr
+    assert "Traceback" not in result.output

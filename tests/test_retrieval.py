@@ -1,0 +1,213 @@
+"""Retrieval on the samples: the page that answers is among the first five."""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from app.desk import Desk
+from app.main import create_app
+from runnables.fusion import DENSE_WEIGHT, fuse
+from runnables.glossary import Glossary
+from runnables.parts import parts
+from runnables.retriever import spread
+from schemas.document import Chunk, RetrievedChunk
+from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_server import ModelServer
+
+DATA = Path(__file__).parent / "data"
+GLOSSARY: dict[str, Any] = tomllib.loads((DATA / "glossary_samples.toml").read_text("utf-8"))
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line]
+
+
+def found_by(client: TestClient[Litestar], question: str, k: int = 5) -> list[str]:
+    """The ids of the documents that the first k chunks are from."""
+    sources = client.post("/retrieve", json={"question": question, "k": k}).json()["sources"]
+    return [TITLES[source["title"]] for source in sources]
+
+
+TITLES: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def titles(sample_desk: Desk) -> None:
+    for chunk in sample_desk.collection.stored():
+        (known, *_) = sample_desk.collection.by_ids([chunk.id])
+        TITLES[known.title] = known.document_id
+
+
+@pytest.fixture(scope="module")
+def with_glossary(sample_desk: Desk) -> Any:
+    platform = sample_desk.platform.model_copy(update=GLOSSARY)
+    with TestClient(create_app(Desk(sample_desk.settings, platform, sample_desk.job))) as client:
+        yield client
+
+
+def missed(client: TestClient[Litestar], questions: Sequence[dict[str, Any]]) -> list[str]:
+    return [
+        f"{q['question']}: {q['gold']}, not {found_by(client, q['question'])}"
+        for q in questions
+        if not set(q["gold"]) & set(found_by(client, q["question"]))
+    ]
+
+
+def test_sixty_questions_find_their_page(
+    client: TestClient[Litestar], with_glossary: TestClient[Litestar]
+) -> None:
+    """A glossary does no harm to questions in the documents' language."""
+    questions = read("retrieval_samples")
+    assert len(questions) == 60
+    for desk in (client, with_glossary):
+        wrong = missed(desk, questions)
+        assert len(wrong) <= 0.03 * len(questions), "\n".join(wrong)
+
+
+@pytest.mark.parametrize("direction", ["en_zh", "zh_en"])
+def test_the_glossary_finds_the_other_languages_page(
+    with_glossary: TestClient[Litestar], direction: str
+) -> None:
+    """Where a term of the question is in it; what else the question says may outweigh that term."""
+    questions = [q for q in read(f"retrieval_cross_{direction}") if q["glossary"]]
+    assert len(questions) >= 10
+    wrong = missed(with_glossary, questions)
+    assert len(wrong) <= 0.25 * len(questions), "\n".join(wrong)
+
+
+@pytest.mark.parametrize("direction", ["en_zh", "zh_en"])
+def test_the_models_terms_find_the_other_languages_page(
+    model_client: MakeClient, model_server: ModelServer, direction: str
+) -> None:
+    """The page is among the five that the model is given to answer from."""
+    terms: list[str] = []
+    model_server.route(
+        is_classification,
+        lambda request: structured(type="general", api_name=None, search_terms=terms),
+    )
+    model_server.default = draft("Yes. [1]")
+    client, wrong = model_client(), list[str]()
+    questions = read(f"retrieval_cross_{direction}")
+    assert len(questions) == 20
+    for question in questions:
+        terms[:] = question["terms"]
+        client.post("/ask", json={"question": question["question"]})
+        given = model_server.chat_requests[-1].text
+        titles = [title for title, known in TITLES.items() if known in question["gold"]]
+        if not any(f"\n# {title}" in given for title in titles):
+            wrong.append(f"{question['question']}: {question['gold']}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_both_parts_of_a_question_are_retrieved(client: TestClient[Litestar]) -> None:
+    questions = read("multi_part")
+    wrong = [
+        f"{q['question']} {parts(q['question'])}: {q['gold']}, not {found}"
+        for q in questions
+        if (found := set(found_by(client, q["question"])))
+        and not all(found & set(gold) for gold in q["gold"])
+    ]
+    assert len(wrong) <= len(questions) - 5, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("how do I ship and then issue an invoice", ["how do I ship", "issue an invoice"]),
+        ("先取消揽收再退款要调哪两个接口", ["取消揽收", "退款要调哪两个接口"]),
+        ("怎么发货，然后开票？", ["怎么发货", "开票"]),
+        ("what is the limit, and how do I raise it?", ["what is the limit", "how do I raise it"]),
+        ("怎么签名？签名错了报什么错？", ["怎么签名", "签名错了报什么错"]),
+        ("批量发货以及如何开发票", ["批量发货", "开发票"]),
+        ("怎么发货？请说明。", ["怎么发货？请说明。"]),
+        ("order number and tracking number", ["order number and tracking number"]),
+        ("请求头和签名怎么写", ["请求头和签名怎么写"]),
+        ("a? b? c? d?", ["a? b? c? d?"]),
+        ("", [""]),
+    ],
+)
+def test_what_is_asked_in_sequence_is_split(question: str, expected: list[str]) -> None:
+    assert parts(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("how do I print waybills", ["面单", "express sheet"]),
+        ("面单怎么打印", ["waybill", "express sheet"]),
+        ("EXPRESS SHEETS", ["面单", "waybill"]),
+        ("面单 waybill", ["express sheet"]),
+        ("billing of ways", []),
+        ("", []),
+    ],
+)
+def test_the_glossary_is_read_in_both_directions(question: str, expected: list[str]) -> None:
+    assert Glossary({"面单": ["waybill", "express sheet"]}).widen(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("full_text", "dense", "best"),
+    [
+        ({"a": 9.0, "b": 8.0}, {"x": 0.9, "y": 0.1}, ["a", "b", "x"]),
+        ({"a": 9.0, "b": 1.0}, {"b": 0.9, "a": 0.8, "y": 0.1}, ["a", "b"]),
+        ({"a": 9.0, "b": 8.9}, {"b": 0.9, "y": 0.1}, ["b", "a"]),
+        ({}, {"b": 0.9, "y": 0.1}, ["b"]),
+        ({"a": 2.0, "b": 1.0}, {}, ["a", "b"]),
+        ({"a": 0.0}, {"a": 0.5}, ["a"]),
+        ({}, {}, []),
+    ],
+    ids=[
+        "apart",
+        "full text is sure",
+        "nearly even",
+        "no word",
+        "no vector",
+        "no score",
+        "nothing",
+    ],
+)
+def test_scores_are_fused(
+    full_text: dict[str, float], dense: dict[str, float], best: list[str]
+) -> None:
+    fused = fuse(full_text, dense)
+    assert list(fused)[: len(best)] == best
+    assert set(fused) == {*full_text, *dense}
+    assert all(0 <= score <= 1 for score in fused.values())
+
+
+def test_vectors_never_overrule_the_best_of_full_text() -> None:
+    assert DENSE_WEIGHT < 0.5
+    fused = fuse({"a": 9.0}, {f"x{n}": 1.0 - n / 100 for n in range(60)})
+    assert next(iter(fused)) == "a"
+
+
+@pytest.mark.parametrize(
+    ("documents", "k", "expected"),
+    [
+        ("aaaab", 5, "aaaba"),
+        ("aaaaab", 5, "aaaba"),
+        ("aaaaabc", 5, "aaabc"),
+        ("aaaa", 5, "aaaa"),
+        ("aaaabbbbcc", 10, "aaabbabbcc"),
+        ("ab", 1, "a"),
+        ("", 5, ""),
+    ],
+)
+def test_one_document_does_not_crowd_out_the_others(documents: str, k: int, expected: str) -> None:
+    found = [chunk_of(document, position) for position, document in enumerate(documents)]
+    assert "".join(r.chunk.document_id for r in spread(found, k)) == expected
+
+
+def chunk_of(document: str, position: int) -> RetrievedChunk:
+    chunk = Chunk(
+        id=f"{document}{position}", source="s", document_id=document, title="t", section="",
+        kind="prose", position=position, language="zh", body="", text="", content_hash="",
+    )  # fmt: skip
+    return RetrievedChunk(chunk=chunk, score=1.0 - position / 100)
