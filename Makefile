@@ -2,6 +2,8 @@
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
+# Many tests wait for a server or a deadline: half as many workers again as there are cores.
+WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 BIN := .venv/bin
 READY := .venv/.ready
 
@@ -31,7 +33,7 @@ ask: setup ## ask one question: make ask Q="怎么发货"
 	@$(BIN)/apidesk ask "$$Q"
 
 test: setup ## run the tests
-	@$(BIN)/pytest -n auto --dist loadfile
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: setup ## lint and types, as CI runs them
 	@$(BIN)/ruff check .

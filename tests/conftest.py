@@ -28,7 +28,23 @@ needs_shared_data = pytest.mark.skipif(
 PROVIDERS = ("ANTHROPIC_", "DEEPSEEK_", "OLLAMA_")
 """What their variables begin with."""
 
+LONGEST = (
+    "test_readme",
+    "test_misbehaviour",
+    "test_kill",
+    "test_openapi",
+    "test_files",
+    "test_cli",
+)
+"""Files that take longest: they begin first, so that no worker ends alone with one of them."""
+
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first; all others as they come."""
+    rank = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
 @pytest.fixture(scope="session", autouse=True)
