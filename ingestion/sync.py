@@ -63,6 +63,8 @@ class Sync:
         self._fingerprints: dict[str, dict[str, set[str]]] = defaultdict(dict)
         """Of the chunks of each document that was there before, by source."""
         self._dropped: set[str] = set()
+        self._unfinished = False
+        """Whether the last run died while it wrote in place."""
 
     def run(self, sources: Iterable[Source]) -> None:
         """Bring the collection in step with `sources`; unless it is a dry run.
@@ -75,6 +77,7 @@ class Sync:
             document[chunk.id] = chunk.content_hash
             seen = self._fingerprints[chunk.source].setdefault(chunk.document_id, set())
             seen.add(chunk.fingerprint)
+        self._unfinished = self._collection.unfinished
         if not self._options.rebuild:
             self._collection.check()
         if self._options.dry_run:
@@ -99,8 +102,8 @@ class Sync:
             self._step()
         self._check_rebuild()
         if not written and self._stored_ids() <= self._dropped:
-            raise CollectionMissing("the sources hold no document")
-        if written or self._dropped or self._collection.unfinished:
+            raise CollectionMissing(self._why_nothing())
+        if written or self._dropped or self._unfinished:
             writer.finish(self._dropped)
             self._collection.load()
 
@@ -151,7 +154,7 @@ class Sync:
         of a document. A chunk that stayed as it was keeps the fingerprint of an earlier file: then
         the document is read again, which costs time and nothing else.
         """
-        if self._options.rebuild or self._collection.unfinished:
+        if self._options.rebuild or self._unfinished:
             return {}
         known: dict[str, set[str]] = defaultdict(set)
         for document, fingerprints in self._fingerprints[source].items():
@@ -209,6 +212,11 @@ class Sync:
                 f"the rebuild would lose documents that could not be found or read ({named}); "
                 "the collection stays as it was: mend them, or pass --allow-deletes"
             )
+
+    def _why_nothing(self) -> str:
+        refused = [f"{r.name}: {line}" for r in self.reports for line in r.refused]
+        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+        return "the sources hold no document" + (f": {refused[0]}{more}" if refused else "")
 
     def _stored_ids(self) -> set[str]:
         documents = (document for source in self._stored.values() for document in source.values())

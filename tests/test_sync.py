@@ -250,6 +250,32 @@ def test_another_contract_wants_a_rebuild(bench: Bench) -> None:
     assert report.written == 6
 
 
+@pytest.mark.parametrize("name", ["000", "002"], ids=["before", "behind"])
+def test_a_second_document_of_one_id_never_takes_the_place_of_the_first(
+    bench: Bench, name: str
+) -> None:
+    folder = bench.source("guides")
+    write_page(folder, 1)
+    (folder / f"{name}.md").write_text("# other\n\nother")
+    bench.sync()
+    twin = folder / "001.mdx"
+    twin.write_text("# twin\n\ntwin")
+    for _ in range(2):
+        (report,) = bench.sync().values()
+        assert report.refused == ["two documents have the id 001: the first one counts"]
+        assert (report.unchanged, report.changed) == (2, 0)
+    assert_in_step(bench)
+
+
+def test_why_nothing_could_be_indexed_is_said(bench: Bench) -> None:
+    folder = bench.source("guides")
+    for number in range(3):
+        (folder / f"{number}.md").write_bytes(b"\xff")
+    words = r"hold no document: guides: 0\.md: not UTF-8 \(byte 0\) \(and 2 more\)"
+    with pytest.raises(CollectionMissing, match=words):
+        bench.sync()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_after_any_changes_the_end_is_the_same(bench: Bench, seed: int) -> None:
     """Adding, editing, deleting and stopping half way, at random."""

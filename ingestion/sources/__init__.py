@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from ingestion.sources import api_docs, files, markdown, openapi
-from ingestion.sources.folder import Found, Known, list_files
+from ingestion.sources.folder import Found, Known, Unchanged, list_files
 from ingestion.sources.limits import Limits
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
@@ -24,12 +24,22 @@ def read_source(
     """
     ids: set[str] = set()
     for found in _read(source, limits, known):
-        if isinstance(found, SourceDocument):
-            if found.id in ids:
-                yield SourceError(f"two documents have the id {found.id}: the first one counts")
-                continue
-            ids.add(found.id)
+        theirs = _ids(found)
+        if twice := ids & theirs:
+            yield SourceError(f"two documents have the id {min(twice)}: the first one counts")
+            continue
+        ids |= theirs
         yield found
+
+
+def _ids(found: Found) -> frozenset[str]:
+    match found:
+        case SourceDocument():
+            return frozenset({found.id})
+        case Unchanged():
+            return found.ids
+        case _:
+            return frozenset()
 
 
 def _read(source: Source, limits: Limits, known: Known) -> Iterator[Found]:
