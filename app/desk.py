@@ -21,7 +21,7 @@ from schemas.document import RetrievedChunk
 from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong
 from schemas.language import Language
 from schemas.platform import Platform
-from schemas.question import Question
+from schemas.question import Filters, Question
 from schemas.settings import Settings
 
 
@@ -45,10 +45,14 @@ class Desk:
         self._pipeline = self._wiring.pipeline(self.classify, self._retrieve)
 
     async def ask(
-        self, text: str, k: int | None = None, language: Language | None = None
+        self,
+        text: str,
+        k: int | None = None,
+        language: Language | None = None,
+        filters: Filters | None = None,
     ) -> Answer:
-        """Answer `text`. Raises ApideskError."""
-        question = self._question(text, k, language)
+        """Answer `text` from the chunks that `filters` let through. Raises ApideskError."""
+        question = self._question(text, k, language, filters)
         timings = StepTimings()
         started = time.monotonic()
         seconds = self.settings.request_timeout
@@ -61,21 +65,26 @@ class Desk:
         total = round((time.monotonic() - started) * 1000)
         return answer.model_copy(update={"timings": timings.milliseconds | {"total": total}})
 
-    async def retrieve(self, text: str, k: int | None = None) -> list[Source]:
+    async def retrieve(
+        self, text: str, k: int | None = None, filters: Filters | None = None
+    ) -> list[Source]:
         """The k best chunks for `text`, without asking a model. Raises ApideskError."""
-        found = await self._retrieve.ainvoke(self._question(text, k, None))
+        found = await self._retrieve.ainvoke(self._question(text, k, None, filters))
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
 
     def retriever(self, mode: Mode) -> Runnable[Question, list[RetrievedChunk]]:
         """Retrieval in one mode, whichever Settings name. Raises ConfigurationError."""
         return self._wiring.retrieve(mode)
 
-    def _question(self, text: str, k: int | None, language: Language | None) -> Question:
+    def _question(
+        self, text: str, k: int | None, language: Language | None, filters: Filters | None
+    ) -> Question:
         check_question(text, self.settings)
         return Question(
             text=text,
             k=k or self.settings.top_k,
             language=language or self._language_of(text),
+            filters=filters or Filters(),
         )
 
     def _language_of(self, text: str) -> Language:

@@ -21,6 +21,7 @@ from ingestion.model_errors import ModelRole
 from ingestion.words import query_text, with_parts
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import CollectionMismatch, CollectionMissing
+from schemas.question import Filters
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 Route = Literal["full_text", "dense"]
 """An index that can be searched."""
+
+
+NO_FILTERS = Filters()
 
 
 class StoredChunk(NamedTuple):
@@ -106,14 +110,21 @@ class Collection:
         """The best `k` chunks for `question` by one route, best first; `vector` is its embedding."""
         return [
             RetrievedChunk(chunk=chunk_of(hit["entity"]), score=_score(hit, route))
-            for hit in self._hits(question, k, route, vector, CHUNK_FIELDS)
+            for hit in self._hits(question, k, route, vector, NO_FILTERS, CHUNK_FIELDS)
         ]
 
     def ranked(
-        self, question: str, k: int, route: Route, vector: Vector | None = None
+        self,
+        question: str,
+        k: int,
+        route: Route,
+        vector: Vector | None = None,
+        filters: Filters = NO_FILTERS,
     ) -> dict[str, float]:
-        """Score by chunk id of the best `k`, best first; the chunks themselves stay where they are."""
-        hits = self._hits(question, k, route, vector, ["id"])
+        """Score by chunk id of the best `k` that `filters` let through, best first; the chunks
+        themselves stay where they are.
+        """
+        hits = self._hits(question, k, route, vector, filters, ["id"])
         return {hit["entity"]["id"]: _score(hit, route) for hit in hits}
 
     def by_ids(self, ids: Sequence[str]) -> list[Chunk]:
@@ -197,7 +208,13 @@ class Collection:
             return self.exists() and read_contract(self._client, self._alias).unfinished
 
     def _hits(
-        self, question: str, k: int, route: Route, vector: Vector | None, fields: list[str]
+        self,
+        question: str,
+        k: int,
+        route: Route,
+        vector: Vector | None,
+        filters: Filters,
+        fields: list[str],
     ) -> list[dict[str, Any]]:
         self._require()
         words = " ".join(with_parts(query_text(question).split()))
@@ -212,6 +229,7 @@ class Collection:
                 # Milvus Lite refuses the client's default parameters for BM25.
                 search_params={"metric_type": metric, "params": {}},
                 limit=k,
+                filter=_expression(filters),
                 output_fields=fields,
             )
         return list(found[0])
@@ -243,6 +261,14 @@ class Collection:
         """A damaged embedded store opens without a word as an empty one."""
         rows = int(self._client.get_collection_stats(self._alias)["row_count"])
         return bool(contract.rows) and not rows
+
+
+def _expression(filters: Filters) -> str:
+    """`filters` in Milvus's filter language; empty for none."""
+    wanted = [("service_id", filters.service), ("source", filters.source)]
+    metadata = [(f"metadata[{literal(name)}]", value) for name, value in filters.metadata.items()]
+    said = [(name, value) for name, value in [*wanted, *metadata] if value is not None]
+    return " and ".join(f"{name} == {literal(value)}" for name, value in said)
 
 
 def _score(hit: dict[str, Any], route: Route) -> float:

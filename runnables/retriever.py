@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Literal
 
@@ -30,7 +31,7 @@ from runnables.rerank import Rerank
 from runnables.steps import child, step
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
-from schemas.question import Question
+from schemas.question import Filters, Question
 from schemas.settings import Settings
 
 Mode = Literal["full_text", "dense", "hybrid"]
@@ -63,7 +64,7 @@ class MilvusRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 5, more: str = ""
     ) -> list[Document]:
         vector = self._model.embed_query(query) if self.mode != "full_text" else None
-        return self._find(query, more, k, vector)
+        return self._find(query, more, k, vector, Filters())
 
     async def _aget_relevant_documents(
         self,
@@ -72,6 +73,7 @@ class MilvusRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int = 5,
         more: str = "",
+        filters: Filters | None = None,
     ) -> list[Document]:
         vector = None
         if self.mode != "full_text":
@@ -79,14 +81,16 @@ class MilvusRetriever(BaseRetriever):
                 vector = await self._embed(query)
             except ModelError as error:
                 log.warning("searching full text alone: %s", error)
-        return await asyncio.to_thread(self._find, query, more, k, vector)
+        return await asyncio.to_thread(self._find, query, more, k, vector, filters or Filters())
 
-    def _find(self, query: str, more: str, k: int, vector: Vector | None) -> list[Document]:
+    def _find(
+        self, query: str, more: str, k: int, vector: Vector | None, filters: Filters
+    ) -> list[Document]:
         """The k best chunks; without a vector by full text, whatever the mode.
 
         `more` are words that full text looks for besides those of `query`.
         """
-        ranking = self._ranking(f"{query} {more}".strip(), vector)
+        ranking = self._ranking(f"{query} {more}".strip(), vector, filters)
         wanted = list(ranking)[: max(CANDIDATES, k)]
         found = [
             RetrievedChunk(chunk=chunk, score=ranking[chunk.id])
@@ -95,8 +99,8 @@ class MilvusRetriever(BaseRetriever):
         found = defining_first(found, identifiers(query))
         return [_document(retrieved) for retrieved in spread(found, k)]
 
-    def _ranking(self, query: str, vector: Vector | None) -> Ranking:
-        search = self.collection.ranked
+    def _ranking(self, query: str, vector: Vector | None, filters: Filters) -> Ranking:
+        search = partial(self.collection.ranked, filters=filters)
         if vector is None:
             return search(query, CANDIDATES, "full_text")
         if self.mode == "dense":
@@ -132,22 +136,23 @@ class Finder:
         wanted = max(k, RERANKED) if self._rerank else k
         run = child(config, "retrieve/milvus")
         found = _in_turn(
-            await asyncio.gather(*(self._part(part, terms, wanted, run) for part in parts(query)))
+            await asyncio.gather(
+                *(self._part(part, terms, wanted, question.filters, run) for part in parts(query))
+            )
         )
         if self._rerank is None:
             return found[:k]
         return spread(await self._rerank.rerank(query, found, config), k)
 
     async def _part(
-        self, query: str, terms: Sequence[str], k: int, run: RunnableConfig
+        self, query: str, terms: Sequence[str], k: int, filters: Filters, run: RunnableConfig
     ) -> list[RetrievedChunk]:
         """The chunks for `query` with what widens it; in turn with those for the wider terms alone,
         which the question's own words would outweigh where they are in the other language.
         """
         more = " ".join([*self._glossary.widen(query), *terms])
-        searches = [self._retriever.ainvoke(query, run, k=k, more=more)]
-        if more:
-            searches.append(self._retriever.ainvoke(more, run, k=k))
+        ask = partial(self._retriever.ainvoke, config=run, k=k, filters=filters)
+        searches = [ask(query, more=more), *([ask(more)] if more else [])]
         return _in_turn(
             [[_retrieved(d) for d in found] for found in await asyncio.gather(*searches)]
         )

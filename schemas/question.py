@@ -55,6 +55,17 @@ ModelTerms = Annotated[tuple[str, ...], BeforeValidator(_terms)]
 QuestionType = Literal["api_call", "general", "unknown"]
 
 
+class Filters(WireModel):
+    """Which chunks may be retrieved; what is not said does not narrow."""
+
+    service: str | None = None
+    """A service id."""
+    source: str | None = None
+    """The name of a source of platform.toml."""
+    metadata: dict[str, str] = Field(default_factory=dict)
+    """Values that a chunk's metadata has to have, by name."""
+
+
 class Question(WireModel):
     """What the caller asks."""
 
@@ -62,6 +73,7 @@ class Question(WireModel):
     k: int
     language: Language
     """The language of the answer."""
+    filters: Filters = Filters()
 
 
 class StructuredQuestion(WireModel):

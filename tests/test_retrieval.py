@@ -106,6 +106,30 @@ def test_the_models_terms_find_the_other_languages_page(
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize(
+    ("filters", "allowed"),
+    [
+        ({"source": "guides"}, lambda source: not source["apiName"]),
+        ({"service": "refund"}, lambda source: source["title"].endswith(("退款", "查询"))),
+        ({"metadata": {"category": "基础"}}, lambda source: source["metadata"]["category"] == "基础"),
+        ({"source": "reference", "metadata": {"version": "v1"}}, lambda source: source["metadata"]["version"] == "v1"),
+        ({"source": "nowhere"}, None),
+        ({"metadata": {"we\"ird\\": "\" or 1 == 1"}}, None),
+        ({}, lambda source: True),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("question", ["退款单怎么同意", "/dop/api/v1/order/ship 怎么签名"])
+def test_filters_narrow_what_is_retrieved(
+    client: TestClient[Litestar], question: str, filters: dict[str, Any], allowed: Any
+) -> None:
+    body = {"question": question, "filters": filters, "k": 8}
+    sources = client.post("/retrieve", json=body).json()["sources"]
+    assert all(allowed(source) for source in sources) if allowed else not sources
+    assert bool(sources) == bool(allowed)
+    cited = client.post("/ask", json=body).json()["sources"]
+    assert all(allowed(source) for source in cited) if allowed else not cited
+
+
 def test_both_parts_of_a_question_are_retrieved(client: TestClient[Litestar]) -> None:
     questions = read("multi_part")
     wrong = [

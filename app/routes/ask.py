@@ -8,6 +8,7 @@ from app.desk import Desk
 from app.routes.fields import ChunkCount, QuestionText
 from schemas.answer import Answer
 from schemas.language import Language
+from schemas.question import Filters
 from schemas.wire import WireModel
 
 
@@ -16,10 +17,11 @@ class AskRequest(WireModel):
 
     question: QuestionText
     k: ChunkCount | None = None
+    filters: Filters | None = None
     language: Language | None = None
 
 
 @post("/ask", status_code=200, operation_id="ask", summary="Answer a question")
 async def ask(data: JSONBody[AskRequest], desk: NamedDependency[Desk]) -> Answer:
     """Answer a question from the platform's documentation, with sources and related pages."""
-    return await desk.ask(data.question, data.k, data.language)
+    return await desk.ask(data.question, data.k, data.language, data.filters)

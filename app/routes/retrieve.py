@@ -7,6 +7,7 @@ from litestar.params import JSONBody
 from app.desk import Desk
 from app.routes.fields import ChunkCount, QuestionText
 from schemas.answer import Source
+from schemas.question import Filters
 from schemas.wire import WireModel
 
 
@@ -15,6 +16,7 @@ class RetrieveRequest(WireModel):
 
     question: QuestionText
     k: ChunkCount | None = None
+    filters: Filters | None = None
 
 
 class Retrieved(WireModel):
@@ -26,4 +28,4 @@ class Retrieved(WireModel):
 @post("/retrieve", status_code=200, operation_id="retrieve", summary="Find chunks")
 async def retrieve(data: JSONBody[RetrieveRequest], desk: NamedDependency[Desk]) -> Retrieved:
     """The chunks that an answer would rest on, without asking a model."""
-    return Retrieved(sources=await desk.retrieve(data.question, data.k))
+    return Retrieved(sources=await desk.retrieve(data.question, data.k, data.filters))
