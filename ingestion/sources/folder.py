@@ -43,11 +43,11 @@ _EMPTY_AT_THE_TOP = ("page_path", "folder")
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     """Files below `folder` with one of `suffixes`, sorted. Raises SourceError when there are none."""
     if not folder.is_dir():
-        raise SourceError(f"{folder}: no such folder")
+        raise SourceError(f"{folder.name}: no such folder")
     wanted = set(suffixes)
     files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in wanted)
     if not files:
-        raise SourceError(f"{folder}: holds no {' or '.join(sorted(wanted))} file")
+        raise SourceError(f"{folder.name}: holds no {' or '.join(sorted(wanted))} file")
     return files
 
 
