@@ -140,9 +140,9 @@ class Finder:
                 *(self._part(part, terms, wanted, question.filters, run) for part in parts(query))
             )
         )
-        if self._rerank is None:
-            return found[:k]
-        return spread(await self._rerank.rerank(query, found, config), k)
+        if self._rerank is not None:
+            found = await self._rerank.rerank(query, found, config)
+        return spread(found, k)
 
     async def _part(
         self, query: str, terms: Sequence[str], k: int, filters: Filters, run: RunnableConfig
