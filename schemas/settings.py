@@ -103,7 +103,7 @@ class Settings(BaseSettings):
     """Name (alias) of the Milvus collection."""
 
     database_url: str = "sqlite:///./data/apidesk.db"
-    """Where what happened is kept: a SQLite file, or `postgresql+psycopg://user:password@host/name`."""
+    """Where the reports of ingestions are kept, as SQLAlchemy names a database."""
 
     platform: Path = SAMPLE_PLATFORM
     """Path of platform.toml, which says what the platform is and where its documents are."""
