@@ -10,22 +10,9 @@ from typing import Any
 import pytest
 
 from tests.killed_job import fork_server, ingest, kill_after, mend, run
+from tests.test_ingestions import PLATFORM
 from tests.test_sync import write_page, write_pages
 
-PLATFORM = """
-[platform]
-name = "Acme"
-description = "An API for shops."
-audience = "developers"
-tone = "dry"
-greeting = "Hello."
-refusal = "Not about Acme."
-
-[[sources]]
-name = "guides"
-kind = "markdown"
-path = "guides"
-"""
 KILLS = 20
 PAGES = 60
 
