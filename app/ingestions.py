@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from ingestion.job import IngestionJob
 from ingestion.schedule import run_on_schedule
-from schemas.errors import ApideskError
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
 from schemas.platform import IngestionPlan
 
@@ -77,5 +76,5 @@ class Ingestions:
     def _ended(self, task: asyncio.Task[IngestionRun]) -> None:
         """Its report says how it went; nobody may be waiting for its exception."""
         self._tasks.discard(task)
-        with suppress(ApideskError, asyncio.CancelledError):
+        if not task.cancelled():
             task.exception()

@@ -1,5 +1,6 @@
 """The ingestion job: one run at a time, each with a report that stays."""
 
+import logging
 import os
 import socket
 import threading
@@ -25,6 +26,8 @@ SAVE_EVERY = 1.0
 """Seconds after which the report of a run that goes on is saved again."""
 
 Progress = Callable[[IngestionRun], None]
+
+log = logging.getLogger(__name__)
 
 
 class IngestionJob:
@@ -83,7 +86,7 @@ class IngestionJob:
             try:
                 self._sync(run, report)
             except BaseException as error:
-                run.error = str(error) if isinstance(error, ApideskError) else type(error).__name__
+                run.error = _said(error)
                 report.end("failed")
                 raise
             report.end("partial" if run.refused else "succeeded")
@@ -94,6 +97,14 @@ class IngestionJob:
         sync = Sync(self.collection, self._embedder, self._reader, run.options, report.step)
         run.sources = sync.reports
         sync.run(platform.sources)
+
+
+def _said(error: BaseException) -> str:
+    """One line for the report; what nobody foresaw goes to the log whole, since nobody may see it else."""
+    if isinstance(error, ApideskError):
+        return str(error)
+    log.error("an ingestion failed", exc_info=error)
+    return type(error).__name__
 
 
 class _Reporting:

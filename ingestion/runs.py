@@ -1,5 +1,7 @@
 """What each ingestion run did, kept in the database: it survives a restart."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, create_engine, select
@@ -46,12 +48,8 @@ class Runs:
             engine = create_engine(url, pool_pre_ping=True)
         except (ArgumentError, ImportError, OSError) as error:
             raise ConfigurationError(f"APIDESK_DATABASE_URL: {_first_line(error)}") from None
-        try:
+        with _database_errors():
             metadata.create_all(engine)
-        except SQLAlchemyError as error:
-            raise StoreUnavailable(
-                f"the database cannot be used: see APIDESK_DATABASE_URL ({_first_line(error)})"
-            ) from error
         return cls(engine, settings.collection_id)
 
     def close(self) -> None:
@@ -62,7 +60,7 @@ class Runs:
         """Write `run`, over what was written of it before."""
         row = {"started_at": run.started_at, "report": run.model_dump_json()}
         mine = runs_table.c.id == run.id
-        with self._engine.begin() as connection:
+        with _database_errors(), self._engine.begin() as connection:
             if not connection.execute(runs_table.update().where(mine).values(row)).rowcount:
                 connection.execute(
                     runs_table.insert().values(id=run.id, collection=self._collection, **row)
@@ -92,10 +90,21 @@ class Runs:
             .order_by(runs_table.c.started_at.desc())
             .limit(limit)
         )
-        with self._engine.connect() as connection:
+        with _database_errors(), self._engine.connect() as connection:
             return [
                 IngestionRun.model_validate_json(row.report) for row in connection.execute(query)
             ]
+
+
+@contextmanager
+def _database_errors() -> Iterator[None]:
+    """What SQLAlchemy raises, as StoreUnavailable."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise StoreUnavailable(
+            f"the database cannot be used: see APIDESK_DATABASE_URL ({_first_line(error)})"
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

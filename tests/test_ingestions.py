@@ -125,6 +125,16 @@ def test_a_failure_is_kept_and_raised(job: IngestionJob, settings: Settings) -> 
     assert job.collection.search("签名", 1, "full_text")
 
 
+def test_what_nobody_foresaw_is_logged(
+    job: IngestionJob, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("ingestion.sync.chunk_document", lambda *_: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        done(job)
+    assert job.runs.latest()[0].error == "ZeroDivisionError"
+    assert "integer division" in caplog.text
+
+
 def test_only_the_last_fifty_are_listed(job: IngestionJob) -> None:
     runs = [job.new_run("watch") for _ in range(55)]
     for run in runs:
@@ -312,6 +322,18 @@ def test_a_failed_run_is_degraded_and_not_dead(
     check = ready.json()["checks"]["ingestion"]
     assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
     assert check["detail"].endswith(f"see GET /ingestions/{failed.id}")
+    assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
+
+
+def test_a_database_that_goes_away_is_degraded_and_not_dead(
+    http: TestClient[Litestar], settings: Settings
+) -> None:
+    finished(http, http.post("/ingestions", json={}).json()["id"])
+    database = settings.platform.with_name("apidesk.db")
+    database.write_bytes(b"no database any more" * 1_000)
+    assert http.get("/ingestions").status_code == 503
+    ready = http.get("/health/ready")
+    assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
     assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
 
 

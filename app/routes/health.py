@@ -96,7 +96,10 @@ async def _milvus(desk: Desk) -> Check:
 
 async def _ingestion(desk: Desk) -> Check:
     """What the last run came to. Answers go on from what was indexed before: degraded, not dead."""
-    last = next(iter(await asyncio.to_thread(desk.job.runs.latest, 1)), None)
+    try:
+        last = next(iter(await asyncio.to_thread(desk.job.runs.latest, 1)), None)
+    except ApideskError:
+        return Check(status="degraded", detail="the database does not answer")
     if last is None:
         return Check(status="ok", detail="never run here")
     detail = f"{last.state} at {last.started_at:%Y-%m-%d %H:%M} UTC"
