@@ -32,6 +32,7 @@ Route = Literal["full_text", "dense"]
 
 
 NO_FILTERS = Filters()
+"""Everything may be found."""
 
 
 class StoredChunk(NamedTuple):

@@ -18,7 +18,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict
 
-from ingestion.collection import Collection
+from ingestion.collection import NO_FILTERS, Collection
 from ingestion.collection_schema import Vector
 from ingestion.model_errors import model_errors
 from runnables.exact import defining_first, identifiers
@@ -61,10 +61,16 @@ class MilvusRetriever(BaseRetriever):
     mode: Mode
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 5, more: str = ""
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int = 5,
+        more: str = "",
+        filters: Filters = NO_FILTERS,
     ) -> list[Document]:
         vector = self._model.embed_query(query) if self.mode != "full_text" else None
-        return self._find(query, more, k, vector, Filters())
+        return self._find(query, more, k, vector, filters)
 
     async def _aget_relevant_documents(
         self,
@@ -73,7 +79,7 @@ class MilvusRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int = 5,
         more: str = "",
-        filters: Filters | None = None,
+        filters: Filters = NO_FILTERS,
     ) -> list[Document]:
         vector = None
         if self.mode != "full_text":
@@ -81,7 +87,7 @@ class MilvusRetriever(BaseRetriever):
                 vector = await self._embed(query)
             except ModelError as error:
                 log.warning("searching full text alone: %s", error)
-        return await asyncio.to_thread(self._find, query, more, k, vector, filters or Filters())
+        return await asyncio.to_thread(self._find, query, more, k, vector, filters)
 
     def _find(
         self, query: str, more: str, k: int, vector: Vector | None, filters: Filters
