@@ -22,7 +22,7 @@ from schemas.platform import Voice
 NAME = "answer"
 
 RESERVED_SECONDS = 1.0
-"""What is left for an answer without a model, should the models fail; never more than a third."""
+"""What is left for an answer without a model, should the models fail; never more than half."""
 
 LONGEST_TEXT = 4_000
 """Characters of a reply without JSON that become an answer."""
@@ -37,7 +37,7 @@ def build_answer(models: ChatModels, voice: Voice) -> Runnable[Evidence, Drafted
 
     async def answer(evidence: Evidence, config: RunnableConfig) -> Drafted:
         left = remaining(config)
-        config = with_deadline(config, left - min(RESERVED_SECONDS, left / 3))
+        config = with_deadline(config, left - min(RESERVED_SECONDS, left / 2))
         errors: list[ModelError] = []
         for model in models.writers:
             try:
