@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ingestion.collection_schema import (
     CHUNK_FIELDS,
     Contract,
+    Reliability,
     Vector,
     chunk_of,
     expected_contract,
     read_contract,
     words_name,
+    write_contract,
 )
 from ingestion.collection_writer import InPlace, NextCollection, Writer, drop_leftovers
 from ingestion.milvus import every_row, literal, milvus_errors, open_milvus
@@ -163,6 +165,20 @@ class Collection:
             )
         return {row["word"]: row["occurrences"] for row in rows}
 
+    def some(self, count: int) -> list[Chunk]:
+        """About `count` chunks, the same ones each time: ids are hashes, so the first are a fair sample."""
+        share = min(1.0, count / max(1, self.contract.rows))
+        bound = f"{int(share * 0xFFFFFFFF):08x}"
+        return self._chunks(f"id <= {literal(bound + 'g')}")
+
+    def keep_reliability(self, reliability: Reliability) -> None:
+        """Write down how far the routes can be trusted."""
+        contract = self.contract.model_copy(update={"reliability": reliability})
+        with milvus_errors():
+            name = self._client.describe_alias(self._alias)["collection_name"]
+            write_contract(self._client, name, contract)
+        self._contract = contract
+
     def check(self) -> None:
         """Raises CollectionMismatch when other settings made what there is."""
         with milvus_errors():
@@ -202,11 +218,13 @@ class Collection:
         kept = None if rebuild else old
         return NextCollection(self._client, self._alias, self._expected, kept)
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether a run that wrote in place died: the next one has to bring it to an end."""
+    def stored_contract(self) -> Contract | None:
+        """The contract as it stands in the store, whatever settings made it; None where there is none.
+
+        Raises CollectionMismatch when the collection is not ours.
+        """
         with milvus_errors():
-            return self.exists() and read_contract(self._client, self._alias).unfinished
+            return read_contract(self._client, self._alias) if self.exists() else None
 
     def _hits(
         self,

@@ -40,6 +40,15 @@ BM25 = {"bm25_k1": 1.2, "bm25_b": 0.5}
 """Lengths count for less than by default: sections are short by nature. docs/retrieval.md"""
 
 
+class Reliability(WireModel):
+    """How well each route finds again what the collection holds: mean reciprocal ranks, 0 to 1."""
+
+    full_text: float
+    dense: float
+    rows: int
+    """Rows of the collection when it was measured."""
+
+
 class Contract(WireModel):
     """What made a collection; a desk with other settings must not search it."""
 
@@ -51,6 +60,8 @@ class Contract(WireModel):
     rows: int = 0
     words: int = 0
     """Words in all chunks together."""
+    reliability: Reliability | None = None
+    """None where there is no embedding model, or nothing was measured yet."""
     unfinished: bool = False
     """A run that wrote in place has begun and not ended."""
 
@@ -88,6 +99,13 @@ def read_contract(client: "MilvusClient", name: str) -> Contract:
             f"the collection {name} was not made by apidesk: choose another APIDESK_COLLECTION"
         )
     return Contract.model_validate_json(properties[CONTRACT_PROPERTY])
+
+
+def write_contract(client: "MilvusClient", name: str, contract: Contract) -> None:
+    """Make `contract` that of the collection `name`."""
+    client.alter_collection_properties(
+        name, properties={CONTRACT_PROPERTY: contract.model_dump_json()}
+    )
 
 
 def words_name(name: str) -> str:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from ingestion.collection_schema import (
     CHUNK_FIELDS,
-    CONTRACT_PROPERTY,
     COPIED_FIELDS,
     Contract,
     Row,
@@ -32,6 +31,7 @@ from ingestion.collection_schema import (
     create_words,
     word_rows,
     words_name,
+    write_contract,
 )
 from ingestion.milvus import batches, every_row, literal, milvus_errors
 from schemas.document import Chunk
@@ -87,7 +87,11 @@ class NextCollection(Writer):
                 self._copy(dropped, self._old)
             self._words = +self._words
             contract = self._expected.model_copy(
-                update={"rows": self._rows, "words": self._words.total()}
+                update={
+                    "rows": self._rows,
+                    "words": self._words.total(),
+                    "reliability": self._old.reliability if self._old else None,
+                }
             )
             self._complete(contract)
             self._move(words_name(self._alias), words_name(self._name))
@@ -126,9 +130,7 @@ class NextCollection(Writer):
         create_words(self._client, name)
         for rows in batches(word_rows(self._words)):
             self._client.insert(name, rows)
-        self._client.alter_collection_properties(
-            self._name, properties={CONTRACT_PROPERTY: contract.model_dump_json()}
-        )
+        write_contract(self._client, self._name, contract)
         for made in (name, self._name):
             self._client.flush(made)
             self._client.load_collection(made)
@@ -188,9 +190,7 @@ class InPlace(Writer):
             self._begun = True
 
     def _say(self, contract: Contract) -> None:
-        self._client.alter_collection_properties(
-            self._alias, properties={CONTRACT_PROPERTY: contract.model_dump_json()}
-        )
+        write_contract(self._client, self._alias, contract)
 
     def _take_away(self, ids: Sequence[str]) -> None:
         """Note the words of the rows with these ids as gone."""

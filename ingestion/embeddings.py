@@ -54,7 +54,8 @@ class ChunkEmbedder:
         with ThreadPoolExecutor(self._requests, thread_name_prefix="embed") as pool:
             try:
                 for batch in batches(chunks, self._size):
-                    waiting.append((batch, pool.submit(self._vectors, batch)))
+                    texts = [embedded_text(chunk) for chunk in batch]
+                    waiting.append((batch, pool.submit(self._vectors, texts)))
                     if len(waiting) > self._requests:
                         yield _result(*waiting.popleft())
                 while waiting:
@@ -62,18 +63,22 @@ class ChunkEmbedder:
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
+    def embed_texts(self, texts: Iterable[str]) -> list[Vector]:
+        """The vectors of `texts`, in their order. Raises ModelError."""
+        return [vector for batch in batches(texts, self._size) for vector in self._vectors(batch)]
+
     @retry(
         retry=retry_if_exception_type((ModelUnavailable, ModelTimeout)),
         wait=wait_as_told,
         stop=stop_after_attempt(ATTEMPTS),
         reraise=True,
     )
-    def _vectors(self, batch: list[Chunk]) -> list[Vector]:
+    def _vectors(self, texts: list[str]) -> list[Vector]:
         with model_errors(self._role):
-            vectors = self._model.embed_documents([embedded_text(chunk) for chunk in batch])
-        if len(vectors) != len(batch) or len({len(vector) for vector in vectors}) > 1:
+            vectors = self._model.embed_documents(texts)
+        if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
             raise ModelOutputInvalid(
-                f"{self._role.setting}: {len(vectors)} vectors for {len(batch)} texts, or of "
+                f"{self._role.setting}: {len(vectors)} vectors for {len(texts)} texts, or of "
                 "several lengths"
             )
         return vectors

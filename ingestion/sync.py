@@ -4,10 +4,12 @@ Documents are streamed: read, cut into chunks, compared by content hash, embedde
 at a time. What is kept of the whole is an id and a hash a chunk.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from ingestion import reliability
 from ingestion.chunking import chunk_document
 from ingestion.collection import Collection
 from ingestion.collection_schema import Vector
@@ -18,12 +20,14 @@ from ingestion.sources import count_files, read_source
 from ingestion.sources.folder import Known, Unchanged
 from ingestion.sources.limits import Limits
 from schemas.document import Chunk, SourceDocument
-from schemas.errors import CollectionMissing, DeletesRefused, SourceError
+from schemas.errors import CollectionMissing, DeletesRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.source import Source
 
 MOST_VANISHED = 0.3
 """The share of a source's documents above which they are believed to be lost rather than deleted."""
+
+log = logging.getLogger(__name__)
 
 Chunks = dict[str, str]
 """Content hash by chunk id."""
@@ -77,7 +81,8 @@ class Sync:
             document[chunk.id] = chunk.content_hash
             seen = self._fingerprints[chunk.source].setdefault(chunk.document_id, set())
             seen.add(chunk.fingerprint)
-        self._unfinished = self._collection.unfinished
+        stored = self._collection.stored_contract()
+        self._unfinished = stored is not None and stored.unfinished
         if not self._options.rebuild:
             self._collection.check()
         if self._options.dry_run:
@@ -106,6 +111,19 @@ class Sync:
         if written or self._dropped or self._unfinished:
             writer.finish(self._dropped)
             self._collection.load()
+        if self._embedder is not None:
+            self._measure(self._embedder)
+
+    def _measure(self, embedder: ChunkEmbedder) -> None:
+        """Find out how far the vectors can be trusted, where that is not known yet; it can wait."""
+        contract = self._collection.stored_contract()
+        if contract is None or not reliability.is_due(contract):
+            return
+        try:
+            self._collection.load()
+            self._collection.keep_reliability(reliability.measure(self._collection, embedder))
+        except ModelError as error:
+            log.warning("the next run will measure the embeddings: %s", error)
 
     def _with_vectors(
         self, chunks: Iterator[Chunk]

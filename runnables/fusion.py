@@ -1,7 +1,12 @@
 """Two rankings of the same chunks as one."""
 
-DENSE_WEIGHT = 0.4
-"""Less than half: what full text is sure of stays in front, however wrong the vectors are."""
+from ingestion.collection_schema import Reliability
+
+UNMEASURED = 0.4
+"""The dense route's weight where nobody has measured yet how far its vectors can be trusted."""
+
+MOST_DENSE = 0.5
+"""The most that it weighs: what full text is sure of stays in front of what only vectors say."""
 
 POOL = 200
 """Chunks of each ranking that are fused: what both rank has to be seen in both."""
@@ -13,8 +18,21 @@ Ranking = dict[str, float]
 """Score by chunk id, best first."""
 
 
-def fuse(full_text: Ranking, dense: Ranking, weight: float = DENSE_WEIGHT) -> Ranking:
-    """The chunks of both, best first, each with a score from 0 to 1.
+def dense_weight(measured: Reliability | None) -> float:
+    """What the dense route weighs, 0 to 0.5: by how much it exceeds the half of full text's rank.
+
+    Vectors that find half as well as words, or less, only ever displace what words had found; those
+    that find as well weigh as much. docs/retrieval.md has what led to it.
+    """
+    if measured is None:
+        return UNMEASURED
+    if not measured.full_text:
+        return MOST_DENSE if measured.dense else 0.0
+    return min(MOST_DENSE, max(0.0, measured.dense / measured.full_text - 0.5))
+
+
+def fuse(full_text: Ranking, dense: Ranking, weight: float) -> Ranking:
+    """The chunks of both, best first, each with a score from 0 to 1; `weight` is the dense route's.
 
     A convex combination of scores, after Bruch, Gai and Ingber, "An Analysis of Fusion Functions for
     Hybrid Retrieval" (2023): BM25 as a share of its best, cosine from its 50th up to its best. Ranks

@@ -22,7 +22,7 @@ from ingestion.collection import NO_FILTERS, Collection
 from ingestion.collection_schema import Vector
 from ingestion.model_errors import model_errors
 from runnables.exact import defining_first, identifiers
-from runnables.fusion import POOL, Ranking, fuse
+from runnables.fusion import POOL, Ranking, dense_weight, fuse
 from runnables.glossary import Glossary
 from runnables.parts import parts
 from runnables.pasted import search_query
@@ -111,7 +111,8 @@ class MilvusRetriever(BaseRetriever):
             return search(query, CANDIDATES, "full_text")
         if self.mode == "dense":
             return search(query, CANDIDATES, "dense", vector)
-        return fuse(search(query, POOL, "full_text"), search(query, POOL, "dense", vector))
+        full_text, dense = search(query, POOL, "full_text"), search(query, POOL, "dense", vector)
+        return fuse(full_text, dense, dense_weight(self.collection.contract.reliability))
 
     @property
     def _model(self) -> Embeddings:

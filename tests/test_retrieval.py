@@ -12,7 +12,6 @@ from litestar.testing import TestClient
 
 from app.desk import Desk
 from app.main import create_app
-from runnables.fusion import DENSE_WEIGHT, fuse
 from runnables.glossary import Glossary
 from runnables.parts import parts
 from runnables.retriever import spread
@@ -174,42 +173,6 @@ def test_what_is_asked_in_sequence_is_split(question: str, expected: list[str]) 
 )
 def test_the_glossary_is_read_in_both_directions(question: str, expected: list[str]) -> None:
     assert Glossary({"面单": ["waybill", "express sheet"]}).widen(question) == expected
-
-
-@pytest.mark.parametrize(
-    ("full_text", "dense", "best"),
-    [
-        ({"a": 9.0, "b": 8.0}, {"x": 0.9, "y": 0.1}, ["a", "b", "x"]),
-        ({"a": 9.0, "b": 1.0}, {"b": 0.9, "a": 0.8, "y": 0.1}, ["a", "b"]),
-        ({"a": 9.0, "b": 8.9}, {"b": 0.9, "y": 0.1}, ["b", "a"]),
-        ({}, {"b": 0.9, "y": 0.1}, ["b"]),
-        ({"a": 2.0, "b": 1.0}, {}, ["a", "b"]),
-        ({"a": 0.0}, {"a": 0.5}, ["a"]),
-        ({}, {}, []),
-    ],
-    ids=[
-        "apart",
-        "full text is sure",
-        "nearly even",
-        "no word",
-        "no vector",
-        "no score",
-        "nothing",
-    ],
-)
-def test_scores_are_fused(
-    full_text: dict[str, float], dense: dict[str, float], best: list[str]
-) -> None:
-    fused = fuse(full_text, dense)
-    assert list(fused)[: len(best)] == best
-    assert set(fused) == {*full_text, *dense}
-    assert all(0 <= score <= 1 for score in fused.values())
-
-
-def test_vectors_never_overrule_the_best_of_full_text() -> None:
-    assert DENSE_WEIGHT < 0.5
-    fused = fuse({"a": 9.0}, {f"x{n}": 1.0 - n / 100 for n in range(60)})
-    assert next(iter(fused)) == "a"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,208 @@
+"""Fusion: two rankings as one, and never much worse than the better of them."""
+
+import asyncio
+import json
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from app.desk import Desk, connect_desk
+from ingestion.collection_schema import Reliability, embedded_text
+from ingestion.words import vocabulary_words
+from runnables.fusion import MOST_DENSE, UNMEASURED, dense_weight, fuse
+from runnables.retriever import Mode
+from schemas.question import Question
+from schemas.settings import read_settings
+from tests.conftest import DeskMaker
+from tests.model_server import ModelServer, Reply, bigram_embedding
+
+QUESTIONS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "data" / "retrieval_samples.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+DIMENSION = 64
+
+Embed = Callable[[str], list[float]]
+
+
+@pytest.mark.parametrize(
+    ("full_text", "dense", "best"),
+    [
+        ({"a": 9.0, "b": 8.0}, {"x": 0.9, "y": 0.1}, ["a", "b", "x"]),
+        ({"a": 9.0, "b": 1.0}, {"b": 0.9, "a": 0.8, "y": 0.1}, ["a", "b"]),
+        ({"a": 9.0, "b": 8.9}, {"b": 0.9, "y": 0.1}, ["b", "a"]),
+        ({}, {"b": 0.9, "y": 0.1}, ["b"]),
+        ({"a": 2.0, "b": 1.0}, {}, ["a", "b"]),
+        ({"a": 0.0}, {"a": 0.5}, ["a"]),
+        ({}, {}, []),
+    ],
+    ids=[
+        "apart",
+        "full text is sure",
+        "nearly even",
+        "no word",
+        "no vector",
+        "no score",
+        "nothing",
+    ],
+)
+def test_scores_are_fused(
+    full_text: dict[str, float], dense: dict[str, float], best: list[str]
+) -> None:
+    fused = fuse(full_text, dense, 0.4)
+    assert list(fused)[: len(best)] == best
+    assert set(fused) == {*full_text, *dense}
+    assert all(0 <= score <= 1 for score in fused.values())
+
+
+def test_vectors_never_overrule_the_best_of_full_text() -> None:
+    fused = fuse({"a": 9.0}, {f"x{n}": 1.0 - n / 100 for n in range(60)}, MOST_DENSE)
+    assert next(iter(fused)) == "a"
+
+
+@pytest.mark.parametrize(
+    ("measured", "weight"),
+    [
+        (None, UNMEASURED),
+        (Reliability(full_text=0.9, dense=0.9, rows=1), MOST_DENSE),
+        (Reliability(full_text=0.2, dense=0.9, rows=1), MOST_DENSE),
+        (Reliability(full_text=0.8, dense=0.6, rows=1), 0.25),
+        (Reliability(full_text=0.9, dense=0.4, rows=1), 0.0),
+        (Reliability(full_text=0.5, dense=0.0, rows=1), 0.0),
+        (Reliability(full_text=0.0, dense=0.1, rows=1), MOST_DENSE),
+        (Reliability(full_text=0.0, dense=0.0, rows=1), 0.0),
+    ],
+)
+def test_a_route_weighs_what_it_has_earned(measured: Reliability | None, weight: float) -> None:
+    assert dense_weight(measured) == pytest.approx(weight)
+
+
+def noise(text: str) -> list[float]:
+    """A vector that says nothing: any other text is as near."""
+    source = random.Random(text)
+    return [source.gauss(0, 1) for _ in range(DIMENSION)]
+
+
+def knowing(desk: Desk) -> Embed:
+    """An embedding that knows which document a question is for, and which one holds its words."""
+    ids = [stored.id for stored in desk.collection.stored()]
+    texts = {embedded_text(c): c.document_id for c in desk.collection.by_ids(ids)}
+    words: dict[str, set[str]] = defaultdict(set)
+    for text, document in texts.items():
+        words[document].update(vocabulary_words(text))
+    golds = {question["question"]: question["gold"][0] for question in QUESTIONS}
+
+    @cache
+    def document_of(text: str) -> str:
+        asked = set(vocabulary_words(text))
+        most = max(words, key=lambda document: len(asked & words[document]))
+        asked_for = (gold for question, gold in golds.items() if text in question)
+        return texts.get(text) or next(asked_for, most)
+
+    def embed(text: str) -> list[float]:
+        near, far = noise(document_of(text)), noise(text)
+        return [n + 0.6 * f for n, f in zip(near, far, strict=True)]
+
+    return embed
+
+
+@pytest.mark.parametrize(
+    ("embedding", "weight"),
+    [("noise", (0.0, 0.0)), ("bigrams", (0.0, 0.3)), ("knowing", (0.4, 0.5))],
+)
+def test_fusion_keeps_up_with_the_better_route(
+    make_desk: DeskMaker,
+    sample_desk: Desk,
+    model_server: ModelServer,
+    embedding: str,
+    weight: tuple[float, float],
+) -> None:
+    embeddings = {"noise": noise, "bigrams": bigram_embedding, "knowing": knowing(sample_desk)}
+    model_server.embed = embeddings[embedding]
+    desk = make_desk(
+        embedding_model="openai:scripted-embedding",
+        embedding_base_url=model_server.base_url,
+        embedding_api_key="test-key",
+    )
+    assert weight[0] <= dense_weight(desk.collection.contract.reliability) <= weight[1]
+    full_text = hit_at_5(sample_desk, "full_text")
+    dense, hybrid = hit_at_5(desk, "dense"), hit_at_5(desk, "hybrid")
+    assert hybrid >= max(full_text, dense) - 0.01, (full_text, dense, hybrid)
+    if embedding == "noise":
+        assert dense < 0.5
+    if embedding == "knowing":
+        assert dense > 0.95
+
+
+def hit_at_5(desk: Desk, mode: Mode) -> float:
+    """The share of the questions whose page is among the documents of the first five chunks."""
+    retriever = desk.retriever(mode)
+
+    async def found(question: str) -> set[str]:
+        chunks = await retriever.ainvoke(Question(text=question, k=5, language="zh"))
+        return {retrieved.chunk.document_id for retrieved in chunks}
+
+    async def hits() -> int:
+        return sum([bool(await found(q["question"]) & set(q["gold"])) for q in QUESTIONS])
+
+    return asyncio.run(hits()) / len(QUESTIONS)
+
+
+def test_the_routes_are_measured_once_and_again_when_the_collection_has_doubled(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    platform = tmp_path / "platform.toml"
+    platform.write_text(PLATFORM, encoding="utf-8")
+    settings = read_settings(
+        platform=platform,
+        milvus_uri=str(tmp_path / "milvus.db"),
+        database_url=f"sqlite:///{tmp_path / 'apidesk.db'}",
+        embedding_model="openai:scripted-embedding",
+        embedding_base_url=model_server.base_url,
+        embedding_api_key="test-key",
+    )
+    job = connect_desk(settings).job
+
+    def rows_measured(pages: int) -> int | None:
+        for number in range(pages):
+            (tmp_path / f"{number:03}.md").write_text(f"# Page {number}\n\nIts body is {number}.")
+        job.run(job.new_run("start"))
+        measured = job.collection.contract.reliability
+        return measured.rows if measured else None
+
+    # What is embedded to measure says nothing of where it stands: no "Page" in it.
+    model_server.embedding_reply = lambda request: (
+        None if "Page" in request.body["input"][0] else Reply(status=401)
+    )
+    assert rows_measured(10) is None
+    model_server.embedding_reply = None
+    assert rows_measured(10) == 10
+    requests = len(model_server.embedding_requests)
+    assert rows_measured(10) == 10
+    assert len(model_server.embedding_requests) == requests
+    assert rows_measured(20) == 10
+    assert rows_measured(21) == 21
+    job.close()
+
+
+PLATFORM = """
+[platform]
+name = "Measured"
+description = "pages"
+audience = "developers"
+tone = "plain"
+greeting = "Hello."
+refusal = "No."
+language = "en"
+
+[[sources]]
+name = "pages"
+kind = "markdown"
+path = "."
+"""
