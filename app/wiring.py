@@ -16,6 +16,7 @@ from runnables.rerank import build_rerank
 from runnables.retriever import Finder, Mode, build_retriever, open_retriever
 from runnables.state import Classified, Drafted, Evidence, Understood
 from runnables.structured_question import build_structured_question
+from runnables.surround import build_surround
 from runnables.widen import build_widen
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk
@@ -74,7 +75,7 @@ class Wiring:
         quote = build_extractive_answer(self._job.collection, self._voice)
         if self._models is None:
             return quote
-        answer = build_answer(self._models, self._voice)
+        answer = build_surround(self._job.collection) | build_answer(self._models, self._voice)
         if self._settings.on_model_failure != "extractive":
             return answer
         return build_answer_or_quote(

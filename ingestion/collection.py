@@ -143,6 +143,14 @@ class Collection:
             f"document_id == {literal(document_id)} and source == {literal(source)}"
         )
 
+    def beside(self, chunk: Chunk) -> list[Chunk]:
+        """The chunks before and after `chunk` in its document, as far as there are any."""
+        positions = [chunk.position - 1, chunk.position + 1]
+        return self._chunks(
+            f"document_id == {literal(chunk.document_id)} and source == {literal(chunk.source)} "
+            f"and position in {literal(positions)}"
+        )
+
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
         """All chunks of the APIs with one of these urls or names, by API in the document's order."""
         if not urls and not names:

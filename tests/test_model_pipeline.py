@@ -167,3 +167,30 @@ def test_the_answer_comes_in_the_language_asked_for(
 
     assert answer["language"] == "en"
     assert "英文" in model_server.chat_requests[1].text
+
+
+@pytest.mark.parametrize(("window", "whole"), [(128_000, True), (2_600, False)])
+def test_the_best_chunk_brings_its_neighbours_when_they_fit(
+    model_client: MakeClient,
+    model_server: ModelServer,
+    sample_desk: Desk,
+    window: int,
+    whole: bool,
+) -> None:
+    question = "HMAC-SHA256 签名的待签名串怎么拼"
+    client = model_client(chat_context_tokens=window)
+    model_server.reply(structured(type="general", api_name=None), draft("见文档。[1]"))
+    ask(client, question)
+    prompt = model_server.chat_requests[1].text
+    found = client.post("/retrieve", json={"question": question}).json()["sources"]
+
+    stored = sample_desk.collection.by_ids([s.id for s in sample_desk.collection.stored()])
+    retrieved = [
+        next(c for c in stored if (c.title, c.body) == (s["title"], s["text"])) for s in found
+    ]
+    added = [c for c in sample_desk.collection.beside(retrieved[0]) if c not in retrieved]
+    assert added
+    assert all(chunk.text.strip() in prompt for chunk in added) == whole
+    if whole:
+        places = [prompt.index(chunk.text.strip()) for chunk in [*retrieved, *added]]
+        assert max(places[: len(retrieved)]) < min(places[len(retrieved) :])

@@ -12,6 +12,7 @@ from litestar.testing import TestClient
 
 from app.desk import Desk
 from app.main import create_app
+from ingestion.words import query_text
 from runnables.glossary import Glossary
 from runnables.parts import parts
 from runnables.retriever import spread
@@ -70,15 +71,23 @@ def test_sixty_questions_find_their_page(
         assert len(wrong) <= 0.03 * len(questions), "\n".join(wrong)
 
 
-@pytest.mark.parametrize("direction", ["en_zh", "zh_en"])
-def test_the_glossary_finds_the_other_languages_page(
-    with_glossary: TestClient[Litestar], direction: str
-) -> None:
-    """Where a term of the question is in it; what else the question says may outweigh that term."""
-    questions = [q for q in read(f"retrieval_cross_{direction}") if q["glossary"]]
-    assert len(questions) >= 10
-    wrong = missed(with_glossary, questions)
-    assert len(wrong) <= 0.25 * len(questions), "\n".join(wrong)
+def test_the_glossary_finds_the_other_languages_page(with_glossary: TestClient[Litestar]) -> None:
+    """Always where it holds 2 in 5 of the words that name the page in its language; mostly where it
+    holds any: what it does not hold may be what the page is about.
+    """
+    questions = [*read("retrieval_cross_en_zh"), *read("retrieval_cross_zh_en")]
+    glossary = Glossary(GLOSSARY["glossary"])
+
+    def held(question: dict[str, Any]) -> float:
+        needed = set(query_text(" ".join(question["terms"])).split())
+        given = set(query_text(" ".join(glossary.widen(question["question"]))).split())
+        return len(needed & given) / len(needed)
+
+    well = [question for question in questions if held(question) >= 0.4]
+    assert len(well) >= 10
+    assert not missed(with_glossary, well)
+    some = [question for question in questions if held(question) > 0]
+    assert len(missed(with_glossary, some)) <= 0.25 * len(some)
 
 
 @pytest.mark.parametrize("direction", ["en_zh", "zh_en"])

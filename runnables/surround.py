@@ -1,0 +1,27 @@
+"""The best chunk brings what stands before and after it in its document."""
+
+import asyncio
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from ingestion.collection import Collection
+from runnables.state import Evidence
+from runnables.steps import step
+from schemas.document import RetrievedChunk
+
+
+def build_surround(collection: Collection) -> Runnable[Evidence, Evidence]:
+    """The step `surround`: the best chunk's neighbours come last, so that they are the first to go
+    when the window is too small for all.
+    """
+
+    async def surround(evidence: Evidence, config: RunnableConfig) -> Evidence:
+        chunks = evidence["chunks"]
+        if not chunks:
+            return evidence
+        beside = await asyncio.to_thread(collection.beside, chunks[0].chunk)
+        known = {retrieved.chunk.id for retrieved in chunks}
+        added = [RetrievedChunk(chunk=c, score=0.0) for c in beside if c.id not in known]
+        return {**evidence, "chunks": [*chunks, *added]}
+
+    return step("surround", surround)
