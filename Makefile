@@ -2,16 +2,17 @@
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
+DATA ?= ../shared/data/retrieval
 # Many tests wait for a server or a deadline: half as many workers again as there are cores.
 WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test check format pin
+.PHONY: help setup run ask test check format pin bench-retrieval
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv with everything in it (the other targets do this first)
 
@@ -47,3 +48,6 @@ format: setup ## format and sort imports
 pin: setup ## renew the pinned requirements from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade pyproject.toml -o requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade --group dev pyproject.toml -o requirements-dev.txt
+
+bench-retrieval: setup ## measure retrieval and write it into docs/retrieval.md (DATA=...)
+	@$(BIN)/python -m benchmarks.retrieval --data "$(DATA)"

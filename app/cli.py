@@ -148,10 +148,17 @@ def ask(
 ) -> None:
     """Answer one QUESTION."""
     from app.ask_once import ask_once
+    from app.live_answer import live_answer
     from app.printing import print_answer, print_retrieved
+    from schemas.answer import Answer, Source
 
     settings = _settings(platform, chat_model=model)
-    answer, sources = asyncio.run(ask_once(settings, question, k, show_retrieved, bool(model)))
+
+    async def asking() -> tuple[Answer, list[Source]]:
+        async with live_answer() as listener:
+            return await ask_once(settings, question, k, show_retrieved, bool(model), listener)
+
+    answer, sources = asyncio.run(asking())
     if show_retrieved:
         print_retrieved(sources)
     if as_json:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from langchain_core.runnables import Runnable
+from langsmith import tracing_context
 
 from app.timings import StepTimings
 from app.wiring import Wiring
@@ -13,6 +14,7 @@ from ingestion.job import IngestionJob, Progress
 from ingestion.language import detect_language
 from ingestion.profile import read_platform
 from runnables.deadline import with_deadline
+from runnables.listener import Listener, with_listener
 from runnables.models import open_chat_models
 from runnables.pasted import read_pasted
 from runnables.retriever import Mode
@@ -50,13 +52,19 @@ class Desk:
         k: int | None = None,
         language: Language | None = None,
         filters: Filters | None = None,
+        listener: Listener | None = None,
     ) -> Answer:
-        """Answer `text` from the chunks that `filters` let through. Raises ApideskError."""
+        """Answer `text` from the chunks that `filters` let through; `listener` is told how it goes.
+
+        Raises ApideskError.
+        """
         question = self._question(text, k, language, filters)
         timings = StepTimings()
         started = time.monotonic()
         seconds = self.settings.request_timeout
         config = with_deadline({"callbacks": [timings]}, seconds)
+        if listener is not None:
+            config = with_listener(config, listener)
         try:
             async with asyncio.timeout(seconds):
                 answer = await self._pipeline.ainvoke(question, config)
@@ -71,6 +79,12 @@ class Desk:
         """The k best chunks for `text`, without asking a model. Raises ApideskError."""
         found = await self._retrieve.ainvoke(self._question(text, k, None, filters))
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
+
+    async def warm_up(self) -> None:
+        """Retrieve once, so that no caller is the first; no model is asked. Raises StoreError."""
+        question = self._question("预热 warm-up", None, None, None)
+        with tracing_context(enabled=False):
+            await self._wiring.retrieve_unaided().ainvoke(question)
 
     def retriever(self, mode: Mode) -> Runnable[Question, list[RetrievedChunk]]:
         """Retrieval in one mode, whichever Settings name. Raises ConfigurationError."""
@@ -123,6 +137,7 @@ async def open_desk(
             await asyncio.to_thread(desk.collection.load)
         else:
             await asyncio.to_thread(desk.job.run, desk.job.new_run("start"), progress)
+        await desk.warm_up()
         yield desk
     finally:
         desk.job.close()

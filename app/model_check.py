@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from ingestion.embeddings import open_embeddings
 from ingestion.model_errors import ModelRole, model_errors
 from runnables.deadline import with_deadline
-from runnables.models import ChatModel, open_chat_models
+from runnables.models import ChatModel, open_chat_models, open_judge_model
 from schemas.errors import ModelError
 from schemas.settings import Settings
 
@@ -35,6 +35,8 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
     checks: list[Awaitable[ModelCheck]] = []
     if models := open_chat_models(settings):
         checks += [_timed(model.role, probe(model)) for model in models.all]
+    if judge := open_judge_model(settings):
+        checks.append(_timed(judge.role, probe(judge)))
     if embeddings := open_embeddings(settings):
         role = ModelRole("EMBEDDING", settings.embedding_model or "")
 

@@ -1,5 +1,7 @@
 """Answers and retrieved chunks, printed for a person."""
 
+from collections.abc import Iterator, Sequence
+
 from rich.console import Console, Group
 from rich.markdown import Markdown
 from rich.padding import Padding
@@ -15,6 +17,9 @@ WORDS: dict[Language, dict[str, str]] = {
     "zh": {
         "sources": "依据",
         "related": "相关页面",
+        "nearest": "可能有用的页面",
+        "unverified": "文档中没有找到",
+        "unsupported": "依据不足的步骤",
         "confidence": "可信度",
         "by": "回答者",
         "degraded": "降级",
@@ -22,6 +27,9 @@ WORDS: dict[Language, dict[str, str]] = {
     "en": {
         "sources": "Sources",
         "related": "Related pages",
+        "nearest": "Pages that may help",
+        "unverified": "Not found in the documents",
+        "unsupported": "Steps without support",
         "confidence": "Confidence",
         "by": "by",
         "degraded": "Degraded",
@@ -35,28 +43,43 @@ def print_answer(answer: Answer) -> None:
     console = Console(highlight=False)
     console.print(Text(answer.introduction, style="dim"))
     console.print()
-    if len(answer.answer) == 1:
-        console.print(Markdown(answer.answer[0]))
-    else:
-        console.print(_steps(answer.answer))
-    if answer.sources:
-        console.print()
-        console.print(Text(words["sources"], style="bold"))
-        for source in answer.sources:
-            console.print(Padding(_source_line(source), (0, 0, 0, 2)))
-    if answer.related_url:
-        console.print()
-        console.print(Text(words["related"], style="bold"))
-        for url in answer.related_url:
-            console.print(Padding(Text(url, style="cyan"), (0, 0, 0, 2)), soft_wrap=True)
+    one = len(answer.answer) == 1
+    console.print(Markdown(answer.answer[0]) if one else _steps(answer.answer))
+    _print_list(console, words["sources"], [_source_line(source) for source in answer.sources])
+    _print_list(console, words["related"], [Text(url, style="cyan") for url in answer.related_url])
+    nearest = [Text.assemble(f"{p.title}  ", (p.page_url, "cyan")) for p in answer.nearest]
+    _print_list(console, words["nearest"], nearest)
     console.print()
-    footer = (
-        f"{words['confidence']} {answer.confidence} · {answer.type} · {words['by']} "
-        f"{answer.answered_by} · {answer.timings.get('total', 0)} ms"
-    )
-    console.print(Text(footer, style="dim"))
+    for warning in _warnings(answer):
+        console.print(Text(warning, style="yellow"), soft_wrap=True)
+    console.print(Text(_footer(answer), style="dim"))
+
+
+def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
+    if lines:
+        console.print()
+        console.print(Text(heading, style="bold"))
+    for line in lines:
+        console.print(Padding(line, (0, 0, 0, 2)), soft_wrap=True)
+
+
+def _warnings(answer: Answer) -> Iterator[str]:
+    """What a reader should know before they rely on the answer."""
+    words = WORDS[answer.language]
+    if answer.unverified:
+        yield f"{words['unverified']}: {', '.join(answer.unverified)}"
+    if answer.unsupported:
+        yield f"{words['unsupported']}: {', '.join(map(str, answer.unsupported))}"
     if answer.degraded:
-        console.print(Text(f"{words['degraded']}: {answer.degraded}", style="yellow"))
+        yield f"{words['degraded']}: {answer.degraded}"
+
+
+def _footer(answer: Answer) -> str:
+    """How sure the answer is, where it answers anything, who gave it and how fast."""
+    words = WORDS[answer.language]
+    said = [f"{words['confidence']} {answer.confidence}"] if answer.sources else []
+    said += [answer.type, f"{words['by']} {answer.answered_by}"]
+    return " · ".join([*said, f"{answer.timings.get('total', 0)} ms"])
 
 
 def print_checks(checks: list[ModelCheck]) -> None:

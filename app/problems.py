@@ -1,5 +1,6 @@
 """Errors -> RFC 9457 problem details. Nothing of the inside leaks: no stack, no key, no path."""
 
+import json
 import logging
 from http import HTTPStatus
 from typing import Any
@@ -67,13 +68,23 @@ def http_problem(error: HTTPException) -> ProblemDetailsException:
     return _problem(status, detail, _CODES.get(status, "http_error"), False, error.headers)
 
 
+def problem_of(error: Exception) -> str:
+    """The problem, as JSON, of an error that comes when a response has begun already."""
+    problem = apidesk_problem(error) if isinstance(error, ApideskError) else _unexpected(error)
+    said = {"status": problem.status_code, "type": problem.type_, "title": problem.title}
+    return json.dumps(said | {"detail": problem.detail} | dict(problem.extra or {}))
+
+
 def unexpected_problem(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     """An error that nobody foresaw: the log has it whole, the caller learns only that it happened."""
+    return _unexpected(error).to_response(request)
+
+
+def _unexpected(error: Exception) -> ProblemDetailsException:
     log.error("unexpected error", exc_info=error)
-    problem = _problem(
+    return _problem(
         HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong here", "internal_error", False
     )
-    return problem.to_response(request)
 
 
 def _field_sentence(item: Any) -> str:

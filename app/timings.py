@@ -6,7 +6,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler
 
-STEPS = {"structured-question", "retrieve", "focus", "answer", "ground"}
+STEPS = {"structured-question", "retrieve", "focus", "web", "answer", "ground"}
 
 
 class StepTimings(AsyncCallbackHandler):

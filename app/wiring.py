@@ -9,14 +9,18 @@ from runnables.extractive_question import build_extractive_question
 from runnables.fallback import build_answer_or_quote
 from runnables.focus import build_focus
 from runnables.glossary import Glossary
-from runnables.grounding import build_ground, build_refuse
+from runnables.grounded_step import GroundingRules
+from runnables.grounding import build_ground
+from runnables.judge import build_judge
 from runnables.models import ChatModels
 from runnables.pipeline import build_pipeline
+from runnables.refuse import build_refuse
 from runnables.rerank import build_rerank
 from runnables.retriever import Finder, Mode, build_retriever, open_retriever
 from runnables.state import Classified, Drafted, Evidence, Understood
 from runnables.structured_question import build_structured_question
 from runnables.surround import build_surround
+from runnables.web import build_web, open_web
 from runnables.widen import build_widen
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk
@@ -37,6 +41,11 @@ class Wiring:
         self._models = models
         self._glossary = Glossary(platform.glossary)
         self._rerank = build_rerank(settings, models, platform.platform)
+        self._web = open_web(settings) if models else None
+        self._rules = GroundingRules(
+            hosts=platform.platform.hosts,
+            remove_unverified=settings.unverified == "remove",
+        )
 
     def classify(self) -> Runnable[Question, Classified]:
         """The step `structured-question`: by a model, where there is one."""
@@ -48,6 +57,12 @@ class Wiring:
     def retrieve(self, mode: Mode | None = None) -> Runnable[Question, list[RetrievedChunk]]:
         """The step `retrieve`, in the mode of Settings or another. Raises ConfigurationError."""
         return build_retriever(self._finder(mode))
+
+    def retrieve_unaided(self) -> Runnable[Question, list[RetrievedChunk]]:
+        """The step `retrieve` by full text alone: it asks no model."""
+        settings = self._settings.model_copy(update={"retrieval": "full_text"})
+        retriever = open_retriever(settings, self._job.collection, None)
+        return build_retriever(Finder(retriever, self._glossary, None))
 
     def pipeline(
         self,
@@ -63,7 +78,7 @@ class Wiring:
             widen=build_widen(self._finder()),
             focus=focus,
             answer=self._answer(focus),
-            ground=build_ground(self._voice),
+            ground=build_ground(self._voice, self._rules, build_judge(self._settings, self._voice)),
         )
 
     def _finder(self, mode: Mode | None = None) -> Finder:
@@ -75,7 +90,7 @@ class Wiring:
         quote = build_extractive_answer(self._job.collection, self._voice)
         if self._models is None:
             return quote
-        answer = build_surround(self._job.collection) | build_answer(self._models, self._voice)
+        answer = self._written(self._models)
         if self._settings.on_model_failure != "extractive":
             return answer
         return build_answer_or_quote(
@@ -85,6 +100,14 @@ class Wiring:
             quote=quote,
             voice=self._voice,
         )
+
+    def _written(self, models: ChatModels) -> Runnable[Evidence, Drafted]:
+        """An answer that a model writes, from what stands beside the best chunk and on the web too."""
+        refine = self._settings.synthesis == "refine"
+        writer = build_answer(models, self._voice, self._rules, refine)
+        if self._web is not None:
+            writer = build_web(self._web) | writer
+        return build_surround(self._job.collection) | writer
 
     def _classify_by_rules(self) -> Runnable[Question, Classified]:
         return build_extractive_question(self._job.collection, self._glossary)

@@ -19,7 +19,7 @@ class ModelRole:
     """What a model is for, and by that the settings that name it."""
 
     prefix: str
-    """`CHAT`, `CHAT_FALLBACK`, `STRUCTURE` or `EMBEDDING`."""
+    """`CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` or `EMBEDDING`."""
     model: str
     """`provider:model`."""
 

@@ -13,7 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from schemas.language import Language
 
-PromptName = Literal["structured_question", "answer", "structure", "repair", "extractive", "rerank"]
+PromptName = Literal[
+    "structured_question", "answer", "structure", "repair", "extractive", "rerank", "judge"
+]
 
 TAGS = ("platform", "json_schema", "documents", "document", "details", "question", "written")
 """Every tag that a prompt uses; a test holds this list against the templates."""

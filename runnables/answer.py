@@ -2,15 +2,19 @@
 
 import json
 import re
+from collections.abc import Mapping
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts import load
-from runnables.context import fit_chunks
+from runnables.context import fit_chunks, split_chunks
 from runnables.deadline import remaining, with_deadline
+from runnables.grounded_step import GroundingRules
 from runnables.json_text import without_thinking
-from runnables.models import ChatModel, ChatModels
+from runnables.listener import listener_of
+from runnables.models import ChatModel, ChatModels, Follow
+from runnables.partial_answer import PartialAnswer
 from runnables.state import Drafted, Evidence, Written, degraded, with_answer
 from runnables.steps import child, step
 from runnables.structured_output import StructuredOutput, Variables, text_of
@@ -31,9 +35,14 @@ _SCHEMA = json.dumps(AnswerDraft.model_json_schema(), ensure_ascii=False)
 _STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
 
 
-def build_answer(models: ChatModels, voice: Voice) -> Runnable[Evidence, Drafted]:
-    """The step `answer`. Raises ModelError when every model failed."""
-    writer = _Writer(models, voice)
+def build_answer(
+    models: ChatModels, voice: Voice, rules: GroundingRules, refine: bool = False
+) -> Runnable[Evidence, Drafted]:
+    """The step `answer`; with `refine` what does not fit the window is worked in by further calls.
+
+    Raises ModelError when every model failed.
+    """
+    writer = _Writer(models, voice, rules, refine)
 
     async def answer(evidence: Evidence, config: RunnableConfig) -> Drafted:
         left = remaining(config)
@@ -54,52 +63,105 @@ def build_answer(models: ChatModels, voice: Voice) -> Runnable[Evidence, Drafted
 class _Writer:
     """Asks one model for the answer to one piece of evidence."""
 
-    def __init__(self, models: ChatModels, voice: Voice) -> None:
+    def __init__(
+        self, models: ChatModels, voice: Voice, rules: GroundingRules, refine: bool
+    ) -> None:
         self._voice = voice
+        self._rules = rules
+        self._split = split_chunks if refine else _fitting
         self._structurers = models.structurers if models.structurers != models.writers else ()
         language = voice.language
         self._answer = StructuredOutput(NAME, "answer", language, AnswerDraft, _one_step)
         self._structure = StructuredOutput(NAME, "structure", language, AnswerDraft)
 
     async def write(self, model: ChatModel, evidence: Evidence, config: RunnableConfig) -> Drafted:
-        """The evidence with the model's answer, cut to what fits its window. Raises ModelError."""
+        """The evidence with the model's answer; its chunks are those that it was shown.
+
+        Raises ModelError when there is no answer at all; a part that could not be worked in leaves the
+        answer as it was, marked `degraded`.
+        """
         schema = None if self._structurers else _SCHEMA
-        bare = self._render(self._variables(evidence, []), schema)
-        chunks = fit_chunks(evidence["chunks"], int(model.window / model.undercount), bare)
-        variables = self._variables(evidence, chunks)
+        bare = self._render(self._variables(evidence, {}, []), schema)
+        parts = self._split(evidence["chunks"], int(model.window / model.undercount), bare)
+        shown = [r for r in evidence["chunks"] if any(r in part for part in parts)]
+        numbers = {r.chunk.id: number for number, r in enumerate(shown, 1)}
+        written: Written | None = None
+        for part in parts:
+            variables = self._variables(evidence, numbers, part, written)
+            follow = await self._follower(evidence, shown, config)
+            try:
+                written = await self._write(model, variables, config, follow)
+            except ModelError as error:
+                if written is None:
+                    raise
+                return degraded(with_answer(evidence, shown, written), str(error))
+        assert written is not None, "there is always a part"
+        return with_answer(evidence, shown, written)
+
+    async def _write(
+        self,
+        model: ChatModel,
+        variables: Variables,
+        config: RunnableConfig,
+        follow: Follow | None,
+    ) -> Written:
         if self._structurers:
-            written = await self._write_freely(model, variables, config)
-        else:
-            answered = await self._answer.ask(model, variables, config)
-            written = Written(answered.value, model.name, as_text=answered.rung == "text")
-        return with_answer(evidence, chunks, written)
+            return await self._write_freely(model, variables, config, follow)
+        answered = await self._answer.ask(model, variables, config, follow)
+        return Written(answered.value, model.name, as_text=answered.rung == "text")
+
+    async def _follower(
+        self, evidence: Evidence, chunks: list[RetrievedChunk], config: RunnableConfig
+    ) -> Follow | None:
+        """What tells of each step as it is written, where somebody listens."""
+        if (listener := listener_of(config)) is None:
+            return None
+        partial = PartialAnswer(listener, evidence["asked"], chunks, self._rules)
+        await partial.begin()
+        return partial.follow
 
     async def _write_freely(
-        self, model: ChatModel, variables: Variables, config: RunnableConfig
+        self,
+        model: ChatModel,
+        variables: Variables,
+        config: RunnableConfig,
+        follow: Follow | None,
     ) -> Written:
         """The model's own text, put into the schema by the structure model, or else by its lines."""
         run = child(config, f"{NAME}/model")
-        text = text_of(await model.ask([HumanMessage(self._render(variables))], run))
+        prompt = HumanMessage(self._render(variables, schema=None))
+        text = text_of(await model.ask([prompt], run))
         given = {"question": variables["question"], "written": text}
         try:
-            structured = await self._structure.ask_any(self._structurers, given, config)
+            structured = await self._structure.ask_any(self._structurers, given, config, follow)
         except ModelError:
             return Written(_by_lines(text, model), model.name, as_text=True)
         return Written(structured.value, model.name)
 
-    def _render(self, variables: Variables, schema: str | None = None) -> str:
+    def _render(self, variables: Variables, schema: str | None = _SCHEMA) -> str:
         return load("answer", self._voice.language).render(schema=schema, **variables)
 
-    def _variables(self, evidence: Evidence, chunks: list[RetrievedChunk]) -> Variables:
+    def _variables(
+        self,
+        evidence: Evidence,
+        numbers: Mapping[str, int],
+        chunks: list[RetrievedChunk],
+        written: Written | None = None,
+    ) -> Variables:
         asked = evidence["asked"]
         return {
             "voice": self._voice,
             "greeting": self._voice.say(self._voice.greeting, asked.language),
             "language": asked.language,
-            "chunks": chunks,
+            "chunks": [(numbers[r.chunk.id], r) for r in chunks],
             "structured": evidence["classified"].structured.model_dump_json(by_alias=True),
             "question": asked.text,
+            "draft": written.draft.model_dump_json(by_alias=True) if written else "",
         }
+
+
+def _fitting(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[list[RetrievedChunk]]:
+    return [fit_chunks(chunks, window, prompt)]
 
 
 def _one_step(text: str) -> AnswerDraft | None:

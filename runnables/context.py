@@ -1,4 +1,4 @@
-"""Chunks -> those that fit a model's context window, best first, whole."""
+"""Chunks -> those that fit a model's context window, best first, whole; or parts that each fit."""
 
 import logging
 
@@ -11,6 +11,9 @@ OUTPUT_TOKENS = 1_500
 
 TAG_TOKENS = 12
 """Tokens of the tags around a chunk."""
+
+MAX_PARTS = 4
+"""Calls that one answer may take: what stands behind so much text is no answer to the question."""
 
 log = logging.getLogger(__name__)
 
@@ -33,3 +36,21 @@ def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[R
         left_out = [r.chunk.id for r in chunks if r not in kept]
         log.info("left out of a window of %d tokens: %s", window, ", ".join(left_out))
     return kept
+
+
+def split_chunks(
+    chunks: list[RetrievedChunk], window: int, prompt: str
+) -> list[list[RetrievedChunk]]:
+    """`chunks` in parts of which each fits as `fit_chunks` says, at most `MAX_PARTS`.
+
+    From the second on, a part leaves room for an answer beside it.
+    """
+    parts = [fit_chunks(chunks, window, prompt)]
+    left = [retrieved for retrieved in chunks if retrieved not in parts[0]]
+    while left and len(parts) < MAX_PARTS:
+        reply = int(min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE))
+        if not (part := fit_chunks(left, window - reply, prompt)):
+            break
+        parts.append(part)
+        left = [retrieved for retrieved in left if retrieved not in part]
+    return parts

@@ -79,9 +79,11 @@ def extractive_answer(evidence: Evidence, collection: Collection, voice: Voice) 
 
 
 def _with_quoted(chunks: list[RetrievedChunk], steps: list[Step]) -> list[RetrievedChunk]:
-    known = {r.chunk.id for r in chunks}
-    quoted = {chunk.id: chunk for _, chunk in steps if chunk.id not in known}
-    return chunks + [RetrievedChunk(chunk=chunk, score=0.0) for chunk in quoted.values()]
+    """What is quoted first, in the order of the quotes, so that citations count from 1; then the rest."""
+    scores = {r.chunk.id: r.score for r in chunks}
+    quoted = {chunk.id: chunk for _, chunk in steps}
+    front = [RetrievedChunk(chunk=c, score=scores.get(i, 0.0)) for i, c in quoted.items()]
+    return front + [r for r in chunks if r.chunk.id not in quoted]
 
 
 class _Excerpter:

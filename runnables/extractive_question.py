@@ -10,12 +10,14 @@ from ingestion.markdown_blocks import parse_table, plain
 from ingestion.words import split_words
 from runnables.focus import api_url_candidates
 from runnables.glossary import Glossary
+from runnables.listener import tell
 from runnables.pasted import Pasted, error_codes, read_pasted, search_query
 from runnables.state import Classified
 from runnables.steps import step
 from runnables.structured_question import NAME
 from runnables.topic import THRESHOLD, TopicModel
 from schemas.document import Chunk
+from schemas.events import Event
 from schemas.question import Question, QuestionType, StructuredQuestion
 
 CANDIDATES = 10
@@ -50,6 +52,7 @@ def build_extractive_question(
 
     async def structure(question: Question, config: RunnableConfig) -> Classified:
         found = await asyncio.to_thread(structured_question, question.text, collection, glossary)
+        await tell(config, Event("structured", found))
         return Classified(found)
 
     return step(NAME, structure)

@@ -1,115 +1,146 @@
-"""A drafted answer -> the Answer: only chunks that exist are cited, only their pages are linked."""
+"""A drafted answer -> the Answer: only what exists is cited, only what was retrieved is linked, and what
+cannot be verified or is not borne out says so.
+"""
 
-import re
 import uuid
+from collections.abc import Sequence
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.language import detect_language
 from ingestion.words import index_words, query_text
+from prompts import load
+from runnables.grounded_step import GroundedStep, Grounder, GroundingRules, judged
+from runnables.judge import Judge
+from runnables.models import EXTRACTIVE
 from runnables.pasted import read_pasted
-from runnables.state import Drafted, Understood, Written
+from runnables.state import Drafted, Written
 from runnables.steps import step
-from schemas.answer import Answer, Confidence, Source
+from schemas.answer import Answer, Confidence, Page, Refused, Source
 from schemas.document import RetrievedChunk
 from schemas.platform import Voice
 
-_CITATION = re.compile(r"`[^`]*`|\[(?P<number>\d{1,3})\]")
+NEAREST = 3
+"""Pages that are offered when the documents do not answer."""
 
 
-def build_ground(voice: Voice) -> Runnable[Drafted, Answer]:
+def build_ground(
+    voice: Voice, rules: GroundingRules, judge: Judge | None
+) -> Runnable[Drafted, Answer]:
     """The step `ground`."""
 
     async def ground(drafted: Drafted, config: RunnableConfig) -> Answer:
-        chunks, asked, classified = drafted["chunks"], drafted["asked"], drafted["classified"]
-        written, draft = drafted["written"], drafted["written"].draft
-        steps, cited = _renumbered([text for text in draft.answer if text.strip()], len(chunks))
-        question = draft.question.strip() or read_pasted(asked.text).prose or asked.text
-        sources = [Source.of(i, chunks[n - 1]) for i, n in enumerate(cited, 1)]
-        return Answer(
-            id=uuid.uuid4().hex,
-            question=question,
-            introduction=draft.introduction or voice.say(voice.greeting, asked.language),
-            answer=steps,
-            related_url=_closed_links(draft.related_url, chunks, cited),
-            type=classified.structured.type,
-            structured=classified.structured,
-            sources=sources,
-            confidence=_confidence(question, written, steps, sources),
-            language=asked.language,
-            answered_by=written.answered_by,
-            degraded=written.degraded or classified.degraded,
-        )
+        written = drafted["written"]
+        grounder = Grounder(drafted["asked"], drafted["chunks"], rules)
+        quoted = written.answered_by == EXTRACTIVE
+        check = grounder.quoted_step if quoted else grounder.step
+        checked = [check(text) for text in written.draft.answer]
+        steps = [grounded for grounded in checked if grounded.text]
+        if judge is not None and not quoted:
+            steps = await _judged(steps, grounder, judge, config)
+        answer = _frame(drafted, grounder, voice, _sum(checked))
+        if any(grounded.likely for grounded in steps):
+            return _covered(answer, steps, drafted)
+        return _uncovered(answer, drafted["chunks"], voice)
 
     return step("ground", ground)
 
 
-def build_refuse(voice: Voice, answered_by: str) -> Runnable[Understood, Answer]:
-    """The step `refuse`: what an off-topic question is told."""
-
-    async def refuse(understood: Understood, config: RunnableConfig) -> Answer:
-        asked = understood["asked"]
-        return Answer(
-            id=uuid.uuid4().hex,
-            question=asked.text,
-            introduction=voice.say(voice.greeting, asked.language),
-            answer=[voice.say(voice.refusal, asked.language)],
-            related_url=[],
-            type="unknown",
-            structured=understood["classified"].structured,
-            sources=[],
-            confidence="high",
-            language=asked.language,
-            answered_by=answered_by,
-        )
-
-    return step("refuse", refuse)
+async def _judged(
+    steps: list[GroundedStep], grounder: Grounder, judge: Judge, config: RunnableConfig
+) -> list[GroundedStep]:
+    stated = [(grounded.text, grounder.cited_by(grounded)) for grounded in steps]
+    verdicts = await judge.judge(stated, config)
+    return [judged(*pair) for pair in zip(steps, verdicts or [None] * len(steps), strict=True)]
 
 
-def _renumbered(steps: list[str], count: int) -> tuple[list[str], list[int]]:
-    """The steps with their citations numbered from 1 as they come, and the chunk numbers behind them.
-
-    Citations that name no chunk go; brackets inside code spans are no citations.
-    """
-    cited: dict[int, int] = {}
-
-    def renumber(match: re.Match[str]) -> str:
-        if match["number"] is None:
-            return match[0]
-        number = int(match["number"])
-        return f"[{cited.setdefault(number, len(cited) + 1)}]" if 1 <= number <= count else ""
-
-    return [_CITATION.sub(renumber, text).strip() for text in steps], list(cited)
-
-
-def _closed_links(urls: list[str], chunks: list[RetrievedChunk], cited: list[int]) -> list[str]:
-    """The cited pages and those of `urls` that were retrieved, in the chunks' order."""
-    if not cited:
-        return []
-    wanted = set(urls) | {chunks[n - 1].chunk.page_url for n in cited}
-    pages = dict.fromkeys(r.chunk.page_url for r in chunks if r.chunk.page_url)
-    return [page for page in pages if page in wanted]
-
-
-def _confidence(
-    question: str, written: Written, steps: list[str], sources: list[Source]
-) -> Confidence:
-    """By evidence, not by the model's own word.
-
-    `low`: nothing is cited, or the model gave no JSON. `high`: every step is cited, what is cited
-    holds at least half of the question's telling words (or is in another language than the question),
-    and nothing went wrong on the way. `medium`: the rest.
-    """
-    if not sources or written.as_text:
-        return "low"
-    cited_steps = sum(any(m["number"] for m in _CITATION.finditer(text)) for text in steps)
-    every_step = cited_steps == len(steps)
-    return (
-        "high" if every_step and not written.degraded and _covered(question, sources) else "medium"
+def _frame(drafted: Drafted, grounder: Grounder, voice: Voice, refused: Refused) -> Answer:
+    """The answer without its steps; of what the model says around them only what claims nothing."""
+    asked, classified, written = drafted["asked"], drafted["classified"], drafted["written"]
+    question, greeting = written.draft.question.strip(), written.draft.introduction
+    if not question or not grounder.holds(question):
+        question = read_pasted(asked.text).prose or asked.text
+    if not greeting or not grounder.holds(greeting):
+        greeting = voice.say(voice.greeting, asked.language)
+    return Answer(
+        id=uuid.uuid4().hex,
+        question=question,
+        introduction=greeting,
+        answer=[],
+        related_url=[],
+        type=classified.structured.type,
+        structured=classified.structured,
+        sources=[],
+        confidence="low",
+        refused=refused,
+        language=asked.language,
+        answered_by=written.answered_by,
+        degraded=written.degraded or classified.degraded,
     )
 
 
-def _covered(question: str, sources: list[Source]) -> bool:
+def _uncovered(answer: Answer, chunks: Sequence[RetrievedChunk], voice: Voice) -> Answer:
+    """The documents do not answer the question: nothing is cited or linked, the nearest pages are named."""
+    say = load("extractive", answer.language).module
+    said = str(say.uncovered(voice.name))  # type: ignore[attr-defined]
+    return answer.model_copy(update={"answer": [said], "nearest": _nearest(chunks)})
+
+
+def _nearest(chunks: Sequence[RetrievedChunk]) -> list[Page]:
+    pages = {r.chunk.page_url: Page(title=r.chunk.title, page_url=r.chunk.page_url) for r in chunks}
+    return [page for url, page in pages.items() if url][:NEAREST]
+
+
+def _covered(answer: Answer, steps: Sequence[GroundedStep], drafted: Drafted) -> Answer:
+    """The answer with its steps, the sources that they cite and the pages of these; where they cite
+    nothing, no page is its, and the nearest are named.
+    """
+    chunks, written = drafted["chunks"], drafted["written"]
+    cited = sorted({number for grounded in steps for number in grounded.numbers})
+    sources = [Source.of(number, chunks[number - 1]) for number in cited]
+    asked_for = set(written.draft.related_url)
+    pages = dict.fromkeys(r.chunk.page_url for r in chunks if r.chunk.page_url)
+    wanted = asked_for | {source.page_url for source in sources} if sources else set()
+    links = answer.refused.links + len(asked_for - pages.keys())
+    return answer.model_copy(
+        update={
+            "answer": [grounded.text for grounded in steps],
+            "sources": sources,
+            "related_url": [page for page in pages if page in wanted],
+            "nearest": [] if sources else _nearest(chunks),
+            "unverified": list(dict.fromkeys(fact for s in steps for fact in s.unverified)),
+            "unsupported": [number for number, s in enumerate(steps, 1) if not s.supported],
+            "refused": answer.refused.model_copy(update={"links": links}),
+            "confidence": _confidence(answer.question, sources, steps, written),
+        }
+    )
+
+
+def _sum(steps: Sequence[GroundedStep]) -> Refused:
+    return Refused(
+        citations=sum(grounded.refused.citations for grounded in steps),
+        links=sum(grounded.refused.links for grounded in steps),
+    )
+
+
+def _confidence(
+    question: str, sources: Sequence[Source], steps: Sequence[GroundedStep], written: Written
+) -> Confidence:
+    """By evidence, not by the model's own word.
+
+    `low`: the model gave no JSON, or half of the steps or more are not borne out or state what cannot
+    be verified. `high`: none of them is, what is cited holds at least half of the question's telling
+    words (or is in another language than the question), and nothing went wrong on the way. `medium`:
+    the rest.
+    """
+    doubtful = sum(not grounded.supported or bool(grounded.unverified) for grounded in steps)
+    if written.as_text or doubtful * 2 >= len(steps):
+        return "low"
+    sound = not doubtful and not written.degraded
+    return "high" if sound and _covers(question, sources) else "medium"
+
+
+def _covers(question: str, sources: Sequence[Source]) -> bool:
     """Whether `sources` hold half of the question's telling words, as far as that can be seen."""
     text = " ".join(f"{s.title} {s.section} {s.text}" for s in sources)
     if detect_language(question) != detect_language(text):

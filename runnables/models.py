@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from circuitbreaker import CircuitBreaker
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from tenacity import (
     AsyncRetrying,
@@ -28,6 +28,9 @@ from schemas.settings import Settings
 
 Mode = Literal["json_schema", "json_mode", "plain"]
 """A way to ask a provider for JSON."""
+
+Follow = Callable[[str], Awaitable[None]]
+"""Is told the text of a reply so far, again and again."""
 
 EXTRACTIVE = "extractive"
 """The name of the answerer that needs no model."""
@@ -75,8 +78,13 @@ class ChatModel:
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
         runnable: Runnable[Any, Any] | None = None,
+        follow: Follow | None = None,
     ) -> AIMessage:
-        """The model's reply to `messages`; `runnable` is the client bound to a mode. Raises ModelError."""
+        """The model's reply to `messages`; `runnable` is the client bound to a mode. Raises ModelError.
+
+        `follow` is called with the text so far while the reply comes; a text that is shorter than the
+        one before belongs to another attempt.
+        """
         if self._circuit.opened:
             seconds = max(1, self._circuit.open_remaining)
             raise ModelUnavailable(
@@ -85,7 +93,7 @@ class ChatModel:
         self.asked_at = time.monotonic()
         try:
             reply: AIMessage = await self._circuit.call_async(
-                self._ask_with_retries, messages, config, runnable or self.client
+                self._ask_with_retries, messages, config, runnable or self.client, follow
             )
         except ModelError as error:
             self.problem = error
@@ -109,7 +117,11 @@ class ChatModel:
         )
 
     async def _ask_with_retries(
-        self, messages: Sequence[BaseMessage], config: RunnableConfig, runnable: Runnable[Any, Any]
+        self,
+        messages: Sequence[BaseMessage],
+        config: RunnableConfig,
+        runnable: Runnable[Any, Any],
+        follow: Follow | None,
     ) -> AIMessage:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ModelUnavailable),
@@ -117,16 +129,20 @@ class ChatModel:
             stop=stop_after_attempt(ATTEMPTS) | _StopAtDeadline(config),
             reraise=True,
         )
-        reply: AIMessage = await retrying(self._ask_once, messages, config, runnable)
+        reply: AIMessage = await retrying(self._ask_once, messages, config, runnable, follow)
         return reply
 
     async def _ask_once(
-        self, messages: Sequence[BaseMessage], config: RunnableConfig, runnable: Runnable[Any, Any]
+        self,
+        messages: Sequence[BaseMessage],
+        config: RunnableConfig,
+        runnable: Runnable[Any, Any],
+        follow: Follow | None,
     ) -> AIMessage:
         seconds = remaining(config)
         with model_errors(self.role):
             async with asyncio.timeout(None if seconds == float("inf") else seconds):
-                return await _reply(runnable, messages, config)
+                return await _reply(runnable, messages, config, follow)
 
 
 @dataclass(frozen=True)
@@ -155,6 +171,14 @@ def open_chat_models(settings: Settings) -> ChatModels | None:
     writers = (chat, _open(settings, "CHAT_FALLBACK")) if settings.chat_fallback_model else (chat,)
     structurers = (_open(settings, "STRUCTURE"),) if settings.structure_model else writers
     return ChatModels(writers, structurers)
+
+
+def open_judge_model(settings: Settings) -> ChatModel | None:
+    """The model that judges answers, or None where Settings name none.
+
+    Raises ConfigurationError when its name or its provider cannot be used.
+    """
+    return _open(settings, "JUDGE") if settings.judge_model else None
 
 
 def _open(settings: Settings, prefix: str) -> ChatModel:
@@ -187,9 +211,14 @@ class _StopAtDeadline(stop_base):
 
 
 async def _reply(
-    runnable: Runnable[Any, Any], messages: Sequence[BaseMessage], config: RunnableConfig
+    runnable: Runnable[Any, Any],
+    messages: Sequence[BaseMessage],
+    config: RunnableConfig,
+    follow: Follow | None,
 ) -> AIMessage:
     try:
+        if follow is not None:
+            return await _followed(runnable, messages, config, follow)
         reply = await runnable.ainvoke(messages, config)
     except Exception as error:
         # openai's client takes a reply that ran into its length limit for an error.
@@ -197,3 +226,20 @@ async def _reply(
             return AIMessage(completion.choices[0].message.content or "")
         raise
     return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
+
+
+async def _followed(
+    runnable: Runnable[Any, Any],
+    messages: Sequence[BaseMessage],
+    config: RunnableConfig,
+    follow: Follow,
+) -> AIMessage:
+    whole: AIMessageChunk | None = None
+    task = asyncio.current_task()
+    async for chunk in runnable.astream(messages, config):
+        if task is not None and task.cancelling():
+            # A cancellation that comes together with a chunk is lost in asyncio.wait_for (Python 3.11).
+            raise asyncio.CancelledError
+        whole = chunk if whole is None else whole + chunk
+        await follow(whole.text)
+    return whole or AIMessage("")

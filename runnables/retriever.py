@@ -69,7 +69,7 @@ class MilvusRetriever(BaseRetriever):
         more: str = "",
         filters: Filters = NO_FILTERS,
     ) -> list[Document]:
-        vector = self._model.embed_query(query) if self.mode != "full_text" else None
+        vector = self._model.embed_query(query) if self._takes_vectors else None
         return self._find(query, more, k, vector, filters)
 
     async def _aget_relevant_documents(
@@ -82,7 +82,7 @@ class MilvusRetriever(BaseRetriever):
         filters: Filters = NO_FILTERS,
     ) -> list[Document]:
         vector = None
-        if self.mode != "full_text":
+        if self._takes_vectors:
             try:
                 vector = await self._embed(query)
             except ModelError as error:
@@ -112,7 +112,16 @@ class MilvusRetriever(BaseRetriever):
         if self.mode == "dense":
             return search(query, CANDIDATES, "dense", vector)
         full_text, dense = search(query, POOL, "full_text"), search(query, POOL, "dense", vector)
-        return fuse(full_text, dense, dense_weight(self.collection.contract.reliability))
+        return fuse(full_text, dense, self._weight)
+
+    @property
+    def _takes_vectors(self) -> bool:
+        """Whether the question is embedded: not where its vector would count for nothing."""
+        return self.mode == "dense" or (self.mode == "hybrid" and self._weight > 0)
+
+    @property
+    def _weight(self) -> float:
+        return dense_weight(self.collection.contract.reliability)
 
     @property
     def _model(self) -> Embeddings:

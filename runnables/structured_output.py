@@ -16,13 +16,19 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
+from langchain_core.runnables import (
+    Runnable,
+    RunnableConfig,
+    RunnableLambda,
+    RunnableParallel,
+    RunnableSequence,
+)
 from pydantic import BaseModel
 
 from prompts import PromptName, load
 from runnables.deadline import remaining
 from runnables.json_text import NotReadable, clean, read_object
-from runnables.models import ChatModel, Mode
+from runnables.models import ChatModel, Follow, Mode
 from runnables.steps import child
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
 from schemas.language import Language
@@ -59,30 +65,38 @@ class StructuredOutput(Generic[T]):
     """Makes an object of a reply in which no JSON can be found; without it such a reply is an error."""
 
     async def ask_any(
-        self, models: tuple[ChatModel, ...], variables: Variables, config: RunnableConfig
+        self,
+        models: tuple[ChatModel, ...],
+        variables: Variables,
+        config: RunnableConfig,
+        follow: Follow | None = None,
     ) -> Structured[T]:
         """The object from the first of `models` that gives one. Raises the first one's ModelError."""
         errors: list[ModelError] = []
         for model in models:
             try:
-                return await self.ask(model, variables, config)
+                return await self.ask(model, variables, config, follow)
             except ModelError as error:
                 log.warning("%s: %s", self.step, error)
                 errors.append(error)
         raise errors[0]
 
     async def ask(
-        self, model: ChatModel, variables: Variables, config: RunnableConfig
+        self,
+        model: ChatModel,
+        variables: Variables,
+        config: RunnableConfig,
+        follow: Follow | None = None,
     ) -> Structured[T]:
-        """The object from `model`. Raises ModelError."""
+        """The object from `model`; `follow` is told the reply as it comes. Raises ModelError."""
         prompt = HumanMessage(await self._render(variables, config))
-        text, rung = await self._reply(model, [prompt], config)
+        text, rung = await self._reply(model, [prompt], config, follow)
         try:
             value, rung = await self._parse(model, text, rung, config)
             return self._served(value, rung, model)
         except NotReadable as error:
             problem = str(error)
-        mended = await self._ask_again(model, prompt, text, problem, config)
+        mended = await self._ask_again(model, prompt, text, problem, config, follow)
         if mended is not None:
             return self._served(mended, "re-ask", model)
         if self.from_text and (made := self.from_text(text)) is not None:
@@ -96,19 +110,24 @@ class StructuredOutput(Generic[T]):
         text: str,
         problem: str,
         config: RunnableConfig,
+        follow: Follow | None,
     ) -> T | None:
         """The object from one more call that shows the model its reply and what is wrong with it."""
         repair = load("repair", self.language).render(problem=problem)
         messages = [prompt, AIMessage(text[:SHOWN] or "…"), HumanMessage(repair)]
         try:
-            text, _ = await self._reply(model, messages, config)
+            text, _ = await self._reply(model, messages, config, follow)
             return (await self._parse(model, text, "re-ask", config))[0]
         except (ModelError, NotReadable) as error:
             log.info("%s: asked once more, in vain: %s", self.step, type(error).__name__)
             return None
 
     async def _reply(
-        self, model: ChatModel, messages: list[BaseMessage], config: RunnableConfig
+        self,
+        model: ChatModel,
+        messages: list[BaseMessage],
+        config: RunnableConfig,
+        follow: Follow | None,
     ) -> tuple[str, Rung]:
         """The reply's text, by the best mode that the model does not refuse."""
         modes = list(model.modes or MODES)
@@ -117,7 +136,7 @@ class StructuredOutput(Generic[T]):
             run = child(config, f"{self.step}/model", rung=mode)
             try:
                 runnable = in_mode(model, mode, self.schema)
-                reply = await model.ask(messages, run, runnable)
+                reply = await model.ask(messages, run, runnable, follow)
             except (ModelRefused, NotImplementedError) as error:
                 if len(modes) == 1 or not _is_about_the_mode(error):
                     raise
@@ -177,9 +196,10 @@ def in_mode(model: ChatModel, mode: Mode, schema: type[BaseModel]) -> Runnable[A
             )
     except (ValueError, UserWarning) as error:
         raise NotImplementedError from error
-    # `whole` is the bound client, then a parser of LangChain's, which takes minutes over long text.
-    bound = whole.first if isinstance(whole, RunnableSequence) else whole
-    return bound | RunnableLambda(lambda both: both["raw"], name="raw")
+    # `whole` is the bound client beside nothing, then a parser of LangChain's, which takes minutes over
+    # long text.
+    beside = whole.first if isinstance(whole, RunnableSequence) else whole
+    return beside.steps__["raw"] if isinstance(beside, RunnableParallel) else beside
 
 
 def text_of(reply: AIMessage) -> str:

@@ -3,11 +3,13 @@
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.deadline import remaining, with_deadline
+from runnables.listener import tell
 from runnables.models import ChatModels
 from runnables.state import Classified
 from runnables.steps import step
 from runnables.structured_output import StructuredOutput
 from schemas.errors import ModelError
+from schemas.events import Event
 from schemas.platform import Voice
 from schemas.question import Question, StructuredQuestion
 
@@ -28,13 +30,15 @@ def build_structured_question(
     output = StructuredOutput(NAME, "structured_question", voice.language, StructuredQuestion)
 
     async def structure(question: Question, config: RunnableConfig) -> Classified:
-        config = with_deadline(config, SHARE_OF_TIME * remaining(config))
+        timed = with_deadline(config, SHARE_OF_TIME * remaining(config))
         variables = {"voice": voice, "question": question.text}
         try:
-            return Classified((await output.ask_any(models.structurers, variables, config)).value)
+            found = (await output.ask_any(models.structurers, variables, timed)).value
         except ModelError as error:
             if on_failure == "error":
                 raise
             return Classified(StructuredQuestion(type="general"), degraded=str(error))
+        await tell(config, Event("structured", found))
+        return Classified(found)
 
     return step(NAME, structure)

@@ -57,6 +57,7 @@ class Source(WireModel):
     """A retrieved chunk as the caller sees it."""
 
     number: int
+    """What citations call it: its place among the chunks that the answer was written from."""
     title: str
     section: str
     page_url: str
@@ -84,6 +85,22 @@ class Source(WireModel):
         )
 
 
+class Page(WireModel):
+    """A page of the documentation."""
+
+    title: str
+    page_url: str
+
+
+class Refused(WireModel):
+    """What grounding took out of what the model wrote."""
+
+    citations: int = 0
+    """Numbers that no chunk has."""
+    links: int = 0
+    """Addresses that were neither retrieved nor in the question."""
+
+
 class Answer(WireModel):
     """The body of a 200 from `POST /ask`."""
 
@@ -91,12 +108,19 @@ class Answer(WireModel):
     question: str
     introduction: str
     answer: list[str]
+    """The steps; `[n]` in them is the number of a source."""
     related_url: list[str]
+    nearest: list[Page] = Field(default_factory=list)
+    """Where to look instead, when the documents do not answer the question."""
     type: QuestionType
     structured: StructuredQuestion
     sources: list[Source]
     confidence: Confidence
     unverified: list[str] = Field(default_factory=list)
+    """Paths, names and codes in the answer that neither what it cites nor the question holds."""
+    unsupported: list[int] = Field(default_factory=list)
+    """Numbers of the steps, from 1, that what they cite does not bear out."""
+    refused: Refused = Refused()
     language: Language
     answered_by: str
     degraded: str | None = None

@@ -40,6 +40,10 @@ class Voice(ProfilePart):
     refusal: Sentences
     """What an off-topic question is told."""
     language: Language = "zh"
+    hosts: tuple[Sentence, ...] = ()
+    """The platform's own hosts, subdomains included: addresses there may stand in an answer where the
+    documents hold their path; any other address has to be a page that was retrieved.
+    """
 
     def say(self, sentences: Sentences, language: Language) -> str:
         """`sentences` in `language`; where it is not there, in the other one."""

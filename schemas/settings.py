@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from schemas.errors import ConfigurationError
@@ -21,6 +21,7 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
         extra="ignore",
         frozen=True,
+        populate_by_name=True,
         use_attribute_docstrings=True,
     )
 
@@ -54,8 +55,26 @@ class Settings(BaseSettings):
     structure_api_key: SecretStr | None = None
     """Key for the structure model; without it the provider's own variable counts."""
 
+    judge_model: str | None = None
+    """`provider:model` that judges each step by what it cites; without it words and numbers decide."""
+
+    judge_base_url: str | None = None
+    """Address of the judging model's server, where it is not the provider's own."""
+
+    judge_api_key: SecretStr | None = None
+    """Key for the judging model; without it the provider's own variable counts."""
+
+    judge_timeout: float = Field(default=10, gt=0)
+    """Seconds that judging may take; after that words and numbers alone decide."""
+
     on_model_failure: Literal["extractive", "error"] = "extractive"
     """When all models fail: quote the documents and say `degraded`, or answer with the error."""
+
+    unverified: Literal["list", "remove"] = "list"
+    """A sentence that states what no cited chunk holds: only list what it states, or remove it too."""
+
+    synthesis: Literal["fit", "refine"] = "fit"
+    """More chunks than the window takes: leave out the last ones, or refine the answer part by part."""
 
     embedding_model: str | None = None
     """`provider:model` for dense retrieval; without it retrieval is full text alone."""
@@ -92,6 +111,26 @@ class Settings(BaseSettings):
 
     rerank_timeout: float = Field(default=3, gt=0)
     """Seconds that reranking may take; after that the order stays as retrieval gave it."""
+
+    web_search: Literal["tavily"] | None = None
+    """`tavily` adds pages of the web to the sources, behind the documents; unset, nothing is asked."""
+
+    web_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("APIDESK_WEB_API_KEY", "TAVILY_API_KEY")
+    )
+    """Key for the web search; without it Tavily's own variable (`TAVILY_API_KEY`) counts."""
+
+    web_base_url: str | None = None
+    """Address of the web search, where it is not Tavily's own."""
+
+    web_results: int = Field(default=3, ge=1, le=10)
+    """Pages that a question may bring from the web."""
+
+    web_domains: Annotated[tuple[str, ...], NoDecode] = Field(default=(), max_length=300)
+    """Domains that the web search is restricted to, between commas; a domain's subdomains count too."""
+
+    web_timeout: float = Field(default=5, gt=0)
+    """Seconds that the web search may take; after that the documents answer alone."""
 
     milvus_uri: str = "./data/milvus.db"
     """A file for the embedded store, or the address of a Milvus server or cluster."""
@@ -138,7 +177,7 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Level of the log on stderr."""
 
-    @field_validator("private_hosts", mode="before")
+    @field_validator("private_hosts", "web_domains", mode="before")
     @classmethod
     def _between_commas(cls, value: object) -> object:
         if isinstance(value, str):

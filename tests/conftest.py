@@ -69,7 +69,9 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith(("APIDESK_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_", *PROVIDERS)):
+            if name.startswith(
+                ("APIDESK_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_", "TAVILY_", *PROVIDERS)
+            ):
                 patch.delenv(name)
         patch.chdir(tmp_path_factory.mktemp("cwd"))
         yield

@@ -344,9 +344,12 @@ def cut(pieces: Sequence[bytes], size: int) -> Iterator[bytes]:
 class Connection:
     """One client's connection: HTTP/1.1 by h11, and misbehaviour where a reply asks for it."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: threading.Event
+    ) -> None:
         self._reader = reader
         self._writer = writer
+        self._left = left
         self._http = h11.Connection(h11.SERVER)
         writer.transport.set_write_buffer_limits(high=0)  # drained means: the kernel has it
 
@@ -413,6 +416,7 @@ class Connection:
         elif action == "stall":
             while await self._reader.read(65536):
                 pass
+            self._left.set()
 
 
 def recorded(request: h11.Request, raw: bytes) -> Recorded:
@@ -456,6 +460,8 @@ class ModelServer:
         self.requests: list[Recorded] = []
         self.faults: list[str] = []
         """What was wrong with the script itself: it ran out, or raised."""
+        self.abandoned = threading.Event()
+        """Set once a client has left a reply that stalls."""
         self._routes: list[tuple[Predicate, Scripted]] = []
         self._endpoints: dict[str, tuple[str, Callable[[Recorded], Awaitable[Reply]]]] = {
             CHAT: ("POST", self._chat),
@@ -580,7 +586,9 @@ class ModelServer:
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Begin the conversation with a client; however it ends, its connection closes."""
-        conversation = asyncio.create_task(self._converse(Connection(reader, writer)))
+        conversation = asyncio.create_task(
+            self._converse(Connection(reader, writer, self.abandoned))
+        )
         self._conversations.add(conversation)
         conversation.add_done_callback(self._conversations.discard)
         conversation.add_done_callback(lambda _: writer.transport.abort())

@@ -136,6 +136,9 @@ def test_fusion_keeps_up_with_the_better_route(
     assert hybrid >= max(full_text, dense) - 0.01, (full_text, dense, hybrid)
     if embedding == "noise":
         assert dense < 0.5
+        before = len(model_server.embedding_requests)
+        assert hit_at_5(desk, "hybrid") == full_text
+        assert len(model_server.embedding_requests) == before  # nobody pays for what does not count
     if embedding == "knowing":
         assert dense > 0.95
 

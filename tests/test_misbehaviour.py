@@ -108,7 +108,9 @@ SERVED: list[Any] = [
     pytest.param(changed(question=None, introduction=None), id="texts are null"),
     pytest.param(changed(answer=[{"step": STEP}]), id="steps are objects"),
     pytest.param(lambda t: json.dumps(fields(t) | {"mood": "sunny"}), id="a field more"),
-    pytest.param(without("question", "introduction", "relatedUrl", "apiName"), id="fields less"),
+    pytest.param(
+        without("question", "introduction", "relatedUrl", "requestParam"), id="fields less"
+    ),
     pytest.param(lambda t: json.dumps({"answer": fields(t)}), id="wrapped in answer"),
     pytest.param(lambda t: json.dumps({"result": fields(t)}), id="wrapped in result"),
     pytest.param(lambda t: json.dumps([fields(t)]), id="in a list"),

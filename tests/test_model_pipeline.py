@@ -51,13 +51,14 @@ def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: Mo
         embedding_model="openai:scripted-embedding",
         embedding_base_url=model_server.base_url,
         embedding_api_key="test-key",
+        retrieval="dense",
     )
     embedded = sum(len(r.body["input"]) for r in model_server.embedding_requests if r.body)
     rows = desk.collection.contract.rows
     assert rows < embedded < rows + 1.5 * ASKED  # each chunk, and the sentences that measure
     before = len(model_server.embedding_requests)
 
-    model_server.reply(structured(), draft("见文档。[1]"))
+    model_server.reply(structured(), draft("发货用“订单发货”接口。[1]"))
     with TestClient(create_app(desk)) as client:
         answer = ask(client, "发货接口是哪个")
 
@@ -72,7 +73,12 @@ def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: Mo
         pytest.param(["好。[99]"], [SHIP_PAGE], ["好。"], [], False, id="unknown citation goes"),
         pytest.param(["好。[1]"], [INVENTED_PAGE], ["好。[1]"], [1], True, id="invented link goes"),
         pytest.param(
-            ["甲[3]", "乙[1][3]"], [], ["甲[1]", "乙[2][1]"], [1, 2], True, id="renumbered"
+            ["订单发货用它。【3】", "提交发货[1,3]"],
+            [],
+            ["订单发货用它。[3]", "提交发货[1][3]"],
+            [1, 3],
+            True,
+            id="resolved",
         ),
         pytest.param(["取 `a[0]` 与 `b[1]`"], [], ["取 `a[0]` 与 `b[1]`"], [], False, id="code"),
         pytest.param(
@@ -179,7 +185,9 @@ def test_the_best_chunk_brings_its_neighbours_when_they_fit(
 ) -> None:
     question = "HMAC-SHA256 签名的待签名串怎么拼"
     client = model_client(chat_context_tokens=window)
-    model_server.reply(structured(type="general", api_name=None), draft("见文档。[1]"))
+    model_server.reply(
+        structured(type="general", api_name=None), draft("发货用“订单发货”接口。[1]")
+    )
     ask(client, question)
     prompt = model_server.chat_requests[1].text
     found = client.post("/retrieve", json={"question": question}).json()["sources"]

@@ -50,7 +50,7 @@ def chat(server: ModelServer, role: str = "chat", model: str = CHAT) -> dict[str
     }
 
 
-def answer_all(server: ModelServer, step: str = "见文档。[1]") -> None:
+def answer_all(server: ModelServer, step: str = "发货用“订单发货”接口。[1]") -> None:
     """Let the server answer whatever comes."""
     server.default = lambda request: structured() if is_classification(request) else draft(step)
 
@@ -74,7 +74,7 @@ def test_what_may_pass_is_tried_again(
     serve_samples: MakeClient, model_server: ModelServer, failure: Reply
 ) -> None:
     client = serve_samples(**chat(model_server))
-    model_server.reply(failure, failure, structured(), failure, draft("见文档。[1]"))
+    model_server.reply(failure, failure, structured(), failure, draft("发货用“订单发货”接口。[1]"))
 
     answer = ask(client, QUESTION)
 
@@ -86,7 +86,7 @@ def test_what_may_pass_is_tried_again(
 def test_retry_after_is_honoured(serve_samples: MakeClient, model_server: ModelServer) -> None:
     client = serve_samples(**chat(model_server))
     busy = Reply(status=429, headers={"retry-after": "0.2"})
-    model_server.reply(busy, structured(), draft("见文档。[1]"))
+    model_server.reply(busy, structured(), draft("发货用“订单发货”接口。[1]"))
 
     ask(client, QUESTION)
 
@@ -169,11 +169,11 @@ def test_the_fallback_answers_when_the_first_fails(
 ) -> None:
     client = serve_samples(**chat(model_server), **chat(second_server, "chat_fallback", SECOND))
     model_server.default = failure
-    answer_all(second_server, "来自备用。[1]")
+    answer_all(second_server, "提交发货用“订单发货”接口。[1]")
 
     answer = ask(client, QUESTION)
 
-    assert answer["answer"] == ["来自备用。[1]"]
+    assert answer["answer"] == ["提交发货用“订单发货”接口。[1]"]
     assert answer["answeredBy"] == SECOND
     assert f"APIDESK_CHAT_MODEL={CHAT}" in answer["degraded"]
     assert answer["type"] == "api_call"
@@ -279,7 +279,7 @@ def test_the_providers_own_count_narrows_the_window(
     serve_samples: MakeClient, model_server: ModelServer
 ) -> None:
     def counted_double(request: Recorded) -> Reply:
-        said = structured() if is_classification(request) else draft("见文档。[1]")
+        said = structured() if is_classification(request) else draft("发货用“订单发货”接口。[1]")
         return Reply(said, usage={"prompt_tokens": 2 * estimate_tokens(request.text)})
 
     model_server.default = counted_double
@@ -293,7 +293,7 @@ def test_two_models_leave_the_schema_out_of_the_count(
     serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
 ) -> None:
     answer_all(second_server)
-    model_server.default = "见文档。[1]"
+    model_server.default = "发货用“订单发货”接口。[1]"
     client = serve_samples(
         **chat(model_server), **chat(second_server, "structure", SECOND), chat_context_tokens=2_500
     )
@@ -310,12 +310,12 @@ def test_an_unclassified_question_is_answered_as_general(
 ) -> None:
     client = serve_samples(**chat(model_server))
     model_server.route(is_classification, failure)
-    answer_all(model_server)
+    answer_all(model_server, "发货用“订单发货”接口。[2]")
 
     answer = ask(client, QUESTION)
 
     assert answer["type"] == "general"
-    assert answer["answer"] == ["见文档。[1]"]
+    assert answer["answer"] == ["发货用“订单发货”接口。[2]"]
     assert answer["answeredBy"] == CHAT
     assert f"APIDESK_CHAT_MODEL={CHAT}" in answer["degraded"]
 
@@ -325,7 +325,7 @@ def test_full_text_answers_while_the_embeddings_are_down(
 ) -> None:
     answer_all(model_server)
     embedding = chat(model_server, "embedding", "openai:scripted-embedding")
-    desk = make_desk(**chat(model_server), **embedding)
+    desk = make_desk(**chat(model_server), **embedding, retrieval="dense")
     model_server.embedding_reply = Reply(
         NAMES_THE_KEY, status=503, headers={"x-should-retry": "false"}
     )

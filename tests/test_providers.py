@@ -109,14 +109,16 @@ def test_a_refused_mode_falls_through_and_is_remembered(
     def classify_or_write(request: Recorded) -> Reply:
         if provider.asked_schema(request.body) or request.body.get("format"):
             return Reply("structured output is not supported", status=400)
-        return Reply(structured() if is_classification(request) else draft("见文档。[1]"))
+        return Reply(
+            structured() if is_classification(request) else draft("发货用“订单发货”接口。[1]")
+        )
 
     client = serve_samples(**chat(provider.model, server.base_url))
     server.default = classify_or_write
 
     answer = ask(client, QUESTION)
 
-    assert answer["answer"] == ["见文档。[1]"]
+    assert answer["answer"] == ["发货用“订单发货”接口。[1]"]
     assert answer["degraded"] is None
     first = len(server.chat_requests)
     ask(client, QUESTION)
@@ -142,11 +144,11 @@ def test_json_is_found_in_what_stands_around_it(
     wrap: Callable[[Any], str],
 ) -> None:
     client = serve_samples(**chat(provider.model, server.base_url))
-    server.reply(wrap(structured()), wrap(draft("见文档。[1]")))
+    server.reply(wrap(structured()), wrap(draft("发货用“订单发货”接口。[1]")))
 
     answer = ask(client, QUESTION)
 
-    assert answer["answer"] == ["见文档。[1]"]
+    assert answer["answer"] == ["发货用“订单发货”接口。[1]"]
     assert answer["structured"]["apiName"] == "订单发货"
     assert len(server.chat_requests) == 2
 
@@ -207,11 +209,11 @@ def test_deepseek_speaks_openais_protocol(
         return Reply(tool_calls=[ToolCall("out", model)]) if as_tool else Reply(model)
 
     client = serve_samples(**chat("deepseek:deepseek-test", model_server.base_url))
-    model_server.reply(say(structured()), say(draft("见文档。[1]")))
+    model_server.reply(say(structured()), say(draft("发货用“订单发货”接口。[1]")))
 
     answer = ask(client, QUESTION)
 
-    assert answer["answer"] == ["见文档。[1]"]
+    assert answer["answer"] == ["发货用“订单发货”接口。[1]"]
     assert answer["answeredBy"] == "deepseek:deepseek-test"
     assert len(model_server.chat_requests) == 2
     assert model_server.chat_requests[0].headers["authorization"] == f"Bearer {KEY}"
@@ -225,7 +227,7 @@ def test_parameters_may_come_as_json_text(
     text = json.dumps(
         {"type": "api_call", "requestParam": '{"orderId": 7}', "response": '{"code": 1}'}
     )
-    server.reply(text, draft("见文档。[1]"))
+    server.reply(text, draft("发货用“订单发货”接口。[1]"))
 
     structured_question = ask(client, QUESTION)["structured"]
 

@@ -1,15 +1,30 @@
 """POST /ask"""
 
-from litestar import post
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+from litestar import MediaType, Request, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
+from litestar.response import ServerSentEvent
+from litestar.response.sse import ServerSentEventMessage
 
 from app.desk import Desk
+from app.problems import problem_of
 from app.routes.fields import ChunkCount, QuestionText
+from app.stream import stream_answer
 from schemas.answer import Answer
+from schemas.events import Event
 from schemas.language import Language
 from schemas.question import Filters
 from schemas.wire import WireModel
+
+EVENTS = "text/event-stream"
+
+HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 
 
 class AskRequest(WireModel):
@@ -22,6 +37,61 @@ class AskRequest(WireModel):
 
 
 @post("/ask", status_code=200, operation_id="ask", summary="Answer a question")
-async def ask(data: JSONBody[AskRequest], desk: NamedDependency[Desk]) -> Answer:
-    """Answer a question from the platform's documentation, with sources and related pages."""
-    return await desk.ask(data.question, data.k, data.language, data.filters)
+async def ask(
+    request: Request[Any, Any, Any], data: JSONBody[AskRequest], desk: NamedDependency[Desk]
+) -> Answer | ServerSentEvent:
+    """Answer a question from the platform's documentation, with sources and related pages.
+
+    With `Accept: text/event-stream` the answer comes as events: `structured`, `sources`, each `step`
+    once it is complete and grounded, then `answer`; or `error` with the problem. `sources` that come
+    again begin the steps anew.
+    """
+    asking = partial(desk.ask, data.question, data.k, data.language, data.filters)
+    if request.accept.best_match([MediaType.JSON, EVENTS]) != EVENTS:
+        return await asking()
+    events = stream_answer(lambda listener: asking(listener=listener))
+    first = await _first(events, request)
+    # Named here once more: Litestar would send the handler's own type, which is JSON's.
+    return ServerSentEvent(_messages(first, events), headers={"Content-Type": EVENTS})
+
+
+async def _first(
+    events: AsyncGenerator[Event | None], request: Request[Any, Any, Any]
+) -> Event | None:
+    """The first event, so that what fails before it is a response of its own; or None for a client
+    that has left.
+    """
+    coming = asyncio.ensure_future(anext(events))
+    leaving = asyncio.ensure_future(_left(request))
+    try:
+        await asyncio.wait({coming, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if coming.done():
+            return coming.result()
+        return None
+    finally:
+        leaving.cancel()
+        coming.cancel()
+
+
+async def _left(request: Request[Any, Any, Any]) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _messages(
+    first: Event | None, events: AsyncGenerator[Event | None]
+) -> AsyncGenerator[ServerSentEventMessage]:
+    """The events on the wire; a comment where nothing happened for a while."""
+    yield _message(first)
+    async with aclosing(events):
+        try:
+            async for event in events:
+                yield _message(event)
+        except Exception as error:
+            yield ServerSentEventMessage(event="error", data=problem_of(error))
+
+
+def _message(event: Event | None) -> ServerSentEventMessage:
+    if event is None:
+        return HEARTBEAT
+    return ServerSentEventMessage(event=event.name, data=event.data.model_dump_json(by_alias=True))

@@ -1,0 +1,73 @@
+"""How well and how fast documents are found; `docs/retrieval.md` gets the figures.
+
+    python -m benchmarks.retrieval [--data ../shared/data/retrieval]
+
+Quality: the samples' own questions and public sets, by every route, each with three scripted embeddings,
+one meaningless, one mediocre and one good. Speed: 10,000 chunks, embedded. Exits with 1 when both routes
+fused find less than the better one alone.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import click
+
+from app.evaluation.plots import plot_recall
+from benchmarks.document import around_markers, write_between_markers
+from benchmarks.retrieval_quality import Measured, measure_sets
+from benchmarks.retrieval_report import drawn, figure_name, report
+from benchmarks.retrieval_sets import ROOT, missing_sets, public_sets, sample_set
+from benchmarks.retrieval_speed import SECTIONS, measure_speed
+
+DATA = ROOT.parent / "shared" / "data" / "retrieval"
+DOCUMENT = ROOT / "docs" / "retrieval.md"
+
+
+@click.command()
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DATA,
+    help="Folder of public sets; without it the samples alone are measured.",
+)
+@click.option(
+    "--document",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    default=DOCUMENT,
+    help="Markdown file that the figures are written to, between its markers.",
+)
+@click.option("--sections", default=SECTIONS, show_default=True, help="Sections to time.")
+def main(data: Path, document: Path, sections: int) -> None:
+    """Measure, print the figures and write them into the documentation."""
+    tell = partial(click.echo, err=True)
+    around_markers(document)  # before minutes of work
+    missing = missing_sets(data)
+    if missing:
+        tell(f"left out, not in {data}: {', '.join(missing)}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sets = [sample_set(), *public_sets(data, folder / "sets")]
+        measured = list(measure_sets(sets, tell))
+        tell(f"timing over {sections:,} sections")
+        speeds = measure_speed(folder / "speed", sections)
+    text = report(measured, speeds, missing, os.cpu_count() or 1)
+    write_document(document, text, measured)
+    click.echo(text)
+    sys.exit(any(each.loses for each in measured))
+
+
+def write_document(document: Path, text: str, measured: Sequence[Measured]) -> None:
+    """`text` between the markers of `document`, and its figures in the folder `images` beside."""
+    images = document.parent / "images"
+    images.mkdir(exist_ok=True)
+    for each in drawn(measured):
+        plot_recall(each.evaluation, images / figure_name(each.name))
+    write_between_markers(document, text)
+
+
+if __name__ == "__main__":
+    main()

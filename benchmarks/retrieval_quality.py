@@ -1,0 +1,210 @@
+"""One retrieval set by every route, with one scripted embedding."""
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from langsmith import tracing_context
+
+from app.desk import open_desk
+from app.evaluation.documents import Documents, document_key
+from app.evaluation.measures import Gold
+from app.evaluation.questions import EvaluationQuestion
+from app.evaluation.result import Evaluation, QuestionResult, RouteResult
+from app.evaluation.route import RouteProbe, watch_embeddings
+from app.evaluation.run import MODES
+from app.evaluation.score import route_result
+from benchmarks.fresh_process import in_fresh_process
+from benchmarks.retrieval_sets import RetrievalSet
+from benchmarks.scripted_vectors import Embedding, NGrams, Noise, Oracle
+from benchmarks.vector_server import serve_vectors
+from ingestion.collection_schema import embedded_text
+from runnables.retriever import Mode
+from schemas.settings import Settings, read_settings
+
+K = 5
+"""Documents among which the right one has to be, for the figure that counts."""
+
+TOLERANCE = 0.01
+"""By how much hit@5 of both routes fused may stay below the better of the two."""
+
+BATCH = 256
+"""Texts an embedding request: the server is scripted, and as fast with many."""
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A question whose right documents are not among the first five, and what came first instead."""
+
+    question: str
+    marked: str
+    """Title of a right document."""
+    found: str
+    """Title of what came first; empty where nothing was found."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A set with an embedding: what every route finds, and what full text misses."""
+
+    name: str
+    embedding: str
+    held: int
+    """Questions that the set has; some of them, or all, were asked."""
+    chunks: int
+    evaluation: Evaluation
+    misses: tuple[Miss, ...]
+
+    def route(self, mode: Mode) -> RouteResult:
+        """The figures of one route."""
+        return next(route for route in self.evaluation.routes if route.mode == mode)
+
+    def hit(self, mode: Mode) -> float:
+        """hit@5 of one route."""
+        return self.route(mode).hit[K - 1]
+
+    @property
+    def gain(self) -> float:
+        """hit@5 of both routes fused, less that of the better one."""
+        return round(self.hit("hybrid") - max(self.hit("full_text"), self.hit("dense")), 4)
+
+    @property
+    def loses(self) -> bool:
+        """Whether fusing costs more than is tolerated."""
+        return self.gain < -TOLERANCE
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a process needs to measure a set; it can be pickled."""
+
+    name: str
+    documents: int
+    questions: tuple[EvaluationQuestion, ...]
+    golds: tuple[Gold, ...]
+
+
+def measure_sets(sets: Iterable[RetrievalSet], tell: Told) -> Iterator[Measured]:
+    """Each set with each embedding, in order, as many at a time as there are cores.
+
+    `tell` gets a line when one is done.
+    """
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        waiting = [
+            pool.submit(_told, chosen, documents, embedding, tell)
+            for chosen in sets
+            for documents in [chosen.documents(chunk_tokens())]
+            for embedding in embeddings(chosen, documents)
+        ]
+        for future in waiting:
+            yield future.result()
+
+
+def embeddings(chosen: RetrievalSet, documents: Documents) -> Sequence[Embedding]:
+    """The three embeddings; the last one knows the set's answers."""
+    texts = {document_key(d[0]): [embedded_text(chunk) for chunk in d] for d in documents.sample}
+    golds = {
+        question.question: sorted(frozenset[str]().union(*documents.gold(question)))
+        for question in chosen.questions
+    }
+    return Noise(), NGrams(), Oracle(texts, golds)
+
+
+def measure(
+    chosen: RetrievalSet,
+    documents: Documents,
+    embedding: Embedding,
+    run: Callable[[Callable[[], Evaluation]], Evaluation] = in_fresh_process,
+) -> Measured:
+    """What each route finds, over a store that is made for this and removed; `run` does the work."""
+    questions = tuple(documents.without_doubles(question) for question in chosen.questions)
+    golds = tuple(documents.gold(question) for question in questions)
+    asked = Asked(chosen.name, documents.count, questions, golds)
+    with tempfile.TemporaryDirectory() as store, serve_vectors(embedding) as url:
+        settings = settings_of(Path(store), chosen.platform, embedding.name, url)
+        evaluation = run(partial(evaluate, settings, asked))
+    return Measured(
+        name=chosen.name,
+        embedding=embedding.name,
+        held=chosen.held,
+        chunks=sum(map(len, documents.sample)),
+        evaluation=evaluation,
+        misses=tuple(_misses(evaluation, documents)),
+    )
+
+
+def settings_of(
+    folder: Path, platform: Path, embedding: str | None = None, url: str | None = None
+) -> Settings:
+    """An embedded store and a database in `folder`, and a scripted embedding or none."""
+    return read_settings(
+        milvus_uri=str(folder / "milvus.db"),
+        database_url=f"sqlite:///{folder / 'apidesk.db'}",
+        platform=platform,
+        chat_model="extractive",
+        retrieval="auto",
+        rerank="none",
+        embedding_model=embedding and f"openai:scripted-{embedding}",
+        embedding_base_url=url,
+        embedding_api_key="none",
+        embedding_batch=BATCH,
+    )
+
+
+def chunk_tokens() -> int:
+    """The cap of a chunk that the stores are made with."""
+    return read_settings().chunk_tokens
+
+
+def evaluate(settings: Settings, asked: Asked) -> Evaluation:
+    """Index the platform of `settings` and ask the questions by every route."""
+    return asyncio.run(_evaluate(settings, asked))
+
+
+async def _evaluate(settings: Settings, asked: Asked) -> Evaluation:
+    routes = []
+    with tracing_context(enabled=False):
+        async with open_desk(settings) as desk:
+            watched = watch_embeddings(desk)
+            for mode in MODES:
+                probe = RouteProbe(desk, mode, watched)
+                found = [await probe.ask(question) for question in asked.questions]
+                routes.append(route_result(mode, asked.questions, asked.golds, found, K))
+    return Evaluation(
+        platform=asked.name,
+        documents=asked.documents,
+        questions=len(asked.questions),
+        with_gold=len(asked.questions),
+        k=K,
+        judged="hybrid",
+        routes=tuple(routes),
+    )
+
+
+def _told(chosen: RetrievalSet, documents: Documents, embedding: Embedding, tell: Told) -> Measured:
+    started = time.monotonic()
+    measured = measure(chosen, documents, embedding)
+    tell(f"{measured.name}, {measured.embedding}: {time.monotonic() - started:.0f} s")
+    return measured
+
+
+def _misses(evaluation: Evaluation, documents: Documents) -> Iterator[Miss]:
+    """What full text misses, in the order of the questions."""
+    titles = {document_key(chunks[0]): chunks[0].title for chunks in documents.sample}
+    full_text = next(route for route in evaluation.routes if route.mode == "full_text")
+    for result in full_text.questions:
+        if result.rank is None or result.rank > K:
+            marked = min(documents.called(result.gold[0]))
+            yield Miss(result.question, titles[marked], _first_title(result))
+
+
+def _first_title(result: QuestionResult) -> str:
+    return result.found[0].title if result.found else ""

@@ -1,0 +1,179 @@
+"""What was measured of retrieval, as the section of docs/retrieval.md that it becomes."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from benchmarks.document import prose, shortened, table
+from benchmarks.retrieval_quality import TOLERANCE, K, Measured
+from benchmarks.retrieval_speed import STARTS, Speed
+from benchmarks.scripted_vectors import DIMENSION, HIT, NGrams
+from runnables.retriever import Mode
+
+KS = (1, 5, 10)
+
+LONGEST = 80
+"""Characters of a question or title that are shown."""
+
+SHOWN = 10
+"""Questions, at most, that are shown of those that miss."""
+
+MISSES_OF = "aws_docs_qa_en"
+FIGURES = ("samples", "aws_docs_qa_en")
+"""Sets whose recall over k is drawn."""
+
+DRAWN = "n-grams"
+"""The embedding that it is drawn with."""
+
+MEASURES = """
+    The samples' questions are by somebody who had not seen the code; the other sets are public, and were
+    not made for this project. hit@k is the share of questions with a right document among the first k
+    documents, MRR the mean of one over its place, up to 20. Where a set has more questions, those asked
+    were drawn with a fixed seed.
+"""
+
+EMBEDDINGS = f"""
+    Dense retrieval is measured with three embeddings that need no model: `noise` (vectors that mean
+    nothing), `n-grams` (hashed counts of character n-grams) and `oracle` (a question lies as near its
+    document as lets {HIT} of them find it among the first {K}).
+"""
+
+SPEED = f"""
+    Embedded store, questions asked one after the other in a fresh process; the first and the tenth after a
+    start are medians of {STARTS} fresh processes. Hybrid's times include asking the scripted embedding
+    (`{NGrams.name}`, {DIMENSION} dimensions) over loopback.
+"""
+
+
+def report(
+    measured: Sequence[Measured], speeds: Sequence[Speed], missing: Sequence[str], cores: int
+) -> str:
+    """The whole section; `missing` are the sets that were not there to be measured."""
+    left_out = f"Left out, their data not being there: {', '.join(missing)}." if missing else ""
+    parts = [
+        prose(f"Written by `make bench-retrieval` on a machine with {cores} cores. {left_out}"),
+        _sets(measured),
+        prose(EMBEDDINGS),
+        _fusion(measured),
+        _routes(measured),
+        *_figures(measured),
+        *_misses(measured),
+        _speeds(speeds),
+    ]
+    return "\n\n".join(parts)
+
+
+def figure_name(name: str) -> str:
+    """The file that recall over k of a set is drawn into."""
+    return f"retrieval-{name.replace('_', '-')}.svg"
+
+
+def drawn(measured: Sequence[Measured]) -> Iterator[Measured]:
+    """What is drawn."""
+    return (m for m in measured if m.name in FIGURES and m.embedding == DRAWN)
+
+
+def _by_set(measured: Sequence[Measured]) -> Iterator[tuple[str, list[Measured]]]:
+    return ((name, list(group)) for name, group in groupby(measured, lambda m: m.name))
+
+
+def _sets(measured: Sequence[Measured]) -> str:
+    """A row a set: its size, and full text alone."""
+    rows = []
+    for name, (first, *_) in _by_set(measured):
+        found, asked = first.evaluation, first.evaluation.with_gold
+        chosen = f"{asked} of {first.held}" if asked < first.held else str(asked)
+        sizes = [f"{found.documents:,}", f"{first.chunks:,}", chosen]
+        rows.append([name, *sizes, *_cells(first, "full_text")])
+    head = ["full text", "documents", "chunks", "questions", *_measures()]
+    return f"{table(head, rows)}\n\n{prose(MEASURES)}"
+
+
+def _fusion(measured: Sequence[Measured]) -> str:
+    """A row a set: hit@5 of the routes, and what fusing them gains or costs, by embedding."""
+    head = [f"hit@{K}", "full text"]
+    rows = []
+    for name, group in _by_set(measured):
+        row = [name, f"{group[0].hit('full_text'):.3f}"]
+        for each in group:
+            row += [f"{each.hit('dense'):.3f}", f"{each.hit('hybrid'):.3f}", _gain(each)]
+        rows.append(row)
+        head = head[:2] + [c for m in group for c in (m.embedding, "hybrid", "to the better")]
+    worst = min(measured, key=lambda m: m.gain)
+    below = sum(m.loses for m in measured)
+    note = f"""
+        "To the better" is what hybrid gains over the better of its two routes; bold where it loses more
+        than {TOLERANCE}, which is so in {below} of {len(measured)}, and then the command fails. The worst
+        is {worst.gain:+.3f} ({worst.name}, {worst.embedding}).
+    """
+    return f"{table(head, rows)}\n\n{prose(note)}"
+
+
+def _gain(measured: Measured) -> str:
+    text = f"{measured.gain:+.3f}"
+    return f"**{text}**" if measured.loses else text
+
+
+def _routes(measured: Sequence[Measured]) -> str:
+    """A row a set, embedding and route."""
+    modes: tuple[Mode, ...] = ("dense", "hybrid")
+    rows = [
+        [each.name, each.embedding, mode, *_cells(each, mode)]
+        for each in measured
+        for mode in modes
+    ]
+    return table(["set", "embedding", "route", *_measures()], rows, words=3)
+
+
+def _measures() -> list[str]:
+    return [*(f"hit@{k}" for k in KS), "MRR"]
+
+
+def _cells(measured: Measured, mode: Mode) -> list[str]:
+    route = measured.route(mode)
+    return [*(f"{route.hit[k - 1]:.3f}" for k in KS), f"{route.mrr:.3f}"]
+
+
+def _figures(measured: Sequence[Measured]) -> Iterator[str]:
+    for each in drawn(measured):
+        said = f"Recall over k on {each.name}, dense by {each.embedding}"
+        yield f"{said}:\n\n![{said}](images/{figure_name(each.name)})"
+
+
+def _misses(measured: Sequence[Measured]) -> Iterator[str]:
+    """The questions that full text misses, of the set where it misses most."""
+    for each in (m for m in measured if m.name == MISSES_OF):
+        rows = [
+            [shortened(text, LONGEST) for text in (miss.question, miss.marked, miss.found)]
+            for miss in each.misses[:SHOWN]
+        ]
+        head = ["question", "marked page", "first found"]
+        cut = f"; the first {SHOWN} are" if len(each.misses) > SHOWN else ""
+        counted = f"{len(each.misses)} of {each.evaluation.with_gold} questions of {each.name}"
+        said = f"By full text, {counted} have no marked page among the first {K}{cut}:"
+        yield f"{prose(said)}\n\n{table(head, rows, words=3)}"
+        return
+
+
+def _speeds(speeds: Sequence[Speed]) -> str:
+    """A row a route."""
+    rows = [
+        [
+            speed.route,
+            f"{speed.chunks:,}",
+            str(speed.questions),
+            *(f"{ms:.1f}" for ms in (speed.p50, speed.p95, speed.first, speed.tenth)),
+            f"{speed.ratio:.2f}",
+        ]
+        for speed in speeds
+    ]
+    head = [
+        "`retrieve`",
+        "chunks",
+        "questions",
+        "p50 ms",
+        "p95 ms",
+        "first ms",
+        "tenth ms",
+        "ratio",
+    ]
+    return f"{table(head, rows)}\n\n{prose(SPEED)}"

@@ -1,0 +1,114 @@
+"""How long `retrieve` takes over many chunks, at once after a start and later on."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+from langsmith import tracing_context
+
+from app.desk import open_desk
+from app.evaluation.measures import percentile
+from app.evaluation.questions import read_questions
+from benchmarks.corpus import write_corpus
+from benchmarks.fresh_process import in_fresh_process
+from benchmarks.ingestion import job
+from benchmarks.retrieval_quality import settings_of
+from benchmarks.retrieval_sets import ROOT
+from benchmarks.scripted_vectors import Embedding, NGrams
+from benchmarks.vector_server import serve_vectors
+from schemas.settings import Settings
+
+SECTIONS = 7_500
+"""Sections to index; some are so long that they become two chunks, which makes about 10,000."""
+
+STARTS = 5
+"""Fresh processes in which the first questions after a start are timed."""
+
+FIRST = 10
+"""Questions that each of these asks."""
+
+QUESTIONS = ("retrieval_samples", "on_topic", "on_topic_held_out")
+"""Files in tests/data: the pages that are indexed are of the samples' sentences."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Milliseconds that questions take by one route, asked one after the other."""
+
+    route: str
+    chunks: int
+    questions: int
+    p50: float
+    p95: float
+    first: float
+    """After a start; the median of several."""
+    tenth: float
+
+    @property
+    def ratio(self) -> float:
+        """How much longer the first takes."""
+        return self.first / self.tenth
+
+
+def measure_speed(folder: Path, sections: int = SECTIONS) -> list[Speed]:
+    """Full text, and full text fused with dense, over `sections` sections that are written to `folder`."""
+    platform = write_corpus(folder / "corpus", sections)
+    embedding: Embedding = NGrams()
+    with serve_vectors(embedding) as url:
+        return [
+            speed_of("full text", settings_of(folder / "full_text", platform)),
+            speed_of("hybrid", settings_of(folder / "hybrid", platform, embedding.name, url)),
+        ]
+
+
+def speed_of(route: str, settings: Settings, starts: int = STARTS) -> Speed:
+    """Index what `settings` name and time questions, each series in a process of its own."""
+    texts = distinct_questions()
+    chunks = in_fresh_process(partial(job, settings))
+    times = in_fresh_process(partial(times_of, settings, texts))
+    series = [
+        in_fresh_process(partial(times_of, settings, _rotated(texts[:FIRST], start)))
+        for start in range(starts)
+    ]
+    return Speed(
+        route=route,
+        chunks=chunks,
+        questions=len(texts),
+        p50=percentile(times, 0.5),
+        p95=percentile(times, 0.95),
+        first=median(each[0] for each in series),
+        tenth=median(each[-1] for each in series),
+    )
+
+
+def distinct_questions() -> list[str]:
+    """Questions of the tests, each once."""
+    files = (ROOT / "tests" / "data" / f"{name}.jsonl" for name in QUESTIONS)
+    texts = (question.question for path in files for question in read_questions(path))
+    return list(dict.fromkeys(texts))
+
+
+def times_of(settings: Settings, texts: Sequence[str]) -> list[float]:
+    """Milliseconds that each of `texts` takes, asked of a desk as soon as it is ready."""
+    with tracing_context(enabled=False):
+        return asyncio.run(_times(settings, texts))
+
+
+async def _times(settings: Settings, texts: Sequence[str]) -> list[float]:
+    times = []
+    async with open_desk(settings) as desk:
+        for text in texts:
+            started = time.perf_counter()
+            await desk.retrieve(text)
+            times.append((time.perf_counter() - started) * 1000)
+    return times
+
+
+def _rotated(texts: Sequence[str], start: int) -> list[str]:
+    """`texts` from the one at `start`, so that another one is the first in each series."""
+    return [*islice(texts, start, None), *islice(texts, start)]

@@ -1,0 +1,114 @@
+"""One step of an answer, checked against the chunks that its writer was shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from runnables.citations import Cited, resolve, without_marks
+from runnables.facts import Known, unverified, without
+from runnables.links import Links
+from runnables.support import is_supported
+from schemas.answer import Refused
+from schemas.document import Chunk, RetrievedChunk
+from schemas.question import Question
+
+
+@dataclass(frozen=True)
+class GroundingRules:
+    """What the checks depend on besides the answer itself."""
+
+    hosts: tuple[str, ...] = ()
+    """The platform's own hosts, subdomains included."""
+    remove_unverified: bool = False
+    """Whether a sentence goes that states what cannot be verified."""
+
+
+@dataclass(frozen=True)
+class GroundedStep:
+    """A step that says nothing about where it came from that is not so."""
+
+    text: str
+    """Empty when nothing of it could stay."""
+    numbers: tuple[int, ...]
+    """The chunks that it cites."""
+    unverified: tuple[str, ...]
+    supported: bool
+    """Whether what it cites bears it out; what cites nothing is not supported."""
+    likely: bool
+    """Whether it is supported or, where it cites nothing, borne out by what its writer was shown."""
+    refused: Refused
+
+
+class Grounder:
+    """Checks the steps of one answer in their order."""
+
+    def __init__(
+        self, asked: Question, chunks: Sequence[RetrievedChunk], rules: GroundingRules
+    ) -> None:
+        """`chunks` are what the writer was shown; the first is number 1."""
+        self._question = asked.text
+        self._chunks = [retrieved.chunk for retrieved in chunks]
+        self._rules = rules
+        self._cited: dict[int, None] = {}
+        self.links = Links(
+            (chunk.page_url for chunk in self._chunks),
+            asked.text,
+            rules.hosts,
+            (chunk.text for chunk in self._chunks),
+        )
+
+    def step(self, text: str) -> GroundedStep:
+        """`text` with its marks resolved, its links closed and its facts looked up.
+
+        A fact counts as verified where a chunk holds it that this step or one before it cites.
+        """
+        closed, links = self.links.close(text)
+        cited = resolve(closed, len(self._chunks))
+        refused = Refused(citations=cited.unknown, links=links)
+        facts = self._unverified(cited)
+        if facts and self._rules.remove_unverified:
+            cited, facts = resolve(without(cited.text, facts), len(self._chunks)), []
+        self._cited.update(dict.fromkeys(cited.numbers))
+        stated = without_marks(cited.text)
+        rests_on = self._of(cited.numbers) or self._chunks
+        likely = bool(stated) and is_supported(stated, rests_on, self._question)
+        return GroundedStep(
+            text=cited.text if stated else "",
+            numbers=cited.numbers,
+            unverified=tuple(facts),
+            supported=likely and bool(cited.numbers),
+            likely=likely,
+            refused=refused,
+        )
+
+    def quoted_step(self, text: str) -> GroundedStep:
+        """As `step`, for what was taken from the chunks word by word: it needs no support."""
+        closed, links = self.links.close(text)
+        cited = resolve(closed, len(self._chunks))
+        refused = Refused(citations=cited.unknown, links=links)
+        quoted = bool(cited.numbers)
+        return GroundedStep(cited.text, cited.numbers, (), quoted, quoted, refused)
+
+    def holds(self, text: str) -> bool:
+        """Whether a text that cites nothing, such as a greeting, claims nothing either."""
+        closed, links = self.links.close(text)
+        cited = resolve(closed, 0)
+        return not (links or cited.unknown or self._unverified(cited))
+
+    def cited_by(self, step: GroundedStep) -> list[Chunk]:
+        """The chunks that `step` cites."""
+        return self._of(step.numbers)
+
+    def _of(self, numbers: Sequence[int]) -> list[Chunk]:
+        return [self._chunks[number - 1] for number in numbers]
+
+    def _unverified(self, cited: Cited) -> list[str]:
+        numbers = list(dict.fromkeys([*self._cited, *cited.numbers]))
+        known = Known([*(chunk.text for chunk in self._of(numbers)), self._question])
+        return unverified(without_marks(cited.text), known)
+
+
+def judged(step: GroundedStep, supported: bool | None) -> GroundedStep:
+    """`step` with a judge's verdict, where there is one."""
+    if supported is None or not step.numbers:
+        return step
+    return replace(step, supported=supported, likely=supported)

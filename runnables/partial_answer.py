@@ -1,0 +1,82 @@
+"""A reply that is still being written -> its steps, each as soon as it is complete and grounded."""
+
+from collections.abc import Sequence
+
+from pydantic_core import from_json
+
+from runnables.grounded_step import GroundedStep, Grounder, GroundingRules
+from runnables.json_text import without_thinking
+from runnables.listener import Listener
+from schemas.answer import Source
+from schemas.document import RetrievedChunk
+from schemas.events import Event, Sources, Step
+from schemas.question import Question
+
+LONGEST = 50_000
+"""Characters of a reply beyond which nobody waits for single steps."""
+
+
+class PartialAnswer:
+    """Follows one model's reply and tells of what can be relied on so far."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        asked: Question,
+        chunks: Sequence[RetrievedChunk],
+        rules: GroundingRules,
+    ) -> None:
+        self._listener = listener
+        self._asked = asked
+        self._chunks = chunks
+        self._rules = rules
+        self._characters = 0
+
+    async def begin(self) -> None:
+        """Tell what the answer is written from; its steps begin anew."""
+        sources = [Source.of(number, r) for number, r in enumerate(self._chunks, 1)]
+        await self._listener(Event("sources", Sources(sources=sources)))
+        self._grounder = Grounder(self._asked, self._chunks, self._rules)
+        self._read = 0
+        self._told = 0
+
+    async def follow(self, text: str) -> None:
+        """Tell of the steps that `text`, the reply so far, has completed since the last time."""
+        if len(text) < self._characters and self._read:
+            await self.begin()  # the model was asked again
+        self._characters = len(text)
+        if len(text) > LONGEST:
+            return
+        for written in complete_steps(text)[self._read :]:
+            self._read += 1
+            grounded = self._grounder.step(written)
+            if grounded.text:
+                self._told += 1
+                await self._listener(Event("step", step_event(self._told, grounded)))
+
+
+def step_event(number: int, grounded: GroundedStep) -> Step:
+    """What is told of one step."""
+    return Step(
+        number=number,
+        text=grounded.text,
+        unverified=list(grounded.unverified),
+        supported=grounded.supported,
+    )
+
+
+def complete_steps(text: str) -> list[str]:
+    """The elements of `answer` in unfinished JSON that no further character can change."""
+    text = without_thinking(text)
+    start = text.find("{")
+    if start < 0:
+        return []
+    try:
+        # The last string is left out until its quotation mark has come.
+        value = from_json(text[start:].encode(errors="replace"), allow_partial=True)
+    except ValueError:
+        return []
+    steps = value.get("answer") if isinstance(value, dict) else None
+    if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
+        return []
+    return [step for step in steps if step.strip()]

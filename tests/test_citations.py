@@ -1,0 +1,88 @@
+"""Citation marks, in all the shapes that models write them in."""
+
+import random
+
+import pytest
+
+from runnables.citations import resolve, without_marks
+
+
+@pytest.mark.parametrize(
+    ("written", "resolved", "numbers", "unknown"),
+    [
+        ("用它。[1]", "用它。[1]", (1,), 0),
+        ("Use it [1].", "Use it [1].", (1,), 0),
+        ("a[1][3]", "a[1][3]", (1, 3), 0),
+        ("a[1-3]", "a[1][2][3]", (1, 2, 3), 0),
+        ("a [2–4]", "a [2][3][4]", (2, 3, 4), 0),
+        ("a[1, 3]", "a[1][3]", (1, 3), 0),
+        ("a[1、2，4]", "a[1][2][4]", (1, 2, 4), 0),
+        ("a[1-2, 4]", "a[1][2][4]", (1, 2, 4), 0),
+        ("a[3-1]", "a[3][1]", (3, 1), 0),
+        ("甲【1】乙［2］", "甲[1]乙[2]", (1, 2), 0),
+        ("a【2†source】", "a[2]", (2,), 0),
+        ("a[^2]", "a[2]", (2,), 0),
+        ("a[ 2 ]", "a[2]", (2,), 0),
+        ("b[2] a[1] b[2]", "b[2] a[1] b[2]", (2, 1), 0),
+        ("a[6]。", "a。", (), 1),
+        ("a [6], b [0].", "a, b.", (), 2),
+        ("a[4-7]", "a[4][5]", (4, 5), 2),
+        ("a[99]", "a", (), 1),
+        ("a[5][6]", "a[5]", (5,), 1),
+        ("`a[1]` b[2]", "`a[1]` b[2]", (2,), 0),
+        ("```\nx[1]\n```\nb[2]", "```\nx[1]\n```\nb[2]", (2,), 0),
+        ("orders[0].order_no [1]", "orders[0].order_no [1]", (1,), 0),
+        ("in 2024 [2024]", "in 2024 [2024]", (), 0),
+        ("a [text] []", "a [text] []", (), 0),
+        ("", "", (), 0),
+    ],
+)
+def test_marks_are_resolved(
+    written: str, resolved: str, numbers: tuple[int, ...], unknown: int
+) -> None:
+    cited = resolve(written, 5)
+    assert (cited.text, cited.numbers, cited.unknown) == (resolved, numbers, unknown)
+    again = resolve(cited.text, 5)
+    assert (again.text, again.numbers, again.unknown) == (resolved, numbers, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("用它。[1][2]", "用它。"),
+        ("`a[1]` b[2]", "`a[1]` b"),
+        ("x[0].y [1]", "x[0].y"),
+        ("[1]", ""),
+    ],
+)
+def test_what_a_text_states_is_without_its_marks(text: str, stated: str) -> None:
+    assert without_marks(text) == stated
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_mark_names_a_chunk_that_is_not_there(seed: int) -> None:
+    """Whatever is thrown in: what remains is in range, and resolving costs no more than reading."""
+    source = random.Random(seed)
+    pieces = [
+        "[",
+        "]",
+        "【",
+        "】",
+        "［",
+        "］",
+        "1",
+        "7",
+        "12",
+        "-",
+        ",",
+        "、",
+        "`",
+        "```",
+        " ",
+        "a",
+        "。",
+    ]
+    text = "".join(source.choices(pieces, k=20_000))
+    cited = resolve(text, 5)
+    assert all(1 <= number <= 5 for number in cited.numbers)
+    assert set(resolve(cited.text, 5).numbers) <= set(range(1, 6))

@@ -1,0 +1,223 @@
+"""Streaming: what is told while an answer is made, over real HTTP and server-sent events."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from httpx_sse import ServerSentEvent, connect_sse
+from pydantic import SecretStr
+
+from app import stream
+from app.desk import Desk
+from runnables.partial_answer import complete_steps
+from schemas.answer import Answer
+from tests.live_server import live_server
+from tests.model_desk import draft, is_classification, structured
+from tests.model_server import ModelServer, Recorded, Reply, events
+
+QUESTION = "发货接口是哪个"
+STEPS = ("调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]")
+
+Serve = Callable[..., Any]
+
+
+@pytest.fixture
+def serve(sample_desk: Desk, model_server: ModelServer) -> Serve:
+    """Serves the samples with the scripted model."""
+    scripted = {
+        "chat_model": "openai:scripted-chat",
+        "chat_base_url": model_server.base_url,
+        "chat_api_key": SecretStr("test-key"),
+    }
+
+    @contextmanager
+    def serving(**overrides: object) -> Iterator[str]:
+        settings = sample_desk.settings.model_copy(update=scripted | overrides)
+        with live_server(Desk(settings, sample_desk.platform, sample_desk.job)) as url:
+            yield url
+
+    return serving
+
+
+@contextmanager
+def asked(
+    url: str, question: str = QUESTION, **body: object
+) -> Iterator[Iterator[ServerSentEvent]]:
+    """The events of an answer, as they come."""
+    with (
+        httpx.Client(base_url=url, timeout=20, trust_env=False) as client,
+        connect_sse(client, "POST", "/ask", json={"question": question, **body}) as source,
+    ):
+        assert source.response.headers["content-type"].startswith("text/event-stream")
+        yield source.iter_sse()
+
+
+def test_events_come_in_order(serve: Serve, model_server: ModelServer) -> None:
+    model_server.reply(structured(), draft(*STEPS))
+    with serve() as url, asked(url) as coming:
+        told = list(coming)
+
+    assert [event.event for event in told] == ["structured", "sources", "step", "step", "answer"]
+    assert told[0].json()["apiName"] == "订单发货"
+    sources = told[1].json()["sources"]
+    assert [source["number"] for source in sources] == list(range(1, len(sources) + 1))
+    assert [told[2].json()["text"], told[3].json()["text"]] == list(STEPS)
+    answer = Answer.model_validate(told[-1].json())
+    assert answer.answer == list(STEPS)
+    assert answer.sources[0].text == sources[0]["text"]
+    assert model_server.chat_requests[1].body["stream"] is True
+
+
+def test_a_step_is_told_before_the_model_has_finished(
+    serve: Serve, model_server: ModelServer
+) -> None:
+    """The model falls silent within its second step; the first has been told by then."""
+    model_server.reply(structured())
+    model_server.default = lambda request: cut_off(request, "发货前先")
+    with serve(request_timeout=6) as url, asked(url) as coming:
+        told = [next(coming) for _ in range(3)]
+        assert [event.event for event in told] == ["structured", "sources", "step"]
+        assert told[-1].json() == {
+            "number": 1, "text": STEPS[0], "unverified": [], "supported": True,
+        }  # fmt: skip
+        rest = list(coming)
+
+    # The model never ended: the documents are quoted, and `sources` begins the steps anew.
+    assert [event.event for event in rest[:2]] == ["sources", "step"]
+    answer = Answer.model_validate(rest[-1].json())
+    assert answer.answered_by == "extractive"
+    assert [e.json()["text"] for e in rest if e.event == "step"] == answer.answer
+
+
+def test_whoever_leaves_ends_the_models_call(serve: Serve, model_server: ModelServer) -> None:
+    model_server.reply(structured())
+    model_server.default = lambda request: cut_off(request, "发货前先")
+    with serve(request_timeout=60) as url:
+        with asked(url) as coming:
+            assert [next(coming).event for _ in range(3)][-1] == "step"
+        assert model_server.abandoned.wait(10)
+
+
+def test_whoever_leaves_before_the_first_event_ends_the_call_too(
+    serve: Serve, model_server: ModelServer
+) -> None:
+    model_server.default = Reply(structured(), action="stall")
+    with (
+        serve(request_timeout=60) as url,
+        httpx.Client(base_url=url, timeout=0.5, trust_env=False) as client,
+    ):
+        with (
+            pytest.raises(httpx.ReadTimeout),
+            connect_sse(client, "POST", "/ask", json={"question": QUESTION}) as source,
+        ):
+            next(source.iter_sse())
+        assert model_server.abandoned.wait(10)
+
+
+def test_silence_is_filled(
+    serve: Serve, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
+    model_server.reply(Reply(structured(), delay=0.5), draft(*STEPS))
+    with (
+        serve() as url,
+        httpx.Client(base_url=url, timeout=20, trust_env=False) as client,
+        client.stream(
+            "POST", "/ask", json={"question": QUESTION}, headers={"accept": "text/event-stream"}
+        ) as response,
+    ):
+        lines = list(response.iter_lines())
+    assert lines.count(":") + lines.count(": ") >= 3
+    assert any(line == "event: answer" for line in lines)
+
+
+def test_an_error_after_the_first_byte_is_an_event(serve: Serve, model_server: ModelServer) -> None:
+    model_server.reply(structured(), *[Reply("no", status=400)] * 9)
+    with serve(on_model_failure="error") as url, asked(url) as coming:
+        told = list(coming)
+    assert told[0].event == "structured"
+    assert told[-1].event == "error"
+    problem = told[-1].json()
+    assert (problem["status"], problem["code"]) == (503, "model_refused")
+    assert "APIDESK_CHAT_MODEL" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "replies", "status"),
+    [
+        ({"question": " "}, [], 400),
+        ({"question": QUESTION, "k": 0}, [], 400),
+        ({"question": QUESTION}, [Reply("no", status=401)] * 9, 503),
+    ],
+)
+def test_an_error_before_it_is_a_problem(
+    serve: Serve, model_server: ModelServer, body: dict[str, Any], replies: list[Reply], status: int
+) -> None:
+    model_server.reply(*replies)
+    with serve(on_model_failure="error") as url:
+        accept = {"accept": "text/event-stream"}
+        response = httpx.post(f"{url}/ask", json=body, headers=accept, trust_env=False)
+    assert response.status_code == response.json()["status"] == status
+    assert response.headers["content-type"] == "application/problem+json"
+    model_server.replies.clear()
+
+
+def test_an_answer_without_a_model_and_a_refusal_come_as_events_too(
+    serve: Serve, model_server: ModelServer
+) -> None:
+    with serve(chat_model="extractive") as url:
+        for question, kind in ((QUESTION, "api_call"), ("今天天气怎么样", "unknown")):
+            with asked(url, question) as coming:
+                told = list(coming)
+            answer = Answer.model_validate(told[-1].json())
+            assert answer.type == kind
+            assert [e.event for e in told[:2]] == ["structured", "sources"]
+            assert [e.json()["text"] for e in told if e.event == "step"] == answer.answer
+            assert len(told[1].json()["sources"]) == len(answer.sources)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "*/*", "text/html, */*", ""])
+def test_json_comes_unless_events_are_asked_for(sample_desk: Desk, accept: str) -> None:
+    with live_server(sample_desk) as url:
+        response = httpx.post(
+            f"{url}/ask", json={"question": QUESTION}, headers={"accept": accept}, trust_env=False
+        )
+    assert response.headers["content-type"] == "application/json"
+    assert Answer.model_validate(response.json()).answer
+
+
+WHOLE = json.dumps({"question": "q", "answer": ["一 [1]", 'two "x"', "三"], "relatedUrl": []})
+
+
+@pytest.mark.parametrize("end", range(0, len(WHOLE) + 1, 3))
+@pytest.mark.parametrize("before", ["", "<think>{}</think>", "```json\n", "Here:\n"])
+def test_only_what_is_complete_counts(before: str, end: int) -> None:
+    steps = complete_steps(before + WHOLE[:end])
+    assert steps == ["一 [1]", 'two "x"', "三"][: len(steps)]
+    if end == len(WHOLE):
+        assert len(steps) == 3
+    for step in steps:
+        assert json.dumps(step) in WHOLE[:end]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no JSON", "{", '{"answer": "one"', '{"answer": [{"a": 1}]}', "[1", "{]"]
+)
+def test_what_is_no_list_of_steps_is_waited_for(text: str) -> None:
+    assert complete_steps(text) == []
+
+
+def cut_off(request: Recorded, at: str) -> Reply:
+    """The answer as it streams up to `at`, then silence."""
+    assert not is_classification(request)
+    text = json.dumps({"question": "q", "answer": list(STEPS)}, ensure_ascii=False)
+    sent, said = 0, ""
+    for event in events(Reply(text), request):
+        sent += len(event)
+        said += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
+        if at in said:
+            break
+    return Reply(text, action="stall", reset_after=sent)
