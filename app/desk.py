@@ -15,9 +15,9 @@ from ingestion.language import detect_language
 from ingestion.profile import read_platform
 from runnables.deadline import with_deadline
 from runnables.listener import Listener, with_listener
-from runnables.models import open_chat_models
-from runnables.pasted import read_pasted
-from runnables.retriever import Mode
+from runnables.models.chat_models import open_chat_models
+from runnables.question.pasted import read_pasted
+from runnables.retrieval.retriever import Mode
 from schemas.answer import Answer, Source
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong

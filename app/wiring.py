@@ -3,25 +3,25 @@
 from langchain_core.runnables import Runnable
 
 from ingestion.job import IngestionJob
-from runnables.answer import build_answer
-from runnables.extractive_answer import build_extractive_answer
-from runnables.extractive_question import build_extractive_question
-from runnables.fallback import build_answer_or_quote
-from runnables.focus import build_focus
-from runnables.glossary import Glossary
-from runnables.grounded_step import GroundingRules
-from runnables.grounding import build_ground
-from runnables.judge import build_judge
-from runnables.models import ChatModels
+from runnables.answer.answer import build_answer
+from runnables.answer.extractive_answer import build_extractive_answer
+from runnables.answer.fallback import build_answer_or_quote
+from runnables.answer.refuse import build_refuse
+from runnables.grounding.grounded_step import GroundingRules
+from runnables.grounding.grounding import build_ground
+from runnables.grounding.judge import build_judge
+from runnables.models.chat_models import ChatModels
 from runnables.pipeline import build_pipeline
-from runnables.refuse import build_refuse
-from runnables.rerank import build_rerank
-from runnables.retriever import Finder, Mode, build_retriever, open_retriever
+from runnables.question.extractive_question import build_extractive_question
+from runnables.question.structured_question import build_structured_question
+from runnables.retrieval.focus import build_focus
+from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.rerank import build_rerank
+from runnables.retrieval.retriever import Finder, Mode, build_retriever, open_retriever
+from runnables.retrieval.surround import build_surround
+from runnables.retrieval.web import build_web, open_web
+from runnables.retrieval.widen import build_widen
 from runnables.state import Classified, Drafted, Evidence, Understood
-from runnables.structured_question import build_structured_question
-from runnables.surround import build_surround
-from runnables.web import build_web, open_web
-from runnables.widen import build_widen
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk
 from schemas.platform import Platform

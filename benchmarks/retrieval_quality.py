@@ -25,7 +25,7 @@ from benchmarks.retrieval_sets import RetrievalSet
 from benchmarks.scripted_vectors import Embedding, NGrams, Noise, Oracle
 from benchmarks.vector_server import serve_vectors
 from ingestion.collection_schema import embedded_text
-from runnables.retriever import Mode
+from runnables.retrieval.retriever import Mode
 from schemas.settings import Settings, read_settings
 
 K = 5

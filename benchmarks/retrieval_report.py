@@ -7,7 +7,7 @@ from benchmarks.document import prose, shortened, table
 from benchmarks.retrieval_quality import TOLERANCE, K, Measured
 from benchmarks.retrieval_speed import STARTS, Speed
 from benchmarks.scripted_vectors import DIMENSION, HIT, NGrams
-from runnables.retriever import Mode
+from runnables.retrieval.retriever import Mode
 
 KS = (1, 5, 10)
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from runnables.citations import resolve, without_marks
+from runnables.grounding.citations import resolve, without_marks
 
 
 @pytest.mark.parametrize(

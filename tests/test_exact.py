@@ -11,7 +11,7 @@ from app.desk import Desk
 from ingestion.markdown_blocks import parse_table, plain
 from ingestion.sources import read_source
 from ingestion.sources.limits import Limits
-from runnables.exact import identifiers
+from runnables.retrieval.exact import identifiers
 from schemas.document import SourceDocument
 
 AT_LEAST = 0.99

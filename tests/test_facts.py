@@ -16,8 +16,8 @@ from ingestion.markdown_blocks import parse_blocks
 from ingestion.profile import read_platform
 from ingestion.sources import read_source
 from ingestion.sources.limits import Limits
-from runnables.excerpts import sentences
-from runnables.facts import Known, unverified, without
+from runnables.answer.excerpts import sentences
+from runnables.grounding.facts import Known, unverified, without
 from schemas.document import Chunk, SourceDocument
 from schemas.source import MarkdownSource, OpenApiSource, Source
 from tests.conftest import SHARED_DATA, needs_shared_data

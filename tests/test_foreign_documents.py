@@ -7,7 +7,7 @@ import frontmatter
 import pytest
 
 from app.desk import Desk, connect_desk
-from runnables.topic import THRESHOLD, TopicModel
+from runnables.question.topic import THRESHOLD, TopicModel
 from schemas.ingestion import IngestionRun
 from tests.conftest import SHARED_DATA, make_settings, needs_shared_data
 

@@ -13,8 +13,8 @@ import pytest
 from app.desk import Desk, connect_desk
 from ingestion.collection_schema import Reliability, embedded_text
 from ingestion.words import vocabulary_words
-from runnables.fusion import MOST_DENSE, UNMEASURED, dense_weight, fuse
-from runnables.retriever import Mode
+from runnables.retrieval.fusion import MOST_DENSE, UNMEASURED, dense_weight, fuse
+from runnables.retrieval.retriever import Mode
 from schemas.question import Question
 from schemas.settings import read_settings
 from tests.conftest import DeskMaker

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from app.desk import Desk, connect_desk
 from app.main import create_app
-from runnables.links import urls
+from runnables.grounding.links import urls
 from schemas.answer import Answer, AnswerDraft
 from schemas.settings import read_settings
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured

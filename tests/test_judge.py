@@ -14,7 +14,7 @@ from tenacity import wait_none
 
 from ingestion.language import estimate_tokens
 from runnables.deadline import with_deadline
-from runnables.judge import NAME, Judge, Statement, build_judge
+from runnables.grounding.judge import NAME, Judge, Statement, build_judge
 from schemas.document import Chunk
 from schemas.errors import ConfigurationError
 from schemas.language import Language

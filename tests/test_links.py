@@ -2,7 +2,7 @@
 
 import pytest
 
-from runnables.links import Links
+from runnables.grounding.links import Links
 
 PAGE = "https://docs.example.org/#/api?apiId=1"
 LINKS = Links(

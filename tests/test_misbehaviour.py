@@ -12,7 +12,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from tenacity import wait_none
 
-from runnables.json_text import NotReadable, read_object
+from runnables.models.json_text import NotReadable, read_object
 from schemas.answer import Answer, AnswerDraft
 from schemas.question import StructuredQuestion
 from tests.conftest import SHARED_DATA, needs_shared_data

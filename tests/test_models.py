@@ -127,7 +127,7 @@ def test_a_refusal_is_not_tried_again(
 def test_a_dead_provider_is_left_alone_until_it_is_back(
     serve_samples: MakeClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runnables.models.REST_SECONDS", 1)
+    monkeypatch.setattr("runnables.models.chat_models.REST_SECONDS", 1)
     client = serve_samples(**chat(model_server))
     model_server.default = DOWN
 
@@ -259,7 +259,7 @@ def test_a_small_window_gets_whole_chunks_best_first(
     everything = documents(model_server.chat_requests[-1])
 
     window = 4_000
-    with caplog.at_level(logging.INFO, "runnables.context"):
+    with caplog.at_level(logging.INFO, "runnables.answer.context"):
         client = serve_samples(**chat(model_server), chat_context_tokens=window)
         answer = ask(client, question, k=10)
 

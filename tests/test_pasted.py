@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runnables.pasted import error_codes, read_pasted
+from runnables.question.pasted import error_codes, read_pasted
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from langchain.chat_models.base import _get_chat_model_creator
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from runnables.models import open_chat_models
+from runnables.models.chat_models import open_chat_models
 from schemas.answer import AnswerDraft
 from schemas.errors import ConfigurationError
 from schemas.question import StructuredQuestion

@@ -16,10 +16,10 @@ from tenacity import wait_none
 
 from ingestion.language import estimate_tokens
 from runnables.deadline import with_deadline
-from runnables.models import ChatModel, open_chat_models
-from runnables.rerank import MOST, NAME, Rerank, build_rerank
-from runnables.rerank_listwise import permutation_of_text
-from runnables.rerank_text import cut
+from runnables.models.chat_models import ChatModel, open_chat_models
+from runnables.retrieval.rerank import MOST, NAME, Rerank, build_rerank
+from runnables.retrieval.rerank_listwise import permutation_of_text
+from runnables.retrieval.rerank_text import cut
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.language import Language

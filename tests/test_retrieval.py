@@ -13,9 +13,9 @@ from litestar.testing import TestClient
 from app.desk import Desk
 from app.main import create_app
 from ingestion.words import query_text
-from runnables.glossary import Glossary
-from runnables.parts import parts
-from runnables.retriever import spread
+from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.parts import parts
+from runnables.retrieval.retriever import spread
 from schemas.document import Chunk, RetrievedChunk
 from tests.model_desk import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer

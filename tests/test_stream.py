@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from app import stream
 from app.desk import Desk
-from runnables.partial_answer import complete_steps
+from runnables.answer.partial_answer import complete_steps
 from schemas.answer import Answer
 from tests.live_server import live_server
 from tests.model_desk import draft, is_classification, structured

@@ -15,8 +15,8 @@ from ingestion.language import detect_language
 from ingestion.profile import read_platform
 from ingestion.sources import read_source
 from ingestion.sources.limits import Limits
-from runnables.quantities import quantities
-from runnables.support import ENOUGH, is_supported, overlap
+from runnables.grounding.quantities import quantities
+from runnables.grounding.support import ENOUGH, is_supported, overlap
 from schemas.document import Chunk, SourceDocument
 from schemas.settings import SAMPLE_PLATFORM
 from tests.test_collection import page

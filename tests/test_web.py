@@ -17,8 +17,8 @@ from pydantic import SecretStr
 
 from ingestion.language import estimate_tokens
 from runnables.deadline import with_deadline
+from runnables.retrieval.web import NAME, SETTING, WebSearch, build_web, open_web
 from runnables.state import Classified, Evidence
-from runnables.web import NAME, SETTING, WebSearch, build_web, open_web
 from schemas.answer import Source
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError

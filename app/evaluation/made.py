@@ -15,7 +15,7 @@ from app.evaluation.documents import Documents, document_key, order
 from app.evaluation.questions import EvaluationQuestion, Made
 from ingestion.markdown_blocks import parse_blocks, parse_table, plain
 from ingestion.words import split_words
-from runnables.pasted import error_codes
+from runnables.question.pasted import error_codes
 from schemas.document import Chunk
 
 MADE: tuple[Made, ...] = get_args(Made)

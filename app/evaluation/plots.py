@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.evaluation.result import MOST_K, Evaluation, RouteResult
-from runnables.retriever import Mode
+from runnables.retrieval.retriever import Mode
 from schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:

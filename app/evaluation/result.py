@@ -1,7 +1,7 @@
 """What an evaluation found: the body that `apidesk evaluate --json` prints."""
 
 from app.evaluation.questions import Made
-from runnables.retriever import Mode
+from runnables.retrieval.retriever import Mode
 from schemas.question import QuestionType
 from schemas.wire import WireModel
 

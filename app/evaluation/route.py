@@ -8,7 +8,7 @@ from app.desk import Desk
 from app.evaluation.questions import EvaluationQuestion
 from app.evaluation.score import Found
 from ingestion.language import detect_language
-from runnables.retriever import Mode
+from runnables.retrieval.retriever import Mode
 from schemas.errors import ModelUnavailable
 from schemas.question import Question
 

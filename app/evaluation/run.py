@@ -22,7 +22,7 @@ from app.evaluation.result import MOST_K, Evaluation, MadeQuestions
 from app.evaluation.route import RouteProbe, watch_embeddings
 from app.evaluation.score import Found, route_result
 from app.progress import ingestion_progress
-from runnables.retriever import Mode
+from runnables.retrieval.retriever import Mode
 from schemas.errors import QuestionError
 from schemas.settings import Settings
 

@@ -18,7 +18,7 @@ from app.evaluation.measures import (
 )
 from app.evaluation.questions import EvaluationQuestion
 from app.evaluation.result import MOST_K, FoundDocument, QuestionResult, RouteResult
-from runnables.retriever import Mode
+from runnables.retrieval.retriever import Mode
 from schemas.document import RetrievedChunk
 
 

@@ -8,14 +8,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from ingestion.collection import Collection
 from ingestion.markdown_blocks import parse_table, plain
 from ingestion.words import split_words
-from runnables.focus import api_url_candidates
-from runnables.glossary import Glossary
 from runnables.listener import tell
-from runnables.pasted import Pasted, error_codes, read_pasted, search_query
+from runnables.question.pasted import Pasted, error_codes, read_pasted, search_query
+from runnables.question.structured_question import NAME
+from runnables.question.topic import THRESHOLD, TopicModel
+from runnables.retrieval.focus import api_url_candidates
+from runnables.retrieval.glossary import Glossary
 from runnables.state import Classified
 from runnables.steps import step
-from runnables.structured_question import NAME
-from runnables.topic import THRESHOLD, TopicModel
 from schemas.document import Chunk
 from schemas.events import Event
 from schemas.question import Question, QuestionType, StructuredQuestion

@@ -22,8 +22,8 @@ from ingestion.chunking import chunk_document
 from ingestion.language import detect_language, estimate_tokens
 from ingestion.markdown_blocks import parse_blocks
 from runnables.deadline import remaining, with_deadline
-from runnables.pasted import search_query
-from runnables.rerank_text import cut
+from runnables.question.pasted import search_query
+from runnables.retrieval.rerank_text import cut
 from runnables.state import Evidence
 from runnables.steps import child, step
 from schemas.document import RetrievedChunk, Section, SourceDocument

@@ -3,7 +3,7 @@
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts import load
-from runnables.models import EXTRACTIVE
+from runnables.models.chat_models import EXTRACTIVE
 from runnables.state import (
     Classified,
     Drafted,

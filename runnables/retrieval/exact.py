@@ -3,7 +3,7 @@
 import re
 
 from ingestion.markdown_blocks import parse_table, plain
-from runnables.pasted import error_codes, read_pasted
+from runnables.question.pasted import error_codes, read_pasted
 from schemas.document import Chunk, RetrievedChunk
 
 _IDENTIFIER = re.compile(

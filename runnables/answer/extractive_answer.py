@@ -13,13 +13,13 @@ from ingestion.collection import Collection
 from ingestion.markdown_blocks import plain
 from ingestion.words import index_words, vocabulary_words
 from prompts import load
-from runnables import excerpts
-from runnables.answer import NAME
-from runnables.models import EXTRACTIVE
-from runnables.pasted import error_codes, read_pasted
+from runnables.answer import excerpts
+from runnables.answer.answer import NAME
+from runnables.models.chat_models import EXTRACTIVE
+from runnables.question.pasted import error_codes, read_pasted
+from runnables.question.topic import TopicModel
 from runnables.state import Drafted, Evidence, Written, with_answer
 from runnables.steps import step
-from runnables.topic import TopicModel
 from schemas.answer import AnswerDraft
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.platform import Voice

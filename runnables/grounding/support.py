@@ -17,7 +17,7 @@ from ingestion.words import (
     vocabulary_words,
     zipf_frequency,
 )
-from runnables.quantities import Quantity, quantities
+from runnables.grounding.quantities import Quantity, quantities
 from schemas.document import Chunk
 
 ENOUGH = 0.46

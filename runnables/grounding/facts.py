@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from urllib.parse import urlsplit
 
-from runnables.identifiers import (
+from runnables.grounding.identifiers import (
     METHODS,
     PATH,
     RUN,

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from runnables.citations import Cited, resolve, without_marks
-from runnables.facts import Known, unverified, without
-from runnables.links import Links
-from runnables.support import is_supported
+from runnables.grounding.citations import Cited, resolve, without_marks
+from runnables.grounding.facts import Known, unverified, without
+from runnables.grounding.links import Links
+from runnables.grounding.support import is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question

@@ -4,10 +4,10 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.deadline import remaining, with_deadline
 from runnables.listener import tell
-from runnables.models import ChatModels
+from runnables.models.chat_models import ChatModels
+from runnables.models.structured_output import StructuredOutput
 from runnables.state import Classified
 from runnables.steps import step
-from runnables.structured_output import StructuredOutput
 from schemas.errors import ModelError
 from schemas.events import Event
 from schemas.platform import Voice

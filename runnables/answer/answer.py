@@ -8,16 +8,16 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts import load
-from runnables.context import fit_chunks, split_chunks
+from runnables.answer.context import fit_chunks, split_chunks
+from runnables.answer.partial_answer import PartialAnswer
 from runnables.deadline import remaining, with_deadline
-from runnables.grounded_step import GroundingRules
-from runnables.json_text import without_thinking
+from runnables.grounding.grounded_step import GroundingRules
 from runnables.listener import listener_of
-from runnables.models import ChatModel, ChatModels, Follow
-from runnables.partial_answer import PartialAnswer
+from runnables.models.chat_models import ChatModel, ChatModels, Follow
+from runnables.models.json_text import without_thinking
+from runnables.models.structured_output import StructuredOutput, Variables, text_of
 from runnables.state import Drafted, Evidence, Written, degraded, with_answer
 from runnables.steps import child, step
-from runnables.structured_output import StructuredOutput, Variables, text_of
 from schemas.answer import AnswerDraft
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelOutputInvalid

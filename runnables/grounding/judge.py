@@ -10,12 +10,12 @@ from langchain_core.runnables import RunnableConfig
 
 from ingestion.language import estimate_tokens
 from prompts import data, load
-from runnables.context import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
+from runnables.answer.context import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
 from runnables.deadline import with_deadline
-from runnables.models import ChatModel, open_judge_model
-from runnables.rerank_text import cut
+from runnables.models.chat_models import ChatModel, open_judge_model
+from runnables.models.structured_output import StructuredOutput, Variables
+from runnables.retrieval.rerank_text import cut
 from runnables.steps import child, step
-from runnables.structured_output import StructuredOutput, Variables
 from schemas.document import Chunk
 from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.platform import Voice

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from pydantic_core import from_json
 
-from runnables.grounded_step import GroundedStep, Grounder, GroundingRules
-from runnables.json_text import without_thinking
+from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
 from runnables.listener import Listener
+from runnables.models.json_text import without_thinking
 from schemas.answer import Source
 from schemas.document import RetrievedChunk
 from schemas.events import Event, Sources, Step

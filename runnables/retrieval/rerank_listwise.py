@@ -15,11 +15,11 @@ from langchain_core.runnables import RunnableConfig
 from ingestion.collection_schema import embedded_text
 from ingestion.language import estimate_tokens
 from prompts import data, load
-from runnables.context import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
-from runnables.json_text import without_thinking
-from runnables.models import ChatModel
-from runnables.rerank_text import QUESTION_TOKENS, cut
-from runnables.structured_output import SHOWN, StructuredOutput, Variables
+from runnables.answer.context import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
+from runnables.models.chat_models import ChatModel
+from runnables.models.json_text import without_thinking
+from runnables.models.structured_output import SHOWN, StructuredOutput, Variables
+from runnables.retrieval.rerank_text import QUESTION_TOKENS, cut
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.platform import Voice

@@ -27,8 +27,8 @@ from pydantic import BaseModel
 
 from prompts import PromptName, load
 from runnables.deadline import remaining
-from runnables.json_text import NotReadable, clean, read_object
-from runnables.models import ChatModel, Follow, Mode
+from runnables.models.chat_models import ChatModel, Follow, Mode
+from runnables.models.json_text import NotReadable, clean, read_object
 from runnables.steps import child
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
 from schemas.language import Language

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from ingestion.words import COMMON_ZIPF, vocabulary_words, zipf_frequency
-from runnables.developer_words import DEVELOPER_WORDS
+from runnables.question.developer_words import DEVELOPER_WORDS
 
 MIXTURE = 0.3
 """Weight of the documents' model against everyday language."""

@@ -21,13 +21,13 @@ from pydantic import ConfigDict
 from ingestion.collection import NO_FILTERS, Collection
 from ingestion.collection_schema import Vector
 from ingestion.model_errors import model_errors
-from runnables.exact import defining_first, identifiers
-from runnables.fusion import POOL, Ranking, dense_weight, fuse
-from runnables.glossary import Glossary
-from runnables.parts import parts
-from runnables.pasted import search_query
-from runnables.rerank import MOST as RERANKED
-from runnables.rerank import Rerank
+from runnables.question.pasted import search_query
+from runnables.retrieval.exact import defining_first, identifiers
+from runnables.retrieval.fusion import POOL, Ranking, dense_weight, fuse
+from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.parts import parts
+from runnables.retrieval.rerank import MOST as RERANKED
+from runnables.retrieval.rerank import Rerank
 from runnables.steps import child, step
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError

@@ -7,9 +7,9 @@ from typing import Protocol, TypedDict
 from langchain_core.runnables import RunnableConfig
 
 from runnables.deadline import with_deadline
-from runnables.models import ChatModels
-from runnables.rerank_endpoint import EndpointRanker
-from runnables.rerank_listwise import ListwiseRanker
+from runnables.models.chat_models import ChatModels
+from runnables.retrieval.rerank_endpoint import EndpointRanker
+from runnables.retrieval.rerank_listwise import ListwiseRanker
 from runnables.steps import child, step
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError

@@ -10,10 +10,10 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from ingestion.language import detect_language
 from ingestion.words import index_words, query_text
 from prompts import load
-from runnables.grounded_step import GroundedStep, Grounder, GroundingRules, judged
-from runnables.judge import Judge
-from runnables.models import EXTRACTIVE
-from runnables.pasted import read_pasted
+from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules, judged
+from runnables.grounding.judge import Judge
+from runnables.models.chat_models import EXTRACTIVE
+from runnables.question.pasted import read_pasted
 from runnables.state import Drafted, Written
 from runnables.steps import step
 from schemas.answer import Answer, Confidence, Page, Refused, Source

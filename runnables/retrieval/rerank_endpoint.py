@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ingestion.collection_schema import embedded_text
 from runnables.deadline import remaining
-from runnables.rerank_text import QUESTION_TOKENS, cut
+from runnables.retrieval.rerank_text import QUESTION_TOKENS, cut
 from schemas.document import RetrievedChunk
 from schemas.errors import (
     ConfigurationError,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.words import index_words, query_text
-from runnables.pasted import search_query
-from runnables.retriever import Finder
+from runnables.question.pasted import search_query
+from runnables.retrieval.retriever import Finder
 from runnables.state import Understood
 from runnables.steps import step
 from schemas.document import RetrievedChunk

@@ -1,0 +1,1 @@
+"""What is said: chunks become a drafted answer."""

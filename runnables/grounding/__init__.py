@@ -1,0 +1,1 @@
+"""What may be said: a drafted answer is compared with what it cites."""

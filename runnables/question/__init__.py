@@ -1,0 +1,1 @@
+"""What is asked: a question read by a model, or by rules."""

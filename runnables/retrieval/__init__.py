@@ -1,0 +1,1 @@
+"""Where the answer may stand: a question becomes chunks."""
