@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from schemas.document import RetrievedChunk
 from schemas.language import Language
@@ -101,6 +101,18 @@ class Refused(WireModel):
     """Addresses that were neither retrieved nor in the question."""
 
 
+class Round(WireModel):
+    """One tool call of `mode: "tools"`."""
+
+    tool: str
+    arguments: dict[str, JsonValue]
+    results: int
+    """Documents or chunks that it gave."""
+    milliseconds: int
+    error: str | None = None
+    """Why it gave none, in one sentence."""
+
+
 class Answer(WireModel):
     """The body of a 200 from `POST /ask`."""
 
@@ -124,5 +136,9 @@ class Answer(WireModel):
     language: Language
     answered_by: str
     degraded: str | None = None
+    session: str | None = None
+    """The conversation that it belongs to."""
+    rounds: list[Round] = Field(default_factory=list)
+    """What a model looked up before it answered (`mode: "tools"`)."""
     timings: dict[str, int] = Field(default_factory=dict)
     """Milliseconds by step, and `total`."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
 
+from schemas.conversation import Turn
 from schemas.language import Language
 from schemas.wire import WireModel
 
@@ -70,10 +71,15 @@ class Question(WireModel):
     """What the caller asks."""
 
     text: str
+    """It stands by itself: a follow-up is condensed with its history first."""
     k: int
     language: Language
     """The language of the answer."""
     filters: Filters = Filters()
+    history: tuple[Turn, ...] = ()
+    """What was asked and answered before in its session, oldest first."""
+    said: str = ""
+    """The caller's own words, where `text` was condensed from them."""
 
 
 class StructuredQuestion(WireModel):

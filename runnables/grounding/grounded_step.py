@@ -45,13 +45,13 @@ class Grounder:
         self, asked: Question, chunks: Sequence[RetrievedChunk], rules: GroundingRules
     ) -> None:
         """`chunks` are what the writer was shown; the first is number 1."""
-        self._question = asked.text
+        self._question = f"{asked.text}\n{asked.said}".strip()
         self._chunks = [retrieved.chunk for retrieved in chunks]
         self._rules = rules
         self._cited: dict[int, None] = {}
         self.links = Links(
             (chunk.page_url for chunk in self._chunks),
-            asked.text,
+            self._question,
             rules.hosts,
             (chunk.text for chunk in self._chunks),
         )
