@@ -26,11 +26,11 @@ from schemas.settings import Settings
 SECTIONS = 7_500
 """Sections to index; some are so long that they become two chunks, which makes about 10,000."""
 
-STARTS = 5
-"""Fresh processes in which the first questions after a start are timed."""
-
 FIRST = 10
-"""Questions that each of these asks."""
+"""Questions that are asked after a start."""
+
+STARTS = FIRST
+"""Fresh processes that ask them, each in another order: every question is once the first and once the last."""
 
 QUESTIONS = ("retrieval_samples", "on_topic", "on_topic_held_out")
 """Files in tests/data: the pages that are indexed are of the samples' sentences."""
