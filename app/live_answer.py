@@ -32,6 +32,6 @@ async def live_answer() -> AsyncIterator[Listener | None]:
                 steps.clear()
             elif isinstance(event.data, Step):
                 steps.append(event.data)
-            live.update(shown())
+            live.update(shown(), refresh=True)
 
         yield show

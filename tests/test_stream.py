@@ -1,5 +1,6 @@
 """Streaming: what is told while an answer is made, over real HTTP and server-sent events."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +13,11 @@ from pydantic import SecretStr
 
 from app import stream
 from app.desk import Desk
+from app.live_answer import live_answer
 from runnables.answer.partial_answer import complete_steps
+from runnables.listener import Listener
 from schemas.answer import Answer
+from schemas.events import Event, Sources, Step
 from tests.live_server import live_server
 from tests.model_desk import draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply, events
@@ -187,6 +191,41 @@ def test_json_comes_unless_events_are_asked_for(sample_desk: Desk, accept: str) 
         )
     assert response.headers["content-type"] == "application/json"
     assert Answer.model_validate(response.json()).answer
+
+
+def test_a_terminal_shows_the_steps_as_they_come(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr, while there are only steps; `sources` that come again take them away."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # what rich takes for a terminal
+
+    async def told() -> None:
+        async with live_answer() as listener:
+            assert listener is not None
+            await listener(Event("sources", Sources(sources=[])))
+            await listener(Event("step", step(1, "first by the first model")))
+            await listener(Event("sources", Sources(sources=[])))
+            await listener(Event("step", step(1, "first by the second")))
+
+    asyncio.run(told())
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    last = shown.err.rpartition("first by the second")
+    assert "first by the first model" in last[0]
+    assert "first by the first model" not in last[2]
+
+
+def test_no_terminal_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    async def told() -> Listener | None:
+        async with live_answer() as listener:
+            return listener
+
+    assert asyncio.run(told()) is None
+    assert capsys.readouterr().err == ""
+
+
+def step(number: int, text: str) -> Step:
+    return Step(number=number, text=text, unverified=[], supported=True)
 
 
 WHOLE = json.dumps({"question": "q", "answer": ["一 [1]", 'two "x"', "三"], "relatedUrl": []})
