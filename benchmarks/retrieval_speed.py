@@ -30,7 +30,7 @@ FIRST = 10
 """Questions that are asked after a start."""
 
 STARTS = FIRST
-"""Fresh processes that ask them, each in another order: every question is once the first and once the last."""
+"""Fresh processes that ask them, each in another order: every question is once first and once last."""
 
 QUESTIONS = ("retrieval_samples", "on_topic", "on_topic_held_out")
 """Files in tests/data: the pages that are indexed are of the samples' sentences."""
