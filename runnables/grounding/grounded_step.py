@@ -4,12 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from runnables.grounding.citations import Cited, resolve, without_marks
-from runnables.grounding.facts import Known, unverified, without
+from runnables.grounding.facts import Known, unverified
 from runnables.grounding.links import Links
+from runnables.grounding.sentences import without
 from runnables.grounding.support import is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
+
+
+LONGEST = 4_000
+"""Characters of a step that are kept: more is no step."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Grounder:
 
         A fact counts as verified where a chunk holds it that this step or one before it cites.
         """
-        closed, links = self.links.close(text)
+        closed, links = self.links.close(text[:LONGEST])
         cited = resolve(closed, len(self._chunks))
         refused = Refused(citations=cited.unknown, links=links)
         facts = self._unverified(cited)
@@ -90,8 +95,10 @@ class Grounder:
 
     def holds(self, text: str) -> bool:
         """Whether a text that cites nothing, such as a greeting, claims nothing either."""
-        closed, links = self.links.close(text)
-        cited = resolve(closed, 0)
+        if len(text) > LONGEST:
+            return False
+        _, links = self.links.close(text)
+        cited = resolve(text, 0)
         return not (links or cited.unknown or self._unverified(cited))
 
     def cited_by(self, step: GroundedStep) -> list[Chunk]:
