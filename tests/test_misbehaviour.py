@@ -383,7 +383,7 @@ def test_any_mixture_of_misbehaviour_is_survived(
             assert response.status_code == STATUS[response.json()["code"]], response.text
         return response.status_code == 200, seconds < deadline + 1
 
-    with ThreadPoolExecutor(12) as pool:
+    with ThreadPoolExecutor(6) as pool:
         outcomes = list(pool.map(one, range(count)))
 
     assert len(outcomes) == count

@@ -187,9 +187,9 @@ def write(path: Path, content: object) -> Path:
 
 def read(path: Path, limits: Limits = DEFAULT, **fields: Any) -> list[Found]:
     source = OpenApiSource(name="docs", kind="openapi", path=path, **fields)
-    started = time.monotonic()
+    started = time.process_time()  # a busy machine is no fault of the reader
     found = list(read_source(source, limits))
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     for each in found:
         if isinstance(each, SourceError):
             assert "\n" not in str(each)
