@@ -17,7 +17,8 @@ from ingestion.profile import read_platform
 from ingestion.sources import read_source
 from ingestion.sources.limits import Limits
 from runnables.answer.excerpts import sentences
-from runnables.grounding.facts import Known, unverified, without
+from runnables.grounding.facts import Known, unverified
+from runnables.grounding.sentences import without
 from schemas.document import Chunk, SourceDocument
 from schemas.source import MarkdownSource, OpenApiSource, Source
 from tests.conftest import SHARED_DATA, needs_shared_data

@@ -12,7 +12,6 @@ from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
 
-
 LONGEST = 4_000
 """Characters of a step that are kept: more is no step."""
 

@@ -2,6 +2,7 @@
 cannot be verified or is not borne out says so.
 """
 
+import asyncio
 import uuid
 from collections.abc import Sequence
 
@@ -20,6 +21,9 @@ from schemas.answer import Answer, Confidence, Page, Refused, Source
 from schemas.document import RetrievedChunk
 from schemas.platform import Voice
 
+MOST_STEPS = 50
+"""Steps of an answer beyond which a model has lost its way."""
+
 NEAREST = 3
 """Pages that are offered when the documents do not answer."""
 
@@ -34,7 +38,10 @@ def build_ground(
         grounder = Grounder(drafted["asked"], drafted["chunks"], rules)
         quoted = written.answered_by == EXTRACTIVE
         check = grounder.quoted_step if quoted else grounder.step
-        checked = [check(text) for text in written.draft.answer]
+        # In a thread: what a model writes can be long, and other callers wait.
+        checked = await asyncio.to_thread(
+            lambda: list(map(check, written.draft.answer[:MOST_STEPS]))
+        )
         steps = [grounded for grounded in checked if grounded.text]
         if judge is not None and not quoted:
             steps = await _judged(steps, grounder, judge, config)
@@ -58,7 +65,7 @@ def _frame(drafted: Drafted, grounder: Grounder, voice: Voice, refused: Refused)
     """The answer without its steps; of what the model says around them only what claims nothing."""
     asked, classified, written = drafted["asked"], drafted["classified"], drafted["written"]
     question, greeting = written.draft.question.strip(), written.draft.introduction
-    if not question or not grounder.holds(question):
+    if asked.said or not question or not grounder.holds(question):
         question = read_pasted(asked.text).prose or asked.text
     if not greeting or not grounder.holds(greeting):
         greeting = voice.say(voice.greeting, asked.language)
