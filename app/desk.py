@@ -19,11 +19,12 @@ from runnables.models.chat_models import open_chat_models
 from runnables.question.pasted import read_pasted
 from runnables.retrieval.retriever import Mode
 from schemas.answer import Answer, Source
+from schemas.conversation import Turn
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong
 from schemas.language import Language
 from schemas.platform import Platform
-from schemas.question import Filters, Question
+from schemas.question import AnswerMode, Filters, Question
 from schemas.settings import Settings
 
 
@@ -52,13 +53,16 @@ class Desk:
         k: int | None = None,
         language: Language | None = None,
         filters: Filters | None = None,
+        mode: AnswerMode = "pipeline",
+        history: tuple[Turn, ...] = (),
         listener: Listener | None = None,
     ) -> Answer:
         """Answer `text` from the chunks that `filters` let through; `listener` is told how it goes.
 
-        Raises ApideskError.
+        `history` is what was said before it. Raises ApideskError.
         """
         question = self._question(text, k, language, filters)
+        question = question.model_copy(update={"history": history})
         timings = StepTimings()
         started = time.monotonic()
         seconds = self.settings.request_timeout

@@ -8,7 +8,9 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetailsPlugin
 from litestar.plugins.pydantic import PydanticPlugin
 
+from app.conversations import Conversations
 from app.desk import Desk
+from app.history import History
 from app.ingestions import Ingestions
 from app.json_request import JsonRequest
 from app.problems import apidesk_problem, http_problem, unexpected_problem
@@ -16,6 +18,7 @@ from app.routes.ask import ask
 from app.routes.health import live, ready
 from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
 from app.routes.retrieve import retrieve
+from app.routes.sessions import delete_session
 from schemas.errors import ApideskError
 
 
@@ -23,12 +26,16 @@ def create_app(desk: Desk) -> Litestar:
     """The application over an open desk, which whoever opened it closes.
 
     With an embedded store, which serves one process, the schedule of platform.toml is kept here.
+    Raises StoreUnavailable when the database of sessions does not answer.
     """
     ingestions = Ingestions(desk.job)
+    history = History.open(desk.settings)
+    conversations = Conversations(desk, history)
     plan = desk.platform.ingestion if desk.settings.embedded else None
     return Litestar(
         route_handlers=[
             ask,
+            delete_session,
             retrieve,
             begin_ingestion,
             list_ingestions,
@@ -38,9 +45,12 @@ def create_app(desk: Desk) -> Litestar:
         ],
         dependencies={
             "desk": Provide(lambda: desk, sync_to_thread=False),
+            "conversations": Provide(lambda: conversations, sync_to_thread=False),
+            "history": Provide(lambda: history, sync_to_thread=False),
             "ingestions": Provide(lambda: ingestions, sync_to_thread=False),
         },
         lifespan=[lambda _: ingestions.running(plan)],
+        on_shutdown=[history.close],
         request_class=JsonRequest,
         request_max_body_size=desk.settings.max_body_bytes,
         logging_config=None,  # app.logs has done it

@@ -6,7 +6,16 @@ from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler
 
-STEPS = {"structured-question", "retrieve", "focus", "web", "answer", "ground"}
+STEPS = {
+    "condense",
+    "structured-question",
+    "retrieve",
+    "focus",
+    "research",
+    "web",
+    "answer",
+    "ground",
+}
 
 
 class StepTimings(AsyncCallbackHandler):

@@ -3,6 +3,7 @@
 from langchain_core.runnables import Runnable
 
 from ingestion.job import IngestionJob
+from runnables.answer.acknowledge import build_acknowledge
 from runnables.answer.answer import build_answer
 from runnables.answer.extractive_answer import build_extractive_answer
 from runnables.answer.fallback import build_answer_or_quote
@@ -12,6 +13,7 @@ from runnables.grounding.grounding import build_ground
 from runnables.grounding.judge import build_judge
 from runnables.models.chat_models import ChatModels
 from runnables.pipeline import build_pipeline
+from runnables.question.condense import build_condense
 from runnables.question.extractive_question import build_extractive_question
 from runnables.question.structured_question import build_structured_question
 from runnables.retrieval.focus import build_focus
@@ -72,11 +74,12 @@ class Wiring:
         """All steps together."""
         focus = build_focus(self._job.collection)
         return build_pipeline(
+            condense=build_condense(self._models, self._voice, self._settings.on_model_failure),
+            acknowledge=build_acknowledge(self._voice, self._settings.chat_model),
             structured_question=classify,
             retrieve=retrieve,
             refuse=build_refuse(self._voice, self._settings.chat_model),
-            widen=build_widen(self._finder()),
-            focus=focus,
+            gather=build_widen(self._finder()) | focus,
             answer=self._answer(focus),
             ground=build_ground(self._voice, self._rules, build_judge(self._settings, self._voice)),
         )
@@ -107,7 +110,8 @@ class Wiring:
         writer = build_answer(models, self._voice, self._rules, refine)
         if self._web is not None:
             writer = build_web(self._web) | writer
-        return build_surround(self._job.collection) | writer
+        written = build_surround(self._job.collection) | writer
+        return written.with_config(run_name="write")
 
     def _classify_by_rules(self) -> Runnable[Question, Classified]:
         return build_extractive_question(self._job.collection, self._glossary)

@@ -1,14 +1,9 @@
 """What each ingestion run did, kept in the database: it survives a restart."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, select
+from sqlalchemy.engine import Engine
 
-from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, create_engine, select
-from sqlalchemy.engine import Engine, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-
-from schemas.errors import ConfigurationError, StoreUnavailable
+from ingestion.database import database_errors, open_engine
 from schemas.ingestion import IngestionRun
 from schemas.settings import Settings
 
@@ -41,16 +36,7 @@ class Runs:
         Raises ConfigurationError for a url that is none, StoreUnavailable for a database that does
         not answer.
         """
-        try:
-            url = make_url(settings.database_url)
-            if url.get_backend_name() == "sqlite" and url.database:
-                Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-            engine = create_engine(url, pool_pre_ping=True)
-        except (ArgumentError, ImportError, OSError) as error:
-            raise ConfigurationError(f"APIDESK_DATABASE_URL: {_first_line(error)}") from None
-        with _database_errors():
-            metadata.create_all(engine)
-        return cls(engine, settings.collection_id)
+        return cls(open_engine(settings, metadata), settings.collection_id)
 
     def close(self) -> None:
         """Close every connection."""
@@ -60,7 +46,7 @@ class Runs:
         """Write `run`, over what was written of it before."""
         row = {"started_at": run.started_at, "report": run.model_dump_json()}
         mine = runs_table.c.id == run.id
-        with _database_errors(), self._engine.begin() as connection:
+        with database_errors(), self._engine.begin() as connection:
             if not connection.execute(runs_table.update().where(mine).values(row)).rowcount:
                 connection.execute(
                     runs_table.insert().values(id=run.id, collection=self._collection, **row)
@@ -90,22 +76,7 @@ class Runs:
             .order_by(runs_table.c.started_at.desc())
             .limit(limit)
         )
-        with _database_errors(), self._engine.connect() as connection:
+        with database_errors(), self._engine.connect() as connection:
             return [
                 IngestionRun.model_validate_json(row.report) for row in connection.execute(query)
             ]
-
-
-@contextmanager
-def _database_errors() -> Iterator[None]:
-    """What SQLAlchemy raises, as StoreUnavailable."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        raise StoreUnavailable(
-            f"the database cannot be used: see APIDESK_DATABASE_URL ({_first_line(error)})"
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]

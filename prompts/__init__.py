@@ -14,10 +14,28 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from schemas.language import Language
 
 PromptName = Literal[
-    "structured_question", "answer", "structure", "repair", "extractive", "rerank", "judge"
+    "condense",
+    "structured_question",
+    "answer",
+    "structure",
+    "repair",
+    "extractive",
+    "rerank",
+    "judge",
+    "tools",
 ]
 
-TAGS = ("platform", "json_schema", "documents", "document", "details", "question", "written")
+TAGS = (
+    "platform",
+    "json_schema",
+    "documents",
+    "document",
+    "details",
+    "question",
+    "written",
+    "history",
+    "turn",
+)
 """Every tag that a prompt uses; a test holds this list against the templates."""
 
 _TAG = re.compile(rf"[<＜﹤](?=\s*[/／]?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)

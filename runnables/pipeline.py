@@ -17,21 +17,36 @@ from schemas.question import Question
 
 def build_pipeline(
     *,
+    condense: Runnable[Question, Question],
+    acknowledge: Runnable[Question, Answer],
     structured_question: Runnable[Question, Classified],
     retrieve: Runnable[Question, list[RetrievedChunk]],
     refuse: Runnable[Understood, Answer],
-    widen: Runnable[Understood, Understood],
-    focus: Runnable[Understood, Evidence],
+    gather: Runnable[Understood, Evidence],
     answer: Runnable[Evidence, Drafted],
     ground: Runnable[Drafted, Answer],
 ) -> Runnable[Question, Answer]:
-    """Compose the steps. Retrieval runs beside classification; an off-topic question stops there."""
+    """Compose the steps.
+
+    A follow-up is condensed into a question that stands by itself. Retrieval runs beside
+    classification; an off-topic question stops there. What else the answer may rest on is gathered
+    by rules or, where a caller asks for it, by a model with tools.
+    """
     understood = RunnableParallel(
         asked=RunnablePassthrough(), classified=structured_question, retrieved=retrieve
     ).with_config(run_name="understand")
-    answered = widen | focus | answer | ground
-    gated: Runnable[Understood, Answer] = RunnableBranch((is_off_topic, refuse), answered)
-    return (cast(Runnable[Question, Understood], understood) | gated).with_config(run_name="ask")
+    answered = gather | answer | ground
+    gate: Runnable[Understood, Answer] = RunnableBranch((is_off_topic, refuse), answered)
+    questioned = cast(Runnable[Question, Understood], understood) | gate.with_config(
+        run_name="gate"
+    )
+    turn: Runnable[Question, Answer] = RunnableBranch((is_small_talk, acknowledge), questioned)
+    return (condense | turn.with_config(run_name="turn")).with_config(run_name="ask")
+
+
+def is_small_talk(question: Question) -> bool:
+    """Whether a follow-up asks nothing."""
+    return question.small_talk
 
 
 def is_off_topic(understood: Understood) -> bool:

@@ -1,9 +1,9 @@
 """What travels from step to step: each step takes one of these and adds to it."""
 
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
-from schemas.answer import AnswerDraft
+from schemas.answer import AnswerDraft, Round
 from schemas.document import RetrievedChunk
 from schemas.question import Question, StructuredQuestion
 
@@ -24,10 +24,20 @@ class Understood(TypedDict):
     retrieved: list[RetrievedChunk]
 
 
+@dataclass(frozen=True)
+class Researched:
+    """What a model looked up with tools, and what went wrong with that."""
+
+    rounds: tuple[Round, ...] = ()
+    degraded: str | None = None
+
+
 class Evidence(Understood):
     """With the chunks that the answer may rest on; the first is number 1."""
 
     chunks: list[RetrievedChunk]
+    researched: NotRequired[Researched]
+    """Where tools were asked for."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +59,7 @@ class Drafted(Evidence):
 
 def with_answer(evidence: Evidence, chunks: list[RetrievedChunk], written: Written) -> Drafted:
     """The evidence with an answer, and the chunks that its citations number."""
-    return Drafted(
-        asked=evidence["asked"],
-        classified=evidence["classified"],
-        retrieved=evidence["retrieved"],
-        chunks=chunks,
-        written=written,
-    )
+    return {**evidence, "chunks": chunks, "written": written}
 
 
 def degraded(drafted: Drafted, reason: str) -> Drafted:

@@ -141,7 +141,7 @@ class StoreError(ApideskError):
 
 
 class StoreUnavailable(StoreError):
-    """Milvus cannot be reached."""
+    """Milvus, or the database, cannot be reached."""
 
     code = "store_unavailable"
     retryable = True

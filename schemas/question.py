@@ -67,6 +67,10 @@ class Filters(WireModel):
     """Values that a chunk's metadata has to have, by name."""
 
 
+AnswerMode = Literal["pipeline", "tools"]
+"""How an answer comes about: straight, or after a model has looked things up with tools."""
+
+
 class Question(WireModel):
     """What the caller asks."""
 
@@ -80,6 +84,8 @@ class Question(WireModel):
     """What was asked and answered before in its session, oldest first."""
     said: str = ""
     """The caller's own words, where `text` was condensed from them."""
+    small_talk: bool = False
+    """Whether a follow-up asks nothing: thanks, a greeting."""
 
 
 class StructuredQuestion(WireModel):

@@ -132,6 +132,12 @@ class Settings(BaseSettings):
     web_timeout: float = Field(default=5, gt=0)
     """Seconds that the web search may take; after that the documents answer alone."""
 
+    tool_rounds: int = Field(default=2, ge=1, le=5)
+    """Rounds in which a model may call tools before it answers, where a question asks for tools."""
+
+    tool_timeout: float = Field(default=10, gt=0)
+    """Seconds that one round may take; after that the answer is written from what was found so far."""
+
     milvus_uri: str = "./data/milvus.db"
     """A file for the embedded store, or the address of a Milvus server or cluster."""
 
@@ -142,7 +148,16 @@ class Settings(BaseSettings):
     """Name (alias) of the Milvus collection."""
 
     database_url: str = "sqlite:///./data/apidesk.db"
-    """Where the reports of ingestions are kept, as SQLAlchemy names a database."""
+    """Where reports of ingestions and sessions are kept: SQLite, or `postgresql://` (extra `postgres`)."""
+
+    history_turns: int = Field(default=10, ge=0, le=1_000)
+    """Questions of a session that are remembered with their answers; 0 remembers none."""
+
+    history_chars: int = Field(default=8_000, ge=1_000)
+    """Characters that a session's history may have in all; what is oldest goes first."""
+
+    history_days: int = Field(default=30, ge=1, le=36_500)
+    """Days after which a question and its answer are forgotten."""
 
     platform: Path = SAMPLE_PLATFORM
     """Path of platform.toml, which says what the platform is and where its documents are."""

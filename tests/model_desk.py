@@ -14,8 +14,8 @@ MakeClient = Callable[..., TestClient[Litestar]]
 
 
 def is_classification(request: Recorded) -> bool:
-    """The classification is the call whose prompt holds no documents."""
-    return "<documents>" not in request.text
+    """The classification is the call whose prompt holds neither documents nor a history."""
+    return "<documents>" not in request.text and "<history>" not in request.text
 
 
 def structured(**fields: Any) -> StructuredQuestion:

@@ -243,6 +243,7 @@ def test_schema(client: TestClient[Litestar]) -> None:
     assert operations == {
         ("post", "/ask", "ask"),
         ("post", "/retrieve", "retrieve"),
+        ("delete", "/sessions/{session}", "deleteSession"),
         ("post", "/ingestions", "ingest"),
         ("get", "/ingestions", "ingestions"),
         ("get", "/ingestions/{run_id}", "ingestion"),

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -329,8 +331,8 @@ def test_a_database_that_goes_away_is_degraded_and_not_dead(
     http: TestClient[Litestar], settings: Settings
 ) -> None:
     finished(http, http.post("/ingestions", json={}).json()["id"])
-    database = settings.platform.with_name("apidesk.db")
-    database.write_bytes(b"no database any more" * 1_000)
+    with closing(sqlite3.connect(settings.platform.with_name("apidesk.db"))) as database:
+        database.execute("DROP TABLE ingestion_runs")
     assert http.get("/ingestions").status_code == 503
     ready = http.get("/health/ready")
     assert (ready.status_code, ready.json()["status"]) == (200, "degraded")

@@ -12,14 +12,14 @@ from litestar.params import JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
-from app.desk import Desk
+from app.conversations import Conversations
 from app.problems import problem_of
-from app.routes.fields import ChunkCount, QuestionText
+from app.routes.fields import ChunkCount, QuestionText, SessionId
 from app.stream import stream_answer
 from schemas.answer import Answer
 from schemas.events import Event
 from schemas.language import Language
-from schemas.question import Filters
+from schemas.question import AnswerMode, Filters
 from schemas.wire import WireModel
 
 EVENTS = "text/event-stream"
@@ -34,11 +34,16 @@ class AskRequest(WireModel):
     k: ChunkCount | None = None
     filters: Filters | None = None
     language: Language | None = None
+    session: SessionId | None = None
+    """Continues a conversation, or begins one under this name."""
+    mode: AnswerMode = "pipeline"
 
 
 @post("/ask", status_code=200, operation_id="ask", summary="Answer a question")
 async def ask(
-    request: Request[Any, Any, Any], data: JSONBody[AskRequest], desk: NamedDependency[Desk]
+    request: Request[Any, Any, Any],
+    data: JSONBody[AskRequest],
+    conversations: NamedDependency[Conversations],
 ) -> Answer | ServerSentEvent:
     """Answer a question from the platform's documentation, with sources and related pages.
 
@@ -46,7 +51,15 @@ async def ask(
     once it is complete and grounded, then `answer`; or `error` with the problem. `sources` that come
     again begin the steps anew.
     """
-    asking = partial(desk.ask, data.question, data.k, data.language, data.filters)
+    asking = partial(
+        conversations.ask,
+        data.question,
+        data.session,
+        k=data.k,
+        language=data.language,
+        filters=data.filters,
+        mode=data.mode,
+    )
     if request.accept.best_match([MediaType.JSON, EVENTS]) != EVENTS:
         return await asking()
     events = stream_answer(lambda listener: asking(listener=listener))

@@ -22,7 +22,12 @@ def build_focus(collection: Collection) -> Runnable[Understood, Evidence]:
             named_chunks, collection, understood["classified"].structured
         )
         allowed = [chunk for chunk in named if _allowed(chunk, understood["asked"].filters)]
-        return Evidence(**understood, chunks=_in_front(allowed, understood["retrieved"]))
+        return Evidence(
+            asked=understood["asked"],
+            classified=understood["classified"],
+            retrieved=understood["retrieved"],
+            chunks=_in_front(allowed, understood["retrieved"]),
+        )
 
     return step("focus", focus)
 

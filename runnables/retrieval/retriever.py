@@ -149,16 +149,25 @@ class Finder:
     ) -> list[RetrievedChunk]:
         """The k best chunks for `question`, and for `terms`, further words for the same."""
         query, k = search_query(question.text), question.k
-        wanted = max(k, RERANKED) if self._rerank else k
+        found = await self._search(question, config, terms, max(k, RERANKED) if self._rerank else k)
+        if self._rerank is not None:
+            found = await self._rerank.rerank(query, found, config)
+        return spread(found, k)
+
+    async def glance(self, question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
+        """As `find`, but nobody reranks: for what is only looked at."""
+        return spread(await self._search(question, config, (), question.k), question.k)
+
+    async def _search(
+        self, question: Question, config: RunnableConfig, terms: Sequence[str], wanted: int
+    ) -> list[RetrievedChunk]:
+        query = search_query(question.text)
         run = child(config, "retrieve/milvus")
-        found = _in_turn(
+        return _in_turn(
             await asyncio.gather(
                 *(self._part(part, terms, wanted, question.filters, run) for part in parts(query))
             )
         )
-        if self._rerank is not None:
-            found = await self._rerank.rerank(query, found, config)
-        return spread(found, k)
 
     async def _part(
         self, query: str, terms: Sequence[str], k: int, filters: Filters, run: RunnableConfig

@@ -25,7 +25,7 @@ def build_widen(finder: Finder) -> Runnable[Understood, Understood]:
         if not terms:
             return understood
         in_terms = asked.model_copy(update={"text": " ".join(terms)})
-        by_terms = await finder.find(in_terms, config)
+        by_terms = await finder.glance(in_terms, config)
         share = held(asked.text, understood["retrieved"])
         if share >= STRONG and share > held(in_terms.text, by_terms):
             return understood

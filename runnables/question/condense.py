@@ -1,0 +1,216 @@
+"""A follow-up and its history -> a question that stands by itself: what is classified and retrieved."""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Sequence
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from ingestion.language import estimate_tokens
+from prompts import load
+from runnables.deadline import remaining, with_deadline
+from runnables.models.chat_models import ChatModels
+from runnables.models.structured_output import StructuredOutput, Variables
+from runnables.question.follow_up import heard, is_small_talk, new_words, standalone, without_talk
+from runnables.question.pasted import error_codes, read_pasted
+from runnables.steps import step
+from schemas.condensed import Condensed
+from schemas.conversation import Turn
+from schemas.errors import ModelError
+from schemas.platform import Voice
+from schemas.question import Question
+
+NAME = "condense"
+
+SHARE_OF_TIME = 0.25
+"""What condensing may take of the time that is left: all other steps come after it."""
+
+MOST_TURNS = 8
+"""Turns that the model is shown; what lies further back is no longer referred to."""
+
+LONGEST_ANSWER = 800
+"""Characters of each answer that the model is shown."""
+
+LONGEST_FOLLOW_UP = 2_000
+"""Characters beside pasted JSON above which no model is asked."""
+
+LONGEST_QUESTION = 500
+"""Characters of a condensed question, or three times the follow-up's own where that is more."""
+
+OUTPUT_TOKENS = 500
+"""Tokens of the window that are kept for the reply."""
+
+log = logging.getLogger(__name__)
+
+_BODY = "{…}"
+_URL = re.compile(r"https?://[^\s\"'<>，。；、）)】\]]+", re.I)
+_NAME = re.compile(
+    r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*_[A-Za-z0-9_]+|\b[a-z]+[A-Z]\w*", re.ASCII
+)
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_])\d{4,}(?![A-Za-z0-9_])")
+_ASKS = re.compile(
+    r"[?？呢吗]|怎么|如何|什么|哪|多少|为何"
+    r"|\b(?:how|what|which|where|when|why|who|can|could|do|does|is|are|should|may)\b",
+    re.I,
+)
+
+
+def build_condense(
+    models: ChatModels | None, voice: Voice, on_failure: str
+) -> Runnable[Question, Question]:
+    """The step `condense`: the question as it stands by itself, with the caller's words in `said`.
+
+    A question without history passes as it is, and so does one that stands by itself. Thanks and small
+    talk are marked as such. Without a model, or where none gives a question that can be used, rules
+    decide; with `on_failure` "error" the step raises ModelError when every model failed.
+    """
+    model = _Condenser(models, voice) if models else None
+
+    async def condense(question: Question, config: RunnableConfig) -> Question:
+        if not question.history:
+            return question
+        if is_small_talk(question.text):
+            return question.model_copy(update={"small_talk": True})
+        try:
+            condensed = await model.ask(question, config) if model else None
+        except ModelError:
+            if on_failure == "error":
+                raise
+            log.warning("%s: no model could be asked, rules decide", NAME)
+            condensed = None
+        if condensed is not None and condensed.small_talk:
+            return question.model_copy(update={"small_talk": True})
+        if condensed is not None:
+            return _with_text(question, condensed.question)
+        text = await asyncio.to_thread(standalone, question.text, question.history)
+        return _with_text(question, text)
+
+    return step(NAME, condense)
+
+
+def _with_text(question: Question, text: str) -> Question:
+    if text == question.text:
+        return question
+    return question.model_copy(update={"text": text, "said": question.text})
+
+
+class _Condenser:
+    """Asks the models, and lets nothing pass that they made up."""
+
+    def __init__(self, models: ChatModels, voice: Voice) -> None:
+        self._models = models.structurers
+        self._voice = voice
+        self._output = StructuredOutput(NAME, "condense", voice.language, Condensed)
+
+    async def ask(self, question: Question, config: RunnableConfig) -> Condensed | None:
+        """The follow-up, condensed, with what was pasted; None where rules must do it.
+
+        Raises ModelError.
+        """
+        bodies, text = _without_json(question.text)
+        if len(text) > LONGEST_FOLLOW_UP:
+            return None
+        timed = with_deadline(config, SHARE_OF_TIME * remaining(config))
+        found = (await self._output.ask_any(self._models, self._shown(question, text), timed)).value
+        if found.small_talk and asks_nothing(question.text):
+            return found
+        condensed = " ".join(found.question.replace(_BODY, " ").split())
+        problem = await asyncio.to_thread(_problem, condensed, text, question.history)
+        if problem is not None:
+            log.warning("%s: the model's question is %s, rules decide", NAME, problem)
+            return None
+        if condensed == " ".join(text.replace(_BODY, " ").split()):
+            return Condensed(question=question.text)
+        return Condensed(question=_with_details(condensed, text, bodies))
+
+    def _shown(self, question: Question, text: str) -> Variables:
+        """What the prompt is made from: as much of the history as every model's window holds."""
+        variables: Variables = {"voice": self._voice, "question": text, "history": []}
+        schema = json.dumps(Condensed.model_json_schema(), ensure_ascii=False)
+        bare = load("condense", self._voice.language).render(schema=schema, **variables)
+        window = min(int(model.window / model.undercount) for model in self._models)
+        room = window - OUTPUT_TOKENS - estimate_tokens(bare)
+        return variables | {"history": _fitting(question.history, room)}
+
+
+def _fitting(history: Sequence[Turn], room: int) -> list[Turn]:
+    """The newest turns that fit `room` tokens, oldest first, each answer cut to its beginning."""
+    kept: list[Turn] = []
+    for turn in reversed(history[-MOST_TURNS:]):
+        short = turn.model_copy(update={"answer": turn.answer[:LONGEST_ANSWER]})
+        room -= estimate_tokens(f"<turn>{short.question}{short.api_name}{short.answer}</turn>") + 20
+        if room < 0:
+            break
+        kept.insert(0, short)
+    return kept
+
+
+def asks_nothing(text: str) -> bool:
+    """Whether nothing in `text` asks or was pasted, so that a model may take it for small talk."""
+    pasted = read_pasted(text)
+    details = pasted.paths or pasted.trace_id or pasted.response or pasted.request_param
+    return not (details or error_codes(text) or _ASKS.search(text))
+
+
+def _problem(condensed: str, text: str, history: Sequence[Turn]) -> str | None:
+    """Why a model's question cannot be used; None where it can."""
+    if not condensed:
+        return "empty"
+    if len(condensed) > max(LONGEST_QUESTION, 3 * len(text)):
+        return "too long"
+    known = f"{text}\n{heard(history)}"
+    if not all(_stands_in(name, known) for name in _names(condensed)):
+        return "about something that nobody named"
+    asked = without_talk(read_pasted(text).prose)
+    if _strays(condensed, known) or _strays(asked, f"{condensed}\n{heard(history)}"):
+        return "another question"
+    return None
+
+
+def _strays(text: str, known: str) -> bool:
+    """Whether most of what `text` tells of is not in `known`."""
+    return 2 * len(new_words(text, known)) > len(new_words(text, ""))
+
+
+def _stands_in(name: str, known: str) -> bool:
+    """Whether `known` holds `name`, and not only as a part of another name."""
+    whole = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
+    return re.search(whole, known, re.IGNORECASE) is not None
+
+
+def _names(text: str) -> set[str]:
+    """The paths, codes, numbers and parameters in `text`."""
+    codes = [code for code in error_codes(text) if not code.isdigit()]
+    found = [*read_pasted(text).paths, *codes, *_NAME.findall(text), *_NUMBER.findall(text)]
+    return {name.strip("/.") for name in found}
+
+
+def _with_details(condensed: str, text: str, bodies: Sequence[str]) -> str:
+    """`condensed` with the details of `text` that a model left out, and the JSON, verbatim."""
+    pasted = read_pasted(text)
+    details = [*_URL.findall(text), *pasted.paths, *error_codes(text), *_NAME.findall(text)]
+    if pasted.trace_id:
+        details.append(f"trace_id: {pasted.trace_id}")
+    for detail in details:
+        if detail.removeprefix("trace_id: ") not in condensed:
+            condensed = f"{condensed} {detail}"
+    return "\n".join([condensed, *bodies])
+
+
+def _without_json(text: str) -> tuple[list[str], str]:
+    """The JSON objects in `text`, verbatim, and the text with `_BODY` in their places."""
+    decoder = json.JSONDecoder()
+    bodies: list[str] = []
+    position = 0
+    while (start := text.find("{", position)) >= 0:
+        position = start + 1
+        try:
+            _, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        bodies.append(text[start:end])
+        text = f"{text[:start]}{_BODY}{text[end:]}"
+        position = start + len(_BODY)
+    return bodies, text

@@ -1,0 +1,153 @@
+"""Conversations over HTTP: what was said before is remembered, in its own session and nowhere else."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from app.desk import Desk
+from app.main import create_app
+from schemas.answer import Answer
+from schemas.condensed import Condensed
+from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_server import Answer as Said
+from tests.model_server import ModelServer, Recorded
+from tests.postgres import missing_postgres, running_postgres
+
+APIS = {
+    "订单发货": "1110",
+    "取消上门揽收": "1180",
+    "开具发票": "1301",
+    "库存查询": "1401",
+    "同意退款": "1602",
+}
+"""APIs of the samples, and the ids of their documents."""
+
+
+def document_of(answer: dict[str, Any]) -> str:
+    """The id in the page of an answer's first source."""
+    return str(answer["sources"][0]["pageUrl"]).rpartition("=")[2]
+
+
+def test_a_follow_up_is_about_what_was_said_before(client: TestClient[Litestar]) -> None:
+    ask(client, "发货接口是哪个", session="follow-up")
+    codes = ask(client, "那错误码呢", session="follow-up")
+    assert (document_of(codes), codes["sources"][0]["section"]) == ("1110", "错误码")
+    assert "订单发货" in codes["question"]
+    assert codes["session"] == "follow-up"
+
+    alone = ask(client, "那错误码呢")
+    assert alone["session"] is None
+    assert alone["question"] == "那错误码呢"
+
+
+def test_thanks_retrieve_nothing(client: TestClient[Litestar]) -> None:
+    ask(client, "发货接口是哪个", session="thanks")
+    thanked = ask(client, "好的，谢谢！", session="thanks")
+    assert thanked["sources"] == thanked["relatedUrl"] == []
+    assert not {"retrieve", "structured-question"} & thanked["timings"].keys()
+    assert ask(client, "权限包呢？", session="thanks")["sources"][0]["section"] == "权限包"
+
+
+def test_memory_makes_nothing_on_topic(client: TestClient[Litestar]) -> None:
+    ask(client, "发货接口是哪个", session="off-topic")
+    assert ask(client, "那今天天气怎么样", session="off-topic")["type"] == "unknown"
+    assert document_of(ask(client, "那错误码呢", session="off-topic")) == "1110"
+
+
+def test_a_session_can_be_deleted(client: TestClient[Litestar]) -> None:
+    ask(client, "发货接口是哪个", session="deleted")
+    assert client.delete("/sessions/deleted").status_code == 204
+    assert client.delete("/sessions/deleted").status_code == 404
+    assert ask(client, "那错误码呢", session="deleted")["question"] == "那错误码呢"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x" * 65, "../x", "名", 7])
+def test_a_bad_name_is_one_sentence(client: TestClient[Litestar], name: object) -> None:
+    response = client.post("/ask", json={"question": "怎么发货", "session": name})
+    assert response.status_code == 400
+    assert response.json()["detail"].startswith("session: ")
+
+
+def test_a_model_condenses_only_what_has_a_history(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    def is_condensing(request: Recorded) -> bool:
+        return "<history>" in request.text and "<documents>" not in request.text
+
+    def said(request: Recorded) -> Said:
+        if is_condensing(request):
+            return Condensed(question="订单发货接口有哪些错误码", small_talk=False)
+        return structured() if is_classification(request) else draft("订单发货用它。[1]")
+
+    model_server.default = said
+    client = model_client()
+    ask(client, "发货接口是哪个", session="model")
+    assert len(model_server.chat_requests) == 2
+    answer = ask(client, "那错误码呢", session="model")
+    condensing, classifying, writing = model_server.chat_requests[2:]
+    assert is_condensing(condensing)
+    assert "发货接口是哪个" in condensing.text
+    assert answer["question"] == "订单发货接口有哪些错误码"
+    for request in (classifying, writing):
+        assert "订单发货接口有哪些错误码" in request.text
+        assert "那错误码呢" not in request.text
+
+
+@contextmanager
+def postgres_url() -> Iterator[str]:
+    if reason := missing_postgres():
+        pytest.skip(reason)
+    with running_postgres() as server:
+        yield server.emptied()
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
+    sample_desk: Desk, tmp_path: Path, database: str
+) -> None:
+    """Each session is about one API; four requests each, all sessions at once."""
+
+    def converse(client: TestClient[Litestar], number: int) -> list[str]:
+        name, document = list(APIS.items())[number % len(APIS)]
+        session = f"s{number}"
+        wrong = []
+        for question in (f"{name}接口是哪个", "那错误码呢", "它的请求参数有哪些", "权限包呢？"):
+            answer = ask(client, question, session=session)
+            if (answer["session"], document_of(answer)) != (session, document):
+                wrong.append(f"{session} {question}: {json.dumps(answer, ensure_ascii=False)}")
+        return wrong
+
+    def all_at_once(url: str) -> list[str]:
+        settings = sample_desk.settings.model_copy(update={"database_url": url})
+        desk = Desk(settings, sample_desk.platform, sample_desk.job)
+        with TestClient(create_app(desk)) as client, ThreadPoolExecutor(50) as pool:
+            found = pool.map(lambda number: converse(client, number), range(50))
+            return [line for lines in found for line in lines]
+
+    if database == "sqlite":
+        wrong = all_at_once(f"sqlite:///{tmp_path / 'sessions.db'}")
+    else:
+        with postgres_url() as url:
+            wrong = all_at_once(url)
+    assert not wrong, "\n".join(wrong[:3])
+
+
+def test_an_answer_that_cannot_be_remembered_is_given(
+    client: TestClient[Litestar], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.history import History
+    from schemas.errors import StoreUnavailable
+
+    async def refuse(*_: object) -> None:
+        raise StoreUnavailable("the database does not answer")
+
+    monkeypatch.setattr(History, "append", refuse)
+    answer = Answer.model_validate(ask(client, "怎么发货", session="unremembered"))
+    assert answer.sources
