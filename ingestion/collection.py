@@ -11,16 +11,24 @@ from ingestion.collection_schema import (
     Contract,
     Reliability,
     Vector,
+    catalogue_stamp,
     chunk_of,
     expected_contract,
     read_contract,
     words_name,
     write_contract,
 )
-from ingestion.collection_writer import InPlace, NextCollection, Writer, drop_leftovers
+from ingestion.collection_writer import (
+    InPlace,
+    NextCollection,
+    Writer,
+    drop_leftovers,
+    read_catalogue,
+)
 from ingestion.milvus import every_row, literal, milvus_errors, open_milvus
 from ingestion.model_errors import ModelRole
 from ingestion.words import query_text, with_parts
+from schemas.catalogue import CatalogueEntry
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import CollectionMismatch, CollectionMissing
 from schemas.question import Filters
@@ -58,6 +66,8 @@ class Collection:
         self._expected = expected
         self._in_place = in_place
         self._contract: Contract | None = None
+        self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
+        """What was read last, and its stamp."""
 
     @classmethod
     def connect(cls, settings: Settings) -> "Collection":
@@ -158,6 +168,20 @@ class Collection:
         return self._chunks(
             f"api_url in {literal(list(urls))} or api_name in {literal(list(names))}"
         )
+
+    def catalogue(self) -> list[CatalogueEntry]:
+        """An entry a document, by source and id; not to be changed.
+
+        The same list as long as nothing is written. Empty where the collection was made before there
+        were catalogues: the next ingest run makes one. Raises CollectionMissing before `load`.
+        """
+        self._require()
+        with milvus_errors():
+            stamp = catalogue_stamp(self._client, self._alias)
+            if stamp != self._catalogue[0]:
+                entries = read_catalogue(self._client, self._alias) if stamp else []
+                self._catalogue = (stamp, entries)
+        return self._catalogue[1]
 
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
         """How often each of `words` occurs in all chunks together; words that do not are left out."""

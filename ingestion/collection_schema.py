@@ -1,10 +1,12 @@
 """What a collection is made of: its contract, its fields, and chunks as rows of it."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ingestion.catalogue import ENTRY_FIELDS, Row
 from ingestion.chunking import CHUNKER_VERSION
 from ingestion.words import stem, vocabulary_words, with_parts
 from schemas.document import Chunk
@@ -17,10 +19,15 @@ if TYPE_CHECKING:
     from pymilvus.milvus_client import IndexParams
 
 Vector = list[float]
-Row = dict[str, Any]
 
 CONTRACT_PROPERTY = "apidesk.contract"
 """The property of a collection that holds its contract."""
+
+CATALOGUE_PROPERTY = "apidesk.catalogue"
+"""The property of a collection that says which catalogue lies beside it: version and time of writing."""
+
+CATALOGUE_VERSION = 1
+"""Raise it when the same chunks would give another catalogue: the next run makes it anew."""
 
 CHUNK_FIELDS = list(Chunk.model_fields)
 """The fields of a row that a chunk is read back from."""
@@ -63,7 +70,9 @@ class Contract(WireModel):
     reliability: Reliability | None = None
     """None where there is no embedding model, or nothing was measured yet."""
     unfinished: bool = False
-    """A run that wrote in place has begun and not ended."""
+    """A run that wrote in place has begun and not ended, or there is no catalogue yet: the next run
+    reads everything and completes what is missing.
+    """
 
     def difference(self, other: "Contract") -> str:
         """In which settings the two differ, in words; empty when they agree."""
@@ -93,12 +102,14 @@ def expected_contract(settings: Settings) -> Contract:
 
 def read_contract(client: "MilvusClient", name: str) -> Contract:
     """The contract of the collection `name`. Raises CollectionMismatch when it is not ours."""
-    properties = client.describe_collection(name).get("properties") or {}
+    properties = _properties(client, name)
     if CONTRACT_PROPERTY not in properties:
         raise CollectionMismatch(
             f"the collection {name} was not made by apidesk: choose another APIDESK_COLLECTION"
         )
-    return Contract.model_validate_json(properties[CONTRACT_PROPERTY])
+    contract = Contract.model_validate_json(properties[CONTRACT_PROPERTY])
+    unfinished = contract.unfinished or not _catalogue_stamp(properties)
+    return contract.model_copy(update={"unfinished": unfinished})
 
 
 def write_contract(client: "MilvusClient", name: str, contract: Contract) -> None:
@@ -108,9 +119,41 @@ def write_contract(client: "MilvusClient", name: str, contract: Contract) -> Non
     )
 
 
+def write_finished(client: "MilvusClient", name: str, contract: Contract) -> None:
+    """Make `contract` that of the collection `name`, whose catalogue is complete."""
+    stamp = f"{CATALOGUE_VERSION}/{time.time_ns()}"
+    client.alter_collection_properties(
+        name,
+        properties={CONTRACT_PROPERTY: contract.model_dump_json(), CATALOGUE_PROPERTY: stamp},
+    )
+
+
+def catalogue_stamp(client: "MilvusClient", name: str) -> str:
+    """Another one whenever the catalogue beside `name` was written; empty where there is none."""
+    return _catalogue_stamp(_properties(client, name))
+
+
+def _catalogue_stamp(properties: dict[str, str]) -> str:
+    stamp = properties.get(CATALOGUE_PROPERTY, "")
+    return stamp if stamp.startswith(f"{CATALOGUE_VERSION}/") else ""
+
+
+def _properties(client: "MilvusClient", name: str) -> dict[str, str]:
+    return client.describe_collection(name).get("properties") or {}
+
+
 def words_name(name: str) -> str:
     """The vocabulary's name beside the chunks' collection or alias `name`."""
-    return re.sub(r"(_\d{19})?$", r"_words\1", name, count=1)
+    return _beside(name, "words")
+
+
+def catalogue_name(name: str) -> str:
+    """The catalogue's name beside the chunks' collection or alias `name`."""
+    return _beside(name, "catalogue")
+
+
+def _beside(name: str, what: str) -> str:
+    return re.sub(r"(_\d{19})?$", rf"_{what}\1", name, count=1)
 
 
 def create_chunks(client: "MilvusClient", name: str, dimension: int | None, tokenizer: str) -> None:
@@ -129,7 +172,26 @@ def create_words(client: "MilvusClient", name: str) -> None:
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("word", DataType.VARCHAR, is_primary=True, max_length=WORD_BYTES)
     schema.add_field("occurrences", DataType.INT64)
-    # Milvus has no collection without a vector; nobody searches this one.
+    _create_unsearched(client, name, schema)
+
+
+def create_catalogue(client: "MilvusClient", name: str) -> None:
+    """Create the collection `name` for the catalogue."""
+    from pymilvus import DataType
+
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=64)
+    for field in ENTRY_FIELDS:
+        if field != "outline":
+            schema.add_field(field, DataType.VARCHAR, max_length=4096)
+    schema.add_field("outline", DataType.JSON)
+    _create_unsearched(client, name, schema)
+
+
+def _create_unsearched(client: "MilvusClient", name: str, schema: "CollectionSchema") -> None:
+    """Create a collection that is only read: Milvus has none without a vector."""
+    from pymilvus import DataType
+
     schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)
     index = client.prepare_index_params()
     index.add_index("unused", index_type="AUTOINDEX", metric_type="COSINE")

@@ -5,8 +5,9 @@ complete; whoever searches meanwhile sees the old one whole. It is how a rebuild
 how an embedded store is always written: Milvus Lite weighs words by segment and can miss rows while
 it flushes (see `docs/decisions`). `InPlace` updates and deletes rows of a server's collection.
 
-Beside the chunks lies the vocabulary, a second collection that counts every word of them. It is kept
-in step by what is added and taken away.
+Beside the chunks lie two smaller collections: the vocabulary, which counts every word of them and is
+kept in step by what is added and taken away, and the catalogue, one row a document, made from the rows
+of the chunks that are there in the end.
 """
 
 import re
@@ -18,26 +19,45 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from ingestion.catalogue import (
+    ENTRY_FIELDS,
+    GATHERED_FIELDS,
+    OUTLINED_CHUNKS,
+    DocumentKey,
+    Gathering,
+    Row,
+    document_key,
+    entry_of,
+    entry_rows,
+    row_id,
+)
 from ingestion.collection_schema import (
     CHUNK_FIELDS,
     COPIED_FIELDS,
     Contract,
-    Row,
     Vector,
+    catalogue_name,
+    catalogue_stamp,
     chunk_of,
     chunk_rows,
     chunk_words,
+    create_catalogue,
     create_chunks,
     create_words,
     word_rows,
     words_name,
     write_contract,
+    write_finished,
 )
 from ingestion.milvus import batches, every_row, literal, milvus_errors
+from schemas.catalogue import CatalogueEntry
 from schemas.document import Chunk
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
+
+DOCUMENTS = 16
+"""Documents whose chunks are read at a time: with 1,024 of each, the most that Milvus gives."""
 
 
 class Writer(ABC):
@@ -71,6 +91,7 @@ class NextCollection(Writer):
         self._written: set[str] = set()
         self._rows = 0
         self._words = Counter[str]()
+        self._gathering = Gathering()
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
         """Write `chunks` to the next collection."""
@@ -94,8 +115,9 @@ class NextCollection(Writer):
                 }
             )
             self._complete(contract)
-            self._move(words_name(self._alias), words_name(self._name))
-            self._move(self._alias, self._name)
+            for beside in (words_name, catalogue_name):
+                _move(self._client, beside(self._alias), beside(self._name))
+            _move(self._client, self._alias, self._name)
             drop_leftovers(self._client, self._alias)
         return contract
 
@@ -111,6 +133,7 @@ class NextCollection(Writer):
             self._created = True
         self._client.insert(self._name, rows)
         self._rows += len(rows)
+        self._gathering.add(rows)
 
     def _copy(self, dropped: Sized[str], old: Contract) -> None:
         """The rows that stay, with their vectors; the words of the others are taken away."""
@@ -126,27 +149,24 @@ class NextCollection(Writer):
                 self._insert(rows)
 
     def _complete(self, contract: Contract) -> None:
-        name = words_name(self._name)
-        create_words(self._client, name)
+        words, catalogue = words_name(self._name), catalogue_name(self._name)
+        create_words(self._client, words)
         for rows in batches(word_rows(self._words)):
-            self._client.insert(name, rows)
-        write_contract(self._client, self._name, contract)
-        for made in (name, self._name):
+            self._client.insert(words, rows)
+        create_catalogue(self._client, catalogue)
+        for rows in batches(entry_rows(self._gathering.entries())):
+            self._client.insert(catalogue, rows)
+        write_finished(self._client, self._name, contract)
+        for made in (words, catalogue, self._name):
             self._client.flush(made)
             self._client.load_collection(made)
-
-    def _move(self, alias: str, name: str) -> None:
-        if self._client.has_collection(alias):
-            self._client.alter_alias(name, alias)
-        else:
-            self._client.create_alias(name, alias)
 
 
 class InPlace(Writer):
     """Updates the collection that the alias names.
 
     The contract says `unfinished` from the first write to the end, so that the run after one that
-    died counts the words anew.
+    died counts the words and makes the catalogue anew.
     """
 
     def __init__(self, client: "MilvusClient", alias: str, contract: Contract) -> None:
@@ -155,6 +175,7 @@ class InPlace(Writer):
         self._contract = contract
         self._begun = False
         self._change = Counter[str]()
+        self._touched: set[DocumentKey] = set()
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
         """Write `chunks` over the rows with their ids."""
@@ -164,9 +185,10 @@ class InPlace(Writer):
             self._take_away([chunk.id for chunk in chunks])
             self._client.upsert(self._alias, chunk_rows(chunks, words, vectors))
         self._change.update(chain.from_iterable(words))
+        self._touched.update((chunk.source, chunk.document_id) for chunk in chunks)
 
     def finish(self, dropped: Sized[str]) -> Contract:
-        """Delete what is dropped and bring the vocabulary in step."""
+        """Delete what is dropped and bring the vocabulary and the catalogue in step."""
         with milvus_errors():
             self._begin()
             for ids in batches(sorted(dropped)):
@@ -174,11 +196,12 @@ class InPlace(Writer):
                 self._client.delete(self._alias, filter=f"id in {literal(ids)}")
             self._client.flush(self._alias)
             words = self._write_words()
+            self._write_catalogue()
             rows = self._client.query(self._alias, filter="", output_fields=["count(*)"])
             contract = self._contract.model_copy(
                 update={"rows": rows[0]["count(*)"], "words": words, "unfinished": False}
             )
-            self._say(contract)
+            write_finished(self._client, self._alias, contract)
         return contract
 
     def abandon(self) -> None:
@@ -186,19 +209,18 @@ class InPlace(Writer):
 
     def _begin(self) -> None:
         if not self._begun:
-            self._say(self._contract.model_copy(update={"unfinished": True}))
+            unfinished = self._contract.model_copy(update={"unfinished": True})
+            write_contract(self._client, self._alias, unfinished)
             self._begun = True
 
-    def _say(self, contract: Contract) -> None:
-        write_contract(self._client, self._alias, contract)
-
     def _take_away(self, ids: Sequence[str]) -> None:
-        """Note the words of the rows with these ids as gone."""
+        """Note the words of the rows with these ids as gone, and their documents as touched."""
         rows = self._client.query(
             self._alias, filter=f"id in {literal(ids)}", output_fields=CHUNK_FIELDS
         )
         for row in rows:
             self._change.subtract(chunk_words(chunk_of(row)))
+            self._touched.add(document_key(row))
 
     def _write_words(self) -> int:
         """Bring the vocabulary in step; how many words there are in all chunks together."""
@@ -220,6 +242,57 @@ class InPlace(Writer):
                 words.update(chunk_words(chunk_of(row)))
         return words
 
+    def _write_catalogue(self) -> None:
+        """Bring the catalogue in step with the documents that were touched, or with all."""
+        if not catalogue_stamp(self._client, self._alias):
+            self._new_catalogue()
+        if self._contract.unfinished:
+            self._write_whole_catalogue()
+        else:
+            for keys in batches(sorted(self._touched), DOCUMENTS):
+                self._write_entries(self._gathered(keys), keys)
+        self._client.flush(catalogue_name(self._alias))
+
+    def _write_whole_catalogue(self) -> None:
+        gathering = Gathering()
+        for page in every_row(self._client, self._alias, GATHERED_FIELDS):
+            gathering.add(page)
+        before = [_key(entry) for entry in read_catalogue(self._client, self._alias)]
+        self._write_entries(gathering, before)
+
+    def _gathered(self, keys: Sequence[DocumentKey]) -> Gathering:
+        """What there is of the documents `keys`."""
+        gathering, ids = Gathering(), [document_id for _, document_id in keys]
+        rows = self._client.query(
+            self._alias,
+            filter=f"document_id in {literal(ids)} and position < {OUTLINED_CHUNKS}",
+            output_fields=GATHERED_FIELDS,
+            consistency_level="Strong",
+        )
+        gathering.add(row for row in rows if document_key(row) in keys)
+        return gathering
+
+    def _write_entries(self, gathering: Gathering, before: Sequence[DocumentKey]) -> None:
+        """Write what was gathered, and delete the entries of `before` that it holds no more."""
+        name = catalogue_name(self._alias)
+        for rows in batches(entry_rows(gathering.entries())):
+            self._client.upsert(name, rows)
+        gone = set(before) - gathering.keys()
+        for ids in batches(sorted(map(row_id, gone))):
+            self._client.delete(name, filter=f"id in {literal(ids)}")
+
+    def _new_catalogue(self) -> None:
+        """An empty one in place of none, or of one of another version."""
+        alias = catalogue_name(self._alias)
+        name = catalogue_name(self._client.describe_alias(self._alias)["collection_name"])
+        if self._client.has_collection(alias):
+            self._client.drop_alias(alias)  # a server drops no collection that has one
+        if self._client.has_collection(name):
+            self._client.drop_collection(name)
+        create_catalogue(self._client, name)
+        self._client.load_collection(name)
+        _move(self._client, alias, name)
+
 
 def read_words(client: "MilvusClient", alias: str) -> Counter[str]:
     """The vocabulary that belongs to the chunks that `alias` names."""
@@ -231,12 +304,39 @@ def read_words(client: "MilvusClient", alias: str) -> Counter[str]:
     return words
 
 
+def read_catalogue(client: "MilvusClient", alias: str) -> list[CatalogueEntry]:
+    """The catalogue beside the chunks that `alias` names, by source and document id."""
+    name = catalogue_name(alias)
+    client.load_collection(name)
+    pages = every_row(client, name, ENTRY_FIELDS)
+    return sorted((entry_of(row) for page in pages for row in page), key=_key)
+
+
+def _key(entry: CatalogueEntry) -> DocumentKey:
+    return entry.source, entry.document_id
+
+
 def drop_leftovers(client: "MilvusClient", alias: str) -> None:
     """Drop the collections that `alias` was moved away from or never reached.
 
-    Only the one run that holds the lock may do so.
+    Only the one run that holds the lock may do so. What lies beside the chunks is moved before them:
+    where a run died in between, it is moved back first.
     """
-    mine = re.compile(rf"{re.escape(alias)}(_words)?_\d{{19}}")
-    for name in client.list_collections():
-        if mine.fullmatch(name) and not client.list_aliases(name).get("aliases"):
+    pattern = re.compile(rf"{re.escape(alias)}(_words|_catalogue)?_\d{{19}}")
+    mine = [name for name in client.list_collections() if pattern.fullmatch(name)]
+    if client.has_collection(alias):
+        live = client.describe_alias(alias)["collection_name"]
+        for beside in (words_name, catalogue_name):
+            if beside(live) in mine:
+                _move(client, beside(alias), beside(live))
+    for name in mine:
+        if not client.list_aliases(name).get("aliases"):
             client.drop_collection(name)
+
+
+def _move(client: "MilvusClient", alias: str, name: str) -> None:
+    """Make `alias` name the collection `name`."""
+    if client.has_collection(alias):
+        client.alter_alias(name, alias)
+    else:
+        client.create_alias(name, alias)

@@ -59,6 +59,7 @@ def mend(overrides: dict[str, Any], in_place: bool, options: dict[str, bool], ta
     state = {
         "rows": bench.rows(),
         "words": bench.words(),
+        "catalogue": [entry.model_dump() for entry in collection.catalogue()],
         "contract": collection.contract.model_dump(),
         "collections": len(collection._client.list_collections()),
     }

@@ -351,7 +351,7 @@ class TestIngest:
             result = run(store, "ingest", "--platform", store.with_name("platform.toml"), *options)
             assert result.exit_code == 0
             assert re.search(r"guides +2 +0 +0 +2 ", result.stdout)
-            assert len(collections(store)) == 2
+            assert len(collections(store)) == 3
         assert answer(store) == before
 
 

@@ -1,0 +1,188 @@
+"""The catalogue: one row a document, in step with the chunks, by both writers, on a real Milvus Lite."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ingestion.collection_writer
+from ingestion.catalogue import OUTLINE_BYTES, OUTLINED_CHUNKS, Gathering, Row
+from ingestion.chunking import chunk_document
+from ingestion.collection_schema import CATALOGUE_PROPERTY, catalogue_name
+from schemas.catalogue import CatalogueEntry
+from schemas.document import Section, SourceDocument
+from schemas.settings import read_settings
+from tests.test_sync import Bench, assert_in_step, collections_of, open_collection, write_pages
+
+# --- gathering
+
+
+def rows_of(document_id: str, headings: list[str], **fields: Any) -> list[Row]:
+    """The chunks of a document with a section a heading, as rows."""
+    sections = [
+        Section(kind="prose", heading=tuple(filter(None, h.split(" > "))), body=f"{number}")
+        for number, h in enumerate(headings)
+    ]
+    document = SourceDocument.model_validate(
+        {"id": document_id, "source": "guides", "title": document_id, "language": "zh"}
+        | fields
+        | {"sections": sections}
+    )
+    return [chunk.model_dump() for chunk in chunk_document(document, 400)]
+
+
+def gathered(*rows: Row) -> dict[str, CatalogueEntry]:
+    gathering = Gathering()
+    gathering.add(rows)
+    return {entry.document_id: entry for entry in gathering.entries()}
+
+
+@pytest.mark.parametrize(
+    ("headings", "outline"),
+    [
+        pytest.param(["A", "A > B", "C"], ("A", "A > B", "C"), id="in the document's order"),
+        pytest.param(["B", "A", "B"], ("B", "A"), id="each once"),
+        pytest.param(["", "A"], ("A",), id="nothing above the first heading"),
+        pytest.param([""], (), id="none"),
+        pytest.param(["单" * 1_000, "证" * 1_000, "A" * 2_000, "B"],
+                     ("单" * 1_000, "证" * 1_000, "A" * 2_000), id="too many bytes"),
+        pytest.param([str(n) for n in range(OUTLINED_CHUNKS + 2)],
+                     tuple(str(n) for n in range(OUTLINED_CHUNKS)), id="too many chunks"),
+    ],
+)  # fmt: skip
+def test_an_outline_is_the_headings(headings: list[str], outline: tuple[str, ...]) -> None:
+    rows = rows_of("a", headings)
+    random.Random(1).shuffle(rows)
+    assert gathered(*rows)["a"].outline == outline
+    assert sum(len(heading.encode()) for heading in outline) <= OUTLINE_BYTES
+
+
+def test_an_entry_tells_what_its_first_chunk_tells() -> None:
+    api = {"service_id": "s", "api_id": "1180", "api_name": "取消", "api_url": "/cancel"}
+    link = "https://open.example.com/api"
+    rows = [*rows_of("api", ["x", "y"], page_url=link, **api), *rows_of("page", ["x"])]
+    found = gathered(*reversed(rows))
+    assert found["api"] == CatalogueEntry(
+        source="guides", document_id="api", title="api", kind="api", page_url=link, language="zh",
+        outline=("x", "y"), **api,
+    )  # fmt: skip
+    assert found["page"].kind == "page"
+
+
+# --- beside the chunks
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store") / "milvus.db"
+
+
+@pytest.fixture(params=[False, True], ids=["beside", "in place"])
+def bench(request: pytest.FixtureRequest, store: Path, tmp_path: Path) -> Iterator[Bench]:
+    """Three pages, indexed."""
+    settings = read_settings(milvus_uri=str(store), collection=f"c{abs(hash(tmp_path))}")
+    bench = Bench(open_collection(settings, request.param), tmp_path)
+    write_pages(bench.source("guides"), 3)
+    bench.sync()
+    yield bench
+    bench.collection.close()
+
+
+def titles(bench: Bench) -> dict[str, str]:
+    return {entry.document_id: entry.title for entry in bench.collection.catalogue()}
+
+
+def test_it_follows_the_documents(bench: Bench) -> None:
+    guides, news = bench.folder / "guides", bench.source("news")
+    write_pages(news, 1)
+    bench.sync()
+    (guides / "000.md").write_text("# New title\n\nNew.\n\n## Details\n\nx\n\n## More\n\ny")
+    (guides / "001.md").unlink()
+    bench.sync(allow_deletes=True)
+    entries = [(e.source, e.document_id, e.outline) for e in bench.collection.catalogue()]
+    assert entries == [
+        ("guides", "000", ("Details", "More")),
+        ("guides", "002", ("Details",)),
+        ("news", "000", ("Details",)),
+    ]
+    assert titles(bench)["002"] == "refund 2"
+    assert_in_step(bench)
+
+
+def test_it_is_read_again_only_when_something_was_written(bench: Bench) -> None:
+    before = bench.collection.catalogue()
+    bench.sync()
+    assert bench.collection.catalogue() is before
+    write_pages(bench.folder / "guides", 1, first=3)
+    bench.sync()
+    assert [e.document_id for e in bench.collection.catalogue()] == ["000", "001", "002", "003"]
+
+
+def forget(bench: Bench) -> None:
+    """Leave the collection as one that was made before there were catalogues."""
+    client, alias = bench.collection._client, bench.collection._alias
+    name = client.describe_alias(catalogue_name(alias))["collection_name"]
+    client.drop_alias(catalogue_name(alias))
+    client.drop_collection(name)
+    client.alter_collection_properties(alias, properties={CATALOGUE_PROPERTY: ""})
+
+
+def raise_version(bench: Bench) -> None:
+    """Leave it as one whose catalogue is of an older version."""
+    properties = {CATALOGUE_PROPERTY: "0/1"}
+    bench.collection._client.alter_collection_properties(
+        bench.collection._alias, properties=properties
+    )
+
+
+@pytest.mark.parametrize("age", [forget, raise_version])
+def test_a_collection_without_one_gets_it_at_the_next_run(bench: Bench, age: Any) -> None:
+    expected = bench.collection.catalogue()
+    age(bench)
+    bench.collection.load()
+    assert bench.collection.catalogue() == []
+    assert bench.collection.search("refund", 1, "full_text")
+    (report,) = bench.sync().values()
+    assert (report.written, report.unchanged) == (0, 3)
+    assert bench.collection.catalogue() == expected
+    assert len(collections_of(bench)) == 3
+    assert_in_step(bench)
+
+
+@pytest.mark.parametrize("moves", range(4))
+def test_a_run_that_dies_between_two_moves_is_made_good(
+    bench: Bench, moves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words, catalogue, chunks: whatever was moved, the next run finds everything in its place."""
+    collection = bench.collection
+    expected = [titles(bench), {"001": titles(bench)["001"]}][moves == 3]
+    chunks = collection.chunks_of("001", "guides")
+    writer = collection.writer(rebuild=True)
+    writer.put(chunks, None)
+    with monkeypatch.context() as patched:
+        die_after(moves, patched)
+        with pytest.raises(KeyboardInterrupt):
+            writer.finish(set())
+    collection.writer(rebuild=False)  # what the next run opens first
+    collection.load()
+    assert titles(bench) == expected
+    write_pages(bench.folder / "guides", 1, first=3)
+    bench.sync()
+    assert titles(bench).keys() == {"000", "001", "002", "003"}
+    assert len(collections_of(bench)) == 3
+    assert_in_step(bench)
+
+
+def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:
+    """A writer dies after so many moves of an alias."""
+    real, left = ingestion.collection_writer._move, [moves]
+
+    def move(*args: Any) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        real(*args)
+
+    patched.setattr(ingestion.collection_writer, "_move", move)

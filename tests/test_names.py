@@ -1,0 +1,128 @@
+"""Names as people give them, to documents."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingestion.catalogue import Gathering
+from ingestion.chunking import chunk_document
+from ingestion.profile import read_platform
+from ingestion.sources import read_source
+from ingestion.sources.limits import Limits
+from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.names import Names
+from schemas.catalogue import CatalogueEntry
+from schemas.document import SourceDocument
+
+DATA = Path(__file__).parent / "data"
+SAMPLES = Path(__file__).parents[1] / "samples" / "platform.toml"
+
+
+@pytest.fixture(scope="module")
+def names() -> Names:
+    """The sample platform's documents."""
+    gathering = Gathering()
+    for source in read_platform(SAMPLES).sources:
+        for document in read_source(source, Limits(), {}):
+            assert isinstance(document, SourceDocument)
+            gathering.add(chunk.model_dump() for chunk in chunk_document(document, 400))
+    glossary = tomllib.loads((DATA / "glossary_samples.toml").read_text(encoding="utf-8"))
+    return Names(list(gathering.entries()), Glossary(glossary["glossary"]))
+
+
+def cases(file: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / file).read_text(encoding="utf-8").splitlines()]
+
+
+def resolved(names: Names, name: str) -> list[str]:
+    return [entry.document_id for entry in names.resolve(name)]
+
+
+@pytest.mark.parametrize("file", ["fuzzy_names.jsonl", "fuzzy_names_held_out.jsonl"])
+def test_the_right_document_is_first_in_95_of_100(names: Names, file: str) -> None:
+    asked = [case for case in cases(file) if case["gold"]]
+    missed = [c for c in asked if not {*resolved(names, c["name"])[:1]} & {*c["gold"]}]
+    assert len(missed) <= 0.05 * len(asked), missed
+
+
+@pytest.mark.parametrize(
+    "name", [c["name"] for c in cases("fuzzy_names.jsonl") if not c["gold"]]
+    + ["", " ", "？！", "接口", "API", "v2", "的", "a" * 100_000, "面" * 100_000, "😀", "\x00", "/", "{}"],
+)  # fmt: skip
+def test_what_is_not_there_is_nothing(names: Names, name: str) -> None:
+    assert resolved(names, name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("快递面单取号", ["1174", "1175"]),
+        ("快递面单取号 V1", ["1174"]),
+        ("快递面单取号 version 2.0", ["1175"]),
+        ("快递面单取号第2版", ["1175"]),
+        ("快递面单取号2", ["1175"]),
+        ("快递面单取号V3", []),
+        ("waybill create v2", ["1175"]),
+        ("/dop/api/v1/waybill/create", ["1174"]),
+        ("订单详情查询 v2", []),
+    ],
+)
+def test_a_version_is_not_taken_for_another(names: Names, name: str, expected: list[str]) -> None:
+    apis = [document for document in resolved(names, name) if document.isdigit()]
+    assert apis[: len(expected)] == expected if expected else not apis
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "1402", "/dop/api/v1/inventory/sync", "/DOP/api/v1/inventory/sync/", "inventory/sync",
+        "POST https://api.open.example.com/gateway/dop/api/v1/inventory/sync?x=1",
+        "https://open.example.com/#/api?apiId=1402", "接口 /dop/api/v1/inventory/sync 的文档",
+    ],
+)  # fmt: skip
+def test_an_address_or_id_means_one_document(names: Names, name: str) -> None:
+    assert resolved(names, name)[:1] == ["1402"]
+
+
+@pytest.mark.parametrize("service", ["order", "refund", "Inventory", "message"])
+def test_a_service_means_its_documents(names: Names, service: str) -> None:
+    found = names.resolve(service, 10)
+    assert found[0].service_id == service.lower()
+    assert len({entry.document_id for entry in found}) == len(found)
+
+
+def test_no_more_than_asked_for(names: Names) -> None:
+    assert [len(names.resolve("查询", limit)) for limit in (1, 2, 3)] == [1, 2, 3]
+
+
+def entry(title: str, **fields: str) -> CatalogueEntry:
+    values = {"source": "s", "document_id": title, "title": title, "kind": "page", "language": "en"}
+    return CatalogueEntry.model_validate(values | fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("list docs", "List Documents"),
+        ("Delete Document", "Delete Document"),
+        ("delet documnt", "Delete Document"),
+        ("api docs", "API docs"),
+        ("web hook", "Webhooks"),
+        ("sendmessage", "Send Message"),
+        ("OAuth2", "OAuth 2.0"),
+        ("signing v1", "Signing v1.2"),
+        ("signing v1.3", "Signing v1.3"),
+    ],
+)
+def test_generic_words_count_where_names_hold_them(name: str, expected: str) -> None:
+    titles = ["List Documents", "Delete Document", "API docs", "Webhooks", "Send Message",
+              "OAuth 2.0", "Signing v1.2", "Signing v1.3"]  # fmt: skip
+    found = Names([entry(title) for title in titles], Glossary({})).resolve(name)
+    assert found[0].title == expected
+
+
+def test_there_may_be_no_document() -> None:
+    assert Names([], Glossary({})).resolve("anything") == []
