@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cached_property
 
 from langchain_core.runnables import Runnable
 from langsmith import tracing_context
@@ -27,6 +28,8 @@ from schemas.platform import Platform
 from schemas.question import AnswerMode, Filters, Question
 from schemas.settings import Settings
 
+NO_TOOLS = "mode tools takes a chat model, and APIDESK_CHAT_MODEL names none"
+
 
 class Desk:
     """Answers questions about one platform from one collection."""
@@ -46,6 +49,15 @@ class Desk:
         self.classify = self._wiring.classify()
         self._retrieve = self._wiring.retrieve()
         self._pipeline = self._wiring.pipeline(self.classify, self._retrieve)
+
+    async def _pipeline_of(self, mode: AnswerMode) -> Runnable[Question, Answer]:
+        if mode == "pipeline":
+            return self._pipeline
+        return await asyncio.to_thread(lambda: self._with_tools)
+
+    @cached_property
+    def _with_tools(self) -> Runnable[Question, Answer]:
+        return self._wiring.pipeline(self.classify, self._retrieve, "tools")
 
     async def ask(
         self,
@@ -71,11 +83,14 @@ class Desk:
             config = with_listener(config, listener)
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._pipeline.ainvoke(question, config)
+                pipeline = await self._pipeline_of(mode)
+                answer = await pipeline.ainvoke(question, config)
         except TimeoutError:
             raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
         total = round((time.monotonic() - started) * 1000)
-        return answer.model_copy(update={"timings": timings.milliseconds | {"total": total}})
+        degraded = answer.degraded or (NO_TOOLS if mode == "tools" and not self.models else None)
+        timed = timings.milliseconds | {"total": total}
+        return answer.model_copy(update={"timings": timed, "degraded": degraded})
 
     async def retrieve(
         self, text: str, k: int | None = None, filters: Filters | None = None

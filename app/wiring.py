@@ -27,7 +27,7 @@ from runnables.state import Classified, Drafted, Evidence, Understood
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk
 from schemas.platform import Platform
-from schemas.question import Question
+from schemas.question import AnswerMode, Question
 from schemas.settings import Settings
 
 
@@ -70,16 +70,20 @@ class Wiring:
         self,
         classify: Runnable[Question, Classified],
         retrieve: Runnable[Question, list[RetrievedChunk]],
+        mode: AnswerMode = "pipeline",
     ) -> Runnable[Question, Answer]:
-        """All steps together."""
+        """All steps together; with tools only where there is a model to call them."""
         focus = build_focus(self._job.collection)
+        gather: Runnable[Understood, Evidence] = build_widen(self._finder()) | focus
+        if mode == "tools" and self._models is not None:
+            gather = self._research(self._models, gather)
         return build_pipeline(
             condense=build_condense(self._models, self._voice, self._settings.on_model_failure),
             acknowledge=build_acknowledge(self._voice, self._settings.chat_model),
             structured_question=classify,
             retrieve=retrieve,
             refuse=build_refuse(self._voice, self._settings.chat_model),
-            gather=build_widen(self._finder()) | focus,
+            gather=gather,
             answer=self._answer(focus),
             ground=build_ground(self._voice, self._rules, build_judge(self._settings, self._voice)),
         )
@@ -112,6 +116,22 @@ class Wiring:
             writer = build_web(self._web) | writer
         written = build_surround(self._job.collection) | writer
         return written.with_config(run_name="write")
+
+    def _research(
+        self, models: ChatModels, gather: Runnable[Understood, Evidence]
+    ) -> Runnable[Understood, Evidence]:
+        # Imported here: LangChain's agent takes as long to load as all the rest.
+        from runnables.tools.bench import Library
+        from runnables.tools.research import build_research
+
+        return build_research(
+            models,
+            self._voice,
+            Library(self._job.collection, self._finder(), self._glossary),
+            gather,
+            rounds=self._settings.tool_rounds,
+            seconds=self._settings.tool_timeout,
+        )
 
     def _classify_by_rules(self) -> Runnable[Question, Classified]:
         return build_extractive_question(self._job.collection, self._glossary)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
 
 from schemas.conversation import Turn
+from schemas.document import Chunk
 from schemas.language import Language
 from schemas.wire import WireModel
 
@@ -65,6 +66,14 @@ class Filters(WireModel):
     """The name of a source of platform.toml."""
     metadata: dict[str, str] = Field(default_factory=dict)
     """Values that a chunk's metadata has to have, by name."""
+
+    def allow(self, chunk: Chunk) -> bool:
+        """Whether they let `chunk` through."""
+        return (
+            self.service in (None, chunk.service_id)
+            and self.source in (None, chunk.source)
+            and self.metadata.items() <= chunk.metadata.items()
+        )
 
 
 AnswerMode = Literal["pipeline", "tools"]

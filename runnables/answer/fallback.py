@@ -49,7 +49,10 @@ def build_answer_or_quote(
         understood = Understood(
             asked=evidence["asked"], classified=classified, retrieved=evidence["retrieved"]
         )
-        return await quote.ainvoke(await focus.ainvoke(understood, config), config)
+        focused = await focus.ainvoke(understood, config)
+        if "researched" in evidence:
+            focused["researched"] = evidence["researched"]
+        return await quote.ainvoke(focused, config)
 
     return step("answer-or-quote", answer_or_quote)
 

@@ -15,7 +15,7 @@ from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingR
 from runnables.grounding.judge import Judge
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.pasted import read_pasted
-from runnables.state import Drafted, Written
+from runnables.state import Drafted, Researched, Written
 from runnables.steps import step
 from schemas.answer import Answer, Confidence, Page, Refused, Source
 from schemas.document import RetrievedChunk
@@ -64,6 +64,7 @@ async def _judged(
 def _frame(drafted: Drafted, grounder: Grounder, voice: Voice, refused: Refused) -> Answer:
     """The answer without its steps; of what the model says around them only what claims nothing."""
     asked, classified, written = drafted["asked"], drafted["classified"], drafted["written"]
+    researched = drafted.get("researched", Researched())
     question, greeting = written.draft.question.strip(), written.draft.introduction
     if asked.said or not question or not grounder.holds(question):
         question = read_pasted(asked.text).prose or asked.text
@@ -82,7 +83,8 @@ def _frame(drafted: Drafted, grounder: Grounder, voice: Voice, refused: Refused)
         refused=refused,
         language=asked.language,
         answered_by=written.answered_by,
-        degraded=written.degraded or classified.degraded,
+        degraded=written.degraded or classified.degraded or researched.degraded,
+        rounds=list(researched.rounds),
     )
 
 

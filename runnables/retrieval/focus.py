@@ -8,7 +8,7 @@ from ingestion.collection import Collection
 from runnables.state import Evidence, Understood
 from runnables.steps import step
 from schemas.document import Chunk, RetrievedChunk
-from schemas.question import Filters, StructuredQuestion
+from schemas.question import StructuredQuestion
 
 MAX_NAMED = 2
 """Documents that one name may pull in: the same url or name can stand for two versions."""
@@ -21,7 +21,7 @@ def build_focus(collection: Collection) -> Runnable[Understood, Evidence]:
         named = await asyncio.to_thread(
             named_chunks, collection, understood["classified"].structured
         )
-        allowed = [chunk for chunk in named if _allowed(chunk, understood["asked"].filters)]
+        allowed = [chunk for chunk in named if understood["asked"].filters.allow(chunk)]
         return Evidence(
             asked=understood["asked"],
             classified=understood["classified"],
@@ -39,14 +39,6 @@ def named_chunks(collection: Collection, structured: StructuredQuestion) -> list
     ):
         return by_url
     return collection.chunks_by_api([], [structured.api_name] if structured.api_name else [])
-
-
-def _allowed(chunk: Chunk, filters: Filters) -> bool:
-    return (
-        filters.service in (None, chunk.service_id)
-        and filters.source in (None, chunk.source)
-        and filters.metadata.items() <= chunk.metadata.items()
-    )
 
 
 def api_url_candidates(url: str) -> list[str]:

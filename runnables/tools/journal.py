@@ -1,0 +1,86 @@
+"""What was called and found while a model looked things up, call by call: also when time ran out."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from langchain_core.messages import ToolCall
+
+from schemas.answer import Round
+from schemas.document import RetrievedChunk
+
+UNFINISHED = "not finished in time"
+
+
+@dataclass
+class _Entry:
+    call: ToolCall
+    results: Sequence[object] = ()
+    milliseconds: int = 0
+    error: str | None = UNFINISHED
+
+
+class Journal:
+    """The calls of one run, in the order in which the model asked for them."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        """Tokens that the texts of tools may still take of the model's window."""
+        self._entries: dict[str, _Entry] = {}
+        self._round_ends = float("inf")
+
+    def begin_round(self, seconds: float) -> None:
+        """The clock of a round starts: the model's turn, and the calls that it asks for."""
+        self._round_ends = time.monotonic() + seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """Of this round, not below 0."""
+        return max(0.0, self._round_ends - time.monotonic())
+
+    def __contains__(self, call_id: object) -> bool:
+        return call_id in self._entries
+
+    def called(self, call: ToolCall) -> None:
+        """The model asks for `call`; its id is not in the journal yet."""
+        self._entries[call["id"] or ""] = _Entry(call)
+
+    def gave(self, call_id: str, results: Sequence[object], milliseconds: int) -> None:
+        """The call gave `results`."""
+        entry = self._entries[call_id]
+        entry.results, entry.milliseconds, entry.error = results, milliseconds, None
+
+    def failed(self, call_id: str, error: str, milliseconds: int = 0) -> None:
+        """The call gave nothing, for the reason that one sentence says."""
+        entry = self._entries[call_id]
+        entry.milliseconds, entry.error = milliseconds, error
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The calls as the caller sees them."""
+        return tuple(
+            Round(
+                tool=entry.call["name"],
+                arguments=entry.call["args"],
+                results=len(entry.results),
+                milliseconds=entry.milliseconds,
+                error=entry.error,
+            )
+            for entry in self._entries.values()
+        )
+
+    @property
+    def chunks(self) -> list[RetrievedChunk]:
+        """What was found, each chunk once: the best of each call first, then the second best of each."""
+        rows = zip_longest(*(entry.results for entry in self._entries.values()))
+        return once(result for row in rows for result in row)
+
+
+def once(found: Iterable[object]) -> list[RetrievedChunk]:
+    """The chunks in `found` in their order, each where it comes first."""
+    kept: dict[str, RetrievedChunk] = {}
+    for result in found:
+        if isinstance(result, RetrievedChunk):
+            kept.setdefault(result.chunk.id, result)
+    return list(kept.values())

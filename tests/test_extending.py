@@ -1,0 +1,153 @@
+"""docs/extending.md: each of its code blocks does what the text around it says."""
+
+import asyncio
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from jinja2 import ChoiceLoader, DictLoader
+from langchain_core.messages import HumanMessage
+from langchain_openai import ChatOpenAI
+from pydantic import TypeAdapter
+
+import prompts
+import schemas.source
+from app.desk import Desk
+from ingestion.sources.limits import Limits
+from runnables.models.chat_models import open_chat_models
+from runnables.tools.registry import TOOLS
+from schemas.document import SourceDocument
+from schemas.errors import ConfigurationError, SourceError
+from schemas.settings import read_settings
+from schemas.source import MarkdownSource, PageSource, Source
+from tests.model_server import ModelServer, Reply, ToolCall
+from tests.research_desk import ResearchDesk, tool_texts, writes_answers
+
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = FENCE.findall(DOCS.read_text(encoding="utf-8"))
+EXPORT = re.compile(r"^export (\w+)=(.*)$", re.MULTILINE)
+
+
+def block(kind: str, holds: str) -> str:
+    """The one block of this kind that holds this."""
+    (found,) = [text for k, text in BLOCKS if k == kind and holds in text]
+    assert isinstance(found, str)
+    return found
+
+
+def run(code: str, **names: object) -> dict[str, Any]:
+    """What `code` defines."""
+    defined: dict[str, Any] = {"__name__": "extending"} | names
+    exec(code, defined)
+    return defined
+
+
+def test_every_block_is_tested() -> None:
+    assert [kind for kind, _ in BLOCKS] == [
+        *["python", "python"],
+        *["toml", "python", "python"],
+        *["sh", "sh"],
+        *["jinja", "python"],
+    ]
+
+
+def test_a_tool(sample_desk: Desk, model_server: ModelServer) -> None:
+    defined = run(block("python", "async def error_code"))
+    line = block("python", '"error_code": error_code,').strip()
+    tools = TOOLS | eval(f"{{{line}}}", defined)
+
+    writes_answers(model_server)
+    model_server.reply(Reply(tool_calls=[ToolCall("error_code", {"code": "44203"})]), Reply("done"))
+    looked_up = ResearchDesk(sample_desk, model_server).ask("改价失败了", tools=tools)
+
+    offered = {
+        t["function"]["name"]: t["function"] for t in model_server.chat_requests[0].body["tools"]
+    }
+    assert offered.keys() == tools.keys()
+    assert offered["error_code"]["description"].startswith("Find out what an error code means")
+    assert offered["error_code"]["parameters"]["required"] == ["code"]
+    assert offered["error_code"]["parameters"]["properties"].keys() == {"code"}
+    (call,) = looked_up.rounds
+    assert (call.tool, call.error) == ("error_code", None)
+    assert call.results
+    assert "44203" in tool_texts(model_server.chat_requests[1])[0]
+    assert "44203" in looked_up.evidence["chunks"][0].chunk.text
+
+
+def test_a_source_without_code(tmp_path: Path) -> None:
+    (source,) = tomllib.loads(block("toml", "[[sources]]"))["sources"]
+    read: Source = TypeAdapter[Source](Source).validate_python(source)
+    assert isinstance(read, MarkdownSource)
+
+
+def test_a_source_of_a_new_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    defined = run(
+        "from typing import Literal\n" + block("python", "class FaqSource"), PageSource=PageSource
+    )
+    monkeypatch.setattr(schemas.source, "FaqSource", defined["FaqSource"], raising=False)
+    reader = run(block("python", "def read_faq"))
+    (tmp_path / "keys.csv").write_text("question,answer\nHow many keys?,Twenty a team.\n")
+    (tmp_path / "wrong.csv").write_text("frage,antwort\na,b\n")
+    source = defined["FaqSource"].model_validate(
+        {"name": "faq", "kind": "faq", "path": tmp_path, "page_url": "https://x.y/{path}"}
+    )
+    document, refused = reader["read_faq"](source, Limits(), {})
+    assert isinstance(document, SourceDocument)
+    assert document.page_url == "https://x.y/keys"
+    (section,) = document.sections
+    assert (section.heading, section.body) == (("How many keys?",), "Twenty a team.")
+    assert isinstance(refused, SourceError)
+
+
+@pytest.mark.parametrize(
+    "example",
+    [block("sh", "langchain-groq"), block("sh", "openai:qwen3")],
+    ids=["package", "address"],
+)
+def test_a_model_provider(
+    example: str, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package is played by one that speaks OpenAI's protocol."""
+    groq = ModuleType("langchain_groq")
+    monkeypatch.setattr(groq, "ChatGroq", type("ChatGroq", (ChatOpenAI,), {}), raising=False)
+    monkeypatch.setitem(sys.modules, "langchain_groq", groq)
+    for name, value in EXPORT.findall(example):
+        monkeypatch.setenv(name, value)
+    settings = read_settings()
+    assert settings.chat_api_key is not None
+    models = open_chat_models(settings.model_copy(update={"chat_base_url": model_server.base_url}))
+    assert models is not None
+
+    model_server.reply("hello")
+    (writer,) = models.writers
+    reply = asyncio.run(writer.ask([HumanMessage("hi")], {}))
+
+    assert reply.text == "hello"
+    (request,) = model_server.chat_requests
+    assert writer.name.endswith(request.body["model"])
+    assert request.headers["authorization"] == f"Bearer {settings.chat_api_key.get_secret_value()}"
+
+
+def test_a_provider_without_its_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APIDESK_CHAT_MODEL", "mistralai:any")
+    with pytest.raises(ConfigurationError, match="langchain-mistralai"):
+        open_chat_models(read_settings())
+
+
+def test_a_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    template = block("jinja", "headline")
+    environment = prompts._environment()
+    assert environment.loader is not None
+    added = DictLoader({"headline.en.md.j2": template})
+    monkeypatch.setattr(environment, "loader", ChoiceLoader([added, environment.loader]))
+
+    prompt = run(block("python", "load("))["prompt"]
+
+    assert set(re.findall(r"</?([a-z_]+)>", template)) <= set(prompts.TAGS)
+    assert "how do I ship an order?" in prompt
+    assert prompt.count("</question>") == 1

@@ -1,0 +1,88 @@
+"""`mode: "tools"` over HTTP: the same validated answer, with what was looked up for it."""
+
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from schemas.answer import Answer
+from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_server import Answer as Said
+from tests.model_server import ModelServer, Recorded, Reply, ToolCall
+
+QUESTION = "发货接口怎么签名"
+
+
+def is_looking_up(request: Recorded) -> bool:
+    """The calls of the agent are those that offer tools."""
+    return "tools" in request.body
+
+
+def calling(*calls: ToolCall) -> Any:
+    """A model that makes these calls in its first round, then has enough."""
+    rounds: list[Recorded] = []
+
+    def said(request: Recorded) -> Said:
+        if is_looking_up(request):
+            rounds.append(request)
+            return Reply(tool_calls=calls) if len(rounds) == 1 else Reply("enough")
+        return structured() if is_classification(request) else draft("签名错误时逐行比较待签名字符串。[1]")
+
+    return said
+
+
+def test_the_answer_lists_its_rounds(model_client: MakeClient, model_server: ModelServer) -> None:
+    calls = (
+        ToolCall("search", {"query": "签名怎么算"}),
+        ToolCall("outline", {"name": "快递面单v2接口"}),
+    )
+    model_server.default = calling(*calls)
+    answer = Answer.model_validate(ask(model_client(), QUESTION, mode="tools"))
+
+    assert answer.degraded is None
+    assert [(each.tool, each.arguments) for each in answer.rounds] == [
+        ("search", {"query": "签名怎么算"}),
+        ("outline", {"name": "快递面单v2接口"}),
+    ]
+    assert all(each.results and each.error is None for each in answer.rounds)
+    assert "签名" in answer.sources[0].title  # what was looked up stands before what was retrieved
+    assert answer.answer == ["签名错误时逐行比较待签名字符串。[1]"]
+
+
+def test_the_fuzzy_name_of_an_outline_finds_the_document(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.default = calling(ToolCall("outline", {"name": "express shet v2"}))
+    ask(model_client(), QUESTION, mode="tools")
+    second = [request for request in model_server.chat_requests if is_looking_up(request)][1]
+    assert "Express Sheet" in second.text or "电子面单" in second.text
+
+
+def test_a_model_that_cannot_call_tools_is_told_so(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    def said(request: Recorded) -> Said:
+        if is_looking_up(request):
+            return Reply("tools are not supported by this model", status=400)
+        return structured() if is_classification(request) else draft("订单发货用它。[1]")
+
+    model_server.default = said
+    answer = Answer.model_validate(ask(model_client(), QUESTION, mode="tools"))
+    assert answer.answered_by == "openai:scripted-chat"
+    assert answer.rounds == []
+    assert "APIDESK_CHAT_MODEL" in (answer.degraded or "")
+    assert "tools" in (answer.degraded or "")
+
+
+def test_without_a_model_the_documents_are_quoted(client: TestClient[Litestar]) -> None:
+    answer = Answer.model_validate(ask(client, "发货接口是哪个", mode="tools"))
+    assert answer.sources
+    assert "APIDESK_CHAT_MODEL" in (answer.degraded or "")
+
+
+@pytest.mark.parametrize("mode", ["agent", "", 7])
+def test_another_mode_is_refused(client: TestClient[Litestar], mode: object) -> None:
+    response = client.post("/ask", json={"question": QUESTION, "mode": mode})
+    assert response.status_code == 400
+    assert response.json()["detail"].startswith("mode: ")
