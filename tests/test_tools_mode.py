@@ -27,7 +27,11 @@ def calling(*calls: ToolCall) -> Any:
         if is_looking_up(request):
             rounds.append(request)
             return Reply(tool_calls=calls) if len(rounds) == 1 else Reply("enough")
-        return structured() if is_classification(request) else draft("签名错误时逐行比较待签名字符串。[1]")
+        return (
+            structured()
+            if is_classification(request)
+            else draft("签名错误时逐行比较待签名字符串。[1]")
+        )
 
     return said
 
