@@ -85,6 +85,12 @@ def _block(token: Token, following: Token | None, lines: list[str]) -> Block:
 
 def parse_table(markdown: str) -> list[list[str]]:
     """The rows of the first table in `markdown`, header first; no rows without a table."""
+    return [list(row) for row in _table(markdown)] if "|" in markdown else []
+
+
+@lru_cache(maxsize=512)
+def _table(markdown: str) -> tuple[tuple[str, ...], ...]:
+    """Remembered: the steps of one question read the tables of the same chunks several times."""
     rows: list[list[str]] = []
     for token in _parser().parse(markdown):
         if token.type == "table_close":
@@ -93,7 +99,7 @@ def parse_table(markdown: str) -> list[list[str]]:
             rows.append([])
         elif token.type == "inline" and rows:
             rows[-1].append(token.content.strip())
-    return rows
+    return tuple(map(tuple, rows))
 
 
 def parse_list_items(markdown: str) -> list[str]:

@@ -31,10 +31,17 @@ PROVIDERS = ("ANTHROPIC_", "DEEPSEEK_", "OLLAMA_")
 LONGEST = (
     "test_readme",
     "test_misbehaviour",
+    "test_sessions",
     "test_kill",
-    "test_openapi",
+    "test_exact",
+    "test_grounding",
     "test_files",
-    "test_cli",
+    "test_openapi",
+    "test_fusion",
+    "test_tools",
+    "test_bad_input",
+    "test_foreign_documents",
+    "test_classification",
 )
 """Files that take longest: they begin first, so that no worker ends alone with one of them."""
 

@@ -61,6 +61,8 @@ class ChatModel:
     """Tokens of its context window."""
     modes: list[Mode] = field(default_factory=list)
     """The ways of structured output that it has not refused, best first; empty until it is asked."""
+    bound: dict[tuple[Mode, type], Runnable[Any, Any]] = field(default_factory=dict, repr=False)
+    """The client bound to a way of structured output for a schema, once it was needed."""
     undercount: float = 1.0
     """How many times more tokens the provider has counted in a prompt than were estimated; at least 1."""
     problem: ModelError | None = None

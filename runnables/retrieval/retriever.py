@@ -97,13 +97,18 @@ class MilvusRetriever(BaseRetriever):
         `more` are words that full text looks for besides those of `query`.
         """
         ranking = self._ranking(f"{query} {more}".strip(), vector, filters)
-        wanted = list(ranking)[: max(CANDIDATES, k)]
-        found = [
-            RetrievedChunk(chunk=chunk, score=ranking[chunk.id])
-            for chunk in self.collection.by_ids(wanted)
-        ]
-        found = defining_first(found, identifiers(query))
-        return [_document(retrieved) for retrieved in spread(found, k)]
+        if names := identifiers(query):
+            chosen = spread(defining_first(self._best(ranking, max(CANDIDATES, k)), names), k)
+        else:
+            chosen = spread(self._best(ranking, 3 * k), k)
+            if crowded(chosen):  # there was nothing else among those
+                chosen = spread(self._best(ranking, max(CANDIDATES, k)), k)
+        return [_document(retrieved) for retrieved in chosen]
+
+    def _best(self, ranking: Ranking, count: int) -> list[RetrievedChunk]:
+        """The first `count` of `ranking`, read from the collection."""
+        chunks = self.collection.by_ids(list(ranking)[:count])
+        return [RetrievedChunk(chunk=chunk, score=ranking[chunk.id]) for chunk in chunks]
 
     def _ranking(self, query: str, vector: Vector | None, filters: Filters) -> Ranking:
         search = partial(self.collection.ranked, filters=filters)
@@ -221,6 +226,12 @@ def spread(found: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]:
         waiting.remove(best)
         chosen.append(best)
     return chosen
+
+
+def crowded(chosen: Sequence[RetrievedChunk]) -> bool:
+    """Whether one document has more than its share of some five."""
+    fives = (chosen[start : start + 5] for start in range(0, len(chosen), 5))
+    return any(max(Counter(map(_place, five)).values()) > MOST_OF_ONE for five in fives)
 
 
 def _place(retrieved: RetrievedChunk) -> tuple[str, str]:
