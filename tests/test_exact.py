@@ -59,8 +59,8 @@ def test_a_name_alone_finds_its_page_first(
 ) -> None:
     missed: list[tuple[str, str]] = []
     asked = 0
-    for name, titles in places(sample_desk, kind).items():
-        for phrase in phrases:
+    for number, (name, titles) in enumerate(sorted(places(sample_desk, kind).items())):
+        for phrase in phrases if number % 3 == 0 else phrases[:1]:  # alone, always
             asked += 1
             question = phrase.format(name)
             found = client.post("/retrieve", json={"question": question}).json()["sources"]
