@@ -50,15 +50,6 @@ class Desk:
         self._retrieve = self._wiring.retrieve()
         self._pipeline = self._wiring.pipeline(self.classify, self._retrieve)
 
-    async def _pipeline_of(self, mode: AnswerMode) -> Runnable[Question, Answer]:
-        if mode == "pipeline":
-            return self._pipeline
-        return await asyncio.to_thread(lambda: self._with_tools)
-
-    @cached_property
-    def _with_tools(self) -> Runnable[Question, Answer]:
-        return self._wiring.pipeline(self.classify, self._retrieve, "tools")
-
     async def ask(
         self,
         text: str,
@@ -108,6 +99,15 @@ class Desk:
     def retriever(self, mode: Mode) -> Runnable[Question, list[RetrievedChunk]]:
         """Retrieval in one mode, whichever Settings name. Raises ConfigurationError."""
         return self._wiring.retrieve(mode)
+
+    async def _pipeline_of(self, mode: AnswerMode) -> Runnable[Question, Answer]:
+        if mode == "pipeline":
+            return self._pipeline
+        return await asyncio.to_thread(lambda: self._with_tools)
+
+    @cached_property
+    def _with_tools(self) -> Runnable[Question, Answer]:
+        return self._wiring.pipeline(self.classify, self._retrieve, "tools")
 
     def _question(
         self, text: str, k: int | None, language: Language | None, filters: Filters | None

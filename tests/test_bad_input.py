@@ -250,3 +250,5 @@ def test_schema(client: TestClient[Litestar]) -> None:
         ("get", "/health/live", "live"),
         ("get", "/health/ready", "ready"),
     }
+    answered = response.json()["paths"]["/ask"]["post"]["responses"]["200"]["content"]
+    assert answered["application/json"]["schema"] == {"$ref": "#/components/schemas/Answer"}

@@ -8,6 +8,7 @@ from typing import Any
 
 from litestar import MediaType, Request, post
 from litestar.di import NamedDependency
+from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
@@ -39,7 +40,20 @@ class AskRequest(WireModel):
     mode: AnswerMode = "pipeline"
 
 
-@post("/ask", status_code=200, operation_id="ask", summary="Answer a question")
+ANSWERED = ResponseSpec(
+    Answer,
+    generate_examples=False,
+    description="The answer; with Accept: text/event-stream, events",
+)
+
+
+@post(
+    "/ask",
+    status_code=200,
+    operation_id="ask",
+    summary="Answer a question",
+    responses={200: ANSWERED},
+)
 async def ask(
     request: Request[Any, Any, Any],
     data: JSONBody[AskRequest],

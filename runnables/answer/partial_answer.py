@@ -30,7 +30,13 @@ class PartialAnswer:
         self._asked = asked
         self._chunks = chunks
         self._rules = rules
+        self._grounder = Grounder(asked, chunks, rules)
         self._characters = 0
+        """Of the reply so far."""
+        self._read = 0
+        """Steps of it that are complete."""
+        self._told = 0
+        """Steps that were told: of some nothing could stay."""
 
     async def begin(self) -> None:
         """Tell what the answer is written from; its steps begin anew."""
