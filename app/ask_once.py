@@ -14,7 +14,7 @@ from runnables.listener import Listener
 from schemas.answer import Answer, Source
 from schemas.errors import ApideskError, StoreLocked, StoreUnavailable
 from schemas.events import Event, EventName, Sources, Step
-from schemas.question import StructuredQuestion
+from schemas.question import AnswerMode, StructuredQuestion
 from schemas.settings import Settings
 from schemas.wire import WireModel
 
@@ -32,6 +32,7 @@ async def ask_once(
     k: int | None,
     show_retrieved: bool,
     other_model: bool = False,
+    mode: AnswerMode = "pipeline",
     listener: Listener | None = None,
 ) -> tuple[Answer, list[Source]]:
     """The answer, and the chunks that were retrieved if they are to be shown; `listener` is told how it
@@ -45,7 +46,7 @@ async def ask_once(
         with ingestion_progress() as progress:
             async with open_desk(settings, progress) as desk:
                 sources = await desk.retrieve(question, k) if show_retrieved else []
-                return await desk.ask(question, k, listener=listener), sources
+                return await desk.ask(question, k, mode=mode, listener=listener), sources
     except StoreLocked:
         url = local_server(settings)
         if url is None:
@@ -54,23 +55,23 @@ async def ask_once(
             raise StoreLocked(
                 f"the server at {url} holds the store and has its own model: stop it to try another"
             ) from None
-        return await _ask_server(url, settings, question, k, show_retrieved, listener)
+        body: dict[str, object] = {"question": question} | ({"k": k} if k else {})
+        return await _ask_server(url, settings, body, mode, show_retrieved, listener)
 
 
 async def _ask_server(
     url: str,
     settings: Settings,
-    question: str,
-    k: int | None,
+    body: Mapping[str, object],
+    mode: AnswerMode,
     show_retrieved: bool,
     listener: Listener | None,
 ) -> tuple[Answer, list[Source]]:
-    body = {"question": question} | ({"k": k} if k else {})
     timeout = settings.request_timeout + 5
     async with httpx.AsyncClient(base_url=url, timeout=timeout, trust_env=False) as client:
         try:
             found = await _post(client, "/retrieve", body) if show_retrieved else {"sources": []}
-            answer = await _events(client, body, listener or _nobody)
+            answer = await _events(client, {**body, "mode": mode}, listener or _nobody)
         except (httpx.HTTPError, SSEError, ValueError) as error:
             raise StoreUnavailable(f"the server at {client.base_url} does not answer") from error
     return answer, [Source.model_validate(source) for source in found["sources"]]

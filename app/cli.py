@@ -134,6 +134,7 @@ def check(platform: Path | None) -> None:
 @click.argument("question")
 @click.option("--model", help="Ask this provider:model, this once.")
 @click.option("-k", type=click.IntRange(1, 50), help="How many chunks to retrieve.")
+@click.option("--tools", is_flag=True, help="Let the model look things up before it answers.")
 @click.option("--show-retrieved", is_flag=True, help="List the retrieved chunks on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print the body that POST /ask would give.")
 @platform_option
@@ -142,6 +143,7 @@ def ask(
     question: str,
     model: str | None,
     k: int | None,
+    tools: bool,
     show_retrieved: bool,
     as_json: bool,
     platform: Path | None,
@@ -151,12 +153,16 @@ def ask(
     from app.live_answer import live_answer
     from app.printing import print_answer, print_retrieved
     from schemas.answer import Answer, Source
+    from schemas.question import AnswerMode
 
     settings = _settings(platform, chat_model=model)
+    mode: AnswerMode = "tools" if tools else "pipeline"
 
     async def asking() -> tuple[Answer, list[Source]]:
         async with live_answer() as listener:
-            return await ask_once(settings, question, k, show_retrieved, bool(model), listener)
+            return await ask_once(
+                settings, question, k, show_retrieved, bool(model), mode, listener
+            )
 
     answer, sources = asyncio.run(asking())
     if show_retrieved:

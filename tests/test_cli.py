@@ -375,6 +375,11 @@ class TestAsk:
         assert "HMAC-SHA256" in result.stdout
         assert "[1] Signing > How to sign a request" in result.stdout
 
+    def test_tools_take_a_model(self, store: Path) -> None:
+        result = run(store, "ask", QUESTION, "--tools", "--json")
+        assert result.exit_code == 0
+        assert "APIDESK_CHAT_MODEL" in json.loads(result.stdout)["degraded"]
+
     def test_retrieved_chunks_go_to_stderr(self, store: Path) -> None:
         result = run(store, "ask", QUESTION, "--show-retrieved", "--json")
         assert rows(result) >= 2
