@@ -41,6 +41,9 @@ Route = Literal["full_text", "dense"]
 """An index that can be searched."""
 
 
+REMEMBERED_WORDS = 50_000
+"""Words whose counts are kept: some 5 MB."""
+
 NO_FILTERS = Filters()
 """Everything may be found."""
 
@@ -66,6 +69,8 @@ class Collection:
         self._expected = expected
         self._in_place = in_place
         self._contract: Contract | None = None
+        self._counts: dict[str, int] = {}
+        """Words that were counted, 0 where there are none."""
         self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
         """What was read last, and its stamp."""
 
@@ -115,6 +120,7 @@ class Collection:
             self._client.load_collection(words_name(self._alias))
             self._check_rows(found)
         self._contract = found
+        self._counts = {}
         self.search("预热 warm-up", 1, "full_text")
 
     def search(
@@ -184,15 +190,29 @@ class Collection:
         return self._catalogue[1]
 
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
-        """How often each of `words` occurs in all chunks together; words that do not are left out."""
+        """How often each of `words` occurs in all chunks together; words that do not are left out.
+
+        Counts are remembered until the collection is loaded again: the same words are asked for by
+        several steps of a question, and by many questions.
+        """
         wanted = list(dict.fromkeys(words))
-        if not wanted:
-            return {}
+        known = self._counts  # another thread may begin it anew
+        counts = {word: known[word] for word in wanted if word in known}
+        if missing := [word for word in wanted if word not in counts]:
+            found = dict.fromkeys(missing, 0) | self._read_counts(missing)
+            counts |= found
+            if len(known) + len(found) <= REMEMBERED_WORDS:
+                known.update(found)
+            else:
+                self._counts = found
+        return {word: counts[word] for word in wanted if counts[word]}
+
+    def _read_counts(self, words: list[str]) -> dict[str, int]:
         self._require()
         with milvus_errors():
             rows = self._client.query(
                 words_name(self._alias),
-                filter=f"word in {literal(wanted)}",
+                filter=f"word in {literal(words)}",
                 output_fields=["word", "occurrences"],
             )
         return {row["word"]: row["occurrences"] for row in rows}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.desk import Desk
 from ingestion.chunking import chunk_document
 from ingestion.collection import Collection, Route
 from ingestion.collection_schema import Vector, embedded_text
@@ -410,3 +411,30 @@ def test_a_first_write_that_fails_leaves_nothing(connect: Connect, uri: Path) ->
         write(collection, sections(BATCH, fail=True))
     assert not collection.exists()
     assert stored(uri, "first") == []
+
+
+def test_word_counts_are_remembered_until_the_collection_is_loaded_again(
+    sample_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = sample_desk.collection
+    read = collection._read_counts
+    asked: list[str] = []
+
+    def noted(words: list[str]) -> dict[str, int]:
+        asked.extend(words)
+        return read(words)
+
+    monkeypatch.setattr(collection, "_read_counts", noted)
+    monkeypatch.setattr("ingestion.collection.REMEMBERED_WORDS", 3)
+    collection.load()
+
+    assert list(collection.word_counts(["签名", "nowhere"])) == ["签名"]
+    before = list(asked)
+    assert {"签名", "nowhere"} <= set(before)
+    assert list(collection.word_counts(["nowhere", "签名"])) == ["签名"]
+    assert asked == before
+    assert set(collection.word_counts(["订单", "发货", "签名"])) == {"订单", "发货", "签名"}
+    assert len(collection._counts) <= 3
+    collection.load()
+    collection.word_counts(["签名"])
+    assert asked.count("签名") == 2
