@@ -60,7 +60,7 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
         console.print()
         console.print(Text(heading, style="bold"))
     for line in lines:
-        console.print(Padding(line, (0, 0, 0, 2)), soft_wrap=True)
+        console.print(Padding(line, (0, 0, 0, 2), expand=False), soft_wrap=True)
 
 
 def _warnings(answer: Answer) -> Iterator[str]:
