@@ -30,18 +30,10 @@ def normalise(text: str) -> str:
     return _LONG_RUN.sub(r"\1 ", unicodedata.normalize("NFKC", text))
 
 
-def search_text(text: str) -> str:
-    """What full-text search indexes of `text`: its words, English ones as stems, and its identifiers
-    in joined form, between spaces.
-
-    Cut here and not in Milvus, so that documents and questions are cut alike, by the dictionary
-    alone: what jieba's hidden Markov model makes of an unknown word depends on its neighbours.
-    """
-    return " ".join(index_words(text))
-
-
 def query_text(question: str) -> str:
-    """What full-text search is asked for `question`: as `search_text`, without common words."""
+    """What full-text search is asked for `question`: its `index_words` between spaces, without common
+    ones.
+    """
     words = vocabulary_words(question)
     telling = [word for word in words if zipf_frequency(word) < COMMON_ZIPF]
     return " ".join(map(stem, telling or words)) or normalise(question)
@@ -54,7 +46,12 @@ def vocabulary_words(text: str) -> list[str]:
 
 
 def index_words(text: str) -> list[str]:
-    """The words of `text` as full-text search indexes them."""
+    """The words of `text` as full-text search indexes them: English ones as stems, and identifiers in
+    joined form too.
+
+    Cut here and not in Milvus, so that documents and questions are cut alike, by the dictionary
+    alone: what jieba's hidden Markov model makes of an unknown word depends on its neighbours.
+    """
     return [stem(word) for word in vocabulary_words(text)]
 
 

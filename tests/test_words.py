@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ingestion.words import normalise, query_text, search_text, split_words, zipf_frequency
+from ingestion.words import index_words, normalise, query_text, split_words, zipf_frequency
 
 TEXTS = [
     "cancel_pick_up",
@@ -24,7 +24,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_is_found_by_all_of_itself(text: str) -> None:
-    asked, indexed = split_words(query_text(text)), split_words(search_text(text))
+    asked, indexed = split_words(query_text(text)), index_words(text)
     assert asked
     assert set(asked) <= set(indexed)
 
@@ -46,7 +46,7 @@ def test_a_text_is_found_by_all_of_itself(text: str) -> None:
     ],
 )
 def test_a_name_is_found_in_another_spelling(document: str, question: str) -> None:
-    assert set(split_words(query_text(question))) & set(split_words(search_text(document)))
+    assert set(split_words(query_text(question))) & set(index_words(document))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_name_is_found_in_another_spelling(document: str, question: str) -> No
 )
 def test_an_identifier_is_also_one_word(text: str, joined: str) -> None:
     """A whole identifier is rarer than its parts, so that it outranks them."""
-    for words in (split_words(search_text(text)), split_words(query_text(text))):
+    for words in (index_words(text), split_words(query_text(text))):
         assert any(word.startswith(joined) for word in words)
 
 
@@ -75,7 +75,7 @@ def test_common_words_are_not_asked_for(question: str, kept: set[str], dropped: 
     words = set(split_words(query_text(question)))
     assert not words & dropped
     assert all(any(word.startswith(stem) for word in words) for stem in kept)
-    assert dropped <= set(split_words(search_text(question)))
+    assert dropped <= set(index_words(question))
 
 
 @pytest.mark.parametrize("question", ["the", "的", "is the", "???", ""])
