@@ -4,10 +4,8 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 import pytest
-from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 from tenacity import wait_none
@@ -22,6 +20,7 @@ from schemas.platform import Sentences, Voice
 from schemas.settings import read_settings
 from tests.model_server import ModelServer, Reply
 from tests.test_collection import page
+from tests.traces import Trace
 
 KEY = "sk-never-to-be-seen"
 SAID = "打印数据 30 天过期"
@@ -74,31 +73,11 @@ def run(
     return asyncio.run(judge.judge(given, config or {}))
 
 
-class Trace(AsyncCallbackHandler):
-    """The names of all runs, and what those of the judge gave."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.outputs: list[dict[str, Any]] = []
-        self._ids: set[UUID] = set()
-
-    async def on_chain_start(
-        self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        self.names.append(kwargs["name"])
-        if kwargs["name"] == NAME:
-            self._ids.add(run_id)
-
-    async def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        if run_id in self._ids:
-            self.outputs.append(outputs)
-
-
 def skipped(
     judge: Judge, caplog: pytest.LogCaptureFixture, given: Sequence[Statement] | None = None
 ) -> str:
     """Why nothing was judged: in the trace and in one line of the log, without statement and key."""
-    trace = Trace()
+    trace = Trace(NAME)
     with caplog.at_level(logging.WARNING):
         assert run(judge, given or statements(2), {"callbacks": [trace]}) is None
     (output,) = trace.outputs
@@ -266,7 +245,7 @@ def test_the_run_s_own_deadline_holds_for_the_judge(model_server: ModelServer) -
 
 
 def test_the_runs_of_the_judge_are_named(model_server: ModelServer) -> None:
-    trace = Trace()
+    trace = Trace(NAME)
     model_server.reply(verdicts((1, True)))
     run(make_judge(model_server), statements(1), {"callbacks": [trace]})
     assert {NAME, f"{NAME}/prompt", f"{NAME}/parser"} <= set(trace.names)

@@ -6,10 +6,8 @@ import socket
 import time
 from collections.abc import Iterator
 from typing import Any
-from uuid import UUID
 
 import pytest
-from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 from tenacity import wait_none
@@ -29,6 +27,7 @@ from tests.model_desk import MakeClient
 from tests.model_server import ModelServer, Reply
 from tests.rerank_server import RerankServer, cohere, jina, results, said, tei, vllm, voyage
 from tests.test_collection import page
+from tests.traces import Trace
 
 KEY = "sk-never-to-be-seen"
 QUESTION = "怎么取消揽收，用哪个接口？"
@@ -115,31 +114,11 @@ def order(reranked: list[RetrievedChunk], found: list[RetrievedChunk]) -> list[i
     return [places[each.chunk.id] for each in reranked]
 
 
-class Trace(AsyncCallbackHandler):
-    """The names of all runs, and what those of reranking gave."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.outputs: list[dict[str, Any]] = []
-        self._ids: set[UUID] = set()
-
-    async def on_chain_start(
-        self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        self.names.append(kwargs["name"])
-        if kwargs["name"] == NAME:
-            self._ids.add(run_id)
-
-    async def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        if run_id in self._ids:
-            self.outputs.append(outputs)
-
-
 def skipped(
     rerank: Rerank, found: list[RetrievedChunk], caplog: pytest.LogCaptureFixture
 ) -> str | None:
     """Why the old order stayed: in the trace and in one line of the log, without question and key."""
-    trace = Trace()
+    trace = Trace(NAME)
     with caplog.at_level(logging.WARNING):
         reranked = run(rerank, found, config={"callbacks": [trace]})
     assert reranked == found
@@ -361,7 +340,7 @@ def test_a_key_that_no_header_can_hold_is_not_told(
 
 
 def test_a_trace_shows_that_the_order_is_the_new_one(server: RerankServer) -> None:
-    found, trace = retrieved(3), Trace()
+    found, trace = retrieved(3), Trace(NAME)
     server.reply(jina(SCORES))
 
     reranked = run(by_endpoint(server), found, config={"callbacks": [trace]})
@@ -568,7 +547,7 @@ def test_the_chat_model_is_asked_though_another_fills_schemas(model_server: Mode
 
 
 def test_the_runs_of_a_model_s_reranking_are_named(model_server: ModelServer) -> None:
-    trace = Trace()
+    trace = Trace(NAME)
     model_server.reply({"ranking": [2]})
     run(by_model(model_server)[0], retrieved(2), config={"callbacks": [trace]})
     assert {NAME, f"{NAME}/prompt", f"{NAME}/parser"} <= set(trace.names)

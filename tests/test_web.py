@@ -6,12 +6,10 @@ import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
-from uuid import UUID
 
 import httpx
 import pytest
 import yaml
-from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 
@@ -26,6 +24,7 @@ from schemas.question import Filters, Question, StructuredQuestion
 from schemas.settings import read_settings
 from tests.model_server import Reply
 from tests.test_collection import page
+from tests.traces import Trace
 from tests.web_server import KEY, WebServer, found, refused, result
 
 QUESTION = "How do I rotate the signing key?"
@@ -83,28 +82,6 @@ def evidence(question: Question, chunks: list[RetrievedChunk]) -> Evidence:
 def documents(count: int) -> list[RetrievedChunk]:
     chunks = page("签名", *(f"正文 {number}" for number in range(count)))
     return [RetrievedChunk(chunk=chunk, score=0.1) for chunk in chunks]
-
-
-class Trace(AsyncCallbackHandler):
-    """The names of all runs; what the web's own was given, and what it gave."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.inputs: list[Any] = []
-        self.outputs: list[dict[str, Any]] = []
-        self._ids: set[UUID] = set()
-
-    async def on_chain_start(
-        self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        self.names.append(kwargs["name"])
-        if kwargs["name"] == NAME:
-            self._ids.add(run_id)
-            self.inputs.append(inputs)
-
-    async def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        if run_id in self._ids:
-            self.outputs.append(outputs)
 
 
 # --- what is sent ---------------------------------------------------------------------------------
@@ -350,7 +327,7 @@ def test_the_chunks_of_a_page_differ_in_id_and_position(server: WebServer) -> No
 @pytest.mark.parametrize("count", [0, 3])
 def test_the_documents_come_first(server: WebServer, count: int) -> None:
     server.reply(found(result(URL, BODY, score=0.99), result(f"{URL}/2", BODY, score=0.98)))
-    trace, of_documents = Trace(), documents(count)
+    trace, of_documents = Trace(NAME), documents(count)
 
     run = build_web(opened(server)).ainvoke(evidence(asked(), of_documents), {"callbacks": [trace]})
     given = asyncio.run(run)
@@ -387,7 +364,7 @@ def skipped(
     web: WebSearch, caplog: pytest.LogCaptureFixture, config: RunnableConfig | None = None
 ) -> str:
     """Why the documents answer alone: in the trace and in one line of the log, without question and key."""
-    trace, given = Trace(), evidence(asked(), documents(2))
+    trace, given = Trace(NAME), evidence(asked(), documents(2))
     with caplog.at_level(logging.DEBUG):
         run = build_web(web).ainvoke(given, {**(config or {}), "callbacks": [trace]})
         assert asyncio.run(run) == given
