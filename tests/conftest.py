@@ -36,7 +36,7 @@ LONGEST = (
     "test_exact",
     "test_grounding",
     "test_files",
-    "test_openapi",
+    "test_openapi_bounds",
     "test_fusion",
     "test_tools",
     "test_bad_input",

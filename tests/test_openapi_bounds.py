@@ -1,0 +1,276 @@
+"""OpenAPI and Swagger descriptions that cannot be read, are hostile, or are real."""
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ingestion.sources.limits import Limits
+from schemas.document import SourceDocument
+from schemas.errors import SourceError
+from tests.conftest import needs_shared_data
+from tests.openapi_descriptions import (
+    DATA,
+    Json,
+    answer_rows,
+    answering,
+    body_of,
+    one,
+    openapi_3,
+    read,
+    refused,
+    rows_of,
+    said_of,
+    small,
+    swagger_2,
+    write,
+)
+
+# --- what cannot be read
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "is no description"), ("[]", "is no description"), ("null", "is no description"),
+        ("just text", "is no description"), ("{}", "is no description"), ('{"swagger": "1.2"}', "is no description"),
+        ('{"openapi": 4}', "is no description"), ('{"openapi": ["3"]}', "is no description"),
+        ('{"openapi": "3.0.0",', "api.json: not valid JSON"), ("a: b: c", "api.json: not valid YAML"),
+        ("a: [", "api.json: not valid YAML"), ("a: *b", "api.json: not valid YAML"), (b"\xff\xfa\x00", "api.json: not UTF-8"),
+        ("a: &a [*a]", "api.json: means values without end"), ("&a {b: {c: *a}}", "api.json: means values without end"),
+        ("? [a]\n: b", "api.json: not what an API is described with"), ("[" * 5_000, "api.json: n"),
+        ('{"a":' * 5_000 + "1" + "}" * 5_000, "api.json: nests more than"), ("- " * 100_000, "api.json: nests more than"),
+        ("{" * 100_000, "api.json: n"), ("a: !!python/object/apply:os.system [x]", "is no description"),
+        ("n: " + "9" * 10_000, "is no description"), ('{"n": ' + "9" * 10_000 + "}", "api.json: not valid JSON"),
+    ],
+)  # fmt: skip
+def test_what_is_no_description_is_refused_in_a_line(
+    tmp_path: Path, content: str | bytes, problem: str
+) -> None:
+    assert refused(tmp_path, content).startswith(problem)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"^none\.json: no such file$"):
+        read(tmp_path / "none.json")
+    with pytest.raises(SourceError, match=r"no such file$"):
+        read(tmp_path)
+
+
+def laughs(levels: int, form: str) -> str:
+    lines = ["a0: &a0 {x0: 1, y0: 2}"]
+    for n in range(1, levels):
+        aliases = ", ".join([f"*a{n - 1}"] * 10)
+        lines.append(f"a{n}: &a{n} " + form.format(aliases))
+    return "\n".join(["openapi: 3.0.0", *lines])
+
+
+@pytest.mark.parametrize("form", ["[{}]", "{{<<: [{}]}}", "{{k: [{}]}}"])
+def test_aliases_count_as_often_as_they_are_used(tmp_path: Path, form: str) -> None:
+    assert "APIDESK_MAX_VALUES" in refused(tmp_path, laughs(12, form))
+    assert read(write(tmp_path / "small.yaml", laughs(4, form))) == []
+
+
+def test_large_files_and_documents_are_refused(tmp_path: Path) -> None:
+    content = small({"x-list": [[]] * 3_000, "summary": "a, b, [c], {d}" * 20_000})
+    assert refused(tmp_path, content, Limits(file_bytes=999)) == (
+        "api.json: larger than 0.000999 MB (APIDESK_MAX_FILE_BYTES)"
+    )
+    assert "APIDESK_MAX_VALUES" in refused(tmp_path, content, Limits(values=3_000))
+    assert "APIDESK_MAX_VALUES" in refused(tmp_path, yaml.safe_dump(content), Limits(values=3_000))
+    one(tmp_path, content)
+
+
+def test_yaml_is_read_as_json_would_be(tmp_path: Path) -> None:
+    content = """
+openapi: 3.0.3
+info: {title: Hall, version: 2024-01-31}
+paths:
+  /plays:
+    get:
+      operationId: first
+      operationId: plays
+      x-base: &base {description: "All.", headers: {}}
+      parameters: [{name: from, in: query, schema: {type: string, default: 2024-01-31, enum: [no, on, 012, 1e3, ~]}}]
+      responses:
+        200: {<<: *base}
+        404: {description: None left}
+"""
+    document = one(tmp_path, content)
+    assert document.id == "plays"
+    (row,) = rows_of(document, "request_parameters")
+    assert row[3] == "Default: `2024-01-31`. Values: `no`; `on`; `12`; `1000.0`"
+    assert rows_of(document, "error_codes") == [["404", "Not Found", "None left", ""]]
+    assert "`200` All." in body_of(document, "response_parameters")
+
+
+def test_half_a_character_harms_nothing(tmp_path: Path) -> None:
+    document = one(
+        tmp_path, '{"openapi": "3.0.0", "paths": {"/a\\ud800": {"get": {"summary": "\\udfff!"}}}}'
+    )
+    assert (document.title, document.api_url) == ("?!", "/a?")
+
+
+def doubling(levels: int, form: Callable[[Json], Json]) -> Json:
+    names = {f"S{n}": form({"$ref": f"#/components/schemas/S{n + 1}"}) for n in range(levels)}
+    return answering(
+        {"$ref": "#/components/schemas/S0"}, **names, **{f"S{levels}": {"type": "string"}}
+    )
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda ref: {"properties": {"l": ref, "r": ref, "m": ref}},
+        lambda ref: {
+            "properties": {"l": {"allOf": [ref, ref]}, "r": {"type": "array", "items": ref}}
+        },
+        lambda ref: {"oneOf": [ref, {**ref, "title": "b"}, {"properties": {"x": ref}}]},
+        lambda ref: {"allOf": [ref, ref, ref]},
+        lambda ref: {"type": "array", "items": ref},
+        lambda ref: {"additionalProperties": ref, "properties": {"a": ref}},
+        lambda ref: ref,
+    ],
+)
+def test_graphs_that_double_stay_small(tmp_path: Path, form: Callable[[Json], Json]) -> None:
+    found = read(write(tmp_path / "a.json", doubling(60, form)))
+    assert len(found) == 1
+    if isinstance(found[0], SourceDocument):
+        assert len(rows_of(found[0], "response_parameters")) <= 700
+    else:
+        assert "a schema is made of more than" in str(found[0])
+
+
+def test_a_large_branch_costs_no_other_its_rows(tmp_path: Path) -> None:
+    wide: Json = {
+        "properties": {f"p{n}": {"properties": {f"q{m}": {} for m in range(50)}} for n in range(50)}
+    }
+    rows = answer_rows(tmp_path, {"properties": {"wide": wide, "last": {"type": "string"}}})
+    assert rows[-1][0] == "last"
+    assert len(rows) <= 600
+    assert any("left out" in row[3] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "circle",
+    [
+        {"A": {"$ref": "#/components/schemas/A"}},
+        {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}},
+        {"A": {"allOf": [{"$ref": "#/components/schemas/A"}], "properties": {"x": {}}}},
+        {"A": {"type": "array", "items": {"$ref": "#/components/schemas/A"}}},
+        {"A": {"anyOf": [{"$ref": "#/components/schemas/A"}, {"type": "null"}]}},
+        {"A": {"oneOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"x": {}}}]}},
+        {"A": {"additionalProperties": {"$ref": "#/components/schemas/A"}}},
+    ],
+)
+def test_circles_end(tmp_path: Path, circle: Json) -> None:
+    rows = answer_rows(
+        tmp_path, {"properties": {"a": {"$ref": "#/components/schemas/A"}}}, **circle
+    )
+    assert rows[0][0] == "a"
+    assert len(rows) < 20
+
+
+def test_all_operations_together_have_one_limit(tmp_path: Path) -> None:
+    schema = {"properties": {f"p{n}": {"type": "string"} for n in range(100)}}
+    content = answering({"$ref": "#/components/schemas/S"}, S=schema)
+    content["paths"] = {f"/{n}": content["paths"]["/plays"] for n in range(30)}
+    found = read(write(tmp_path / "a.json", content), Limits(values=1_500))
+    assert isinstance(found[0], SourceDocument)
+    assert isinstance(found[-1], SourceError)
+    assert "APIDESK_MAX_VALUES" in str(found[-1])
+
+
+# --- anything at all
+
+
+WRONG: tuple[Any, ...] = (
+    None, True, 0, -1.5, 10**400, "", "text", "\x00\n|", [], {}, [[]], [None], {"": None}, {"$ref": 3},
+    {"$ref": "#/paths"}, {"$ref": "#"}, {"type": ["null"]}, {"type": {}}, [{"$ref": "#/info"}], "x" * 50_000,
+)  # fmt: skip
+
+
+def places(node: Any) -> list[tuple[Any, Any]]:
+    """Every list and table in `node`, with each of its keys."""
+    if isinstance(node, dict):
+        return [(node, key) for key in node] + [p for v in node.values() for p in places(v)]
+    if isinstance(node, list):
+        return [(node, n) for n in range(len(node))] + [p for v in node for p in places(v)]
+    return []
+
+
+def spoilt(description: Json, seed: int) -> Json:
+    rng = random.Random(seed)
+    description = copy.deepcopy(description)
+    for _ in range(rng.randint(1, 6)):
+        holder, key = rng.choice(places(description))
+        if rng.random() < 0.2:
+            del holder[key]
+        elif rng.random() < 0.2:
+            holder[key] = copy.deepcopy(rng.choice([h for h, _ in places(description)]))
+        else:
+            holder[key] = copy.deepcopy(rng.choice(WRONG))
+        if not places(description):
+            break
+    return description
+
+
+@pytest.mark.parametrize("make", [swagger_2, lambda: openapi_3("3.0.3"), lambda: openapi_3("3.1.0")], ids=["2.0", "3.0", "3.1"])  # fmt: skip
+def test_nothing_but_a_line_comes_of_a_spoilt_description(
+    tmp_path: Path, make: Callable[[], Json]
+) -> None:
+    whole = make()
+    for seed in range(250):
+        path = write(
+            tmp_path / "a.json",
+            json.dumps(spoilt(whole, seed)).replace("10" + "0" * 399, "1" + "0" * 400),
+        )
+        assert "\n" not in said_of(path)
+
+
+# --- descriptions of real platforms
+
+
+def count_operations(path: Path) -> int:
+    methods = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+    paths = json.loads(path.read_text(encoding="utf-8"))["paths"]
+    return sum(key in methods for item in paths.values() for key in item)
+
+
+@needs_shared_data
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("napcat.zh.openapi31", 161), ("wechatpay.zh.swagger2", 1154), ("dify.zh.openapi30", 82),
+     ("dify.en.openapi30", 82), ("slack.en.swagger2", 174)],
+)  # fmt: skip
+def test_every_operation_of_a_real_description_is_read(name: str, count: int) -> None:
+    path = DATA / f"{name}.json"
+    found = read(path)
+    assert len(found) == count == count_operations(path)
+    for document in found:
+        assert isinstance(document, SourceDocument)
+        assert document.language == name.split(".")[1]
+        assert document.title
+        assert document.api_url.startswith("/")
+
+
+@needs_shared_data
+@pytest.mark.parametrize("path", sorted(DATA.glob("pass/*")), ids=lambda path: path.name)
+def test_every_good_description_is_read(path: Path) -> None:
+    errors = [str(each) for each in read(path) if isinstance(each, SourceError)]
+    if path.name == "externalPathItemRef.yaml":
+        assert len(errors) == 2
+    else:
+        assert not errors
+    assert all("leads out of the source's folder" in error for error in errors)
+
+
+@needs_shared_data
+@pytest.mark.parametrize("path", sorted(DATA.glob("fail/*")), ids=lambda path: path.name)
+def test_a_bad_description_is_read_or_refused(path: Path) -> None:
+    assert "\n" not in said_of(path)
