@@ -3,20 +3,20 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from runnables.grounding.citations import without_marks
 from runnables.grounding.targets import URL
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _WHOLE = re.compile(r"\s*(?:[-*+]\s|\d{1,3}[.)]\s|\||`{3}|~{3})")
 """How a list item, a row and a fence begin."""
 
-_CITATION = r"\[\d{1,3}\]"
 _UNCUT = re.compile(
     rf"`[^`\n]+`|{URL}(?<=[A-Za-z0-9/_=&-])"
     r"|\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|No|Fig|Dr|Mr|Ms|Mrs|[A-Z])\.(?=\s)"
 )
 """Where a full stop ends no sentence: in code spans, urls and abbreviations. One behind a url does."""
 
-_MARKS = rf"(?:\s{{0,3}}{_CITATION})*"
+_MARKS = r"(?:\s{0,3}\[\d{1,3}\])*"
 _SENTENCE_END = re.compile(
     rf"(?:[。！？；…]+[\"'”’」』）)]*{_MARKS}|(?<![.!?])[.!?]++[\"'”’)]*{_MARKS}(?=\s|$))\s*|\n\s*\n"
 )
@@ -34,7 +34,7 @@ def without(statement: str, facts: Sequence[str]) -> str:
     ]
     kept = [s for s in _sentences(statement) if not any(w.search(s) for w in wanted)]
     text = "".join(kept).strip()
-    return text if re.search(r"\w", re.sub(_CITATION, "", text)) else ""
+    return text if re.search(r"\w", without_marks(text)) else ""
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from ingestion.words import (
     vocabulary_words,
     zipf_frequency,
 )
+from runnables.grounding.citations import without_marks
 from runnables.grounding.quantities import Quantity, quantities
 from schemas.document import Chunk
 
@@ -30,7 +31,6 @@ that speaks of the same thing. Half a point for a Chinese word whose characters 
 by rarity, told the two kinds apart no better.
 """
 
-_CITATION = re.compile(r"\[\d{1,3}(?:[,，、 ]{1,3}\d{1,3})*\]")
 _CODE = re.compile(r"`[^`]*`")
 _URL = re.compile(r"https?://[!-~]+")
 _STEP_NUMBER = re.compile(
@@ -52,13 +52,13 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     """Whether `cited` holds the numbers of `statement` and enough of its telling words.
 
     A number may come from the question instead. What a code span or a url says is not looked at
-    here, nor are numbers of steps and citation marks. Chunks in another language than the statement
+    here, nor are numbers of steps and resolved citation marks. Chunks in another language than the statement
     cannot be compared by words: they support what has its numbers, and one of its identifiers if it
     has any. Without chunks nothing is supported.
     """
     if not cited:
         return False
-    said = _CITATION.sub(" ", normalise(statement))
+    said = normalise(without_marks(statement))
     read = "\n".join(map(_text, cited))
     return _holds_numbers(_prose(said), f"{read}\n{question}") and _holds_words(said, cited)
 
