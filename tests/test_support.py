@@ -89,7 +89,6 @@ def chunk(body: str = PAGE, title: str = "打印") -> Chunk:
         ("打印数据过期，注意 3 点：审核", True),
         ("打印数据和审核有 2 个元素", True),
         ("打印数据过期 [6][12]", True),
-        ("打印数据过期 [6][12]", True),
         ("打印数据过期，见 https://example.com/6?x=88", True),
         ("打印数据过期，见 `a[6]` 和 order_6", True),
         ("打印最多 7 条请求", False),  # the page's 7 is the number of a list's item

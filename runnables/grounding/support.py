@@ -52,9 +52,9 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     """Whether `cited` holds the numbers of `statement` and enough of its telling words.
 
     A number may come from the question instead. What a code span or a url says is not looked at
-    here, nor are numbers of steps and resolved citation marks. Chunks in another language than the statement
-    cannot be compared by words: they support what has its numbers, and one of its identifiers if it
-    has any. Without chunks nothing is supported.
+    here, nor are numbers of steps and resolved citation marks. Chunks in another language than the
+    statement cannot be compared by words: they support what has its numbers, and one of its
+    identifiers if it has any. Without chunks nothing is supported.
     """
     if not cited:
         return False
