@@ -9,7 +9,7 @@ from functools import cached_property
 from langchain_core.runnables import Runnable
 from langsmith import tracing_context
 
-from app.timings import StepTimings
+from app.telemetry.timings import StepTimings
 from app.wiring import Wiring
 from ingestion.job import IngestionJob, Progress
 from ingestion.language import detect_language

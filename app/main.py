@@ -53,7 +53,7 @@ def create_app(desk: Desk) -> Litestar:
         on_shutdown=[history.close],
         request_class=JsonRequest,
         request_max_body_size=desk.settings.max_body_bytes,
-        logging_config=None,  # app.logs has done it
+        logging_config=None,  # app.telemetry.logs has done it
         exception_handlers={Exception: unexpected_problem},
         openapi_config=OpenAPIConfig(
             title="apidesk",

@@ -13,8 +13,8 @@ from litestar.testing import TestClient
 from pydantic import SecretStr
 
 from app.desk import Desk, connect_desk
-from app.logs import NOISE, OURS
 from app.main import create_app
+from app.telemetry.logs import NOISE, OURS
 from schemas.settings import Settings, read_settings
 from tests.model_desk import MakeClient
 from tests.model_server import ModelServer

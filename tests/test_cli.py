@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from pymilvus import MilvusClient
 
 from app.cli import main
-from app.local_server import announced, local_server
+from app.serving.local_server import announced, local_server
 from schemas.answer import Answer
 from schemas.ingestion import IngestionRun
 from schemas.settings import read_settings

@@ -20,8 +20,8 @@ from litestar.testing import TestClient
 
 from app.cli import main
 from app.desk import Desk
-from app.ingest_once import ingest_and_watch
 from app.main import create_app
+from app.terminal.ingest_once import ingest_and_watch
 from ingestion.job import IngestionJob
 from ingestion.lock import run_lock
 from ingestion.profile import read_platform

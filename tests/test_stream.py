@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from app import stream
 from app.desk import Desk
-from app.live_answer import live_answer
+from app.terminal.live_answer import live_answer
 from runnables.answer.partial_answer import complete_steps
 from runnables.listener import Listener
 from schemas.answer import Answer

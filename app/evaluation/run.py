@@ -21,7 +21,7 @@ from app.evaluation.questions import EvaluationQuestion, read_questions, write_q
 from app.evaluation.result import MOST_K, Evaluation, MadeQuestions
 from app.evaluation.route import RouteProbe, watch_embeddings
 from app.evaluation.score import Found, route_result
-from app.progress import ingestion_progress
+from app.terminal.progress import ingestion_progress
 from runnables.retrieval.retriever import Mode
 from schemas.errors import QuestionError
 from schemas.settings import Settings

@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack
 import uvicorn
 
 from app.desk import open_desk
-from app.local_server import announced
-from app.logs import configure_logging
 from app.main import create_app
-from app.progress import ingestion_progress
+from app.serving.local_server import announced
+from app.telemetry.logs import configure_logging
+from app.terminal.progress import ingestion_progress
 from schemas.settings import Settings
 
 

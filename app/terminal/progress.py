@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from app.printing import print_run
+from app.terminal.printing import print_run
 from ingestion.job import Progress as OnProgress
 from schemas.ingestion import IngestionRun
 

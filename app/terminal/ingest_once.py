@@ -8,8 +8,8 @@ from typing import Protocol
 
 import httpx
 
-from app.local_server import local_server, platform_of_local_server
-from app.progress import ingestion_progress
+from app.serving.local_server import local_server, platform_of_local_server
+from app.terminal.progress import ingestion_progress
 from ingestion.job import IngestionJob, Progress
 from ingestion.lock import check_free
 from ingestion.profile import read_platform

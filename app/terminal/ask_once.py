@@ -8,8 +8,8 @@ from httpx_sse import SSEError, aconnect_sse
 
 from app.characters import whole_characters
 from app.desk import check_question, open_desk
-from app.local_server import local_server
-from app.progress import ingestion_progress
+from app.serving.local_server import local_server
+from app.terminal.progress import ingestion_progress
 from runnables.listener import Listener
 from schemas.answer import Answer, Source
 from schemas.errors import ApideskError, StoreLocked, StoreUnavailable

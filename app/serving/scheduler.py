@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from app.logs import configure_logging
+from app.telemetry.logs import configure_logging
 from ingestion.job import IngestionJob
 from ingestion.profile import read_platform
 from ingestion.schedule import run_on_schedule

@@ -1,0 +1,20 @@
+"""`apidesk schedule`: ingestion at its times."""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from app.commands.command import one_line_errors, platform_option, settings_with
+
+
+@click.command()
+@platform_option
+@one_line_errors
+def schedule(platform: Path | None) -> None:
+    """Index when [ingestion] schedule says, as a process of its own."""
+    from app.serving.scheduler import run_scheduler
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(run_scheduler(settings_with(platform)))

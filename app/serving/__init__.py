@@ -1,0 +1,1 @@
+"""The processes that stay: the server and the scheduler."""
