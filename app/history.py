@@ -8,24 +8,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy import (
-    BigInteger,
     Column,
     ColumnElement,
     Connection,
-    DateTime,
     Index,
-    Integer,
     MetaData,
     Row,
     Select,
     Table,
     Text,
-    TypeDecorator,
     select,
 )
-from sqlalchemy.engine import Dialect, Engine
+from sqlalchemy.engine import Engine
 
 from app.characters import whole_characters
+from ingestion.columns import BIG_ID, UtcDateTime
 from ingestion.database import database_errors, open_engine
 from schemas.conversation import Turn
 from schemas.settings import Settings
@@ -45,27 +42,12 @@ SWEEP_ROWS = 1_000
 """Expired rows deleted at a time."""
 
 
-class UtcDateTime(TypeDecorator[datetime]):
-    """A moment with its zone; SQLite knows no zones, so there it lies in UTC."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """To the database."""
-        return value and value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """From the database."""
-        return value and (value if value.tzinfo else value.replace(tzinfo=UTC))
-
-
 metadata = MetaData()
 
 turns_table = Table(
     "turns",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("id", BIG_ID, primary_key=True),
     Column("owner", Text, nullable=False),
     Column("session", Text, nullable=False),
     Column("asked_at", UtcDateTime, nullable=False, index=True),
@@ -101,7 +83,7 @@ class History:
         Raises ConfigurationError for a url that is none, StoreUnavailable for a database that does
         not answer.
         """
-        return cls(open_engine(settings, metadata), settings)
+        return cls(open_engine(settings), settings)
 
     async def read(self, owner: str, session: str) -> tuple[Turn, ...]:
         """What is remembered of the session, oldest first. Raises StoreUnavailable."""

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import MetaData, create_engine
+from sqlalchemy import create_engine
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
+from ingestion.migrations import bring_up_to_date
 from schemas.errors import ConfigurationError, StoreUnavailable
 from schemas.settings import Settings
 
@@ -23,17 +24,20 @@ PATIENCE = {"sqlite": {"timeout": "15"}, PSYCOPG: {"connect_timeout": "10"}}
 log = logging.getLogger(__name__)
 
 
-def open_engine(settings: Settings, tables: MetaData) -> Engine:
-    """The database of Settings, with `tables` in it.
+def open_engine(settings: Settings) -> Engine:
+    """The database of Settings, its tables up to date. It blocks.
 
-    Raises ConfigurationError for a url that is none or lacks its driver, StoreUnavailable for a
-    database that does not answer.
+    Raises ConfigurationError for a url that is none or lacks its driver, and for a database that is
+    newer than this program; StoreUnavailable for one that does not answer.
     """
     engine = _engine(_url(settings.database_url))
     try:
         if engine.dialect.name == "sqlite":
             _let_readers_in(engine)
-        _make(tables, engine)
+        bring_up_to_date(engine)
+    except ConfigurationError:
+        engine.dispose()
+        raise
     except (SQLAlchemyError, ValueError) as error:
         engine.dispose()
         raise StoreUnavailable(
@@ -88,14 +92,6 @@ def _let_readers_in(engine: Engine) -> None:
     """Reading goes on while somebody writes, from now on: the file remembers it."""
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-
-
-def _make(tables: MetaData, engine: Engine) -> None:
-    """Make the tables that are missing."""
-    try:
-        tables.create_all(engine)
-    except DBAPIError:  # another process made them after this one had looked
-        tables.create_all(engine)
 
 
 def _first_line(error: Exception) -> str:

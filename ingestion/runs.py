@@ -36,7 +36,7 @@ class Runs:
         Raises ConfigurationError for a url that is none, StoreUnavailable for a database that does
         not answer.
         """
-        return cls(open_engine(settings, metadata), settings.collection_id)
+        return cls(open_engine(settings), settings.collection_id)
 
     def close(self) -> None:
         """Close every connection."""

@@ -18,6 +18,7 @@ from app.telemetry.logs import NOISE, OURS
 from schemas.settings import Settings, read_settings
 from tests.model_desk import MakeClient
 from tests.model_server import ModelServer
+from tests.postgres import Postgres, missing_postgres, running_postgres
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -161,3 +162,21 @@ def model_client(serve_samples: MakeClient, model_server: ModelServer) -> MakeCl
         "chat_api_key": SecretStr("test-key"),
     }
     return lambda **overrides: serve_samples(**(scripted | overrides))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server that runs."""
+    if reason := missing_postgres():
+        pytest.skip(reason)
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'apidesk.db'}"
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.emptied()

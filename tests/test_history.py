@@ -28,31 +28,11 @@ from schemas.conversation import Turn
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
 from schemas.settings import Settings, read_settings
-from tests.postgres import Postgres, missing_postgres, running_postgres
+from tests.postgres import Postgres
 
 T = TypeVar("T")
 
 NOW = datetime.now(UTC)
-
-DATABASES = ["sqlite", "postgres"]
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    """A server that runs."""
-    if reason := missing_postgres():
-        pytest.skip(reason)
-    with running_postgres() as server:
-        yield server
-
-
-@pytest.fixture(params=DATABASES)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'apidesk.db'}"
-    server: Postgres = request.getfixturevalue("postgres")
-    return server.emptied()
 
 
 def settings_of(url: str, **overrides: int) -> Settings:

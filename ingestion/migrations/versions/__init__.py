@@ -1,0 +1,1 @@
+"""One file a version; Alembic finds them by what they call `revision`."""
