@@ -159,6 +159,15 @@ class Settings(BaseSettings):
     history_days: int = Field(default=30, ge=1, le=36_500)
     """Days after which a question and its answer are forgotten."""
 
+    keep_questions: bool = True
+    """Whether questions are kept, with what became of them, for insights, replays and feedback."""
+
+    keep_days: int = Field(default=90, ge=1, le=36_500)
+    """Days after which a question that was kept is forgotten."""
+
+    spool: Path = Path("./data/spool")
+    """Folder for questions on their way to the database; it should outlive the process."""
+
     platform: Path = SAMPLE_PLATFORM
     """Path of platform.toml, which says what the platform is and where its documents are."""
 

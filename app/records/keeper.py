@@ -1,0 +1,113 @@
+"""Keeps questions: at once in the spool, soon in the database, and no longer than they may be."""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from sqlalchemy.engine import Engine
+from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay, wait_fixed
+
+from app.records.spool import Spool
+from app.records.store import RecordStore
+from schemas.errors import StoreUnavailable
+from schemas.record import Feedback, Record
+from schemas.settings import Settings
+
+PAUSE_SECONDS = 5.0
+"""Between attempts while the database is down."""
+
+SWEEP_SECONDS = 60.0
+"""After which a process without questions of its own looks for what others left, and what is too old."""
+
+ARRIVAL_SECONDS = 2.0
+"""How long a record may be under way, in this process or in another, when its feedback is there."""
+
+log = logging.getLogger(__name__)
+
+
+class Keeper:
+    """The questions of a server. Where Settings keep none, nothing is written."""
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        self._store = RecordStore(engine)
+        self._spool = Spool(_folder(settings.spool, engine)) if settings.keep_questions else None
+        self._days = settings.keep_days
+        self._arrived = asyncio.Event()
+
+    def keep(self, record: Record) -> None:
+        """Keep `record`, come what may to this process. Takes microseconds, raises nothing."""
+        if self._spool:
+            self._spool.append(record)
+            self._arrived.set()
+
+    async def rate(self, owner: str, record_id: str, feedback: Feedback) -> bool:
+        """Keep what `owner` thought of an answer; whether there is such an answer of theirs.
+
+        Raises StoreUnavailable.
+        """
+        if not self._spool:
+            return False
+        attempts = AsyncRetrying(
+            retry=retry_if_result(lambda found: not found),
+            wait=wait_fixed(0.2),
+            stop=stop_after_delay(ARRIVAL_SECONDS),
+        )
+        try:
+            return await attempts(asyncio.to_thread, self._store.rate, owner, record_id, feedback)
+        except RetryError:
+            return False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Within the block records move to the database; at its end all that there are."""
+        if not self._spool:
+            yield
+            return
+        moving = asyncio.create_task(self._move(self._spool))
+        try:
+            yield
+        finally:
+            moving.cancel()
+            with suppress(asyncio.CancelledError):
+                await moving
+            await self._drain(self._spool)
+            self._spool.close()
+
+    async def _move(self, spool: Spool) -> None:
+        sweep_at = 0.0
+        while True:
+            moved = await self._drain(spool)
+            if moved and time.monotonic() > sweep_at:
+                await self._sweep()
+                sweep_at = time.monotonic() + SWEEP_SECONDS
+            await asyncio.sleep(0 if moved else PAUSE_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SWEEP_SECONDS):
+                    await self._arrived.wait()
+
+    async def _drain(self, spool: Spool) -> bool:
+        """Whether the database took everything."""
+        self._arrived.clear()
+        try:
+            await asyncio.to_thread(spool.drain, self._store.add)
+        except StoreUnavailable:
+            self._arrived.set()  # what is left is still to be moved
+            return False
+        except OSError as error:
+            log.error("the spool of questions cannot be read: %s", error)
+            return False
+        return True
+
+    async def _sweep(self) -> None:
+        with suppress(StoreUnavailable):
+            await asyncio.to_thread(self._store.forget, self._days)
+
+
+def _folder(spool: Path, engine: Engine) -> Path:
+    """One for each database: records that were meant for another would be lost in this one."""
+    url = engine.url.render_as_string(hide_password=True)
+    return spool / hashlib.sha256(url.encode()).hexdigest()[:16]
