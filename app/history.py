@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Engine
 
-from app.characters import whole_characters
+from app.characters import storable
 from ingestion.columns import BIG_ID, UtcDateTime
 from ingestion.database import database_errors, open_engine
 from schemas.conversation import Turn
@@ -182,12 +182,9 @@ def _texts(turn: Turn) -> dict[str, str | None]:
 
 
 def _storable(turn: Turn) -> Turn:
-    """`turn` with U+FFFD for what PostgreSQL cannot hold: NUL, and half a surrogate pair."""
-    whole = {
-        name: text and whole_characters(text).replace("\0", "\ufffd")
-        for name, text in _texts(turn).items()
-    }
-    return turn.model_copy(update=whole)
+    return turn.model_copy(
+        update={name: text and storable(text) for name, text in _texts(turn).items()}
+    )
 
 
 def _turn(row: Row[Any]) -> Turn:

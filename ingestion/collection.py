@@ -167,6 +167,14 @@ class Collection:
             f"and position in {literal(positions)}"
         )
 
+    def chunks_of_all(self, documents: Iterable[tuple[str, str]]) -> list[Chunk]:
+        """All chunks of these documents (source, id), as `chunks_of` gives them."""
+        expression = " or ".join(
+            f"(source == {literal(source)} and document_id == {literal(document_id)})"
+            for source, document_id in documents
+        )
+        return self._chunks(expression) if expression else []
+
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
         """All chunks of the APIs with one of these urls or names, by API in the document's order."""
         if not urls and not names:

@@ -58,6 +58,10 @@ class Source(WireModel):
 
     number: int
     """What citations call it: its place among the chunks that the answer was written from."""
+    source: str
+    """The name of the source in platform.toml."""
+    document_id: str
+    """Unique within its source; empty for a page of the web."""
     title: str
     section: str
     page_url: str
@@ -74,6 +78,8 @@ class Source(WireModel):
         chunk = retrieved.chunk
         return cls(
             number=number,
+            source=chunk.source,
+            document_id=chunk.document_id,
             title=chunk.title,
             section=chunk.section,
             page_url=chunk.page_url,
@@ -136,6 +142,8 @@ class Answer(WireModel):
     language: Language
     answered_by: str
     degraded: str | None = None
+    cached: bool = False
+    """Whether it was given before, and nothing that it cites has changed since."""
     session: str | None = None
     """The conversation that it belongs to."""
     rounds: list[Round] = Field(default_factory=list)

@@ -159,6 +159,12 @@ class Settings(BaseSettings):
     history_days: int = Field(default=30, ge=1, le=36_500)
     """Days after which a question and its answer are forgotten."""
 
+    cache_answers: bool = True
+    """Whether a question that was answered is answered the same until a document changes that it cites."""
+
+    cache_days: int = Field(default=7, ge=1, le=36_500)
+    """Days after which a cached answer is made anew all the same."""
+
     keep_questions: bool = True
     """Whether questions are kept, with what became of them, for insights, replays and feedback."""
 

@@ -13,6 +13,8 @@ from sqlalchemy.engine import Engine
 
 import ingestion.migrations
 from app import history
+from app.caching import answers
+from app.records import store
 from ingestion import runs
 from ingestion.database import open_engine
 from ingestion.migrations import HEAD
@@ -23,7 +25,7 @@ from schemas.settings import read_settings
 def expected() -> MetaData:
     """Every table that the code knows."""
     everything = MetaData()
-    for metadata in (history.metadata, runs.metadata):
+    for metadata in (module.metadata for module in (answers, history, runs, store)):
         for table in metadata.tables.values():
             table.to_metadata(everything)
     return everything

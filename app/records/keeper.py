@@ -34,7 +34,9 @@ class Keeper:
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._store = RecordStore(engine)
-        self._spool = Spool(_folder(settings.spool, engine)) if settings.keep_questions else None
+        self.folder = _folder(settings.spool, engine) if settings.keep_questions else None
+        """Where the spools of this installation lie."""
+        self._spool = Spool(self.folder) if self.folder else None
         self._days = settings.keep_days
         self._arrived = asyncio.Event()
 

@@ -8,7 +8,7 @@ was left by a process that has ended: whoever finds it takes it over.
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
@@ -61,16 +61,15 @@ class Spool:
         once all of it was taken. It blocks, and raises what `hand_over` raises.
         """
         with self._draining:
-            self._rotate()
-            self._empty(self._name, hand_over)
+            _empty(self._rotate(), hand_over)
             self._take_over(hand_over)
 
     def close(self) -> None:
         """Let others take over what is left."""
-        self._rotate()
-        if not any(self._folder.glob(f"{self._name}.*.jsonl")):
-            Path(self._lock.lock_file).unlink(missing_ok=True)
-        self._lock.release()
+        if self._is_open:
+            if not self._rotate():
+                Path(self._lock.lock_file).unlink(missing_ok=True)
+            self._lock.release()
 
     def _open(self) -> bool:
         try:
@@ -88,26 +87,31 @@ class Spool:
         path = self._folder / f"{self._name}.{self._part:09d}.jsonl"
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
-    def _rotate(self) -> None:
-        """Leave the file that is being written to; what comes next goes into another."""
+    def _rotate(self) -> list[Path]:
+        """The files that nobody writes to any more: what comes next goes into another."""
         with self._appending:
             if self._file is not None:
                 os.close(self._file)
                 self._file = None
+            return self._files_of(self._name)
 
     def _take_over(self, hand_over: HandOver) -> None:
         for path in self._folder.glob("*.lock"):
             if path.stem == self._name:
                 continue
             with suppress(Timeout), FileLock(path, timeout=0, thread_local=False):
-                self._empty(path.stem, hand_over)
+                _empty(self._files_of(path.stem), hand_over)
                 path.unlink(missing_ok=True)
 
-    def _empty(self, name: str, hand_over: HandOver) -> None:
-        for path in sorted(self._folder.glob(f"{name}.*.jsonl")):
-            for records in batches(_read(path), BATCH):
-                hand_over(records)
-            path.unlink(missing_ok=True)
+    def _files_of(self, name: str) -> list[Path]:
+        return sorted(self._folder.glob(f"{name}.*.jsonl"))
+
+
+def _empty(files: Iterable[Path], hand_over: HandOver) -> None:
+    for path in files:
+        for records in batches(_read(path), BATCH):
+            hand_over(records)
+        path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> Iterator[Record]:

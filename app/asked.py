@@ -1,0 +1,36 @@
+"""A question with all that its caller said about it."""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Protocol
+
+from runnables.listener import Listener
+from schemas.answer import Answer
+from schemas.conversation import Turn
+from schemas.language import Language
+from schemas.question import AnswerMode, Filters
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What reaches the desk; all but `text` may be left out."""
+
+    text: str
+    k: int | None = None
+    language: Language | None = None
+    filters: Filters | None = None
+    mode: AnswerMode = "pipeline"
+    session: str | None = None
+    owner: str = ""
+    """The id of the API key that asks; empty where there are no keys."""
+    fresh: bool = False
+    """Whether an answer that was given before will not do."""
+    history: tuple[Turn, ...] = ()
+    """What was said before in the session, oldest first."""
+
+
+class Answerer(Protocol):
+    """Whoever answers: the desk, or something around it that answers by it."""
+
+    def ask(self, asked: Asked, listener: Listener | None = None) -> Awaitable[Answer]:
+        """The answer; `listener` is told how it comes about. Raises ApideskError."""

@@ -1,0 +1,72 @@
+"""Questions that are asked while the same one is being answered: they wait for that answer."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from runnables.listener import Listener
+from schemas.answer import Answer
+from schemas.events import Event
+
+Start = Callable[[Listener], Coroutine[Any, Any, Answer]]
+
+
+class Flights:
+    """Answers under way in this process, by key."""
+
+    def __init__(self) -> None:
+        self._flights: dict[str, _Flight] = {}
+
+    async def join(self, key: str, start: Start, listener: Listener | None) -> tuple[Answer, bool]:
+        """The answer of `start`, or of the one that is under way under `key`, and whether it was.
+
+        `listener` is told everything, from the beginning. Raises what `start` raises. The work is
+        cancelled when everybody who waits for it has left.
+        """
+        flight = self._flights.get(key)
+        if flight is not None and not flight.over:
+            return await flight.wait(listener), True
+        flight = self._flights[key] = _Flight(start)
+        flight.task.add_done_callback(lambda _: self._land(key, flight))
+        return await flight.wait(listener), False
+
+    def _land(self, key: str, flight: "_Flight") -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+
+
+class _Flight:
+    def __init__(self, start: Start) -> None:
+        self._events: list[Event] = []
+        self._listeners: list[Listener] = []
+        self._waiting = 0
+        self.task = asyncio.create_task(start(self._tell))
+
+    @property
+    def over(self) -> bool:
+        return self.task.done() or bool(self.task.cancelling())
+
+    async def wait(self, listener: Listener | None) -> Answer:
+        self._waiting += 1
+        try:
+            if listener is not None:
+                await self._catch_up(listener)
+                self._listeners.append(listener)
+            return await asyncio.shield(self.task)
+        finally:
+            self._waiting -= 1
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+            if not self._waiting:
+                self.task.cancel()
+
+    async def _tell(self, event: Event) -> None:
+        self._events.append(event)
+        for listener in list(self._listeners):
+            await listener(event)
+
+    async def _catch_up(self, listener: Listener) -> None:
+        told = 0
+        while told < len(self._events):  # more may come meanwhile
+            await listener(self._events[told])
+            told += 1

@@ -1,0 +1,89 @@
+"""The record of a question: what is worth keeping of it, and no secret."""
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from app.asked import Asked
+from app.characters import storable
+from app.records.masking import mask
+from schemas.answer import Answer, Page, Source
+from schemas.question import Filters
+from schemas.record import CitedPage, Record
+
+LONGEST = 20_000
+"""Characters that are kept of a text; a question may be set to be longer."""
+
+LONGEST_NAME = 200
+
+
+def record_of(asked: Asked, answer: Answer, milliseconds: int) -> Record:
+    """The record of a question that was answered."""
+    structured = answer.structured
+    about = _documented(answer)
+    return _asked(asked, milliseconds).model_copy(
+        update={
+            "id": answer.id,
+            "understood": _text(answer.question),
+            "language": answer.language,
+            "type": answer.type,
+            "api_name": _name(about.api_name if about else structured.api_name),
+            "api_url": _name(about.api_url if about else structured.api_url),
+            "error": _name(structured.error),
+            "confidence": answer.confidence,
+            "answer": tuple(map(_text, answer.answer)),
+            "pages": tuple(map(_page, answer.sources)),
+            "nearest": _nearest(answer),
+            "answered_by": answer.answered_by,
+            "degraded": answer.degraded,
+            "cached": answer.cached,
+        }
+    )
+
+
+def failed_record(asked: Asked, code: str, milliseconds: int) -> Record:
+    """The record of a question that got an error, or whose caller left (`abandoned`)."""
+    return _asked(asked, milliseconds).model_copy(update={"failure": code})
+
+
+def _asked(asked: Asked, milliseconds: int) -> Record:
+    return Record(
+        id=uuid4().hex,
+        owner=asked.owner,
+        asked_at=datetime.now(UTC),
+        session=asked.session,
+        question=_text(asked.text),
+        language=asked.language,
+        mode=asked.mode,
+        k=asked.k,
+        filters=asked.filters or Filters(),
+        milliseconds=milliseconds,
+    )
+
+
+def _documented(answer: Answer) -> Source | None:
+    """The API that the answer is about, as the documentation calls it: questions call it many names."""
+    if answer.type != "api_call":
+        return None
+    return next((source for source in answer.sources if source.api_url), None)
+
+
+def _page(source: Source) -> CitedPage:
+    return CitedPage(
+        title=source.title,
+        page_url=source.page_url,
+        source=source.source,
+        document_id=source.document_id,
+    )
+
+
+def _nearest(answer: Answer) -> Page | None:
+    pages = [*answer.nearest, *(Page(title=s.title, page_url=s.page_url) for s in answer.sources)]
+    return pages[0] if pages else None
+
+
+def _text(text: str) -> str:
+    return mask(storable(text[:LONGEST]))
+
+
+def _name(text: str | None) -> str | None:
+    return mask(storable(text))[:LONGEST_NAME] if text else None
