@@ -1,6 +1,6 @@
-"""The progress of an ingestion on stderr: a bar a source on a terminal, plain lines elsewhere."""
+"""Progress on stderr: a bar a source or plain lines for an ingestion, a bar for questions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -77,3 +77,15 @@ class _Bars(_Lines):
 
     def _begin(self, source: str) -> None:
         self._tasks[source] = self._progress.add_task(source, total=None)
+
+
+@contextmanager
+def question_progress() -> Iterator[Callable[[int, int], None]]:
+    """A callback that shows how many questions of how many are done; only on a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("asking"), BarColumn(), TextColumn("{task.completed} of {task.total}"))
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bars:
+        task = bars.add_task("asking", total=None)
+        yield lambda done, count: bars.update(task, completed=done, total=count)
