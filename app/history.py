@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -103,7 +104,8 @@ class History:
         self._engine.dispose()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        inside = copy_context().run  # so that what it logs names the request
+        return await asyncio.get_running_loop().run_in_executor(self._threads, inside, work)
 
     def _read(self, owner: str, session: str) -> tuple[Turn, ...]:
         query = _newest_first(owner, session).limit(self._turns)

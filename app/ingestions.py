@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
+from app.telemetry.ingestion_log import log_run
 from ingestion.job import IngestionJob
 from ingestion.schedule import run_on_schedule
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
@@ -70,11 +72,12 @@ class Ingestions:
 
         task = asyncio.create_task(asyncio.to_thread(self._job.run, run, progress))
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(partial(self._ended, run))
         return task
 
-    def _ended(self, task: asyncio.Task[IngestionRun]) -> None:
+    def _ended(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
         """Its report says how it went; nobody may be waiting for its exception."""
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()
+        log_run(run)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from langchain_core.embeddings import Embeddings
+from structlog.contextvars import bound_contextvars
 
 from ingestion.collection import Collection
 from ingestion.embeddings import ChunkEmbedder, open_embeddings
@@ -80,7 +81,7 @@ class IngestionJob:
         Raises IngestionRunning when another run goes on, and what made the run fail: ConfigurationError
         for platform.toml, ModelError, StoreError, DeletesRefused.
         """
-        with run_lock(self._settings, run):
+        with run_lock(self._settings, run), bound_contextvars(ingestion=run.id):
             self.runs.bury_the_dead()
             report = _Reporting(run, self.runs, progress, self._stopping)
             try:

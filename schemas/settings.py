@@ -207,6 +207,9 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Level of the log on stderr."""
 
+    log_format: Literal["auto", "json", "console"] = "auto"
+    """One JSON object a line, or text; `auto` is text on a terminal and JSON elsewhere."""
+
     @field_validator("private_hosts", "web_domains", mode="before")
     @classmethod
     def _between_commas(cls, value: object) -> object:

@@ -1,6 +1,7 @@
 """Runs of the ingestion job: begun by whoever, one at a time, each with a report that stays."""
 
 import asyncio
+import logging
 import os
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -264,6 +266,17 @@ def test_a_run_is_begun_and_followed(http: TestClient[Litestar]) -> None:
         "ingestions": [run.model_dump(by_alias=True, mode="json")]
     }
     assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
+
+
+def test_the_log_tells_how_a_run_ended(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    name = "app.telemetry.ingestion_log"
+    with caplog.at_level(logging.INFO, name), TestClient(create_app(desk)) as http:
+        begun = http.post("/ingestions", json={}).json()["id"]
+        finished(http, begun)
+    told: Any
+    (told,) = (record.msg for record in caplog.records if record.name == name)
+    fields = ("ingestion", "trigger", "state", "added", "error")
+    assert [told[field] for field in fields] == [begun, "request", "succeeded", 6, None]
 
 
 def test_whoever_asks_during_a_rebuild_notices_nothing(http: TestClient[Litestar]) -> None:

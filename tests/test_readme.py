@@ -52,7 +52,11 @@ class Terminal:
         # A make that is started by make would say where it is.
         made_by_make = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
         outer = {name: value for name, value in os.environ.items() if name not in made_by_make}
-        self.environment = outer | {"PORT": str(self.port), "COLUMNS": "80"}
+        self.environment = outer | {
+            "PORT": str(self.port),
+            "COLUMNS": "80",
+            "APIDESK_LOG_FORMAT": "console",
+        }
         self.server: subprocess.Popen[bytes] | None = None
 
     def run(self, command: str) -> str:

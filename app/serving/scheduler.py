@@ -3,12 +3,12 @@
 import asyncio
 import logging
 
+from app.telemetry.ingestion_log import log_run
 from app.telemetry.logs import configure_logging
 from ingestion.job import IngestionJob
 from ingestion.profile import read_platform
 from ingestion.schedule import run_on_schedule
 from schemas.errors import ConfigurationError
-from schemas.ingestion import IngestionRun
 from schemas.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 async def run_scheduler(settings: Settings) -> None:
     """Run the job whenever platform.toml says, until cancelled. Raises ApideskError."""
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, settings.log_format)
     plan = read_platform(settings.platform).ingestion
     if not plan.schedule:
         raise ConfigurationError(f"{settings.platform}: [ingestion] names no schedule")
@@ -26,19 +26,16 @@ async def run_scheduler(settings: Settings) -> None:
         )
     job = await asyncio.to_thread(IngestionJob.connect, settings)
 
-    async def run() -> None:
-        log.info("%s", _said(await asyncio.to_thread(job.run, job.new_run("schedule"))))
+    async def index() -> None:
+        run = job.new_run("schedule")
+        try:
+            await asyncio.to_thread(job.run, run)
+        finally:
+            log_run(run)
 
     log.info("indexing at %s (%s)", plan.schedule, plan.timezone)
     try:
-        await run_on_schedule(plan, run)
+        await run_on_schedule(plan, index)
     finally:
         job.stop()
         job.close()
-
-
-def _said(run: IngestionRun) -> str:
-    counts = (
-        f"{s.name}: {s.added} added, {s.changed} changed, {s.deleted} deleted" for s in run.sources
-    )
-    return f"{run.state} in {run.seconds:.1f} s ({'; '.join(counts)})"

@@ -3,28 +3,42 @@
 import signal
 import socket
 import sys
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 
 import uvicorn
 
 from app.desk import open_desk
 from app.main import create_app
 from app.serving.local_server import announced
-from app.telemetry.logs import configure_logging
+from app.telemetry.ingestion_log import log_run
+from app.telemetry.logs import configure_logging, is_json
 from app.terminal.progress import ingestion_progress
+from ingestion.job import Progress
 from schemas.settings import Settings
 
 
 async def run_server(settings: Settings, host: str, port: int) -> None:
     """Serve until a signal comes. Raises ApideskError when the desk cannot be opened."""
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, settings.log_format)
     # uvicorn stops, then raises the signal again: as an exit, so that what follows is still done.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     async with AsyncExitStack() as stack:
-        with ingestion_progress() as progress:
+        with _progress(settings) as progress:
             desk = await stack.enter_async_context(open_desk(settings, progress))
-        config = uvicorn.Config(create_app(desk), host, port, log_config=None)
+        # Each request has a line of our own: app/telemetry/request_log.py
+        config = uvicorn.Config(create_app(desk), host, port, log_config=None, access_log=False)
         await _AnnouncedServer(config, settings, stack).serve()
+
+
+@contextmanager
+def _progress(settings: Settings) -> Iterator[Progress]:
+    """How a first ingestion shows: as `apidesk ingest` does, or as a line of a log for programs."""
+    if not is_json(settings.log_format, sys.stderr):
+        with ingestion_progress() as progress:
+            yield progress
+        return
+    yield log_run
 
 
 class _AnnouncedServer(uvicorn.Server):
