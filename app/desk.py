@@ -9,7 +9,8 @@ from functools import cached_property
 from langchain_core.runnables import Runnable
 from langsmith import tracing_context
 
-from app.telemetry.timings import StepTimings
+from app.telemetry.metrics import Metrics
+from app.telemetry.run_observer import RunObserver
 from app.wiring import Wiring
 from ingestion.job import IngestionJob, Progress
 from ingestion.language import detect_language
@@ -45,6 +46,7 @@ class Desk:
         self.job = job
         self.collection = job.collection
         self.models = open_chat_models(settings)
+        self.metrics = Metrics()
         self._wiring = Wiring(settings, platform, job, self.models)
         self.classify = self._wiring.classify()
         self._retrieve = self._wiring.retrieve()
@@ -66,10 +68,10 @@ class Desk:
         """
         question = self._question(text, k, language, filters)
         question = question.model_copy(update={"history": history})
-        timings = StepTimings()
+        observer = RunObserver(self.metrics)
         started = time.monotonic()
         seconds = self.settings.request_timeout
-        config = with_deadline({"callbacks": [timings]}, seconds)
+        config = with_deadline({"callbacks": [observer]}, seconds)
         if listener is not None:
             config = with_listener(config, listener)
         try:
@@ -78,17 +80,26 @@ class Desk:
                 answer = await pipeline.ainvoke(question, config)
         except TimeoutError:
             raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
+        finally:
+            self.see_circuits()
         total = round((time.monotonic() - started) * 1000)
         degraded = answer.degraded or (NO_TOOLS if mode == "tools" and not self.models else None)
-        timed = timings.milliseconds | {"total": total}
-        return answer.model_copy(update={"timings": timed, "degraded": degraded})
+        timed = dict(observer.milliseconds) | {"total": total}
+        answer = answer.model_copy(update={"timings": timed, "degraded": degraded})
+        observer.answered(answer, mode)
+        return answer
 
     async def retrieve(
         self, text: str, k: int | None = None, filters: Filters | None = None
     ) -> list[Source]:
         """The k best chunks for `text`, without asking a model. Raises ApideskError."""
-        found = await self._retrieve.ainvoke(self._question(text, k, None, filters))
+        question = self._question(text, k, None, filters)
+        found = await self._retrieve.ainvoke(question, {"callbacks": [RunObserver(self.metrics)]})
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
+
+    def see_circuits(self) -> None:
+        """Let the metrics know of each model's circuit as it is now."""
+        self.metrics.see_circuits(self.models.all if self.models else ())
 
     async def warm_up(self) -> None:
         """Retrieve once, so that no caller is the first; no model is asked. Raises StoreError."""

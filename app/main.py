@@ -17,8 +17,10 @@ from app.problems import apidesk_problem, http_problem, unexpected_problem
 from app.routes.ask import ask
 from app.routes.health import live, ready
 from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
+from app.routes.metrics import metrics
 from app.routes.retrieve import retrieve
 from app.routes.sessions import delete_session
+from app.telemetry.request_log import RequestLog
 from schemas.errors import ApideskError
 
 
@@ -32,7 +34,7 @@ def create_app(desk: Desk) -> Litestar:
     history = History.open(desk.settings)
     conversations = Conversations(desk, history)
     plan = desk.platform.ingestion if desk.settings.embedded else None
-    return Litestar(
+    app = Litestar(
         route_handlers=[
             ask,
             delete_session,
@@ -42,6 +44,7 @@ def create_app(desk: Desk) -> Litestar:
             get_ingestion,
             live,
             ready,
+            metrics,
         ],
         dependencies={
             "desk": Provide(lambda: desk, sync_to_thread=False),
@@ -73,3 +76,5 @@ def create_app(desk: Desk) -> Litestar:
             ),
         ],
     )
+    app.asgi_handler = RequestLog(desk.metrics)(app.asgi_handler)
+    return app

@@ -442,6 +442,19 @@ class TestAskTheServer:
         assert lasting(result.stdout) == lasting(response.text)
         assert lasting(result.stdout)["introduction"] == "Hello."
 
+    def test_its_log_is_one_object_a_line(self, served: Path) -> None:
+        """The first ingestion has one, a request has one, uvicorn's are of the same form."""
+        response = httpx.get(f"{url_of(served)}/no/such")
+        log = served.with_suffix(".log").read_text(encoding="utf-8")
+        lines = [json.loads(line) for line in log.splitlines()]
+        assert {"uvicorn.error", "app.telemetry.ingestion_log"} < {line["logger"] for line in lines}
+        request_id = response.headers["x-request-id"]
+        (line,) = (line for line in lines if line.get("request_id") == request_id)
+        assert (line["event"], line["status"]) == ("request", 404)
+        (run,) = (line for line in lines if line["event"] == "ingestion")
+        assert (run["state"], run["trigger"]) == ("succeeded", "start")
+        assert len(run["ingestion"]) == 32
+
     def test_retrieved_chunks_and_k(self, served: Path) -> None:
         result = run(served, "ask", QUESTION, "--json", "--show-retrieved", "-k", 1)
         assert result.exit_code == 0

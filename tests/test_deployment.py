@@ -18,6 +18,7 @@ import yaml
 from app.cli import main
 from app.desk import Desk
 from app.main import create_app
+from app.telemetry.metrics import Metrics
 from ingestion.collection import Collection
 from ingestion.profile import read_platform
 from schemas.errors import StoreUnavailable
@@ -169,7 +170,9 @@ def paths() -> set[str]:
     """The paths of the application's own description."""
     settings = read_settings(database_url="sqlite://")
     platform = read_platform(SAMPLE_PLATFORM)
-    desk = SimpleNamespace(settings=settings, platform=platform, job=SimpleNamespace())
+    desk = SimpleNamespace(
+        settings=settings, platform=platform, job=SimpleNamespace(), metrics=Metrics()
+    )
     return set(create_app(cast(Desk, desk)).openapi_schema.paths or {})
 
 

@@ -1,1 +1,1 @@
-"""What an operator sees: logs, timings."""
+"""What an operator sees: logs, metrics."""

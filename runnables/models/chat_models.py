@@ -23,11 +23,15 @@ from ingestion.language import estimate_tokens
 from ingestion.model_errors import ModelRole, model_errors, wait_as_told
 from ingestion.providers import connection_options, open_client
 from runnables.deadline import remaining
+from runnables.telemetry import MODEL_FAILURE, MODEL_RETRY, tell_handlers
 from schemas.errors import ModelError, ModelTimeout, ModelUnavailable
 from schemas.settings import Settings
 
 Mode = Literal["json_schema", "json_mode", "plain"]
 """A way to ask a provider for JSON."""
+
+CircuitState = Literal["closed", "half_open", "open"]
+"""Whether a model is asked, tried again, or left alone."""
 
 Follow = Callable[[str], Awaitable[None]]
 """Is told the text of a reply so far, again and again."""
@@ -75,6 +79,17 @@ class ChatModel:
         """`provider:model`."""
         return self.role.model
 
+    @property
+    def circuit(self) -> CircuitState:
+        """Whether it is asked, tried again, or left alone."""
+        state: CircuitState = self._circuit.state
+        return state
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What tells it apart in traces and metrics."""
+        return {"role": self.role.prefix.lower(), "model": self.name}
+
     async def ask(
         self,
         messages: Sequence[BaseMessage],
@@ -87,18 +102,20 @@ class ChatModel:
         `follow` is called with the text so far while the reply comes; a text that is shorter than the
         one before belongs to another attempt.
         """
-        if self._circuit.opened:
+        if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
             raise ModelUnavailable(
                 f"{self.role.setting}: down, tried again in {seconds} s", seconds
             )
         self.asked_at = time.monotonic()
+        run: RunnableConfig = {**config, "metadata": {**config.get("metadata", {}), **self.labels}}
         try:
             reply: AIMessage = await self._circuit.call_async(
-                self._ask_with_retries, messages, config, runnable or self.client, follow
+                self._ask_with_retries, messages, run, runnable or self.client, follow
             )
         except ModelError as error:
             self.problem = error
+            await tell_handlers(config, MODEL_FAILURE, **self.labels, code=error.code)
             raise
         self.problem = None
         self._learn_count(messages, reply)
@@ -125,10 +142,14 @@ class ChatModel:
         runnable: Runnable[Any, Any],
         follow: Follow | None,
     ) -> AIMessage:
+        async def tell(_: RetryCallState) -> None:
+            await tell_handlers(config, MODEL_RETRY, **self.labels)
+
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ModelUnavailable),
             wait=wait_as_told,
             stop=stop_after_attempt(ATTEMPTS) | _StopAtDeadline(config),
+            before_sleep=tell,
             reraise=True,
         )
         reply: AIMessage = await retrying(self._ask_once, messages, config, runnable, follow)

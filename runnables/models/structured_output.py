@@ -31,6 +31,7 @@ from runnables.deadline import remaining
 from runnables.models.chat_models import ChatModel, Follow, Mode
 from runnables.models.json_text import NotReadable, clean, read_object
 from runnables.steps import child
+from runnables.telemetry import MODEL_FAILURE, STRUCTURED_OUTPUT, tell_handlers
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
 from schemas.language import Language
 
@@ -94,15 +95,17 @@ class StructuredOutput(Generic[T]):
         text, rung = await self._reply(model, [prompt], config, follow)
         try:
             value, rung = await self._parse(model, text, rung, config)
-            return self._served(value, rung, model)
+            return await self._served(value, rung, model, config)
         except NotReadable as error:
             problem = str(error)
         mended = await self._ask_again(model, prompt, text, problem, config, follow)
         if mended is not None:
-            return self._served(mended, "re-ask", model)
+            return await self._served(mended, "re-ask", model, config)
         if self.from_text and (made := self.from_text(text)) is not None:
-            return self._served(made, "text", model)
-        raise ModelOutputInvalid(f"{model.role.setting}: the reply does not fit its schema")
+            return await self._served(made, "text", model, config)
+        invalid = ModelOutputInvalid(f"{model.role.setting}: the reply does not fit its schema")
+        await tell_handlers(config, MODEL_FAILURE, **model.labels, code=invalid.code)
+        raise invalid
 
     async def _ask_again(
         self,
@@ -177,8 +180,11 @@ class StructuredOutput(Generic[T]):
         rendered = RunnableLambda(render, name=f"{self.step}/prompt")
         return await rendered.ainvoke(variables, child(config, f"{self.step}/prompt"))
 
-    def _served(self, value: T, rung: Rung, model: ChatModel) -> Structured[T]:
+    async def _served(
+        self, value: T, rung: Rung, model: ChatModel, config: RunnableConfig
+    ) -> Structured[T]:
         log.info("%s: %s served by %s", self.step, rung, model.name)
+        await tell_handlers(config, STRUCTURED_OUTPUT, step=self.step, rung=rung)
         return Structured(value, rung, model)
 
 

@@ -1,0 +1,25 @@
+"""GET /metrics"""
+
+import asyncio
+
+from litestar import MediaType, Response, get
+from litestar.di import NamedDependency
+
+from app.desk import Desk
+from app.telemetry.ingestion_metrics import ingestion_metrics
+
+PROMETHEUS_TEXT = "text/plain; version=0.0.4"
+
+
+@get(
+    "/metrics",
+    operation_id="metrics",
+    summary="What Prometheus scrapes",
+    media_type=MediaType.TEXT,
+)
+async def metrics(desk: NamedDependency[Desk]) -> Response[bytes]:
+    """All metrics, in Prometheus's text format; always 200 while the process runs."""
+    desk.see_circuits()
+    ingested = await ingestion_metrics(desk.job)
+    body = await asyncio.to_thread(desk.metrics.exposition, ingested)
+    return Response(body, media_type=PROMETHEUS_TEXT)

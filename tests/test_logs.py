@@ -1,0 +1,220 @@
+"""The log: one form for all loggers, one line a request, each line with the request's id."""
+
+import io
+import json
+import logging
+import os
+import pty
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+from structlog.contextvars import bound_contextvars
+
+from app.telemetry.logs import LogFormat, log_formatter, structured_logger
+from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_server import ModelServer, Recorded, Reply
+
+Lines = Callable[[], list[dict[str, Any]]]
+
+SECRET = "s3cret"
+QUESTION = f"发货接口是哪个 {SECRET}"
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """What was logged since the test began, in JSON, from INFO on."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(log_formatter("json", stream))
+    root, app = logging.getLogger(), logging.getLogger("app")
+    root.addHandler(handler)
+    app.setLevel(logging.INFO)
+    logging.getLogger("runnables").setLevel(logging.INFO)
+    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    root.removeHandler(handler)
+
+
+def requests(lines: Lines) -> list[dict[str, Any]]:
+    """The lines of requests."""
+    return [line for line in lines() if line["event"] == "request"]
+
+
+def good(request: Recorded) -> str:
+    reply = structured() if is_classification(request) else draft("用“订单发货”接口。[1]")
+    return reply.model_dump_json(by_alias=True)
+
+
+# --- form
+
+
+def test_a_line_is_an_object_whoever_logs(lines: Lines) -> None:
+    with bound_contextvars(request_id="abc"):
+        structured_logger("app.a").info("noted", path="/a\nb", 名="值")
+        logging.getLogger("uvicorn.error").warning("on %s", "x", extra={"color_message": "no"})
+        try:
+            raise ValueError("bad\nluck")
+        except ValueError:
+            logging.getLogger("ingestion.b").exception("failed")
+    noted, uvicorn, failed = lines()
+    assert (noted["event"], noted["path"], noted["名"]) == ("noted", "/a\nb", "值")
+    assert set(uvicorn) == {"event", "timestamp", "level", "logger", "request_id"}
+    assert (uvicorn["event"], uvicorn["level"], uvicorn["logger"]) == (
+        "on x", "warning", "uvicorn.error",
+    )  # fmt: skip
+    assert failed["exception"].startswith("Traceback")
+    assert failed["exception"].endswith("ValueError: bad\nluck")
+    assert {line["request_id"] for line in (noted, uvicorn, failed)} == {"abc"}
+
+
+@pytest.mark.parametrize(
+    ("log_format", "terminal", "form"),
+    [
+        ("auto", True, "colours"),
+        ("auto", False, "json"),
+        ("json", True, "json"),
+        ("console", False, "text"),
+        ("console", True, "colours"),
+    ],
+)
+def test_the_form_fits_the_stream(log_format: LogFormat, terminal: bool, form: str) -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours), os.fdopen(theirs, "w") as screen:
+        formatter = log_formatter(log_format, screen if terminal else io.StringIO())
+    said = formatter.format(
+        logging.makeLogRecord({"name": "app.a", "msg": "hello", "levelname": "INFO"})
+    )
+    forms = {"json": r"\{.*\}", "text": r"[\d\-T:.Z]+ \[\w+ *\] app\.a hello *"}
+    assert re.fullmatch(forms.get(form, r".*\x1b\[.*hello.*"), said), said
+
+
+def test_a_stack_shows_no_variables(lines: Lines) -> None:
+    """In neither form: keys are among them."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(log_formatter("console", stream))
+    log = logging.getLogger("app.a")
+    log.addHandler(handler)
+    try:
+        key = SECRET  # noqa: F841
+        raise ValueError
+    except ValueError:
+        log.exception("failed")
+    log.removeHandler(handler)
+    assert "ValueError" in stream.getvalue()
+    assert SECRET not in stream.getvalue() + json.dumps(lines())
+
+
+# --- a request
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("a-b_c.1", True),
+        ("x" * 128, True),
+        ("x" * 129, False),
+        ("", False),
+        ("a b", False),
+        ("a;b", False),
+        ("ä", False),
+        (None, False),
+    ],
+)
+def test_an_id_is_the_callers_where_it_is_sound(
+    client: TestClient[Litestar], lines: Lines, sent: str | None, kept: bool
+) -> None:
+    headers = {} if sent is None else {"X-Request-ID": sent.encode("latin-1")}
+    response = client.get("/no/such", headers=headers)  # type: ignore[arg-type]
+    request_id = response.headers["x-request-id"]
+    assert (request_id == sent) is kept
+    assert kept or re.fullmatch(r"[0-9a-f]{32}", request_id)
+    assert [line["request_id"] for line in requests(lines)] == [request_id]
+
+
+REQUESTS: list[Any] = [
+    pytest.param("GET", "/no/such?q=" + SECRET, None, ("unmatched", 404), id="not found"),
+    pytest.param("GET", "/a%0Ab", None, ("unmatched", 404), id="a line's end in the path"),
+    pytest.param("POST", "/health/live", None, ("unmatched", 405), id="not allowed"),
+    pytest.param("POST", "/ask", {"question": ""}, ("/ask", 400), id="bad input"),
+    pytest.param("POST", "/retrieve", {"question": QUESTION}, ("/retrieve", 200), id="retrieve"),
+    pytest.param("DELETE", "/sessions/x", None, ("/sessions/{session}", 404), id="a parameter"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "expected"), REQUESTS)
+def test_a_request_has_one_line(
+    client: TestClient[Litestar],
+    lines: Lines,
+    method: str,
+    path: str,
+    body: object,
+    expected: tuple[str, int],
+) -> None:
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    response = client.request(method, path, json=body, headers=headers)
+    (line,) = requests(lines)
+    assert (line["route"], line["status"]) == expected
+    assert (line["method"], line["path"]) == (method, path.partition("?")[0])
+    assert line["status"] == response.status_code
+    assert line["bytes"] == len(response.content)
+    assert line["request_id"] == response.headers["x-request-id"]
+    assert SECRET not in json.dumps(lines())
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_question_has_its_answers_facts_and_nothing_that_was_said(
+    model_client: MakeClient, model_server: ModelServer, lines: Lines, accept: str
+) -> None:
+    """What the pipeline logs on the way, in its tasks and threads, has the request's id too."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107}
+    model_server.default = lambda request: Reply(good(request), usage=usage)
+    client = model_client()
+    asked = {"question": QUESTION}
+    with client.stream("POST", "/ask", json=asked, headers={"Accept": accept}) as response:
+        text = response.read().decode()
+    (line,) = requests(lines)
+    assert line["answer"] in text
+    facts = ("type", "confidence", "sources", "model", "degraded")
+    assert [line[fact] for fact in facts] == ["api_call", "high", 1, "openai:scripted-chat", False]
+    assert line["input_tokens"] % 100 == 0
+    assert line["output_tokens"] % 7 == 0
+    assert {line["logger"] for line in lines()} > {"runnables.models.structured_output"}
+    assert {line["request_id"] for line in lines()} == {response.headers["x-request-id"]}
+    logged = json.dumps(lines(), ensure_ascii=False)
+    assert not any(words in logged for words in (SECRET, "发货", "test-key"))
+
+
+def test_a_failing_database_is_logged_under_the_requests_id(
+    serve_samples: MakeClient, tmp_path: Path, lines: Lines
+) -> None:
+    """It is asked in threads of its own."""
+    database = tmp_path / "apidesk.db"
+    client = serve_samples(database_url=f"sqlite:///{database}")
+    with sqlite3.connect(database) as connection:
+        connection.execute("drop table turns")
+    response = client.post("/ask", json={"question": QUESTION, "session": "x"})
+    assert response.status_code == 503
+    assert {line["logger"] for line in lines()} == {
+        "ingestion.database",
+        "app.telemetry.request_log",
+    }
+    assert {line["request_id"] for line in lines()} == {response.headers["x-request-id"]}
+
+
+def test_probes_are_told_only_where_one_debugs(client: TestClient[Litestar], lines: Lines) -> None:
+    paths = ["/health/live", "/health/ready", "/metrics"]
+    for path in paths:
+        assert client.get(path).headers["x-request-id"]
+    assert requests(lines) == []
+    logging.getLogger("app").setLevel(logging.DEBUG)
+    for path in paths:
+        client.get(path)
+    assert [(line["path"], line["level"]) for line in requests(lines)] == [
+        (path, "debug") for path in paths
+    ]
