@@ -28,6 +28,11 @@ class ModelRole:
         """The setting that names the model, with its value."""
         return f"{PREFIX}{self.prefix}_MODEL={self.model}"
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What tells the model apart in traces and metrics."""
+        return {"role": self.prefix.lower(), "model": self.model}
+
     def sentence(self, what: str, where: str) -> str:
         """What went wrong, and which setting of this role to look at."""
         return f"{self.setting}: {what}; check {PREFIX}{self.prefix}_{where}"

@@ -291,16 +291,40 @@ def test_a_client_that_leaves(sample_desk: Desk) -> None:
     assert read(sample_desk.metrics.exposition().decode())[left] == before + 1
 
 
-def test_what_ingestion_did(make_desk: DeskMaker, tmp_path: Path) -> None:
-    """A dry run is no success: nothing was brought up to date."""
-    (tmp_path / "platform.toml").write_text(
+@pytest.fixture
+def platform(tmp_path: Path) -> Path:
+    """A platform of one page."""
+    path = tmp_path / "platform.toml"
+    path.write_text(
         '[platform]\nname = "A"\ndescription = "B"\naudience = "C"\ntone = "D"\n'
         'greeting = "Hello."\nrefusal = "No."\nlanguage = "en"\n'
         '[[sources]]\nname = "guides"\nkind = "markdown"\npath = "guides"\n'
     )
     (tmp_path / "guides").mkdir()
     (tmp_path / "guides" / "one.md").write_text("# One\n\nText.")
-    desk = make_desk(platform=tmp_path / "platform.toml")
+    return path
+
+
+def test_an_embedding_model_that_fails(
+    make_desk: DeskMaker, model_server: ModelServer, platform: Path
+) -> None:
+    desk = make_desk(
+        platform=platform,
+        retrieval="dense",
+        embedding_model="openai:scripted-embedding",
+        embedding_base_url=model_server.base_url,
+        embedding_api_key="test-key",
+    )
+    model_server.embedding_reply = Reply(status=401)
+    with TestClient(create_app(desk)) as client:
+        assert client.post("/retrieve", json={"question": "text"}).status_code == 200
+        labels = 'code="model_refused",model="openai:scripted-embedding",role="embedding"'
+        assert counted(client) == {f"model_failures_total{{{labels}}}": 1}
+
+
+def test_what_ingestion_did(make_desk: DeskMaker, platform: Path) -> None:
+    """A dry run is no success: nothing was brought up to date."""
+    desk = make_desk(platform=platform)
     (run,) = desk.job.runs.latest()
     dry = desk.job.new_run("command", IngestionOptions(dry_run=True))
     desk.job.run(dry)
@@ -312,7 +336,7 @@ def test_what_ingestion_did(make_desk: DeskMaker, tmp_path: Path) -> None:
         assert seen['apidesk_ingestion_runs{state="succeeded"}'] == 2
         assert seen["apidesk_chunks"] == desk.collection.contract.rows > 0
 
-        (tmp_path / "platform.toml").write_text("")
+        platform.write_text("")
         with pytest.raises(Exception, match=r"platform\.toml"):
             desk.job.run(desk.job.new_run("command"))
         seen = scraped(client)

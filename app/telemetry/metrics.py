@@ -98,7 +98,7 @@ class Metrics:
     def see_circuits(self, models: Iterable["ChatModel"]) -> None:
         """The circuits of `models`, as they are now."""
         for model in models:
-            self.circuit_state.labels(*model.labels.values()).set(CIRCUIT[model.circuit])
+            self.circuit_state.labels(**model.role.labels).set(CIRCUIT[model.circuit])
 
     def exposition(self, *scraped: Collector) -> bytes:
         """All metrics in Prometheus's text format, with what `scraped` collects now.

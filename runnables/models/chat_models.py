@@ -85,11 +85,6 @@ class ChatModel:
         state: CircuitState = self._circuit.state
         return state
 
-    @property
-    def labels(self) -> dict[str, str]:
-        """What tells it apart in traces and metrics."""
-        return {"role": self.role.prefix.lower(), "model": self.name}
-
     async def ask(
         self,
         messages: Sequence[BaseMessage],
@@ -108,14 +103,15 @@ class ChatModel:
                 f"{self.role.setting}: down, tried again in {seconds} s", seconds
             )
         self.asked_at = time.monotonic()
-        run: RunnableConfig = {**config, "metadata": {**config.get("metadata", {}), **self.labels}}
+        metadata = {**config.get("metadata", {}), **self.role.labels}
+        run: RunnableConfig = {**config, "metadata": metadata}
         try:
             reply: AIMessage = await self._circuit.call_async(
                 self._ask_with_retries, messages, run, runnable or self.client, follow
             )
         except ModelError as error:
             self.problem = error
-            await tell_handlers(config, MODEL_FAILURE, **self.labels, code=error.code)
+            await tell_handlers(config, MODEL_FAILURE, **self.role.labels, code=error.code)
             raise
         self.problem = None
         self._learn_count(messages, reply)
@@ -143,7 +139,7 @@ class ChatModel:
         follow: Follow | None,
     ) -> AIMessage:
         async def tell(_: RetryCallState) -> None:
-            await tell_handlers(config, MODEL_RETRY, **self.labels)
+            await tell_handlers(config, MODEL_RETRY, **self.role.labels)
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ModelUnavailable),

@@ -104,7 +104,7 @@ class StructuredOutput(Generic[T]):
         if self.from_text and (made := self.from_text(text)) is not None:
             return await self._served(made, "text", model, config)
         invalid = ModelOutputInvalid(f"{model.role.setting}: the reply does not fit its schema")
-        await tell_handlers(config, MODEL_FAILURE, **model.labels, code=invalid.code)
+        await tell_handlers(config, MODEL_FAILURE, **model.role.labels, code=invalid.code)
         raise invalid
 
     async def _ask_again(

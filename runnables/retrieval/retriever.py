@@ -29,6 +29,7 @@ from runnables.retrieval.parts import parts
 from runnables.retrieval.rerank import MOST as RERANKED
 from runnables.retrieval.rerank import Rerank
 from runnables.steps import child, step
+from runnables.telemetry import MODEL_FAILURE, tell_handlers
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
 from schemas.question import Filters, Question
@@ -87,6 +88,9 @@ class MilvusRetriever(BaseRetriever):
                 vector = await self._embed(query)
             except ModelError as error:
                 log.warning("searching full text alone: %s", error)
+                labels = self.collection.embedding_role.labels
+                inside: RunnableConfig = {"callbacks": run_manager.get_child()}
+                await tell_handlers(inside, MODEL_FAILURE, **labels, code=error.code)
         return await asyncio.to_thread(self._find, query, more, k, vector, filters)
 
     def _find(
