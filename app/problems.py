@@ -13,6 +13,7 @@ from schemas.errors import (
     ApideskError,
     CollectionMismatch,
     CollectionMissing,
+    Forbidden,
     IngestionRunning,
     ModelOutputInvalid,
     ModelRefused,
@@ -20,14 +21,20 @@ from schemas.errors import (
     ModelUnavailable,
     QuestionError,
     QuestionTooLong,
+    RateLimited,
     StoreUnavailable,
+    Unauthorized,
 )
+from schemas.wire import WireModel
 
 RETRY_AFTER_SECONDS = "5"
 
 STATUS: dict[type[ApideskError], HTTPStatus] = {
     QuestionTooLong: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     QuestionError: HTTPStatus.BAD_REQUEST,
+    Unauthorized: HTTPStatus.UNAUTHORIZED,
+    Forbidden: HTTPStatus.FORBIDDEN,
+    RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
     CollectionMismatch: HTTPStatus.CONFLICT,
     IngestionRunning: HTTPStatus.CONFLICT,
     CollectionMissing: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -47,11 +54,21 @@ NOT_JSON = "body: not a valid JSON document in UTF-8"
 log = logging.getLogger(__name__)
 
 
+class Problem(WireModel):
+    """An RFC 9457 problem, as every error is told."""
+
+    status: int
+    type: str
+    title: str
+    detail: str
+    code: str
+    retryable: bool
+
+
 def apidesk_problem(error: ApideskError) -> ProblemDetailsException:
     """An error raised on purpose: its sentence is meant for the caller."""
     status = next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
-    headers = {"Retry-After": RETRY_AFTER_SECONDS} if status == 503 else None
-    return _problem(status, str(error), error.code, error.retryable, headers)
+    return _problem(status, str(error), error.code, error.retryable, _headers(error, status))
 
 
 def http_problem(error: HTTPException) -> ProblemDetailsException:
@@ -85,6 +102,14 @@ def _unexpected(error: Exception) -> ProblemDetailsException:
     return _problem(
         HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong here", "internal_error", False
     )
+
+
+def _headers(error: ApideskError, status: HTTPStatus) -> dict[str, str] | None:
+    if isinstance(error, RateLimited):
+        return {"Retry-After": str(error.retry_after)}
+    if isinstance(error, Unauthorized):
+        return {"WWW-Authenticate": "Bearer"}
+    return {"Retry-After": RETRY_AFTER_SECONDS} if status == 503 else None
 
 
 def _field_sentence(item: Any) -> str:

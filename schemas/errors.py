@@ -15,6 +15,10 @@
     │   ├── ModelRefused          a key, a name or a parameter is wrong: retrying cannot help
     │   ├── ModelTimeout
     │   └── ModelOutputInvalid
+    ├── AccessError               the caller may not do this
+    │   ├── Unauthorized          no key, or none that counts
+    │   ├── Forbidden             the key lacks the scope; without keys, a request from elsewhere
+    │   └── RateLimited           too much of it in too little time
     └── StoreError                Milvus failed
         ├── StoreUnavailable
         ├── StoreLocked           another process holds the embedded store
@@ -132,6 +136,33 @@ class ModelOutputInvalid(ModelError):
 
     code = "model_output_invalid"
     retryable = True
+
+
+class AccessError(ApideskError):
+    """The caller may not do this."""
+
+
+class Unauthorized(AccessError):
+    """The request has no key, or one that is unknown, revoked or expired."""
+
+    code = "unauthorized"
+
+
+class Forbidden(AccessError):
+    """The key lacks the scope; or no key is configured, and the request comes from elsewhere."""
+
+    code = "forbidden"
+
+
+class RateLimited(AccessError):
+    """The caller has used up what is theirs; `retry_after` is in seconds."""
+
+    code = "rate_limited"
+    retryable = True
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class StoreError(ApideskError):

@@ -1,15 +1,22 @@
 """Settings: secrets and addresses, read from the environment (and `.env`) once."""
 
+import re
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from schemas.errors import ConfigurationError
 
 SAMPLE_PLATFORM = Path(__file__).resolve().parent.parent / "samples" / "platform.toml"
 PREFIX = "APIDESK_"
+
+ADMIN_KEY = re.compile(r"[!-~]{32,}")
+
+ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?")
 
 
 class Settings(BaseSettings):
@@ -204,17 +211,68 @@ class Settings(BaseSettings):
     chunk_tokens: int = Field(default=400, ge=50, le=8_000)
     """Soft cap of a chunk of prose, in tokens."""
 
+    admin_key: SecretStr | None = None
+    """A key with every scope, of 32 characters or more, for what starts before a key can be made."""
+
+    rate_limit: str | None = None
+    """Requests a key, such as `60/minute`; several between semicolons. Unset, any number."""
+
+    rate_limit_address: str | None = None
+    """Requests an address, those with a wrong key too. Unset, any number."""
+
+    token_limit: str | None = None
+    """Model tokens a key, such as `200000/day`; an address, where no key is needed. Unset, any number."""
+
+    redis_url: SecretStr | None = None
+    """A Redis in which several servers count together (extra `redis`); unset, each counts for itself."""
+
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    """Origins whose pages may call the API from a browser, between commas; `*` for all."""
+
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    """Addresses or networks of proxies whose X-Forwarded-For is believed, between commas."""
+
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Level of the log on stderr."""
 
     log_format: Literal["auto", "json", "console"] = "auto"
     """One JSON object a line, or text; `auto` is text on a terminal and JSON elsewhere."""
 
-    @field_validator("private_hosts", "web_domains", mode="before")
+    @field_validator(
+        "private_hosts", "web_domains", "cors_origins", "trusted_proxies", mode="before"
+    )
     @classmethod
     def _between_commas(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(host.strip().lower() for host in value.split(",") if host.strip())
+        return value
+
+    @field_validator("admin_key")
+    @classmethod
+    def _hard_to_guess(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not ADMIN_KEY.fullmatch(value.get_secret_value()):
+            message = "takes at least 32 characters of ASCII, none of them a space"
+            raise PydanticCustomError("admin_key", message)
+        return value
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
+            if origin != "*" and not ORIGIN.fullmatch(origin):
+                message = "takes origins such as https://www.example.com, or *"
+                raise PydanticCustomError("origin", message)
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for network in value:
+            try:
+                ip_network(network)
+            except ValueError:
+                message = "takes addresses such as 10.0.0.7 and networks such as 10.0.0.0/8"
+                raise PydanticCustomError("address", message) from None
         return value
 
     @property

@@ -1,0 +1,204 @@
+"""API keys: made, listed and revoked on the command line, known to a server soon after."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from pydantic import SecretStr
+from sqlalchemy import update
+
+from app.cli import main
+from app.security import keyring as keyring_module
+from app.security.keyring import ADMIN, LOCAL, Keyring
+from app.security.keys import Keys, keys_table
+from schemas.errors import ConfigurationError
+from schemas.settings import Settings, read_settings
+
+KEY = re.compile(r"apidesk_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
+
+ADMIN_KEY = "a" * 40
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return read_settings(database_url=f"sqlite:///{tmp_path / 'apidesk.db'}")
+
+
+@pytest.fixture
+def keys(settings: Settings) -> Iterator[Keys]:
+    with closing(Keys.open(settings)) as opened:
+        yield opened
+
+
+def apidesk(settings: Settings, *arguments: str) -> Result:
+    environment = {"APIDESK_DATABASE_URL": settings.database_url}
+    return CliRunner().invoke(main, ["keys", *arguments], env=environment)
+
+
+def test_the_key_alone_is_on_stdout_and_its_secret_nowhere(
+    settings: Settings, tmp_path: Path
+) -> None:
+    added = apidesk(settings, "add", "the shop", "--scope", "ingest", "--scope", "ask")
+    assert added.exit_code == 0, added.output
+    key = added.stdout.removesuffix("\n")
+    found = KEY.fullmatch(key)
+    assert found
+    assert f"key {found[1]} of the shop: ask, ingest, until it is revoked" in added.stderr
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert found[1].encode() in stored
+    assert key.rpartition("_")[2].encode() not in stored
+
+
+def test_a_key_from_its_making_to_its_end(settings: Settings) -> None:
+    assert apidesk(settings, "list").stdout == "no key was made yet\n"
+    made = json.loads(
+        apidesk(settings, "add", "n", "--scope", "ask", "--days", "2", "--json").stdout
+    )
+    assert made["scopes"] == ["ask"]
+    left = datetime.fromisoformat(made["expiresAt"]) - datetime.now(UTC)
+    assert timedelta(days=1) < left < timedelta(days=2)
+
+    (listed,) = json.loads(apidesk(settings, "list", "--json").stdout)
+    assert (listed["id"], listed["state"], listed["lastUsedAt"]) == (made["id"], "valid", None)
+    assert "digest" not in listed
+
+    revoked = apidesk(settings, "revoke", made["id"])
+    assert (revoked.exit_code, revoked.stderr) == (0, f"key {made['id']} is revoked\n")
+    assert re.search(rf"{made['id']} +n +ask +revoked ", apidesk(settings, "list").stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["add", "n"], "Missing option '--scope'"),
+        (["add", "n", "--scope", "all"], "'all' is not one of 'ask', 'ingest', 'admin'"),
+        (["add", " ", "--scope", "ask"], "NAME: takes 1 to 100 printable characters"),
+        (["add", "a\nb", "--scope", "ask"], "NAME: takes 1 to 100 printable characters"),
+        (["add", "n", "--scope", "ask", "--days", "0"], "0 is not in the range"),
+        (["revoke", "nope"], "there is no key nope: see `apidesk keys list`"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    settings: Settings, arguments: list[str], sentence: str
+) -> None:
+    result = apidesk(settings, *arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.parametrize("value", ["short", "a" * 31, "with a space " * 4, "ü" * 40])
+def test_an_admin_key_that_can_be_guessed_is_refused(value: str) -> None:
+    with pytest.raises(ConfigurationError, match="APIDESK_ADMIN_KEY: takes at least 32") as caught:
+        read_settings(admin_key=value)
+    assert value not in str(caught.value)
+
+
+@contextmanager
+def opened(settings: Settings, **options: Any) -> Iterator[Keyring]:
+    with closing(Keyring.open(settings, **options)) as ring:
+        yield ring
+
+
+def test_whose_key_it_is(settings: Settings, keys: Keys) -> None:
+    key, text = keys.add("n", ("ask",), None)
+    revoked, revoked_text = keys.add("n", ("ask",), None)
+    keys.revoke(revoked.id)
+    expired, expired_text = keys.add("n", ("ask",), 1)
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    with keys._engine.begin() as connection:
+        gone = update(keys_table).where(keys_table.c.id == expired.id)
+        connection.execute(gone.values(expires_at=past))
+    with_admin = settings.model_copy(update={"admin_key": SecretStr(ADMIN_KEY)})
+    with opened(with_admin, local_key="b" * 40) as ring:
+        caller = ring.caller_of(text)
+        assert caller
+        assert (caller.id, caller.scopes) == (key.id, ("ask",))
+        assert caller.may("ask")
+        assert not caller.may("ingest")
+        assert ring.caller_of(ADMIN_KEY) is ADMIN
+        assert ring.caller_of("b" * 40) is LOCAL
+        assert all(known.may(scope) for known in (ADMIN, LOCAL) for scope in ("ask", "ingest"))
+        other_id = f"apidesk_{'0' * 12}_{text.split('_', 2)[2]}"
+        wrong = ["", "apidesk_", key.id, key.digest, text + "x", text[:-1], text.upper(), other_id]
+        assert [ring.caller_of(t) for t in [*wrong, revoked_text, expired_text]] == [None] * 10
+
+
+def test_no_key_of_the_environment_matches_nothing(settings: Settings) -> None:
+    with opened(settings) as ring:
+        assert [ring.caller_of(text) for text in ("", "None", "a" * 40)] == [None] * 3
+
+
+def test_doors_once_closed_stay_closed(settings: Settings, keys: Keys) -> None:
+    with opened(settings) as ring:
+        assert not ring.required
+    with opened(settings.model_copy(update={"admin_key": SecretStr(ADMIN_KEY)})) as ring:
+        assert ring.required
+    keys.revoke(keys.add("n", ("ask",), None)[0].id)
+    with opened(settings) as ring:
+        assert ring.required
+
+
+async def happens(what: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            if what():
+                return
+            await asyncio.sleep(0.01)
+
+
+def follow(ring: Keyring, story: Callable[[], Awaitable[None]]) -> None:
+    """Run `story` while the keyring follows the database."""
+
+    async def told() -> None:
+        async with ring.running():
+            await story()
+
+    asyncio.run(told())
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REFRESH_SECONDS", "RETRY_SECONDS", "NOTE_SECONDS"):
+        monkeypatch.setattr(keyring_module, name, 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_running_server_learns_of_keys(settings: Settings, keys: Keys) -> None:
+    ring = Keyring.open(settings)
+
+    async def story() -> None:
+        key, text = await asyncio.to_thread(keys.add, "n", ("ask",), None)
+        await happens(lambda: ring.caller_of(text) is not None)
+        await happens(lambda: keys.all()[0].last_used_at is not None)
+        await asyncio.to_thread(keys.revoke, key.id)
+        await happens(lambda: ring.caller_of(text) is None)
+
+    follow(ring, story)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_last_known_keys_go_on_without_the_database(
+    settings: Settings, keys: Keys, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = keys.add("n", ("ask",), None)[1]
+    ring = Keyring.open(settings)
+
+    async def story() -> None:
+        with keys._engine.begin() as connection:
+            connection.exec_driver_sql("ALTER TABLE api_keys RENAME TO elsewhere")
+        await happens(lambda: "the database failed" in caplog.text)
+        assert ring.caller_of(text)
+        with keys._engine.begin() as connection:
+            connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO api_keys")
+            connection.exec_driver_sql("UPDATE api_keys SET revoked_at = created_at")
+        await happens(lambda: ring.caller_of(text) is None)
+
+    follow(ring, story)
