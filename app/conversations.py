@@ -1,7 +1,10 @@
 """Questions in a session: each is asked with what was said before, and remembered with its answer."""
 
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
+
+from langchain_core.callbacks import BaseCallbackHandler
 
 from app.desk import Desk
 from app.history import History
@@ -33,13 +36,14 @@ class Conversations:
         filters: Filters | None = None,
         mode: AnswerMode = "pipeline",
         listener: Listener | None = None,
+        callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> Answer:
         """The answer to `text`, as `Desk.ask` gives it, in `session` where one is named.
 
         What asked nothing about the platform is not remembered. Raises ApideskError.
         """
         turns = await self._history.read(owner, session) if session else ()
-        answer = await self._desk.ask(text, k, language, filters, mode, turns, listener)
+        answer = await self._desk.ask(text, k, language, filters, mode, turns, listener, callbacks)
         if session and answer.type != "unknown":
             await self._remember(owner, session, answer)
         return answer.model_copy(update={"session": session})

@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import Runnable
 from langsmith import tracing_context
 
@@ -61,8 +62,10 @@ class Desk:
         mode: AnswerMode = "pipeline",
         history: tuple[Turn, ...] = (),
         listener: Listener | None = None,
+        callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> Answer:
-        """Answer `text` from the chunks that `filters` let through; `listener` is told how it goes.
+        """Answer `text` from the chunks that `filters` let through; `listener` is told how it goes, and
+        `callbacks` of every step and call.
 
         `history` is what was said before it. Raises ApideskError.
         """
@@ -71,7 +74,7 @@ class Desk:
         observer = RunObserver(self.metrics)
         started = time.monotonic()
         seconds = self.settings.request_timeout
-        config = with_deadline({"callbacks": [observer]}, seconds)
+        config = with_deadline({"callbacks": [observer, *callbacks]}, seconds)
         if listener is not None:
             config = with_listener(config, listener)
         try:
@@ -90,11 +93,16 @@ class Desk:
         return answer
 
     async def retrieve(
-        self, text: str, k: int | None = None, filters: Filters | None = None
+        self,
+        text: str,
+        k: int | None = None,
+        filters: Filters | None = None,
+        callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> list[Source]:
         """The k best chunks for `text`, without asking a model. Raises ApideskError."""
         question = self._question(text, k, None, filters)
-        found = await self._retrieve.ainvoke(question, {"callbacks": [RunObserver(self.metrics)]})
+        observer = RunObserver(self.metrics)
+        found = await self._retrieve.ainvoke(question, {"callbacks": [observer, *callbacks]})
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
 
     def see_circuits(self) -> None:

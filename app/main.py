@@ -1,6 +1,6 @@
 """create_app(desk): the HTTP service, put together."""
 
-from litestar import Litestar
+from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
@@ -20,19 +20,27 @@ from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestion
 from app.routes.metrics import metrics
 from app.routes.retrieve import retrieve
 from app.routes.sessions import delete_session
+from app.security.access import SCHEMES, SECURITY, DescribedDoors, Doors, caller_of
+from app.security.cors import cors_config
+from app.security.headers import add_security_headers
+from app.security.keyring import Keyring
+from app.security.limits import Limits
 from app.telemetry.request_log import RequestLog
 from schemas.errors import ApideskError
 
 
-def create_app(desk: Desk) -> Litestar:
+def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
     """The application over an open desk, which whoever opened it closes.
 
-    With an embedded store, which serves one process, the schedule of platform.toml is kept here.
-    Raises StoreUnavailable when the database of sessions does not answer.
+    `local_key` is taken from this machine as an API key with every scope. With an embedded store,
+    which serves one process, the schedule of platform.toml is kept here. Raises ConfigurationError,
+    and StoreUnavailable when the database of sessions and keys does not answer.
     """
+    limits = Limits(desk.settings)
     ingestions = Ingestions(desk.job)
     history = History.open(desk.settings)
     conversations = Conversations(desk, history)
+    keyring = Keyring.open(desk.settings, local_key)
     plan = desk.platform.ingestion if desk.settings.embedded else None
     app = Litestar(
         route_handlers=[
@@ -51,9 +59,14 @@ def create_app(desk: Desk) -> Litestar:
             "conversations": Provide(lambda: conversations, sync_to_thread=False),
             "history": Provide(lambda: history, sync_to_thread=False),
             "ingestions": Provide(lambda: ingestions, sync_to_thread=False),
+            "limits": Provide(lambda: limits, sync_to_thread=False),
+            "caller": Provide(caller_of, sync_to_thread=False),
         },
-        lifespan=[lambda _: ingestions.running(plan)],
-        on_shutdown=[history.close],
+        guards=[Doors(keyring, limits).check],
+        before_send=[add_security_headers],
+        cors_config=cors_config(desk.settings),
+        lifespan=[lambda _: ingestions.running(plan), lambda _: keyring.running()],
+        on_shutdown=[history.close, limits.close],
         request_class=JsonRequest,
         request_max_body_size=desk.settings.max_body_bytes,
         logging_config=None,  # app.telemetry.logs has done it
@@ -61,11 +74,16 @@ def create_app(desk: Desk) -> Litestar:
         openapi_config=OpenAPIConfig(
             title="apidesk",
             version="0.1.0",
-            path="/schema",
+            openapi_router=Router(
+                "/schema", route_handlers=[], opt={"needs": None}, include_in_schema=False
+            ),
+            components=SCHEMES,
+            security=SECURITY,
             render_plugins=[JsonRenderPlugin(), YamlRenderPlugin()],
         ),
         plugins=[
             PydanticPlugin(prefer_alias=True),
+            DescribedDoors(),
             ProblemDetailsPlugin(
                 ProblemDetailsConfig(
                     exception_to_problem_detail_map={

@@ -16,6 +16,7 @@ from app.desk import Desk, connect_desk
 from app.main import create_app
 from app.telemetry.logs import NOISE, OURS
 from schemas.settings import Settings, read_settings
+from tests.http_client import http_client
 from tests.model_desk import MakeClient
 from tests.model_server import ModelServer
 from tests.postgres import Postgres, missing_postgres, running_postgres
@@ -128,7 +129,7 @@ def sample_desk(make_desk: DeskMaker) -> Desk:
 @pytest.fixture(scope="session")
 def client(sample_desk: Desk) -> Iterator[TestClient[Litestar]]:
     """HTTP to the sample desk."""
-    with TestClient(create_app(sample_desk)) as test_client:
+    with http_client(create_app(sample_desk)) as test_client:
         yield test_client
 
 
@@ -140,7 +141,7 @@ def serve_samples(sample_desk: Desk) -> Iterator[MakeClient]:
         def make(**overrides: object) -> TestClient[Litestar]:
             settings = sample_desk.settings.model_copy(update=overrides)
             desk = Desk(settings, sample_desk.platform, sample_desk.job)
-            return stack.enter_context(TestClient(create_app(desk)))
+            return stack.enter_context(http_client(create_app(desk)))
 
         yield make
 

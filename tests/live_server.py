@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import uvicorn
 
 from app.desk import Desk
-from app.main import create_app
+from app.serving.server import server_config
 
 
 @contextmanager
-def live_server(desk: Desk) -> Iterator[str]:
-    """The server's address, while it runs."""
-    server = uvicorn.Server(uvicorn.Config(create_app(desk), "127.0.0.1", 0, log_config=None))
+def live_server(desk: Desk, key: str = "") -> Iterator[str]:
+    """The server's address, while it runs; `key` is the one for local commands."""
+    server = uvicorn.Server(server_config(desk, key, "127.0.0.1", 0))
     thread = threading.Thread(target=server.run, name="live-server")
     thread.start()
     try:

@@ -76,6 +76,10 @@ DOCUMENTS = {
     ),
 }
 
+ADMIN_KEY = "a" * 40
+
+KEYED = {"Authorization": f"Bearer {ADMIN_KEY}"}
+
 BAD_PLATFORMS = {
     "not TOML": ("[platform]", "[platform", ["not valid TOML", "line 1"]),
     "a missing table": ("[platform", "[platfrom", ["platform is missing", "platfrom"]),
@@ -184,10 +188,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A store that a server process holds; it was started on a store that did not exist."""
+    """A store that a server process holds; it was started on a store that did not exist.
+
+    The server takes keys, of which commands know none but the one that it leaves.
+    """
     folder = tmp_path_factory.mktemp("served")
     store = folder / "milvus.db"
-    with server(store, write_platform(folder)) as process:
+    with server(store, write_platform(folder), APIDESK_ADMIN_KEY=ADMIN_KEY) as process:
         yield store
     assert process.returncode == 0
     assert url_of(store) is None, "the server leaves its address behind"
@@ -218,14 +225,14 @@ def run_process(store: Path, *arguments: object) -> subprocess.CompletedProcess[
 
 
 @contextmanager
-def server(store: Path, platform: Path) -> Iterator[subprocess.Popen[bytes]]:
+def server(store: Path, platform: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     """`apidesk serve` in a process of its own, once it listens."""
     log = store.with_suffix(".log")
     with (
         log.open("wb") as output,
         subprocess.Popen(
             [APIDESK, "serve", "--port", "0", "--platform", platform],
-            env=os.environ | environment_of(store),
+            env=os.environ | environment_of(store) | environment,
             stdout=output,
             stderr=output,
         ) as process,
@@ -248,7 +255,8 @@ def until(happened: Callable[[], bool], seconds: float = 60) -> None:
 
 def url_of(store: Path) -> str | None:
     """The address that a server left beside the store."""
-    return local_server(read_settings(milvus_uri=str(store)))
+    server = local_server(read_settings(milvus_uri=str(store)))
+    return server.url if server else None
 
 
 def collections(store: Path) -> list[str]:
@@ -438,7 +446,7 @@ class TestAskTheServer:
     def test_the_answer_is_the_servers(self, served: Path, environment: dict[str, str]) -> None:
         result = run(served, "ask", QUESTION, "--json", **environment)
         assert (result.exit_code, result.stderr) == (0, "")
-        response = httpx.post(f"{url_of(served)}/ask", json={"question": QUESTION})
+        response = httpx.post(f"{url_of(served)}/ask", json={"question": QUESTION}, headers=KEYED)
         assert lasting(result.stdout) == lasting(response.text)
         assert lasting(result.stdout)["introduction"] == "Hello."
 
@@ -487,7 +495,8 @@ class TestAskTheServer:
             ("reference", 0),
         ]
         assert said.trigger == "request"
-        latest = httpx.get(f"{url_of(served)}/ingestions", trust_env=False).json()["ingestions"]
+        listed = httpx.get(f"{url_of(served)}/ingestions", headers=KEYED, trust_env=False)
+        latest = listed.json()["ingestions"]
         assert IngestionRun.model_validate(latest[0]) == said
         assert [run["trigger"] for run in latest] == ["request", "start"]
         (platform.parent / "guides" / "new.md").unlink()
@@ -527,7 +536,7 @@ def moved(store: Path, port: int) -> Iterator[None]:
     """Another address beside the store, then the server's own again."""
     address = store.with_name(f"{store.name}.server.json")
     own = address.read_text(encoding="utf-8")
-    with announced(read_settings(milvus_uri=str(store)), "127.0.0.1", port):
+    with announced(read_settings(milvus_uri=str(store)), "127.0.0.1", port, "a key"):
         yield
     address.write_text(own, encoding="utf-8")
 

@@ -19,6 +19,7 @@ from schemas.ingestion import IngestionRun
 from schemas.language import Language
 from schemas.platform import Voice
 from tests.conftest import DeskMaker
+from tests.http_client import http_client
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -65,7 +66,7 @@ def served(make_desk: DeskMaker) -> Iterator[Mapping[str, Served]]:
     with ExitStack() as stack:
         desks = {example: make_desk(platform=platform_of(example)) for example in DOCUMENTS}
         yield {
-            example: Served(desk, stack.enter_context(TestClient(create_app(desk))))
+            example: Served(desk, stack.enter_context(http_client(create_app(desk))))
             for example, desk in desks.items()
         }
 

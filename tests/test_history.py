@@ -22,7 +22,8 @@ from pydantic import BaseModel, ValidationError
 from app.history import LONGEST_NAME, History
 from app.problems import apidesk_problem, http_problem
 from app.routes.fields import SessionId
-from app.routes.sessions import NOBODY, delete_session
+from app.routes.sessions import delete_session
+from app.security.keyring import nobody
 from ingestion.runs import Runs
 from schemas.conversation import Turn
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
@@ -416,7 +417,7 @@ def http(tmp_path: Path) -> Iterator[TestClient[Litestar]]:
     url = f"sqlite:///{tmp_path / 'apidesk.db'}"
 
     async def prepare(history: History) -> None:
-        await history.append(NOBODY, "a.b_C-1", turn())
+        await history.append("", "a.b_C-1", turn())
         await history.append("somebody", "theirs", turn())
 
     with_history(url, prepare)
@@ -424,7 +425,10 @@ def http(tmp_path: Path) -> Iterator[TestClient[Litestar]]:
     with closing(History.open(settings_of(url))) as history:
         app = Litestar(
             [delete_session],
-            dependencies={"history": Provide(lambda: history, sync_to_thread=False)},
+            dependencies={
+                "history": Provide(lambda: history, sync_to_thread=False),
+                "caller": Provide(lambda: nobody("here"), sync_to_thread=False),
+            },
             plugins=[
                 ProblemDetailsPlugin(ProblemDetailsConfig(exception_to_problem_detail_map=problems))
             ],

@@ -39,6 +39,7 @@ from schemas.errors import (
 from schemas.ingestion import IngestionOptions, IngestionRun
 from schemas.platform import IngestionPlan
 from schemas.settings import Settings, read_settings
+from tests.http_client import http_client
 from tests.test_sync import write_page, write_pages
 
 PLATFORM = """
@@ -241,7 +242,7 @@ def desk(job: IngestionJob, settings: Settings) -> Desk:
 
 @pytest.fixture
 def http(desk: Desk) -> Iterator[TestClient[Litestar]]:
-    with TestClient(create_app(desk)) as client:
+    with http_client(create_app(desk)) as client:
         yield client
 
 
@@ -354,7 +355,7 @@ def test_a_database_that_goes_away_is_degraded_and_not_dead(
 
 def test_stopping_the_server_stops_its_run(desk: Desk, settings: Settings) -> None:
     write_pages(guides(settings), 300)
-    with TestClient(create_app(desk)) as client:
+    with http_client(create_app(desk)) as client:
         begun = client.post("/ingestions", json={}).json()
     run = desk.job.runs.get(begun["id"])
     assert run is not None
@@ -441,7 +442,7 @@ def test_the_server_of_an_embedded_store_keeps_the_schedule(
     monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
     monkeypatch.setattr("ingestion.schedule.cron", once())
-    with TestClient(create_app(desk)) as client:
+    with http_client(create_app(desk)) as client:
         deadline = time.monotonic() + 20
         runs: list[dict[str, str]] = []
         while not runs or runs[0]["state"] == "running":

@@ -1,12 +1,12 @@
 """The pipeline with models: over the real HTTP protocol, against a scripted server on loopback."""
 
 import pytest
-from litestar.testing import TestClient
 
 from app.desk import Desk
 from app.main import create_app
 from ingestion.reliability import ASKED
 from tests.conftest import DeskMaker
+from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Reply
 
@@ -59,7 +59,7 @@ def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: Mo
     before = len(model_server.embedding_requests)
 
     model_server.reply(structured(), draft("发货用“订单发货”接口。[1]"))
-    with TestClient(create_app(desk)) as client:
+    with http_client(create_app(desk)) as client:
         answer = ask(client, "发货接口是哪个")
 
     assert len(model_server.embedding_requests) == before + 1

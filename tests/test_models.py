@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from litestar.testing import TestClient
 from pydantic import SecretStr
 from tenacity import wait_none
 
 from app.main import create_app
 from ingestion.language import estimate_tokens
 from tests.conftest import DeskMaker
+from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
 
@@ -330,7 +330,7 @@ def test_full_text_answers_while_the_embeddings_are_down(
         NAMES_THE_KEY, status=503, headers={"x-should-retry": "false"}
     )
 
-    with TestClient(create_app(desk)) as client:
+    with http_client(create_app(desk)) as client:
         answer = ask(client, QUESTION)
         found = client.post("/retrieve", json={"question": QUESTION})
 

@@ -17,6 +17,7 @@ from runnables.retrieval.glossary import Glossary
 from runnables.retrieval.parts import parts
 from runnables.retrieval.retriever import spread
 from schemas.document import Chunk, RetrievedChunk
+from tests.http_client import http_client
 from tests.model_desk import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer
 
@@ -48,7 +49,7 @@ def titles(sample_desk: Desk) -> None:
 @pytest.fixture(scope="module")
 def with_glossary(sample_desk: Desk) -> Any:
     platform = sample_desk.platform.model_copy(update=GLOSSARY)
-    with TestClient(create_app(Desk(sample_desk.settings, platform, sample_desk.job))) as client:
+    with http_client(create_app(Desk(sample_desk.settings, platform, sample_desk.job))) as client:
         yield client
 
 

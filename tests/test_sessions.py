@@ -15,6 +15,7 @@ from app.desk import Desk
 from app.main import create_app
 from schemas.answer import Answer
 from schemas.condensed import Condensed
+from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded
@@ -127,7 +128,7 @@ def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
     def all_at_once(url: str) -> list[str]:
         settings = sample_desk.settings.model_copy(update={"database_url": url})
         desk = Desk(settings, sample_desk.platform, sample_desk.job)
-        with TestClient(create_app(desk)) as client, ThreadPoolExecutor(50) as pool:
+        with http_client(create_app(desk)) as client, ThreadPoolExecutor(50) as pool:
             found = pool.map(lambda number: converse(client, number), range(50))
             return [line for lines in found for line in lines]
 

@@ -16,7 +16,10 @@ from litestar.response.sse import ServerSentEventMessage
 from app.conversations import Conversations
 from app.problems import problem_of
 from app.routes.fields import ChunkCount, QuestionText, SessionId
+from app.security.keyring import Caller
+from app.security.limits import Limits
 from app.stream import stream_answer
+from runnables.listener import Listener
 from schemas.answer import Answer
 from schemas.events import Event
 from schemas.language import Language
@@ -53,11 +56,14 @@ ANSWERED = ResponseSpec(
     operation_id="ask",
     summary="Answer a question",
     responses={200: ANSWERED},
+    needs="ask",
 )
 async def ask(
     request: Request[Any, Any, Any],
     data: JSONBody[AskRequest],
     conversations: NamedDependency[Conversations],
+    limits: NamedDependency[Limits],
+    caller: NamedDependency[Caller],
 ) -> Answer | ServerSentEvent:
     """Answer a question from the platform's documentation, with sources and related pages.
 
@@ -65,18 +71,24 @@ async def ask(
     once it is complete and grounded, then `answer`; or `error` with the problem. `sources` that come
     again begin the steps anew.
     """
-    asking = partial(
+    question = partial(
         conversations.ask,
         data.question,
         data.session,
+        owner=caller.id,
         k=data.k,
         language=data.language,
         filters=data.filters,
         mode=data.mode,
     )
+
+    async def asking(listener: Listener | None = None) -> Answer:
+        async with limits.metered(caller.account) as meter:
+            return await question(listener=listener, callbacks=[meter])
+
     if request.accept.best_match([MediaType.JSON, EVENTS]) != EVENTS:
         return await asking()
-    events = stream_answer(lambda listener: asking(listener=listener))
+    events = stream_answer(asking)
     first = await _first(events, request)
     # Named here once more: Litestar would send the handler's own type, which is JSON's.
     return ServerSentEvent(_messages(first, events), headers={"Content-Type": EVENTS})

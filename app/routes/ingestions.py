@@ -16,7 +16,13 @@ class IngestionRuns(WireModel):
     ingestions: list[IngestionRun]
 
 
-@post("/ingestions", status_code=202, operation_id="ingest", summary="Begin an ingestion")
+@post(
+    "/ingestions",
+    status_code=202,
+    operation_id="ingest",
+    summary="Begin an ingestion",
+    needs="ingest",
+)
 async def begin_ingestion(
     data: JSONBody[IngestionOptions], ingestions: NamedDependency[Ingestions]
 ) -> Response[IngestionRun]:
@@ -25,13 +31,13 @@ async def begin_ingestion(
     return Response(run, status_code=202, headers={"Location": f"/ingestions/{run.id}"})
 
 
-@get("/ingestions", operation_id="ingestions", summary="The last ingestions")
+@get("/ingestions", operation_id="ingestions", summary="The last ingestions", needs="ingest")
 async def list_ingestions(ingestions: NamedDependency[Ingestions]) -> IngestionRuns:
     """The last 50 runs with their reports, also those of other processes and earlier starts."""
     return IngestionRuns(ingestions=await ingestions.latest())
 
 
-@get("/ingestions/{run_id:str}", operation_id="ingestion", summary="One ingestion")
+@get("/ingestions/{run_id:str}", operation_id="ingestion", summary="One ingestion", needs="ingest")
 async def get_ingestion(
     run_id: FromPath[str], ingestions: NamedDependency[Ingestions]
 ) -> IngestionRun:

@@ -6,6 +6,8 @@ from litestar.params import JSONBody
 
 from app.desk import Desk
 from app.routes.fields import ChunkCount, QuestionText
+from app.security.keyring import Caller
+from app.security.limits import Limits
 from schemas.answer import Source
 from schemas.question import Filters
 from schemas.wire import WireModel
@@ -25,7 +27,14 @@ class Retrieved(WireModel):
     sources: list[Source]
 
 
-@post("/retrieve", status_code=200, operation_id="retrieve", summary="Find chunks")
-async def retrieve(data: JSONBody[RetrieveRequest], desk: NamedDependency[Desk]) -> Retrieved:
+@post("/retrieve", status_code=200, operation_id="retrieve", summary="Find chunks", needs="ask")
+async def retrieve(
+    data: JSONBody[RetrieveRequest],
+    desk: NamedDependency[Desk],
+    limits: NamedDependency[Limits],
+    caller: NamedDependency[Caller],
+) -> Retrieved:
     """The chunks that an answer would rest on, without asking a model."""
-    return Retrieved(sources=await desk.retrieve(data.question, data.k, data.filters))
+    async with limits.metered(caller.account) as meter:
+        found = await desk.retrieve(data.question, data.k, data.filters, [meter])
+    return Retrieved(sources=found)

@@ -1,7 +1,8 @@
 """Where the server that holds an embedded store can be reached.
 
 Milvus Lite serves one process at a time. The server leaves its address beside the store, so that
-another command can ask it instead of failing on the lock.
+another command can ask it instead of failing on the lock; and a key, good for as long as it runs,
+since whoever may read the store may ask it.
 """
 
 import json
@@ -9,39 +10,57 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
+from pydantic import BaseModel, SecretStr, ValidationError
+
 from schemas.settings import Settings
 
 
+class LocalServer(BaseModel):
+    """What the server left."""
+
+    url: str
+    platform: str = ""
+    """Its platform.toml; empty where that is not known."""
+    key: SecretStr = SecretStr("")
+
+    def client(self, timeout: float) -> httpx.AsyncClient:
+        """A client that the server lets in."""
+        headers = {"Authorization": f"Bearer {self.key.get_secret_value()}"}
+        return httpx.AsyncClient(
+            base_url=self.url, headers=headers, timeout=timeout, trust_env=False
+        )
+
+
 @contextmanager
-def announced(settings: Settings, host: str, port: int) -> Iterator[None]:
+def announced(settings: Settings, host: str, port: int, key: str) -> Iterator[None]:
     """Within the block the address stands beside the embedded store; a Milvus server needs none."""
     if not settings.embedded:
         yield
         return
     address = _address_file(settings)
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    left = {"url": url, "platform": str(settings.platform.resolve())}
-    address.write_text(json.dumps(left), encoding="utf-8")
+    left = {"url": url, "platform": str(settings.platform.resolve()), "key": key}
+    _write_privately(address, json.dumps(left))
     try:
         yield
     finally:
         address.unlink(missing_ok=True)
 
 
-def local_server(settings: Settings) -> str | None:
-    """The base url of the server that holds the embedded store, if one left its address."""
+def local_server(settings: Settings) -> LocalServer | None:
+    """The server that holds the embedded store, if one left its address."""
     try:
-        return str(json.loads(_address_file(settings).read_text(encoding="utf-8"))["url"])
-    except (OSError, ValueError, KeyError):
+        return LocalServer.model_validate_json(_address_file(settings).read_bytes())
+    except (OSError, ValidationError):
         return None
 
 
-def platform_of_local_server(settings: Settings) -> str:
-    """The platform.toml of the server that holds the embedded store; empty where that is not known."""
-    try:
-        return str(json.loads(_address_file(settings).read_text(encoding="utf-8"))["platform"])
-    except (OSError, ValueError, KeyError):
-        return ""
+def _write_privately(path: Path, text: str) -> None:
+    """Nobody else may read the file, not even before it is written; an old one may be open to all."""
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(text, encoding="utf-8")
 
 
 def _address_file(settings: Settings) -> Path:

@@ -8,7 +8,7 @@ from httpx_sse import SSEError, aconnect_sse
 
 from app.characters import whole_characters
 from app.desk import check_question, open_desk
-from app.serving.local_server import local_server
+from app.serving.local_server import LocalServer, local_server
 from app.terminal.progress import ingestion_progress
 from runnables.listener import Listener
 from schemas.answer import Answer, Source
@@ -48,27 +48,26 @@ async def ask_once(
                 sources = await desk.retrieve(question, k) if show_retrieved else []
                 return await desk.ask(question, k, mode=mode, listener=listener), sources
     except StoreLocked:
-        url = local_server(settings)
-        if url is None:
+        server = local_server(settings)
+        if server is None:
             raise
         if other_model:
             raise StoreLocked(
-                f"the server at {url} holds the store and has its own model: stop it to try another"
+                f"the server at {server.url} holds the store and has its own model: stop it to try another"
             ) from None
         body: dict[str, object] = {"question": question} | ({"k": k} if k else {})
-        return await _ask_server(url, settings, body, mode, show_retrieved, listener)
+        return await _ask_server(server, settings, body, mode, show_retrieved, listener)
 
 
 async def _ask_server(
-    url: str,
+    server: LocalServer,
     settings: Settings,
     body: Mapping[str, object],
     mode: AnswerMode,
     show_retrieved: bool,
     listener: Listener | None,
 ) -> tuple[Answer, list[Source]]:
-    timeout = settings.request_timeout + 5
-    async with httpx.AsyncClient(base_url=url, timeout=timeout, trust_env=False) as client:
+    async with server.client(settings.request_timeout + 5) as client:
         try:
             found = await _post(client, "/retrieve", body) if show_retrieved else {"sources": []}
             answer = await _events(client, {**body, "mode": mode}, listener or _nobody)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import httpx
 
-from app.serving.local_server import local_server, platform_of_local_server
+from app.serving.local_server import LocalServer, local_server
 from app.terminal.progress import ingestion_progress
 from ingestion.job import IngestionJob, Progress
 from ingestion.lock import check_free
@@ -45,12 +45,12 @@ async def open_ingester(settings: Settings) -> AsyncIterator[Ingester]:
     try:
         job = await asyncio.to_thread(IngestionJob.connect, settings)
     except StoreLocked:
-        url = local_server(settings)
-        if url is None:
+        server = local_server(settings)
+        if server is None:
             check_free(settings)
             raise
-        _check_platform(settings, url)
-        async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client:
+        _check_platform(settings, server)
+        async with server.client(timeout=30) as client:
             yield _ByServer(client)
         return
     try:
@@ -113,12 +113,12 @@ def _watched(settings: Settings) -> set[Path]:
     return {path for path in paths if path is not None and path.exists()}
 
 
-def _check_platform(settings: Settings, url: str) -> None:
+def _check_platform(settings: Settings, server: LocalServer) -> None:
     """A server indexes its own platform, whatever this command was told."""
-    theirs = platform_of_local_server(settings)
-    if theirs and theirs != str(settings.platform.resolve()):
+    if server.platform not in ("", str(settings.platform.resolve())):
         raise StoreLocked(
-            f"the server at {url} holds the store and indexes {theirs}: stop it to index another"
+            f"the server at {server.url} holds the store and indexes {server.platform}: "
+            "stop it to index another"
         )
 
 

@@ -1,0 +1,121 @@
+"""How much of a limit is used: counted in Redis for several servers, else in memory."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from limits import RateLimitItem
+from limits.aio.storage import MemoryStorage, RedisStorage
+from limits.aio.strategies import FixedWindowRateLimiter
+from limits.errors import StorageError
+from pydantic import SecretStr
+
+from schemas.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from redis.asyncio import ConnectionPool
+
+T = TypeVar("T")
+
+SETTING = "APIDESK_REDIS_URL"
+
+PATIENCE = 0.5
+"""Seconds for Redis to answer: a limit is no reason to keep a question waiting."""
+
+RETRY_SECONDS = 5.0
+
+CONNECTIONS = 1_000
+"""More than a process has requests at a time; each is held for one command."""
+
+log = logging.getLogger(__name__)
+
+
+class Counts:
+    """Fixed windows, each of which begins with the first use after the last one's end.
+
+    They cost one number a limit and say exactly when there is more. While Redis does not answer,
+    this process counts for itself.
+    """
+
+    def __init__(self, redis_url: SecretStr | None) -> None:
+        """Raises ConfigurationError for a url that is none, or lacks its package."""
+        self._memory = FixedWindowRateLimiter(MemoryStorage())
+        self._pool = _pool(redis_url.get_secret_value()) if redis_url else None
+        self._redis = _limiter(self._pool) if self._pool else None
+        self._lost = False
+        self._again_at = 0.0
+
+    async def add(self, item: RateLimitItem, *who: str, amount: int = 1) -> bool:
+        """Count `amount`; whether the limit still holds."""
+        return await self._count(lambda limiter: limiter.hit(item, *who, cost=amount))
+
+    async def left(self, item: RateLimitItem, *who: str) -> bool:
+        """Whether anything is left of the limit."""
+        return await self._count(lambda limiter: limiter.test(item, *who))
+
+    async def seconds_until_more(self, item: RateLimitItem, *who: str) -> float:
+        """When the window ends. Redis tells it in whole seconds, either way: one more is safe."""
+
+        async def seconds(limiter: FixedWindowRateLimiter) -> float:
+            reset = (await limiter.get_window_stats(item, *who)).reset_time
+            return reset - time.time() + (limiter is not self._memory)
+
+        return await self._count(seconds)
+
+    async def close(self) -> None:
+        """Close the connections to Redis."""
+        if self._pool:
+            await self._pool.aclose()
+
+    async def _count(self, work: Callable[[FixedWindowRateLimiter], Awaitable[T]]) -> T:
+        if self._redis is None or time.monotonic() < self._again_at:
+            return await work(self._memory)
+        try:
+            counted = await work(self._redis)
+        except (StorageError, OSError, TimeoutError) as error:
+            self._lose(error)
+            return await work(self._memory)
+        if self._lost:
+            self._lost = False
+            log.info("Redis answers again: limits are counted there")
+        return counted
+
+    def _lose(self, error: Exception) -> None:
+        self._again_at = time.monotonic() + RETRY_SECONDS
+        if not self._lost:
+            self._lost = True
+            log.warning("Redis does not answer: this process counts for itself (%s)", error)
+
+
+def _limiter(pool: "ConnectionPool") -> FixedWindowRateLimiter:
+    storage = RedisStorage(
+        "async+redis://",
+        wrap_exceptions=True,
+        implementation="redispy",
+        key_prefix="apidesk",
+        connection_pool=pool,  # type: ignore[arg-type]  # documented, but not in its types
+    )
+    return FixedWindowRateLimiter(storage)
+
+
+def _pool(url: str) -> "ConnectionPool":
+    try:
+        from redis.asyncio import ConnectionPool
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+    except ImportError:
+        raise ConfigurationError(
+            f"{SETTING}: needs a package: pip install 'apidesk[redis]'"
+        ) from None
+    try:
+        return ConnectionPool.from_url(
+            url,
+            socket_timeout=PATIENCE,
+            socket_connect_timeout=PATIENCE,
+            max_connections=CONNECTIONS,
+            retry=Retry(NoBackoff(), 1),
+        )
+    except ValueError:  # its words would show a part of the url
+        said = "takes a url such as redis://host:6379/0, with rediss:// or unix:// as well"
+        raise ConfigurationError(f"{SETTING}: {said}") from None

@@ -1,0 +1,402 @@
+"""Who gets in: by a key with the scope, or by being this machine while there is none."""
+
+import json
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from litestar import Litestar, get
+from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetailsPlugin
+from litestar.testing import TestClient
+from pydantic import SecretStr
+
+from app.cli import main
+from app.desk import Desk
+from app.main import create_app
+from app.problems import apidesk_problem
+from app.security.access import Doors
+from app.security.keyring import Keyring
+from app.security.keys import Keys
+from app.security.limits import Limits
+from app.security.loopback import is_loopback
+from app.serving.local_server import announced, local_server
+from schemas.errors import ApideskError, ConfigurationError
+from schemas.scope import SCOPES, Scope
+from schemas.settings import read_settings
+from tests.http_client import http_client
+from tests.live_server import live_server
+from tests.model_desk import MakeClient, ask
+
+ADMIN_KEY = "a" * 40
+
+LOCAL_KEY = "b" * 40
+
+OPEN = {"/health/live", "/health/ready"}
+
+ROUTES: list[tuple[str, str, Scope, int]] = [
+    ("POST", "/ask", "ask", 400),
+    ("POST", "/retrieve", "ask", 400),
+    ("DELETE", "/sessions/none", "ask", 404),
+    ("GET", "/ingestions", "ingest", 200),
+    ("GET", "/ingestions/none", "ingest", 404),
+    ("POST", "/ingestions", "ingest", 400),
+]
+"""What each route needs, and what it says to a caller who has it but says nothing useful."""
+
+Http = TestClient[Litestar]
+
+
+class Guarded(NamedTuple):
+    """An application, HTTP to it, and its keys."""
+
+    app: Litestar
+    http: Http
+    keys: dict[str, str]
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+@pytest.fixture(scope="module")
+def guarded(sample_desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """A desk with a key for each scope."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
+    settings = sample_desk.settings.model_copy(update={"database_url": url})
+    with closing(Keys.open(settings)) as stored:
+        keys: dict[str, str] = {s: stored.add(s, (s,), None)[1] for s in SCOPES}
+        keys["another"] = stored.add("another", ("ask",), None)[1]
+    desk = Desk(settings, sample_desk.platform, sample_desk.job)
+    app = create_app(desk, LOCAL_KEY)
+    with http_client(app) as http:
+        yield Guarded(app, http, keys)
+
+
+@pytest.mark.parametrize(("method", "path", "needed", "status"), ROUTES)
+def test_a_route_opens_to_its_scope_and_to_admin(
+    guarded: Guarded, method: str, path: str, needed: Scope, status: int
+) -> None:
+    _, http, keys = guarded
+    for scope in SCOPES:
+        response = http.request(method, path, headers=bearer(keys[scope]))
+        if scope in (needed, "admin"):
+            assert response.status_code == status
+        else:
+            assert response.status_code == 403
+            assert response.headers["content-type"] == "application/problem+json"
+            problem = response.json()
+            assert (problem["code"], problem["retryable"]) == ("forbidden", False)
+            assert problem["detail"] == f"this takes an API key with the scope {needed}"
+
+
+def test_every_route_that_is_described_is_shut(guarded: Guarded) -> None:
+    http = guarded.http
+    shut = set()
+    for path, methods in http.get("/schema").json()["paths"].items():
+        for method in methods:
+            response = http.request(method, path.replace("{", "").replace("}", ""))
+            if path in OPEN:
+                assert response.status_code == 200
+                continue
+            shut.add((method.upper(), path.partition("{")[0]))
+            assert response.status_code == 401
+            assert response.headers["www-authenticate"] == "Bearer"
+            assert response.json()["code"] == "unauthorized"
+            assert response.json()["detail"].startswith("a valid API key is needed")
+    assert shut == {(method, path.replace("none", "")) for method, path, *_ in ROUTES}
+
+
+@get("/unnamed", sync_to_thread=False)
+def unnamed() -> None: ...
+
+
+@get("/unlimited", sync_to_thread=False, needs="admin", limited=False)
+def unlimited() -> None: ...
+
+
+def test_a_route_that_names_nothing_needs_admin(tmp_path: Path) -> None:
+    """And one that is not limited still does not let keys be guessed."""
+    url = f"sqlite:///{tmp_path / 'apidesk.db'}"
+    settings = read_settings(database_url=url, rate_limit_address="2/minute", admin_key=ADMIN_KEY)
+    with closing(Keys.open(settings)) as stored:
+        asking = bearer(stored.add("n", ("ask",), None)[1])
+    doors = Doors(Keyring.open(settings), Limits(settings))
+    problems: dict[Any, Any] = {ApideskError: apidesk_problem}
+    plugin = ProblemDetailsPlugin(ProblemDetailsConfig(exception_to_problem_detail_map=problems))
+    app = Litestar([unnamed, unlimited], guards=[doors.check], plugins=[plugin])
+
+    def statuses(path: str, *headers: dict[str, str]) -> list[int]:
+        return [http.get(path, headers=h).status_code for h in headers]
+
+    admin, wrong = bearer(ADMIN_KEY), bearer("wrong")
+    with http_client(app) as http:
+        assert statuses("/unnamed", asking, admin, admin) == [403, 200, 429]
+        assert statuses("/unlimited", admin, admin, admin) == [200, 200, 200]
+        assert statuses("/unlimited", wrong, wrong, wrong, admin) == [401, 401, 429, 429]
+
+
+def headers_of(key: str) -> dict[str, tuple[dict[str, str], int]]:
+    """Ways to bring a key, and what comes of each."""
+    return {
+        "bearer": (bearer(key), 200),
+        "any case": ({"Authorization": f"bEARER {key}"}, 200),
+        "the other header": ({"X-API-Key": key}, 200),
+        "beside a proxy's own": ({"Authorization": "Basic eDp5", "X-API-Key": key}, 200),
+        "a wrong one first": (bearer("x") | {"X-API-Key": key}, 401),
+        "no scheme": ({"Authorization": key}, 401),
+        "basic": ({"Authorization": f"Basic {key}"}, 401),
+        "nothing": (bearer(""), 401),
+        "cut": (bearer(key[:-1]), 401),
+        "unknown": (bearer(f"apidesk_{'0' * 12}_{'x' * 43}"), 401),
+        "in the query": ({}, 401),
+    }
+
+
+@pytest.mark.parametrize("way", headers_of(""))
+def test_how_a_key_is_brought(guarded: Guarded, way: str) -> None:
+    _, http, keys = guarded
+    headers, status = headers_of(keys["admin"])[way]
+    path = f"/ingestions?key={keys['admin']}" if way == "in the query" else "/ingestions"
+    assert http.get(path, headers=headers).status_code == status
+
+
+def test_no_answer_shows_a_key(guarded: Guarded) -> None:
+    _, http, keys = guarded
+    for key in (keys["ingest"], "wrong-" * 8):
+        assert key not in http.post("/ask", headers=bearer(key)).text
+
+
+def test_sessions_belong_to_a_key(guarded: Guarded) -> None:
+    _, http, keys = guarded
+    http.headers.update(bearer(keys["ask"]))
+    try:
+        ask(http, "发货接口是哪个", session="mine")
+        follow_up = "那错误码呢"
+        assert "订单发货" in ask(http, follow_up, session="mine")["question"]
+        http.headers.update(bearer(keys["another"]))
+        assert ask(http, follow_up, session="mine")["question"] == follow_up
+        assert http.delete("/sessions/mine", headers=bearer(keys["ask"])).status_code == 204
+        assert http.delete("/sessions/mine", headers=bearer(keys["ask"])).status_code == 404
+    finally:
+        del http.headers["Authorization"]
+
+
+def test_the_document_says_what_is_needed(guarded: Guarded) -> None:
+    document = guarded.http.get("/schema").json()
+    schemes = document["components"]["securitySchemes"]
+    assert schemes["bearer"] == {"type": "http", "scheme": "bearer"}
+    assert schemes["apiKey"] == {"type": "apiKey", "name": "X-API-Key", "in": "header"}
+    assert document["security"] == [{"bearer": []}, {"apiKey": []}]
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            refused = {"401", "403", "429"} & operation["responses"].keys()
+            assert operation.get("security") == ([{}] if path in OPEN else None)
+            assert refused == (set() if path in OPEN else {"401", "403", "429"})
+            for status in refused:
+                (media,) = operation["responses"][status]["content"]
+                assert media == "application/problem+json"
+
+
+# Without a key.
+
+Story = tuple[dict[str, str], str, int]
+
+LOCALLY: dict[str, Story] = {
+    "an address": ({"Host": "127.0.0.1:8000"}, "127.0.0.1", 200),
+    "another one of loopback": ({"Host": "127.9.9.9"}, "127.9.9.9", 200),
+    "a name": ({"Host": "localhost:1"}, "127.0.0.1", 200),
+    "IPv6": ({"Host": "[::1]:8000"}, "::1", 200),
+    "a page of here": ({"Host": "localhost", "Origin": "http://localhost:3000"}, "::1", 200),
+    "a foreign name": ({"Host": "evil.example"}, "127.0.0.1", 403),
+    "a name that begins alike": ({"Host": "127.0.0.1.evil.example"}, "127.0.0.1", 403),
+    "a name that ends alike": ({"Host": "evil-localhost"}, "127.0.0.1", 403),
+    "a name before the address": ({"Host": "evil@127.0.0.1"}, "127.0.0.1", 200),
+    "no name": ({"Host": ""}, "127.0.0.1", 403),
+    "no address": ({"Host": "[::1"}, "127.0.0.1", 403),
+    "every address": ({"Host": "0.0.0.0"}, "127.0.0.1", 403),
+    "a foreign page": ({"Host": "localhost", "Origin": "https://evil.example"}, "::1", 403),
+    "a page of nowhere": ({"Host": "localhost", "Origin": "null"}, "::1", 403),
+    "another machine": ({"Host": "localhost"}, "192.0.2.7", 403),
+    "another machine in IPv6": ({"Host": "localhost"}, "2001:db8::7", 403),
+    "a proxy": ({"Host": "localhost", "X-Forwarded-For": "127.0.0.1"}, "127.0.0.1", 403),
+    "another kind of proxy": ({"Host": "localhost", "Forwarded": "for=x"}, "127.0.0.1", 403),
+}
+
+
+@pytest.fixture(scope="module")
+def unguarded(sample_desk: Desk) -> Iterator[Callable[[str], Http]]:
+    """HTTP from an address to a desk without a key."""
+    app = create_app(sample_desk)
+    with http_client(app):
+        yield lambda peer: http_client(app, peer)
+
+
+@pytest.mark.parametrize("case", LOCALLY)
+def test_without_a_key_this_machine_is_answered(
+    unguarded: Callable[[str], Http], case: str
+) -> None:
+    headers, peer, status = LOCALLY[case]
+    for path in ("/ingestions", "/health/live", "/schema"):
+        response = unguarded(peer).get(path, headers=headers)
+        assert response.status_code == status
+        if status == 403:
+            assert response.json()["code"] == "forbidden"
+            assert response.json()["detail"].startswith("no API key is configured, so only")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.255.0.1", "::1", "localhost", "LOCALHOST"])
+def test_loopback(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "", "10.0.0.1", "localhost.example", "::ffff:8.8.8.8"]
+)
+def test_not_loopback(host: str) -> None:
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "desk.example"])
+def test_without_a_key_no_other_address_is_served(tmp_path: Path, host: str) -> None:
+    environment = {"APIDESK_DATABASE_URL": f"sqlite:///{tmp_path / 'apidesk.db'}"}
+    result = CliRunner().invoke(main, ["serve", "--host", host], env=environment)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"apidesk: --host {host}: others would reach this address")
+    assert "apidesk keys add" in line
+    assert "APIDESK_ADMIN_KEY" in line
+
+
+# The key for local commands, proxies, bodies: over a real connection.
+
+
+def desk_with(sample_desk: Desk, **settings: object) -> Desk:
+    changed = sample_desk.settings.model_copy(update=settings)
+    return Desk(changed, sample_desk.platform, sample_desk.job)
+
+
+def test_local_commands_are_let_in(sample_desk: Desk, tmp_path: Path) -> None:
+    settings = read_settings(milvus_uri=str(tmp_path / "milvus.db"))
+    address = tmp_path / "milvus.db.server.json"
+    address.write_text("{}")
+    address.chmod(0o644)
+    desk = desk_with(sample_desk, admin_key=SecretStr(ADMIN_KEY))
+    with live_server(desk, LOCAL_KEY) as url:
+        host, _, port = url.removeprefix("http://").rpartition(":")
+        with announced(settings, host, int(port), LOCAL_KEY):
+            assert stat.S_IMODE(address.stat().st_mode) == 0o600
+            server = local_server(settings)
+            assert server
+            assert LOCAL_KEY not in repr(server)
+            headers = server.client(5).headers
+            assert httpx.get(f"{server.url}/ingestions", headers=headers).status_code == 200
+        assert httpx.get(f"{url}/ingestions").status_code == 401
+    assert local_server(settings) is None
+
+
+@pytest.mark.parametrize(("peer", "status"), [("127.0.0.1", 200), ("::1", 200), ("192.0.2.7", 401)])
+def test_the_local_key_is_no_good_elsewhere(guarded: Guarded, peer: str, status: int) -> None:
+    http = http_client(guarded.app, peer)
+    assert http.get("/ingestions", headers=bearer(LOCAL_KEY)).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("value", "good"),
+    [
+        ("10.0.0.7", True),
+        ("10.0.0.0/8, 2001:db8::/32", True),
+        ("*", False),
+        ("proxy", False),
+        ("10.0.0.7/8", False),
+    ],
+)
+def test_only_addresses_are_trusted(value: str, good: bool) -> None:
+    if good:
+        assert read_settings(trusted_proxies=value).trusted_proxies
+        return
+    with pytest.raises(ConfigurationError, match="APIDESK_TRUSTED_PROXIES: takes addresses"):
+        read_settings(trusted_proxies=value)
+
+
+@pytest.mark.parametrize(("trusted", "status"), [((), 429), (("127.0.0.1",), 200)])
+def test_a_trusted_proxy_says_who_asks(
+    sample_desk: Desk, trusted: tuple[str, ...], status: int
+) -> None:
+    desk = desk_with(
+        sample_desk,
+        admin_key=SecretStr(ADMIN_KEY),
+        rate_limit_address="1/hour",
+        trusted_proxies=trusted,
+    )
+    with live_server(desk) as url, httpx.Client(base_url=url, headers=bearer(ADMIN_KEY)) as http:
+        first = http.get("/ingestions", headers={"X-Forwarded-For": "192.0.2.1"})
+        other = http.get("/ingestions", headers={"X-Forwarded-For": "192.0.2.2"})
+        forged = http.get("/ingestions", headers={"X-Forwarded-For": "192.0.2.3, 192.0.2.1"})
+    assert [first.status_code, other.status_code, forged.status_code] == [200, status, 429]
+
+
+CHUNK = b"100\r\n" + b"a" * 256 + b"\r\n"
+
+BODIES: dict[str, tuple[list[str], bytes, str]] = {
+    "a length too large": (["Content-Length: 2001"], b"", "413"),
+    "a length of a world": (["Content-Length: 99999999999999999999"], b"", "413"),
+    "chunks too many": (["Transfer-Encoding: chunked"], CHUNK * 9 + b"0\r\n\r\n", "413"),
+    "chunks without an end": (["Transfer-Encoding: chunked"], CHUNK * 9, "413"),
+    "more than its length": (["Content-Length: 2"], b"[]" + b"a" * 3_000, "400"),
+    "a negative length": (["Content-Length: -1"], b"", "400"),
+    "a length that is none": (["Content-Length: many"], b"", "400"),
+    "two lengths": (["Content-Length: 2", "Content-Length: 3"], b"[]", "400"),
+    "a length and chunks": (["Content-Length: 2", "Transfer-Encoding: chunked"], CHUNK * 9, "413"),
+}
+
+
+@pytest.fixture(scope="module")
+def narrow(sample_desk: Desk) -> Iterator[tuple[str, int]]:
+    """The address of a server that takes 2,000 bytes."""
+    with live_server(desk_with(sample_desk, max_body_bytes=2_000)) as url:
+        host, _, port = url.removeprefix("http://").rpartition(":")
+        yield host, int(port)
+
+
+def said(address: tuple[str, int], request: bytes) -> str:
+    """The status of the first response, on a connection that is not closed from here."""
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(request)
+        return connection.makefile("rb").readline().split()[1].decode()
+
+
+@pytest.mark.parametrize("path", ["/ask", "/retrieve", "/ingestions"])
+@pytest.mark.parametrize("case", BODIES)
+def test_no_way_of_saying_it_makes_a_body_larger(
+    narrow: tuple[str, int], case: str, path: str
+) -> None:
+    lines, body, status = BODIES[case]
+    head = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *lines]
+    assert said(narrow, "\r\n".join(head).encode() + b"\r\n\r\n" + body) == status
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [("GET /ingestions", "200"), ("DELETE /sessions/none", "404"), ("GET /x", "404")],
+)
+def test_a_body_that_nobody_reads_is_not_waited_for(
+    narrow: tuple[str, int], line: str, status: str
+) -> None:
+    head = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n"
+    assert said(narrow, head.encode() + b"a" * 3_000) == status
+
+
+def test_a_refused_caller_is_not_read(guarded: Guarded) -> None:
+    response = guarded.http.post("/ask", content=b"x" * 5_000_000)
+    assert response.status_code == 401
+    assert json.loads(response.text)["code"] == "unauthorized"
+
+
+def test_a_client_without_settings_needs_no_key(serve_samples: MakeClient) -> None:
+    assert serve_samples().get("/ingestions").status_code == 200

@@ -1,0 +1,304 @@
+"""How much a key or an address may use, counted in memory and in a real Redis."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+from pydantic import SecretStr
+
+from app.desk import Desk
+from app.main import create_app
+from app.security import counts as counts_module
+from app.security.keys import Keys
+from app.security.limits import Limits
+from schemas.errors import ConfigurationError
+from schemas.settings import Settings, read_settings
+from tests.http_client import http_client
+from tests.live_server import live_server
+from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_server import Answer as Said
+from tests.model_server import ModelServer, Recorded, Reply
+from tests.redis_server import RedisServer, missing_redis, running_redis
+
+ADMIN_KEY = "a" * 40
+
+ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
+
+QUESTION = {"question": "发货接口是哪个"}
+
+Http = TestClient[Litestar]
+
+
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[RedisServer]:
+    """A Redis of this file's own."""
+    if reason := missing_redis():
+        pytest.skip(reason)
+    with running_redis() as server:
+        yield server
+
+
+@pytest.fixture(params=["memory", "redis"])
+def counted(request: pytest.FixtureRequest) -> dict[str, object]:
+    """Settings: where it is counted."""
+    if request.param == "memory":
+        return {}
+    server: RedisServer = request.getfixturevalue("redis_server")
+    server.stop()
+    server.start()
+    return {"redis_url": SecretStr(server.url)}
+
+
+def keyed(**settings: object) -> dict[str, object]:
+    return {"admin_key": SecretStr(ADMIN_KEY), **settings}
+
+
+def statuses(
+    http: Http, count: int, headers: dict[str, str], path: str = "/ingestions"
+) -> list[int]:
+    return [http.get(path, headers=headers).status_code for _ in range(count)]
+
+
+def refused(response: Any, most: int) -> None:
+    """It says when there is more: after `most` seconds at the latest."""
+    assert response.status_code == 429, response.text
+    problem = response.json()
+    assert (problem["code"], problem["retryable"]) == ("rate_limited", True)
+    seconds = int(response.headers["retry-after"])
+    assert most - 5 <= seconds <= most + 1
+    assert problem["detail"].endswith(f"wait {seconds} s")
+
+
+def test_a_key_has_its_requests(
+    serve_samples: MakeClient, counted: dict[str, object], tmp_path: Any
+) -> None:
+    url = f"sqlite:///{tmp_path / 'apidesk.db'}"
+    keys = Keys.open(read_settings(database_url=url))
+    mine, theirs = (
+        {"X-API-Key": keys.add(name, ("ingest",), None)[1]} for name in ("mine", "theirs")
+    )
+    keys.close()
+    http = serve_samples(rate_limit="3/minute;100/day", database_url=url, **counted)
+    assert statuses(http, 4, mine) == [200, 200, 200, 429]
+    refused(http.get("/ingestions", headers=mine), 60)
+    assert statuses(http, 1, theirs) == [200]
+    assert statuses(http, 5, mine, "/health/live") == [200] * 5
+
+
+def test_the_longest_wait_is_told(serve_samples: MakeClient, counted: dict[str, object]) -> None:
+    http = serve_samples(**keyed(rate_limit="1/minute;1/hour", **counted))
+    assert statuses(http, 1, ADMIN) == [200]
+    refused(http.get("/ingestions", headers=ADMIN), 3_600)
+
+
+def test_keys_cannot_be_guessed_fast(serve_samples: MakeClient, counted: dict[str, object]) -> None:
+    http = serve_samples(**keyed(rate_limit_address="3/minute", **counted))
+    assert statuses(http, 4, {"X-API-Key": "wrong"}) == [401, 401, 401, 429]
+    refused(http.get("/ingestions", headers=ADMIN), 60)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        ("192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("2001:db8::1", "2001:db8::ffff:1", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+    ],
+)
+def test_an_address_has_its_requests(sample_desk: Desk, one: str, other: str, shared: bool) -> None:
+    settings = sample_desk.settings.model_copy(update=keyed(rate_limit_address="1/minute"))
+    app = create_app(Desk(settings, sample_desk.platform, sample_desk.job))
+    with http_client(app, one) as http:
+        assert statuses(http, 1, ADMIN) == [200]
+        assert statuses(http_client(app, other), 1, ADMIN) == [429 if shared else 200]
+
+
+def test_local_commands_are_not_limited(sample_desk: Desk) -> None:
+    limits = keyed(rate_limit="1/minute", rate_limit_address="1/minute")
+    settings = sample_desk.settings.model_copy(update=limits)
+    desk = Desk(settings, sample_desk.platform, sample_desk.job)
+    with http_client(create_app(desk, "b" * 40)) as http:
+        assert statuses(http, 3, {"X-API-Key": "b" * 40}) == [200] * 3
+
+
+def test_two_servers_share_what_redis_counts(sample_desk: Desk, redis_server: RedisServer) -> None:
+    redis_server.stop()
+    redis_server.start()
+    shared = keyed(rate_limit="3/minute", redis_url=SecretStr(redis_server.url))
+    settings = sample_desk.settings.model_copy(update=shared)
+    apps = [create_app(Desk(settings, sample_desk.platform, sample_desk.job)) for _ in range(2)]
+    with http_client(apps[0]) as one, http_client(apps[1]) as other:
+        assert statuses(one, 2, ADMIN) + statuses(other, 2, ADMIN) == [200, 200, 200, 429]
+        assert statuses(one, 1, ADMIN) == [429]
+    assert all(key.startswith("apidesk:") for key in redis_server.names())
+
+
+def test_without_redis_each_counts_for_itself(
+    serve_samples: MakeClient,
+    redis_server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(counts_module, "RETRY_SECONDS", 0)
+    caplog.set_level("INFO")
+    redis_server.stop()  # already at the start
+    http = serve_samples(**keyed(rate_limit="2/minute", redis_url=SecretStr(redis_server.url)))
+    assert statuses(http, 3, ADMIN) == [200, 200, 429]
+    redis_server.start()
+    assert statuses(http, 3, ADMIN) == [200, 200, 429]
+    redis_server.stop()
+    assert statuses(http, 1, ADMIN) == [429], "what was counted before counts on"
+    said = [record.message for record in caplog.records if record.name == counts_module.__name__]
+    assert [line.split(":")[0] for line in said] == [
+        "Redis does not answer",
+        "Redis answers again",
+        "Redis does not answer",
+    ]
+    redis_server.start()
+
+
+# Tokens.
+
+
+@pytest.fixture
+def telling(model_server: ModelServer) -> Callable[[int], None]:
+    """Scripts the model to answer well and tell that each call took so many tokens."""
+
+    def tell(tokens: int) -> None:
+        usage = {"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens}
+
+        def said(request: Recorded) -> Said:
+            text = structured() if is_classification(request) else draft("用“订单发货”接口。[1]")
+            return Reply(text.model_dump_json(by_alias=True), usage=usage)
+
+        model_server.default = said
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    ("accept", "limit", "answers"),
+    [
+        ("application/json", 101, 2),  # of two calls each: 100 are spent, then 200
+        ("text/event-stream", 1, 1),  # where LangChain does not ask this provider: estimated
+    ],
+)
+def test_tokens_are_spent_by_answers(
+    model_client: MakeClient,
+    telling: Callable[[int], None],
+    counted: dict[str, object],
+    accept: str,
+    limit: int,
+    answers: int,
+) -> None:
+    telling(50)
+    http = model_client(**keyed(token_limit=f"{limit}/hour", **counted))
+    headers = ADMIN | {"Accept": accept}
+    for _ in range(answers):
+        assert http.post("/ask", json=QUESTION, headers=headers).status_code == 200
+    refused(http.post("/ask", json=QUESTION, headers=headers), 3_600)
+    assert "tokens: " in http.post("/retrieve", json=QUESTION, headers=headers).json()["detail"]
+
+
+def test_where_no_key_is_needed_an_address_spends_tokens(
+    model_client: MakeClient, telling: Callable[[int], None]
+) -> None:
+    telling(50)
+    http = model_client(token_limit="1/hour")
+    assert http.post("/ask", json=QUESTION).status_code == 200
+    refused(http.post("/ask", json=QUESTION), 3_600)
+
+
+def test_quoting_spends_nothing(serve_samples: MakeClient) -> None:
+    http = serve_samples(token_limit="1/hour")
+    assert [http.post("/ask", json=QUESTION).status_code for _ in range(2)] == [200, 200]
+
+
+def spent(settings: Settings, desk: Desk, ask: Callable[[str], None]) -> bool:
+    """Whether what `ask` did at the address of a server spent a single token."""
+    limited = settings.model_copy(update={"token_limit": "1/hour"})
+    with live_server(Desk(limited, desk.platform, desk.job)) as url:
+        ask(url)
+
+        async def until_refused() -> bool:
+            async with httpx.AsyncClient(base_url=url) as http:
+                for _ in range(100):  # a cancelled question is counted when it has ended
+                    response = await http.get("/ingestions")
+                    if response.status_code == 429:
+                        return True
+                    await asyncio.sleep(0.02)
+            return False
+
+        return asyncio.run(until_refused())
+
+
+def with_model(desk: Desk, server: ModelServer) -> Settings:
+    model = {
+        "chat_model": "openai:scripted-chat",
+        "chat_base_url": server.base_url,
+        "chat_api_key": SecretStr("test-key"),
+    }
+    return desk.settings.model_copy(update=model)
+
+
+def test_an_answer_that_is_given_up_counts(sample_desk: Desk, model_server: ModelServer) -> None:
+    model_server.default = Reply("late", delay=20)
+
+    def leave(url: str) -> None:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(
+                f"{url}/ask", json=QUESTION, timeout=1, headers={"Accept": "text/event-stream"}
+            )
+
+    assert spent(with_model(sample_desk, model_server), sample_desk, leave)
+
+
+def test_a_call_that_took_too_long_counts(sample_desk: Desk, model_server: ModelServer) -> None:
+    model_server.default = Reply("late", delay=20)
+    settings = with_model(sample_desk, model_server).model_copy(update={"request_timeout": 0.5})
+
+    def wait(url: str) -> None:
+        assert httpx.post(f"{url}/ask", json=QUESTION).status_code in (200, 504)
+
+    assert spent(settings, sample_desk, wait)
+
+
+def test_a_call_that_is_refused_costs_nothing(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.default = Reply("no", status=401)
+    http = model_client(token_limit="1/hour")
+    assert [http.post("/ask", json=QUESTION).status_code for _ in range(2)] == [200, 200]
+
+
+# Settings.
+
+
+@pytest.mark.parametrize("setting", ["rate_limit", "rate_limit_address", "token_limit"])
+@pytest.mark.parametrize(
+    "value", ["many", "60", "60/fortnight", "-1/minute", "60/minute;", "/minute"]
+)
+def test_what_is_no_limit_is_refused(setting: str, value: str) -> None:
+    sentence = f"APIDESK_{setting.upper()}: takes limits such as 60/minute"
+    with pytest.raises(ConfigurationError, match=sentence):
+        Limits(read_settings(**{setting: value}))
+
+
+@pytest.mark.parametrize("url", ["localhost:6379", "http://redis", "redis//x", "redis://h:port"])
+def test_what_is_no_redis_is_refused(url: str) -> None:
+    with pytest.raises(
+        ConfigurationError, match="APIDESK_REDIS_URL: takes a url such as"
+    ) as caught:
+        Limits(read_settings(redis_url=url))
+    assert url not in str(caught.value)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "redis.asyncio", None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'apidesk\[redis\]'"):
+        Limits(read_settings(redis_url="redis://h"))
