@@ -16,7 +16,7 @@ RUN /opt/uv/bin/uv pip install --python /opt/apidesk/bin/python --compile-byteco
 
 # Extras of pyproject.toml, between spaces. Versions come from requirements-dev.txt, which holds every
 # extra; uv verifies the hashes that constraints name.
-ARG EXTRAS="postgres"
+ARG EXTRAS="postgres redis"
 COPY pyproject.toml requirements-dev.txt ./
 RUN set --; for extra in $EXTRAS; do set -- "$@" --extra "$extra"; done; \
     /opt/uv/bin/uv pip install --python /opt/apidesk/bin/python --compile-bytecode \

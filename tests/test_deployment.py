@@ -6,6 +6,7 @@ import shlex
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from ipaddress import ip_network
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any, cast
@@ -119,7 +120,7 @@ def image_environment() -> dict[str, str]:
 
 def plain(value: object) -> str:
     """As Compose reads it where every variable has its default."""
-    return re.sub(r"\$\{\w+(?::-([^}]*)|:\?[^}]*)?\}", lambda m: m[1] or "secret", str(value))
+    return re.sub(r"\$\{\w+(?::-([^}]*)|:\?[^}]*)?\}", lambda m: m[1] or "secret" * 6, str(value))
 
 
 def mounts(service: dict[str, Any]) -> dict[str, tuple[str, bool]]:
@@ -281,7 +282,7 @@ def test_only_hashed_requirements_are_installed() -> None:
     extras += plain(SERVICES["api"]["build"]["args"]["EXTRAS"]).split()
     extras += re.findall(r"#EXTRAS=(.*)", text("deploy/env.example"))[0].split()
     assert set(extras) <= set(PROJECT["project"]["optional-dependencies"])
-    assert "postgres" in extras
+    assert {"postgres", "redis"} <= set(extras)
 
 
 def test_the_image_is_small_in_rights() -> None:
@@ -354,7 +355,7 @@ def test_a_service_that_goes_on_is_watched(name: str) -> None:
 def test_every_secret_has_to_be_given() -> None:
     for service in SERVICES.values():
         for name, value in service.get("environment", {}).items():
-            if re.search("PASSWORD|SECRET|TOKEN|DATABASE_URL", name):
+            if re.search("PASSWORD|SECRET|TOKEN|DATABASE_URL|ADMIN_KEY", name):
                 assert re.search(r"\$\{\w+:\?[^}]+\}", value), name
     assert not re.search(r"(?<!\$)\$(?![{$])", text("docker-compose.yml")), "neither $$ nor ${NAME}"
     given = re.findall(r"^#?(\w+)=(.*)", text("deploy/env.example"), re.MULTILINE)
@@ -383,6 +384,38 @@ def test_the_proxy_asks_a_path_that_there_is(paths: set[str]) -> None:
     assert re.fullmatch(r"http://127\.0\.0\.1:8080(/\S+)", url)[1] in paths  # type: ignore[index]
 
 
+def test_the_api_believes_its_proxy_alone() -> None:
+    """Docker's own networks, in which the API shares one with the proxy; nothing else is published."""
+    environment = SERVICES["api"]["environment"]
+    networks = [ip_network(n) for n in environment["APIDESK_TRUSTED_PROXIES"].split(",")]
+    assert all(network.is_private and not network.is_loopback for network in networks)
+    shared = set(SERVICES["api"]["networks"]) & set(SERVICES["proxy"]["networks"])
+    others = {
+        name
+        for name, service in SERVICES.items()
+        if shared & set(service.get("networks", [])) and name not in (*OURS, "proxy")
+    }
+    assert others == {"ollama"}
+
+
+def test_what_has_to_be_keyed_is() -> None:
+    """Whatever listens on every address takes a key before it starts."""
+    serving = [where for where, arguments in commands() if "0.0.0.0" in arguments]
+    assert sorted(serving) == ["Dockerfile", "api", "deployment.yaml:api"]
+    assert SERVICES["api"]["environment"]["APIDESK_ADMIN_KEY"].startswith("${ADMIN_KEY:?")
+    assert "APIDESK_ADMIN_KEY" in load(KUBERNETES / "secret.example.yaml")["stringData"]
+    (run,) = re.findall(r"^docker run .*", text("docs/operating.md"), re.MULTILINE)
+    assert "-e APIDESK_ADMIN_KEY" in run
+
+
+def test_redis_is_reached_by_the_api_alone() -> None:
+    (network,) = SERVICES["redis"]["networks"]
+    assert COMPOSE["networks"][network] == {"internal": True}
+    users = {name for name, s in SERVICES.items() if network in s.get("networks", [])}
+    assert users == {"redis", *OURS}
+    assert "volumes" not in SERVICES["redis"]
+
+
 def test_nobody_but_milvus_reaches_what_lies_below_it() -> None:
     internal = {
         name for name, network in COMPOSE["networks"].items() if (network or {}).get("internal")
@@ -395,7 +428,7 @@ def test_nobody_but_milvus_reaches_what_lies_below_it() -> None:
         assert users == {"etcd", "minio", "milvus"}
 
 
-@pytest.mark.parametrize("name", [*OURS, "proxy", "milvus-volume"])
+@pytest.mark.parametrize("name", [*OURS, "proxy", "redis", "milvus-volume"])
 def test_a_read_only_service_writes_where_it_may(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
@@ -430,12 +463,14 @@ def test_services_name_each_other_as_they_are() -> None:
     addresses = [
         plain(environment["APIDESK_MILVUS_URI"]).split("//")[1],
         plain(environment["APIDESK_DATABASE_URL"]).split("@")[1].split("/")[0],
+        plain(environment["APIDESK_REDIS_URL"]).split("//")[1],
         SERVICES["milvus"]["environment"]["ETCD_ENDPOINTS"],
         SERVICES["milvus"]["environment"]["MINIO_ADDRESS"],
     ]
     assert [address.partition(":")[0] for address in addresses] == [
         "milvus",
         "postgres",
+        "redis",
         "etcd",
         "minio",
     ]
