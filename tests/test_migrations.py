@@ -15,6 +15,7 @@ import ingestion.migrations
 from app import history
 from app.caching import answers
 from app.records import store
+from app.security import keys
 from ingestion import runs
 from ingestion.database import open_engine
 from ingestion.migrations import HEAD
@@ -25,7 +26,7 @@ from schemas.settings import read_settings
 def expected() -> MetaData:
     """Every table that the code knows."""
     everything = MetaData()
-    for metadata in (module.metadata for module in (answers, history, runs, store)):
+    for metadata in (module.metadata for module in (answers, history, keys, runs, store)):
         for table in metadata.tables.values():
             table.to_metadata(everything)
     return everything

@@ -16,6 +16,8 @@ PROMETHEUS_TEXT = "text/plain; version=0.0.4"
     operation_id="metrics",
     summary="What Prometheus scrapes",
     media_type=MediaType.TEXT,
+    needs="admin",
+    limited=False,
 )
 async def metrics(desk: NamedDependency[Desk]) -> Response[bytes]:
     """All metrics, in Prometheus's text format; always 200 while the process runs."""

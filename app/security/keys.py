@@ -72,7 +72,7 @@ class Keys:
         Raises ConfigurationError for a url that is none, StoreUnavailable for a database that does
         not answer.
         """
-        return cls(open_engine(settings, metadata))
+        return cls(open_engine(settings))
 
     def close(self) -> None:
         """Close every connection."""

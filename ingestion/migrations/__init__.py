@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from schemas.errors import ConfigurationError
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest version; Alembic is only loaded for a database that has another."""
 
 LOCK = 7_242_017
