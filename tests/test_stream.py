@@ -20,6 +20,7 @@ from schemas.answer import Answer
 from schemas.events import Event, Sources, Step
 from tests.live_server import live_server
 from tests.model_desk import draft, is_classification, structured
+from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply, events
 
 QUESTION = "发货接口是哪个"
@@ -119,6 +120,24 @@ def test_whoever_leaves_before_the_first_event_ends_the_call_too(
         ):
             next(source.iter_sse())
         assert model_server.abandoned.wait(10)
+
+
+def test_a_server_that_counts_no_streams_is_asked_to_once(
+    serve: Serve, model_server: ModelServer
+) -> None:
+    def says(request: Recorded) -> Said:
+        if "stream_options" in request.body:
+            return Reply("Unrecognized request argument: stream_options", status=400)
+        return structured() if is_classification(request) else draft(*STEPS)
+
+    model_server.default = says
+    with serve() as url:
+        for _ in range(2):
+            with asked(url) as coming:
+                answer = list(coming)[-1].json()
+            assert answer["answer"] == list(STEPS)
+            assert answer["degraded"] is None
+    assert sum("stream_options" in request.body for request in model_server.chat_requests) == 1
 
 
 def test_silence_is_filled(

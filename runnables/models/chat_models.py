@@ -161,7 +161,21 @@ class ChatModel:
         seconds = remaining(config)
         with model_errors(self.role):
             async with asyncio.timeout(None if seconds == float("inf") else seconds):
+                try:
+                    return await _reply(runnable, messages, config, follow)
+                except Exception as error:
+                    if not self._uncounted(error):
+                        raise
                 return await _reply(runnable, messages, config, follow)
+
+    def _uncounted(self, error: Exception) -> bool:
+        """Whether `error` refuses to count the tokens of a stream; that is then asked for no more."""
+        refused = getattr(error, "status_code", None) in (400, 422) and any(
+            name in str(error) for name in ("stream_options", "include_usage")
+        )
+        if refused:
+            _count_streams(self.client, False)
+        return refused
 
 
 @dataclass(frozen=True)
@@ -215,8 +229,17 @@ def _open(settings: Settings, prefix: str) -> ChatModel:
     else:
         options["max_retries"] = 0  # ChatModel retries, within the deadline
     client: BaseChatModel = open_client(init_chat_model, role, options)
+    _count_streams(client, True)
     known = (client.profile or {}).get("max_input_tokens")
     return ChatModel(role, client, settings.chat_context_tokens or known or DEFAULT_WINDOW)
+
+
+def _count_streams(client: BaseChatModel, count: bool) -> None:
+    """Ask for the tokens of streams too, or no more; OpenAI's client does not by itself at any other
+    address than OpenAI's.
+    """
+    if "stream_usage" in type(client).model_fields:
+        client.stream_usage = count  # type: ignore[attr-defined]
 
 
 class _StopAtDeadline(stop_base):
