@@ -1,6 +1,6 @@
 """The steps of the pipeline, made from Settings and platform.toml."""
 
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableSequence
 
 from ingestion.job import IngestionJob
 from runnables.answer.acknowledge import build_acknowledge
@@ -74,7 +74,8 @@ class Wiring:
     ) -> Runnable[Question, Answer]:
         """All steps together; with tools only where there is a model to call them."""
         focus = build_focus(self._job.collection)
-        gather: Runnable[Understood, Evidence] = build_widen(self._finder()) | focus
+        widen = build_widen(self._finder())
+        gather: Runnable[Understood, Evidence] = RunnableSequence(widen, focus, name="gather")
         if mode == "tools" and self._models is not None:
             gather = self._research(self._models, gather)
         return build_pipeline(

@@ -4,7 +4,8 @@ import time
 
 from langchain_core.runnables import RunnableConfig
 
-_KEY = "deadline"
+_KEY = "__deadline"
+"""LangChain puts what begins otherwise into the metadata of traces."""
 
 
 def with_deadline(config: RunnableConfig, seconds: float) -> RunnableConfig:

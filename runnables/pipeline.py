@@ -1,12 +1,11 @@
 """The pipeline: how a question becomes an answer. Read this first."""
 
-from typing import cast
-
 from langchain_core.runnables import (
     Runnable,
     RunnableBranch,
     RunnableParallel,
     RunnablePassthrough,
+    RunnableSequence,
 )
 
 from runnables.state import Classified, Drafted, Evidence, Understood
@@ -33,15 +32,15 @@ def build_pipeline(
     by rules or, where a caller asks for it, by a model with tools.
     """
     understood = RunnableParallel(
-        asked=RunnablePassthrough(), classified=structured_question, retrieved=retrieve
+        asked=RunnablePassthrough(name="asked"), classified=structured_question, retrieved=retrieve
     ).with_config(run_name="understand")
-    answered = gather | answer | ground
-    gate: Runnable[Understood, Answer] = RunnableBranch((is_off_topic, refuse), answered)
-    questioned = cast(Runnable[Question, Understood], understood) | gate.with_config(
-        run_name="gate"
+    respond: Runnable[Understood, Answer] = RunnableSequence(gather, answer, ground, name="respond")
+    gate: Runnable[Understood, Answer] = RunnableBranch((is_off_topic, refuse), respond)
+    inquiry: Runnable[Question, Answer] = RunnableSequence(
+        understood, gate.with_config(run_name="gate"), name="inquiry"
     )
-    turn: Runnable[Question, Answer] = RunnableBranch((is_small_talk, acknowledge), questioned)
-    return (condense | turn.with_config(run_name="turn")).with_config(run_name="ask")
+    turn: Runnable[Question, Answer] = RunnableBranch((is_small_talk, acknowledge), inquiry)
+    return RunnableSequence(condense, turn.with_config(run_name="turn"), name="ask")
 
 
 def is_small_talk(question: Question) -> bool:
