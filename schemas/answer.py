@@ -123,6 +123,7 @@ class Answer(WireModel):
     """The body of a 200 from `POST /ask`."""
 
     id: str
+    """Finds its trace too."""
     question: str
     introduction: str
     answer: list[str]

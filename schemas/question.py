@@ -3,7 +3,9 @@
 import json
 import re
 from typing import Annotated, Literal
+from uuid import UUID
 
+from langchain_core.utils.uuid import uuid7
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
 
 from schemas.conversation import Turn
@@ -83,6 +85,8 @@ AnswerMode = Literal["pipeline", "tools"]
 class Question(WireModel):
     """What the caller asks."""
 
+    id: UUID = Field(default_factory=uuid7)
+    """Also that of its answer and of its trace."""
     text: str
     """It stands by itself: a follow-up is condensed with its history first."""
     k: int

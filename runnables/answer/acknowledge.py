@@ -1,7 +1,5 @@
 """What thanks and small talk in a conversation are told."""
 
-import uuid
-
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts import load
@@ -17,7 +15,7 @@ def build_acknowledge(voice: Voice, answered_by: str) -> Runnable[Question, Answ
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
         say = load("extractive", question.language).module
         return Answer(
-            id=uuid.uuid4().hex,
+            id=str(question.id),
             question=question.said or question.text,
             introduction="",
             answer=[str(say.welcome(voice.name))],  # type: ignore[attr-defined]

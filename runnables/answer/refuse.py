@@ -1,7 +1,5 @@
 """What an off-topic question is told."""
 
-import uuid
-
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.state import Understood
@@ -16,7 +14,7 @@ def build_refuse(voice: Voice, answered_by: str) -> Runnable[Understood, Answer]
     async def refuse(understood: Understood, config: RunnableConfig) -> Answer:
         asked = understood["asked"]
         return Answer(
-            id=uuid.uuid4().hex,
+            id=str(asked.id),
             question=asked.text,
             introduction=voice.say(voice.greeting, asked.language),
             answer=[voice.say(voice.refusal, asked.language)],

@@ -3,7 +3,6 @@ cannot be verified or is not borne out says so.
 """
 
 import asyncio
-import uuid
 from collections.abc import Sequence
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -71,7 +70,7 @@ def _frame(drafted: Drafted, grounder: Grounder, voice: Voice, refused: Refused)
     if not greeting or not grounder.holds(greeting):
         greeting = voice.say(voice.greeting, asked.language)
     return Answer(
-        id=uuid.uuid4().hex,
+        id=str(asked.id),
         question=question,
         introduction=greeting,
         answer=[],
