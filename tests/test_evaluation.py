@@ -2,17 +2,11 @@
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
-from uuid import uuid4
 from xml.etree import ElementTree
 
-import langsmith.utils
 import pytest
 from click.testing import CliRunner, Result
 
@@ -32,6 +26,7 @@ from app.evaluation.measures import (
 )
 from app.evaluation.questions import EvaluationQuestion, read_questions, write_questions
 from schemas.errors import ConfigurationError, QuestionError
+from tests.langsmith_server import LangSmith, langsmith_server
 from tests.model_server import ModelServer, Recorded, Reply
 
 SIGNING = "https://open.example.com/docs/signing"
@@ -372,127 +367,23 @@ def test_a_model_classifies_where_one_is_named(
 # --- LangSmith ----------------------------------------------------------------------------------
 
 
-class LangSmith(ThreadingHTTPServer):
-    """A scripted LangSmith on loopback: keeps datasets, examples and experiments; records the rest."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _LangSmithHandler)
-        self.datasets: list[dict[str, Any]] = []
-        self.examples: list[dict[str, Any]] = []
-        self.sessions: list[dict[str, Any]] = []
-        self.asked: list[str] = []
-        self.sent = b""
-        self.refuse = 0
-        """A status that every request gets."""
-
-    def answer(self, method: str, path: str, query: dict[str, list[str]], body: bytes) -> Any:
-        """What the endpoint says; an empty object where nobody reads it."""
-        parts = path.strip("/").split("/")
-        if method == "GET":
-            return self._get(parts, query)
-        now = datetime.now(UTC).isoformat()
-        match parts:
-            case ["datasets"]:
-                self.datasets.append({**json.loads(body), "id": str(uuid4()), "created_at": now})
-                return self.datasets[-1]
-            case ["v1", "platform", "datasets", dataset, "examples"]:
-                return self._add(dataset, body, now)
-            case ["sessions"]:
-                ids = {"id": str(uuid4()), "tenant_id": str(uuid4())}
-                self.sessions.append(json.loads(body) | ids)
-                return self.sessions[-1]
-            case ["sessions", _]:
-                return self.sessions[-1]
-        return {}
-
-    def _get(self, parts: list[str], query: dict[str, list[str]]) -> Any:
-        match parts:
-            case ["info"]:
-                flags = {"dataset_examples_multipart_enabled": True}
-                return {"version": "1", "instance_flags": flags}
-            case ["datasets"]:
-                return [each for each in self.datasets if each["name"] == query["name"][0]]
-            case ["datasets", _]:
-                return self.datasets[0]
-            case ["examples"]:
-                return self.examples[int(query.get("offset", ["0"])[0]) :]
-            case ["sessions", _]:
-                return self.sessions[-1]
-        return self.sessions
-
-    def _add(self, dataset: str, body: bytes, now: str) -> Any:
-        pattern = (
-            rb'name="([0-9a-f-]{36})\.(inputs|outputs|reference_outputs)".*?\r\n\r\n(.*?)\r\n--'
-        )
-        parts: dict[str, dict[str, Any]] = {}
-        for name, kind, value in re.findall(pattern, body, re.DOTALL):
-            parts.setdefault(name.decode(), {})[kind.decode()] = json.loads(value)
-        for name, each in parts.items():
-            self.examples.append({"id": name, "dataset_id": dataset, "created_at": now, **each})
-        return {"count": len(parts), "example_ids": list(parts)}
-
-
-class _LangSmithHandler(BaseHTTPRequestHandler):
-    server: LangSmith
-    protocol_version = "HTTP/1.1"
-
-    def respond(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        url = urlsplit(self.path)
-        self.server.asked.append(f"{self.command} {url.path}")
-        self.server.sent += body
-        assert self.headers["x-api-key"] == "test-key"
-        found = self.server.answer(self.command, url.path, parse_qs(url.query), body)
-        told = json.dumps(found).encode()
-        self.send_response(self.server.refuse or 200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(told)))
-        self.end_headers()
-        self.wfile.write(told)
-
-    def do_GET(self) -> None:
-        self.respond()
-
-    def do_POST(self) -> None:
-        self.respond()
-
-    def do_PATCH(self) -> None:
-        self.respond()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
-def langsmith_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LangSmith]:
-    """LangSmith's own variables name it; its library remembers what it read of them."""
-    read: Any = langsmith.utils.get_env_var
-    with LangSmith() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("LANGSMITH_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-        monkeypatch.setenv("LANGSMITH_API_KEY", "test-key")
-        monkeypatch.setenv("LANGSMITH_TRACING", "false")
-        read.cache_clear()
+def langsmith() -> Iterator[LangSmith]:
+    with langsmith_server(tracing=False) as server:
         yield server
-        server.shutdown()
-    read.cache_clear()
 
 
 @pytest.fixture
-def tracing(langsmith_server: LangSmith, monkeypatch: pytest.MonkeyPatch) -> LangSmith:
-    monkeypatch.setenv("LANGSMITH_TRACING", "true")
-    read: Any = langsmith.utils.get_env_var
-    read.cache_clear()
-    return langsmith_server
+def tracing() -> Iterator[LangSmith]:
+    with langsmith_server(tracing=True) as server:
+        yield server
 
 
 def test_without_tracing_nothing_is_sent(
-    evaluate: Evaluate, questions: Path, langsmith_server: LangSmith
+    evaluate: Evaluate, questions: Path, langsmith: LangSmith
 ) -> None:
     figures(evaluate(questions, "--json"))
-    assert langsmith_server.asked == []
+    assert langsmith.asked == []
 
 
 def test_with_langsmith_the_run_is_a_dataset_and_an_experiment(

@@ -1,0 +1,244 @@
+"""A scripted LangSmith on loopback: keeps datasets and experiments, and rebuilds the traces it is sent."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.parser import BytesParser
+from email.policy import HTTP
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+import pytest
+import zstandard
+from langsmith import utils as langsmith_utils
+
+KEY = "test-key"
+
+
+@dataclass
+class Run:
+    """A run with all that was sent for it, and the runs below it in the order of their start."""
+
+    fields: dict[str, Any]
+    children: list["Run"] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        name: str = self.fields["name"]
+        return name
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Its metadata."""
+        metadata: dict[str, Any] = self.fields["extra"]["metadata"]
+        return metadata
+
+    def walk(self) -> Iterator["Run"]:
+        """It, and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def tree(self, depth: int = 0) -> str:
+        """The names, indented."""
+        lines = [child.tree(depth + 1) for child in self.children]
+        return "\n".join([f"{'  ' * depth}{self.name}", *lines])
+
+    def find(self, name: str) -> list["Run"]:
+        """All that are called `name`."""
+        return [run for run in self.walk() if run.name == name]
+
+
+class LangSmith(ThreadingHTTPServer):
+    """Answers as LangSmith does; records what it is asked and sent."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.datasets: list[dict[str, Any]] = []
+        self.examples: list[dict[str, Any]] = []
+        self.sessions: list[dict[str, Any]] = []
+        self.runs: dict[str, dict[str, Any]] = {}
+        self.asked: list[str] = []
+        self.sent = b""
+        """All bodies, uncompressed."""
+        self.refuse = 0
+        """A status that every request gets."""
+        self.hang: threading.Event | None = None
+        """What every request waits for."""
+        self.compressed = True
+        """Whether it says that it takes compressed traces."""
+        self.multipart = True
+        """Whether it says that it takes traces in parts."""
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    @property
+    def traces(self) -> list[Run]:
+        """The trees, in the order of their start."""
+        runs = {key: Run(fields) for key, fields in self.runs.items()}
+        roots: list[Run] = []
+        for run in sorted(runs.values(), key=lambda run: run.fields["dotted_order"]):
+            parent = run.fields.get("parent_run_id")
+            (runs[parent].children if parent else roots).append(run)
+        return roots
+
+    def trace(self, run_id: str) -> Run:
+        """The tree that `run_id` is the root of."""
+        (found,) = (run for run in self.traces if run.fields["id"] == run_id)
+        return found
+
+    def answer(self, method: str, url: str, headers: Any, body: bytes) -> Any:
+        """What the endpoint says; an empty object where nobody reads it."""
+        parts = urlsplit(url).path.strip("/").split("/")
+        if method == "GET":
+            return self._get(parts, parse_qs(urlsplit(url).query))
+        if parts == ["runs", "multipart"]:
+            return self._merge_parts(_parts(headers["content-type"], body))
+        if parts == ["runs", "batch"]:
+            return self._merge_batch(json.loads(body))
+        return self._post(parts, headers, body)
+
+    def _post(self, parts: list[str], headers: Any, body: bytes) -> Any:
+        now = datetime.now(UTC).isoformat()
+        match parts:
+            case ["datasets"]:
+                self.datasets.append({**json.loads(body), "id": str(uuid4()), "created_at": now})
+                return self.datasets[-1]
+            case ["v1", "platform", "datasets", dataset, "examples"]:
+                return self._add(dataset, dict(_parts(headers["content-type"], body)), now)
+            case ["sessions"]:
+                ids = {"id": str(uuid4()), "tenant_id": str(uuid4())}
+                self.sessions.append(json.loads(body) | ids)
+                return self.sessions[-1]
+            case ["sessions", _]:
+                return self.sessions[-1]
+        return {}
+
+    def _get(self, parts: list[str], query: dict[str, list[str]]) -> Any:
+        match parts:
+            case ["info"]:
+                return self._info()
+            case ["datasets"]:
+                return [each for each in self.datasets if each["name"] == query["name"][0]]
+            case ["datasets", _]:
+                return self.datasets[0]
+            case ["examples"]:
+                return self.examples[int(query.get("offset", ["0"])[0]) :]
+            case ["sessions", _]:
+                return self.sessions[-1]
+        return self.sessions
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "version": "1",
+            "instance_flags": {
+                "dataset_examples_multipart_enabled": True,
+                "zstd_compression_enabled": self.compressed,
+            },
+            "batch_ingest_config": {
+                "use_multipart_endpoint": self.multipart,
+                "scale_up_qsize_trigger": 1000,
+                "scale_up_nthreads_limit": 16,
+                "scale_down_nempty_trigger": 4,
+                "size_limit": 100,
+                "size_limit_bytes": 20_971_520,
+            },
+        }
+
+    def _merge_parts(self, parts: Iterator[tuple[str, Any]]) -> Any:
+        """Parts are named `post.<run>` or `patch.<run>`, and what is large `post.<run>.inputs`."""
+        for name, value in parts:
+            _, run, *key = name.split(".")
+            self._merge(run, {key[0]: value} if key else value)
+        return {}
+
+    def _merge_batch(self, sent: dict[str, Any]) -> Any:
+        for run in [*sent.get("post", ()), *sent.get("patch", ())]:
+            self._merge(run["id"], run)
+        return {}
+
+    def _merge(self, run: str, fields: dict[str, Any]) -> None:
+        known = {key: value for key, value in fields.items() if value is not None}
+        self.runs[run] = self.runs.get(run, {}) | known
+
+    def _add(self, dataset: str, parts: dict[str, Any], now: str) -> Any:
+        added: dict[str, dict[str, Any]] = {}
+        for name, value in parts.items():
+            example, _, kind = name.partition(".")
+            if kind:
+                added.setdefault(example, {})[kind] = value
+        for example, each in added.items():
+            self.examples.append({"id": example, "dataset_id": dataset, "created_at": now, **each})
+        return {"count": len(added), "example_ids": list(added)}
+
+
+def _parts(content_type: str, body: bytes) -> Iterator[tuple[str, Any]]:
+    """The name of each part, and what its JSON says."""
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    for part in BytesParser(policy=HTTP).parsebytes(head + body).iter_parts():
+        name = part.get_param("name", header="content-disposition")
+        yield str(name), json.loads(part.get_content())
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LangSmith
+    protocol_version = "HTTP/1.1"
+
+    def respond(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if self.headers.get("content-encoding") == "zstd":
+            body = zstandard.ZstdDecompressor().decompressobj().decompress(body)
+        self.server.asked.append(f"{self.command} {urlsplit(self.path).path}")
+        self.server.sent += body
+        assert self.headers["x-api-key"] == KEY
+        if self.server.hang:
+            self.server.hang.wait()
+        found = (
+            {}
+            if self.server.refuse
+            else self.server.answer(self.command, self.path, self.headers, body)
+        )
+        told = json.dumps(found).encode()
+        self.send_response(self.server.refuse or 200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def do_GET(self) -> None:
+        self.respond()
+
+    def do_POST(self) -> None:
+        self.respond()
+
+    def do_PATCH(self) -> None:
+        self.respond()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def langsmith_server(tracing: bool) -> Iterator[LangSmith]:
+    """A server that LangSmith's own variables name; its library remembers what it read of them."""
+    read: Any = langsmith_utils.get_env_var
+    with LangSmith() as server, pytest.MonkeyPatch.context() as patch:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        patch.setenv("LANGSMITH_ENDPOINT", server.url)
+        patch.setenv("LANGSMITH_API_KEY", KEY)
+        patch.setenv("LANGSMITH_TRACING", str(tracing).lower())
+        read.cache_clear()
+        yield server
+        server.shutdown()
+    read.cache_clear()
