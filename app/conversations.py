@@ -43,7 +43,9 @@ class Conversations:
         What asked nothing about the platform is not remembered. Raises ApideskError.
         """
         turns = await self._history.read(owner, session) if session else ()
-        answer = await self._desk.ask(text, k, language, filters, mode, turns, listener, callbacks)
+        answer = await self._desk.ask(
+            text, k, language, filters, mode, turns, listener, session, callbacks
+        )
         if session and answer.type != "unknown":
             await self._remember(owner, session, answer)
         return answer.model_copy(update={"session": session})

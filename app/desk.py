@@ -12,6 +12,7 @@ from langsmith import tracing_context
 
 from app.telemetry.metrics import Metrics
 from app.telemetry.run_observer import RunObserver
+from app.telemetry.tracing import open_tracing
 from app.wiring import Wiring
 from ingestion.job import IngestionJob, Progress
 from ingestion.language import detect_language
@@ -52,6 +53,7 @@ class Desk:
         self.classify = self._wiring.classify()
         self._retrieve = self._wiring.retrieve()
         self._pipeline = self._wiring.pipeline(self.classify, self._retrieve)
+        self.tracing = open_tracing(settings, platform.platform.name)
 
     async def ask(
         self,
@@ -62,19 +64,21 @@ class Desk:
         mode: AnswerMode = "pipeline",
         history: tuple[Turn, ...] = (),
         listener: Listener | None = None,
+        session: str | None = None,
         callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> Answer:
         """Answer `text` from the chunks that `filters` let through; `listener` is told how it goes, and
         `callbacks` of every step and call.
 
-        `history` is what was said before it. Raises ApideskError.
+        `history` is what was said before it, in `session`. Raises ApideskError.
         """
         question = self._question(text, k, language, filters)
         question = question.model_copy(update={"history": history})
         observer = RunObserver(self.metrics)
         started = time.monotonic()
         seconds = self.settings.request_timeout
-        config = with_deadline({"callbacks": [observer, *callbacks]}, seconds)
+        traced = self.tracing.config(question.id, mode, session, observer, *callbacks)
+        config = with_deadline(traced, seconds)
         if listener is not None:
             config = with_listener(config, listener)
         try:
@@ -102,7 +106,8 @@ class Desk:
         """The k best chunks for `text`, without asking a model. Raises ApideskError."""
         question = self._question(text, k, None, filters)
         observer = RunObserver(self.metrics)
-        found = await self._retrieve.ainvoke(question, {"callbacks": [observer, *callbacks]})
+        config = self.tracing.config(question.id, None, None, observer, *callbacks)
+        found = await self._retrieve.ainvoke(question, config)
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
 
     def see_circuits(self) -> None:
@@ -179,3 +184,4 @@ async def open_desk(
         yield desk
     finally:
         desk.job.close()
+        await asyncio.to_thread(desk.tracing.close)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from langchain_core.messages import HumanMessage
+from langsmith import tracing_context
 
 from ingestion.embeddings import open_embeddings
 from ingestion.model_errors import ModelRole, model_errors
@@ -51,7 +52,8 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
 
 async def probe(model: ChatModel) -> None:
     """One tiny call. Raises ModelError; `model.problem` remembers it."""
-    await model.ask([HumanMessage("ping")], with_deadline({}, CHECK_SECONDS))
+    with tracing_context(enabled=False):
+        await model.ask([HumanMessage("ping")], with_deadline({}, CHECK_SECONDS))
 
 
 async def _timed(role: ModelRole, call: Awaitable[None]) -> ModelCheck:

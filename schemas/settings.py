@@ -232,6 +232,23 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     """Addresses or networks of proxies whose X-Forwarded-For is believed, between commas."""
 
+    trace_content: bool = True
+    """Whether traces hold texts; `false` leaves names, durations, token usage, ids and scores."""
+
+    otel_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("APIDESK_OTEL_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+    )
+    """OpenTelemetry collector that traces go to; without it `OTEL_EXPORTER_OTLP_ENDPOINT` counts."""
+
+    otel_traces_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "APIDESK_OTEL_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+        ),
+    )
+    """As that, with its path; without it `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` counts."""
+
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Level of the log on stderr."""
 
@@ -279,6 +296,13 @@ class Settings(BaseSettings):
     def embedded(self) -> bool:
         """Whether the store runs in this process (Milvus Lite) rather than on a server."""
         return "://" not in self.milvus_uri
+
+    @property
+    def traces_endpoint(self) -> str | None:
+        """Where spans are sent; None where no collector is named."""
+        if self.otel_traces_endpoint or not self.otel_endpoint:
+            return self.otel_traces_endpoint
+        return f"{self.otel_endpoint.rstrip('/')}/v1/traces"
 
     @property
     def collection_id(self) -> str:

@@ -27,7 +27,7 @@ needs_shared_data = pytest.mark.skipif(
     not SHARED_DATA.is_dir(), reason="the measuring data does not lie beside this checkout"
 )
 
-PROVIDERS = ("ANTHROPIC_", "DEEPSEEK_", "OLLAMA_")
+PROVIDERS = ("OPENAI_", "ANTHROPIC_", "DEEPSEEK_", "OLLAMA_")
 """What their variables begin with."""
 
 LONGEST = (
@@ -79,7 +79,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith(
-                ("APIDESK_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_", "TAVILY_", *PROVIDERS)
+                ("APIDESK_", "LANGSMITH_", "LANGCHAIN_", "OTEL_", "TAVILY_", *PROVIDERS)
             ):
                 patch.delenv(name)
         patch.chdir(tmp_path_factory.mktemp("cwd"))

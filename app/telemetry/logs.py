@@ -19,9 +19,10 @@ LogFormat = Literal["auto", "json", "console"]
 
 OURS = ("app", "runnables", "ingestion", "uvicorn")
 
-NOISE = ("grpc._server", "milvus_lite.server_manager")
+NOISE = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
 """Milvus Lite logs as errors, with stacks, a call of its own client that it does not know, and a store
-that another process holds; the second comes to the user as our own StoreLocked."""
+that another process holds; the second comes to the user as our own StoreLocked. LangSmith's client and
+OpenTelemetry's say of each batch of traces that it was lost; app.telemetry.trace_client says it once."""
 
 
 def configure_logging(level: str, log_format: LogFormat = "auto") -> None:

@@ -1,0 +1,78 @@
+"""LangSmith's client, so bounded that a server which is down, slow or refuses harms nobody but traces."""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import requests
+from langsmith import Client
+from urllib3 import Retry
+
+from app.telemetry.textless import textless
+
+if TYPE_CHECKING:  # comes with the extra `otel`
+    from app.telemetry.spans import Spans
+
+CLOSE_SECONDS = 3.0
+"""How long closing waits for what has not been sent."""
+
+SEND_SECONDS = (3.0, 5.0)
+"""To connect, and between two bytes of a reply."""
+
+log = logging.getLogger(__name__)
+
+
+class LossWarning:
+    """Says once that traces are lost; answers do not suffer, so the log need not either."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._said = False
+
+    def __call__(self, error: Exception | None = None) -> None:
+        """Traces have not arrived, by `error` where it is known."""
+        if not self._said:
+            self._said = True
+            why = f" ({type(error).__name__})" if error else ""
+            log.warning("traces are lost, answers are not: %s%s", self._where, why)
+
+
+class BoundedSession(requests.Session):
+    """No request takes longer than SEND_SECONDS, and none begins once it is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._closed = False
+
+    def request(self, *args: Any, **kwargs: Any) -> requests.Response:
+        """As `requests` does, in time. Raises requests.ConnectionError when closed."""
+        if self._closed:
+            raise requests.ConnectionError("the session is closed")
+        return super().request(*args, **(kwargs | {"timeout": SEND_SECONDS}))
+
+    def close(self) -> None:
+        """Refuse all further requests."""
+        self._closed = True
+        super().close()
+
+
+def open_client(langsmith: bool, spans: "Spans | None", content: bool) -> Client:
+    """A client that sends runs to the LangSmith which its own variables name, makes spans of them, or
+    both; without `content` they hold no texts.
+
+    One client for both: a second tracer would miss the runs that LangChain's agent makes by itself.
+    """
+    client = Client(
+        session=BoundedSession(),
+        retry_config=Retry(0),  # the client tries three times by itself
+        tracing_mode="hybrid" if langsmith and spans else "otel" if spans else "langsmith",
+        otel_tracer_provider=spans.provider if spans else None,
+        tracing_error_callback=LossWarning(
+            "LangSmith; see LANGSMITH_ENDPOINT and LANGSMITH_API_KEY"
+        ),
+        hide_inputs=None if content else True,
+        anonymizer=None if content else textless,
+        disable_prompt_cache=True,
+    )
+    if spans:
+        client.otel_exporter = spans.exporter
+    return client

@@ -1,0 +1,502 @@
+"""Traces: the tree that LangSmith and a collector get, what hides in it, and what a bad server does."""
+
+import asyncio
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import pytest
+from langsmith.utils import get_env_var
+from litestar.testing import TestClient
+from pydantic import SecretStr
+from structlog.contextvars import bound_contextvars
+
+from app.desk import Desk
+from app.main import create_app
+from app.model_check import probe
+from app.telemetry.logs import configure_logging
+from schemas.answer import Answer
+from schemas.conversation import Turn
+from schemas.errors import ConfigurationError, ModelRefused
+from schemas.settings import read_settings
+from tests.langsmith_server import LangSmith, Run, langsmith_server
+from tests.model_desk import draft, structured
+from tests.model_server import Answer as Said
+from tests.model_server import ModelServer, Recorded, Reply, ToolCall
+from tests.otlp_server import Collector, attributes, collector
+
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "operating.md"
+
+QUESTION = "发货接口是哪个"
+ANSWER = "订单发货用它。[1]"
+SHIPPED = Turn(
+    question=QUESTION,
+    answer="订单发货。",
+    api_name="订单发货",
+    api_url=None,
+    asked_at=datetime.now(UTC),
+)
+
+ANSWERED = """\
+respond
+  widen
+  focus
+  answer-or-quote
+    write
+      surround
+      answer
+        answer/prompt
+        answer/model
+        answer/parser
+  ground"""
+
+
+def says(request: Recorded) -> Said:
+    """What the model says to each step's prompt."""
+    asked = request.text.rpartition("<question>")[2]
+    if "tools" in request.body:
+        looked_up = any(message["role"] == "tool" for message in request.body["messages"])
+        call = ToolCall("search", {"query": "订单发货"})
+        return Reply("够了") if looked_up else Reply(tool_calls=[call])
+    if "<history>" in request.text:
+        return {"question": QUESTION}
+    if "<documents>" in request.text:
+        return draft(ANSWER)
+    return structured(type="unknown") if "天气" in asked else structured()
+
+
+class Asked(NamedTuple):
+    """What was answered, or raised, and the trace of that."""
+
+    answer: Answer | Exception
+    trace: Run
+
+
+MakeDesk = Callable[..., Desk]
+
+
+@contextmanager
+def desks(sample_desk: Desk, server: ModelServer) -> Iterator[MakeDesk]:
+    """Makes desks over the samples with the scripted model, and closes their tracing."""
+    scripted = {
+        "chat_model": "openai:scripted-chat",
+        "chat_base_url": server.base_url,
+        "chat_api_key": SecretStr("test-key"),
+    }
+    with ExitStack() as stack:
+
+        def make(**overrides: object) -> Desk:
+            settings = sample_desk.settings.model_copy(update=scripted | overrides)
+            desk = Desk(settings, sample_desk.platform, sample_desk.job)
+            stack.callback(desk.tracing.close)
+            return desk
+
+        yield make
+
+
+@pytest.fixture
+def make_traced(sample_desk: Desk, model_server: ModelServer) -> Iterator[MakeDesk]:
+    model_server.default = says
+    with desks(sample_desk, model_server) as make:
+        yield make
+
+
+@pytest.fixture
+def langsmith() -> Iterator[LangSmith]:
+    with langsmith_server(tracing=True) as server:
+        yield server
+
+
+@pytest.fixture
+def untraced() -> Iterator[LangSmith]:
+    with langsmith_server(tracing=False) as server:
+        yield server
+
+
+@pytest.fixture
+def spans() -> Iterator[Collector]:
+    with collector() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def asked(sample_desk: Desk) -> Iterator[Mapping[str, Asked]]:
+    """Questions of each kind, asked once for all tests, and their traces."""
+    answers: dict[str, Answer] = {}
+
+    async def ask(desk: Desk) -> None:
+        await desk.warm_up()
+        answers["answered"] = await desk.ask(QUESTION)
+        answers["off-topic"] = await desk.ask("今天天气怎么样")
+        with bound_contextvars(request_id="request-7"):
+            follow_up = await desk.ask("它的限流呢", history=(SHIPPED,), session="session-1")
+        answers["follow-up"] = follow_up
+        answers["thanks"] = await desk.ask("谢谢", history=(SHIPPED,))
+        answers["tools"] = await desk.ask("订单发货接口的必填参数", mode="tools")
+        server.default = Reply(status=400)
+        answers["failed"] = await desk.ask(QUESTION)
+
+    with (
+        langsmith_server(tracing=True) as langsmith,
+        ModelServer(default=says) as server,
+        desks(sample_desk, server) as make,
+    ):
+        desk = make()
+        asyncio.run(ask(desk))
+        desk.tracing.close()
+        yield {name: Asked(each, langsmith.trace(each.id)) for name, each in answers.items()}
+        assert len(langsmith.traces) == len(answers)  # and none of warming up
+
+
+# --- the tree -----------------------------------------------------------------------------------
+
+
+def below(trace: Run, name: str) -> str:
+    (run,) = trace.find(name)
+    return run.tree()
+
+
+def test_an_answer_is_one_trace_that_reads_like_the_pipeline(asked: Mapping[str, Asked]) -> None:
+    trace = asked["answered"].trace
+    assert trace.tree() == documented()
+    assert below(trace, "respond") == ANSWERED
+    assert not [run.name for run in trace.walk() if re.match("Runnable|Lambda|Unnamed", run.name)]
+
+
+def documented() -> str:
+    """The tree in docs/operating.md: the first block after the heading that is one."""
+    section = DOCS.read_text(encoding="utf-8").partition("## Tracing")[2]
+    found = re.search(r"```text\n(ask\n.*?)\n```", section, re.DOTALL)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "run", "tree"),
+    [
+        ("off-topic", "gate", "gate\n  is_off_topic\n  refuse"),
+        ("thanks", "turn", "turn\n  is_small_talk\n  acknowledge"),
+        ("answered", "condense", "condense"),
+        (
+            "follow-up",
+            "condense",
+            "condense\n  condense/prompt\n  condense/model\n  condense/parser",
+        ),
+        ("follow-up", "respond", ANSWERED),
+    ],
+)
+def test_other_questions_go_other_ways(
+    asked: Mapping[str, Asked], name: str, run: str, tree: str
+) -> None:
+    assert below(asked[name].trace, run) == tree
+
+
+def test_tools_are_in_the_tree(asked: Mapping[str, Asked]) -> None:
+    (research,) = asked["tools"].trace.find("research")
+    assert [run.name for run in research.children] == ["gather", "research/agent"]
+    (tool,) = research.find("search")
+    assert tool.fields["run_type"] == "tool"
+    assert tool.find("retrieve/milvus")
+    assert len(research.find("research/model")) == 2
+    assert not [run.name for run in research.walk() if run.name.startswith("Runnable")]
+
+
+def test_a_failed_model_is_seen(asked: Mapping[str, Asked]) -> None:
+    trace = asked["failed"].trace
+    (model,) = trace.find("answer/model")[-1:]
+    assert "400" in model.fields["error"]
+    assert "error" not in trace.fields  # it was answered all the same
+    assert [run.name for run in trace.find("answer-or-quote")[0].children][-1] == "answer"
+
+
+def test_inputs_outputs_documents_and_tokens(asked: Mapping[str, Asked]) -> None:
+    trace = asked["answered"].trace
+    assert QUESTION in json.dumps(trace.fields["inputs"], ensure_ascii=False)
+    assert "订单发货用它" in json.dumps(trace.fields["outputs"], ensure_ascii=False)
+    (retriever,) = trace.find("retrieve/milvus")
+    assert retriever.fields["run_type"] == "retriever"
+    documents = retriever.fields["outputs"]["documents"]
+    assert len(documents) == 5
+    assert all(each["page_content"] and each["metadata"]["score"] > 0 for each in documents)
+    models = [run for run in trace.walk() if run.fields["run_type"] == "llm"]
+    assert [run.name for run in models] == ["structured-question/model", "answer/model"]
+    for run in models:
+        assert run.metadata["usage_metadata"]["input_tokens"] > 100
+    (prompt,) = trace.find("answer/prompt")
+    assert "<documents>" in prompt.fields["outputs"]["output"]
+
+
+def test_tags_and_metadata(asked: Mapping[str, Asked], sample_desk: Desk) -> None:
+    trace = asked["follow-up"].trace
+    platform = f"platform:{sample_desk.platform.platform.name}"
+    tags = {platform, f"version:{version('apidesk')}", "mode:pipeline"}
+    for run in trace.walk():
+        assert set(run.fields["tags"]) >= tags
+        assert run.metadata["session_id"] == "session-1"
+        assert run.metadata["request_id"] == "request-7"
+        assert "__deadline" not in run.metadata
+    assert "mode:tools" in asked["tools"].trace.fields["tags"]
+    assert not {"session_id", "request_id"} & asked["answered"].trace.metadata.keys()
+
+
+def test_an_error_is_a_trace_too(
+    langsmith: LangSmith, make_traced: MakeDesk, model_server: ModelServer
+) -> None:
+    model_server.default = Reply(status=401)
+    desk = make_traced(on_model_failure="error")
+    with pytest.raises(ModelRefused):
+        asyncio.run(desk.ask(QUESTION))
+    desk.tracing.close()
+    (trace,) = langsmith.traces
+    assert "ModelRefused" in trace.fields["error"]
+    assert trace.fields["end_time"]
+
+
+def test_a_streamed_answer_has_its_trace_and_its_tokens(
+    langsmith: LangSmith, make_traced: MakeDesk
+) -> None:
+    desk = make_traced()
+    with TestClient(create_app(desk)) as client:
+        body = {"question": QUESTION, "session": "streamed"}
+        events = client.post("/ask", json=body, headers={"accept": "text/event-stream"}).text
+    desk.tracing.close()
+    answer = json.loads(re.findall(r"^data: (.*)$", events, re.MULTILINE)[-1])
+    trace = langsmith.trace(answer["id"])
+    assert UUID(answer["id"])
+    assert trace.metadata["session_id"] == "streamed"
+    (model,) = trace.find("answer/model")
+    assert {"name": "new_token"}.items() <= model.fields["events"][1].items()
+    assert model.metadata["usage_metadata"]["output_tokens"] > 0
+
+
+def test_retrieving_is_a_trace_and_probing_is_none(
+    langsmith: LangSmith, make_traced: MakeDesk
+) -> None:
+    desk = make_traced()
+    assert desk.models
+    asyncio.run(probe(desk.models.writers[0]))
+    asyncio.run(desk.retrieve(QUESTION))
+    desk.tracing.close()
+    assert [trace.tree() for trace in langsmith.traces] == ["retrieve\n  retrieve/milvus"]
+
+
+@pytest.mark.parametrize(
+    ("compressed", "multipart", "path"),
+    [(False, True, "POST /runs/multipart"), (False, False, "POST /runs/batch")],
+)
+def test_older_servers_get_the_same_tree(
+    langsmith: LangSmith, make_traced: MakeDesk, compressed: bool, multipart: bool, path: str
+) -> None:
+    langsmith.compressed, langsmith.multipart = compressed, multipart
+    desk = make_traced()
+    answer = asyncio.run(desk.ask(QUESTION))
+    desk.tracing.close()
+    assert langsmith.trace(answer.id).tree() == documented()
+    assert set(langsmith.asked) == {"GET /info", path}
+
+
+# --- OpenTelemetry ------------------------------------------------------------------------------
+
+
+def test_a_collector_gets_the_same_tree_beside_langsmith(
+    langsmith: LangSmith, spans: Collector, make_traced: MakeDesk
+) -> None:
+    desk = make_traced(otel_endpoint=spans.url)
+    answer = asyncio.run(desk.ask(QUESTION, mode="tools", session="session-1"))
+    desk.tracing.close()
+    tree = langsmith.trace(answer.id).tree()
+    assert "research/agent" in tree
+    assert sorted(spans.tree().splitlines()) == sorted(tree.splitlines())
+    assert spans.tree().startswith("ask\n  condense\n  turn")
+    assert len({span.trace_id for span in spans.spans}) == 1
+    (model,) = spans.find("answer/model")
+    assert attributes(model)["gen_ai.usage.input_tokens"] > 100
+    (root,) = spans.find("ask")
+    assert attributes(root)["langsmith.metadata.answer_id"] == answer.id
+    assert attributes(root)["langsmith.metadata.session_id"] == "session-1"
+    assert QUESTION in attributes(root)["gen_ai.prompt"]
+    assert ("service.name", "apidesk") in spans.resources
+
+
+def test_a_collector_alone_needs_no_langsmith(
+    untraced: LangSmith,
+    spans: Collector,
+    make_traced: MakeDesk,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "the-desk")
+    model_server.default = Reply(status=401)
+    desk = make_traced(otel_traces_endpoint=f"{spans.url}/v1/traces", on_model_failure="error")
+    with pytest.raises(ModelRefused):
+        asyncio.run(desk.ask(QUESTION))
+    desk.tracing.close()
+    (root,) = spans.find("ask")
+    assert root.status.code == root.status.STATUS_CODE_ERROR
+    assert ("service.name", "the-desk") in spans.resources
+    assert untraced.asked == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "endpoint"),
+    [
+        ({}, None),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318/"}, "http://c:4318/v1/traces"),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c/spans"}, "http://c/spans"),
+        (
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "APIDESK_OTEL_ENDPOINT": "http://d"},
+            "http://d/v1/traces",
+        ),
+    ],
+)
+def test_the_collector_is_named_by_the_usual_variables(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], endpoint: str | None
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert read_settings().traces_endpoint == endpoint
+
+
+def test_without_the_extra_it_says_which_to_install(
+    make_traced: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "app.telemetry.spans", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    with pytest.raises(ConfigurationError, match=r"needs a package: pip install 'apidesk\[otel\]'"):
+        make_traced(otel_endpoint="http://127.0.0.1:1")
+
+
+# --- without texts ------------------------------------------------------------------------------
+
+TEXTS = {
+    "question": QUESTION,
+    "question with tools": "必填参数",
+    "condensed question": "它的限流呢",
+    "answer": "订单发货用它",
+    "document": "两者缺一不可",
+    "title of a document": "订单发货",
+    "page of a document": "open.example.com",
+    "prompt": "<documents>",
+    "reason of an error": "quota of Ms Lovelace",
+}
+
+
+@pytest.mark.parametrize("content", [True, False])
+def test_hidden_texts_reach_no_server(
+    langsmith: LangSmith,
+    spans: Collector,
+    make_traced: MakeDesk,
+    model_server: ModelServer,
+    content: bool,
+) -> None:
+    desk = make_traced(trace_content=content, otel_endpoint=spans.url)
+
+    async def ask() -> None:
+        await desk.ask(QUESTION, listener=_nobody)
+        await desk.ask("它的限流呢", history=(SHIPPED,), session="session-1")
+        await desk.ask("订单发货接口的必填参数", mode="tools")
+        await desk.retrieve(QUESTION)
+        model_server.default = Reply("quota of Ms Lovelace", status=400)
+        await desk.ask(QUESTION)
+
+    asyncio.run(ask())
+    desk.tracing.close()
+    for server in (langsmith, spans):
+        said = server.sent.decode(errors="replace")
+        said = re.sub(r"\\u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), said)
+        found = {what for what, text in TEXTS.items() if text in said}
+        assert found == (set(TEXTS) if content else set())
+    if not content:
+        _hidden_but_there(langsmith, spans)
+
+
+async def _nobody(event: object) -> None:
+    pass
+
+
+def _hidden_but_there(langsmith: LangSmith, spans: Collector) -> None:
+    """Names, times, tokens, ids and scores, and what kind of error it was."""
+    first, *_, last = langsmith.traces
+    assert first.tree() == documented()
+    (retriever,) = first.find("retrieve/milvus")
+    assert all(d["metadata"]["score"] > 0 for d in retriever.fields["outputs"]["documents"])
+    assert first.find("answer/model")[0].metadata["usage_metadata"]["input_tokens"] > 100
+    assert first.find("answer/model")[0].metadata["ls_model_name"] == "scripted-chat"
+    assert re.fullmatch(r"\w+Error", last.find("answer/model")[0].fields["error"])
+    assert attributes(spans.find("answer/model")[0])["gen_ai.usage.input_tokens"] > 100
+
+
+# --- servers that are down, slow or refuse ------------------------------------------------------
+
+
+def test_without_tracing_nothing_is_sent_or_said(
+    untraced: LangSmith, make_traced: MakeDesk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = make_traced()
+    asyncio.run(desk.ask(QUESTION))
+    desk.tracing.close()
+    assert untraced.asked == []
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("trouble", ["down", "401", "500", "full"])
+def test_a_bad_server_costs_no_answer_and_one_warning(
+    langsmith: LangSmith,
+    spans: Collector,
+    make_traced: MakeDesk,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    trouble: str,
+) -> None:
+    configure_logging("INFO")
+    endpoint = spans.url
+    if trouble == "down":
+        endpoint = "http://127.0.0.1:1"
+        monkeypatch.setenv("LANGSMITH_ENDPOINT", endpoint)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    elif trouble == "full":
+        monkeypatch.setenv("LANGSMITH_TRACING_QUEUE_MAX_SIZE", "1")
+    else:
+        langsmith.refuse = spans.refuse = int(trouble)
+    _environment_changed()
+    desk = make_traced(otel_endpoint=endpoint)
+    for _ in range(2):
+        answer = asyncio.run(desk.ask(QUESTION))
+        assert answer.answer == [ANSWER]
+    desk.tracing.close()
+    said = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    lost = [each.partition(":")[2].split(";")[0].strip() for each in said]
+    assert sorted(lost) == (
+        [] if trouble == "full" else ["LangSmith", "the OpenTelemetry collector"]
+    )
+
+
+def test_a_server_that_hangs_lets_the_process_go(
+    langsmith: LangSmith, make_traced: MakeDesk
+) -> None:
+    before = set(threading.enumerate())
+    langsmith.hang = threading.Event()
+    desk = make_traced()
+    assert asyncio.run(desk.ask(QUESTION)).answer == [ANSWER]
+    desk.tracing.close()  # it still hangs
+    langsmith.hang.set()
+    client = [each for each in set(threading.enumerate()) - before if "tracing" in each.name]
+    for thread in client:
+        thread.join(10)
+    assert client
+    assert not any(thread.is_alive() for thread in client)
+
+
+def _environment_changed() -> None:
+    """LangSmith's library remembers what it has read."""
+    read: Any = get_env_var
+    read.cache_clear()
