@@ -1,0 +1,86 @@
+"""Secrets that a name announces, in every syntax that developers paste."""
+
+import re
+from typing import NamedTuple
+
+from app.records.plausible import Firmness, is_plausible, is_plausible_unmarked
+from app.records.secret_names import TOKENS, Kind, kind_of, own_name
+from app.records.separators import Place, place_behind
+from app.records.spans import QUOTE, Span, end_of
+from app.records.tables import secret_in_row
+from app.records.written_values import after_scheme, bare_at, literal_at, word_at
+
+_KEPT = re.compile(
+    r"(?:[ \t:：=\"'`*|(（>/\\-]|是|为|%(?:25){0,4}(?:3[AD]|2[27])){0,8}(?:(?:is|was)[ :]{1,3})?"
+    r"(?P<value>[A-Za-z0-9-]{6,64})"
+)
+_LAST = re.compile(rf"{QUOTE}\s{{0,4}}\)")
+"""The end of a call; a name in a list is followed by another name."""
+_END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
+_GAP = re.compile(r"[ \t]{0,4}")
+
+
+class Announced(NamedTuple):
+    """What stands behind names in a text, in order."""
+
+    secrets: list[Span]
+    kept: list[tuple[int, int]]
+    """Where the values of orders, traces and digests are, which are no secrets."""
+
+
+def announced(text: str) -> Announced:
+    """The values in `text` behind names, where they look like what the name says."""
+    found = Announced([], [])
+    position = 0
+    while (match := TOKENS.search(text, position)) is not None:
+        position = match.end()
+        kind = kind_of(match["name"]) if match["name"] else None
+        if kind is Kind.PUBLIC:
+            if kept := _KEPT.match(text, position):
+                found.kept.append(kept.span("value"))
+        elif kind and (secret := _secret_behind(text, *match.span("name"), kind)):
+            found.secrets.append(secret)
+            position = secret.end
+    return found
+
+
+def _secret_behind(text: str, start: int, end: int, kind: Kind) -> Span | None:
+    """The secret behind the name text[start:end]."""
+    name = text[start:end]
+    place = place_behind(text, start, end)
+    if place is None:
+        return _unmarked(text, end, kind, name)
+    if place.syntax == "cell":
+        return secret_in_row(text, place.position, kind, name)
+    literal = literal_at(text, place.position)
+    if place.syntax in ("argument", "call") and not (literal and _LAST.match(text, literal[1])):
+        return None
+    value_start, value_end = literal or bare_at(text, place, kind)
+    if kind is Kind.AUTHORIZATION:
+        value_start = after_scheme(text, value_start)
+    firmness = _firmness(text, place, value_end, literal is not None)
+    if not is_plausible(kind, text[value_start:value_end], firmness):
+        return None
+    quoted = place.syntax == "colon" and literal is None and place.closed.endswith(('"', "'"))
+    return Span(value_start, value_end, own_name(name), place.closed if quoted else "")
+
+
+def _firmness(text: str, place: Place, end: int, literal: bool) -> Firmness:
+    """How sure a value stands there: words that go on behind it are a sentence."""
+    if place.syntax in ("argument", "call", "said"):
+        return place.firmness
+    if literal:
+        return Firmness.QUOTED
+    spaced = place.syntax in ("colon", "pair") or text[place.position - 1].isspace()
+    return Firmness.SAID if spaced and not _END.match(text, end) else place.firmness
+
+
+def _unmarked(text: str, end: int, kind: Kind, name: str) -> Span | None:
+    """The secret right behind a name that ends at `end`, with nothing between that says so."""
+    position = end_of(_GAP, text, end)
+    if name.isascii() and position == end:
+        return None
+    value = word_at(text, position)
+    if not value or not is_plausible_unmarked(kind, value):
+        return None
+    return Span(position, position + len(value), own_name(name))

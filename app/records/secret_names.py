@@ -1,0 +1,105 @@
+"""Names that announce a secret: of parameters, headers, variables, and in prose."""
+
+import re
+from enum import Enum
+from functools import lru_cache
+
+from app.records.spans import ENCODED
+
+
+class Kind(Enum):
+    """What sort of value a name announces; each has its own measure of what is plausible."""
+
+    KEY = "key"
+    SECRET = "secret"
+    PASSWORD = "password"
+    TOKEN = "token"
+    SIGN = "sign"
+    OPAQUE = "opaque"
+    """A secret only if it looks random: `code` is also a result, `key` also a field's name."""
+    ONE_TIME = "one-time"
+    AUTHORIZATION = "authorization"
+    COOKIE = "cookie"
+    PERSONAL = "personal"
+    PUBLIC = "public"
+    """Never a secret, whatever it looks like: support needs orders, traces and digests."""
+
+
+_LATIN = {
+    Kind.COOKIE: r"cookie|setcookie",
+    Kind.AUTHORIZATION: r"(?:x|proxy)?authorization",
+    Kind.ONE_TIME: r"otp|totp|vcode|captcha|passcode|(?:verify|verification|sms|mfa|2fa|security)code",
+    Kind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?|tel(?:no|number)?|fax"
+    r"|\w*(?:idcard|identitycard|bankcard)(?:no|num|number)?"
+    r"|(?:identity|idcard|id|card|bankaccount)(?:no|num|number)",
+    Kind.PASSWORD: r"\w*(?:password|passwd|passphrase|pwd)|(?:db|mysql|redis|smtp|user|root|admin)pass",
+    Kind.SECRET: r"\w*(?:secret|credentials?)"
+    r"|\w*(?:secret|private|aes|des|rsa|encrypt|encryption|sign|signing|signature|hmac|license|master)key",
+    Kind.TOKEN: r"\w*(?:token|jwt|sessionkey|sessionid)|(?:user|shop|top)?session|phpsessid|sessid"
+    r"|\w*(?:auth|authorization|grant)code",
+    Kind.SIGN: r"(?:\w*signature|sig|sign(?:ed)?(?:value|str|string|result)?)",
+    Kind.KEY: r"\w*(?:appkey|apikey|accesskey|accesskeyid|secretid|accessid|clientkey|consumerkey|authkey)",
+    Kind.OPAQUE: r"code|key|\w*ticket|ak|sk|webhook",
+    Kind.PUBLIC: r"(?:trace|request|req|log|span|order|trade|refund|waybill|shipment|tracking|item|sku"
+    r"|product|shop|task|batch|out)?(?:id|no|sn|number|uuid|digest|hash|checksum)"
+    r"|trace|traceparent|etag|commit|blob|tree|revision|fingerprint|md5|sha1|sha256|sha512"
+    r"|timestamp|nonce|amount",
+}
+_CHINESE = {
+    Kind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件"
+    "|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号",
+    Kind.ONE_TIME: "短信验证码|验证码|校验码|动态码|动态口令",
+    Kind.PASSWORD: "密码|口令",
+    Kind.SECRET: "密钥|秘钥|私钥",
+    Kind.TOKEN: "访问令牌|刷新令牌|令牌|授权码|会话密钥|凭证|凭据",
+    Kind.SIGN: "签名值|签名串|签名结果|签名",
+    Kind.PUBLIC: "订单编号|订单号|运单号|快递单号|单号|流水号|编号|请求号|请求标识|商品编码"
+    "|摘要|哈希|时间戳",
+}
+_LATIN_KINDS = [(kind, re.compile(pattern)) for kind, pattern in _LATIN.items()]
+_CHINESE_KINDS = {word: kind for kind, words in _CHINESE.items() for word in words.split("|")}
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_COMPOUND = 4
+"""The last words of a name that are looked at: in client_app_secret_key, all of them."""
+
+_PEOPLE = {"user", "username", "account", "login", "member", "contact", "receiver", "sender"}
+"""Their ids and numbers may be telephone numbers."""
+
+_PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
+"""A name that holds no value: a long one with a digit might."""
+
+TOKENS = re.compile(
+    rf"{ENCODED}"
+    r"|(?P<name>(?:app|api|access|secret|session|private|client|signing|encryption|trace|request|order"
+    r"|phone|mobile|verification|security|sms|bank|card|auth)[ ]"
+    r"(?:key|secret|token|code|id|no|number|card)\b"
+    r"|[A-Za-z_][A-Za-z0-9_.$-]{0,79}(?<=[A-Za-z0-9_])"
+    rf"|{'|'.join(sorted(_CHINESE_KINDS, key=len, reverse=True))})",
+    re.IGNORECASE,
+)
+"""Encoded characters, which end a name, and whatever may be a `name`."""
+
+
+@lru_cache(maxsize=1_024)
+def kind_of(name: str) -> Kind | None:
+    """What `name` announces, however it is written: app_key, appKey, X-App-Key, config.APPKEY."""
+    if (chinese := _CHINESE_KINDS.get(name)) is not None:
+        return chinese
+    words = [word.lower() for word in _WORD.findall(name)][-_COMPOUND:]
+    endings = ["".join(words[start:]) for start in range(len(words))]
+    for kind, pattern in _LATIN_KINDS:
+        if any(pattern.fullmatch(ending) for ending in endings):
+            return None if kind is Kind.PUBLIC and _PEOPLE.intersection(words) else kind
+    return None
+
+
+def names_secret(name: str) -> bool:
+    """Whether what stands behind `name` may be a secret."""
+    return kind_of(name) not in (None, Kind.PUBLIC)
+
+
+def own_name(name: str) -> str:
+    """`name` without what it belongs to: appSecret of config.appSecret; "secret" if it may be one."""
+    last = name.rpartition(".")[2]
+    return last if _PLAIN.fullmatch(last) else "secret"

@@ -1,0 +1,91 @@
+"""Secrets that are known by their shape, wherever they stand."""
+
+import re
+from collections.abc import Iterator
+
+from app.records.randomness import is_random
+from app.records.spans import QUOTE, Span, blanked
+
+_NO_STAND_IN = r"(?![<{$*‹]|(?:x{3,}|pwd|pass|passwd|password|secret|token)(?:[@\s\"']|$))"
+
+_SHAPES = {
+    "private_key": re.compile(
+        r"-----BEGIN (?:[A-Z]{1,12} ){0,3}PRIVATE KEY-----.*?"
+        r"(?:-----END (?:[A-Z]{1,12} ){0,3}PRIVATE KEY-----|\Z)",
+        re.DOTALL,
+    ),
+    "password": re.compile(
+        rf"(?<=://)[^\s:/@\"'<>‹]{{0,80}}:(?P<of_url>{_NO_STAND_IN}[^\s/@\"'<>‹]{{1,200}})@"
+        r"|\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'‹]{1,80}:"
+        rf"(?P<of_curl>{_NO_STAND_IN}[^\s\"'‹]{{1,200}})"
+        rf"|\bauth\s{{0,3}}[=:]\s{{0,3}}[\[(]\s{{0,3}}{QUOTE}[^\s\"']{{1,80}}{QUOTE}\s{{0,3}},\s{{0,3}}{QUOTE}"
+        rf"(?P<of_tuple>{_NO_STAND_IN}[^\s\"'‹›]{{1,200}})"
+    ),
+    "jwt": re.compile(
+        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"
+    ),
+    "authorization": re.compile(
+        r"\b(?:Bearer|Basic)\s{1,4}"
+        r"(?P<value>(?=[A-Za-z._~+/-]{0,200}[0-9=])[A-Za-z0-9._~+/-]{8,}={0,2})"
+    ),
+    "key": re.compile(
+        r"(?<![A-Za-z0-9])(?:"
+        r"(?:sk|pk|rk|ak|at|rt|hf|npm|gh[opsur]|github_pat|glpat|xox[abeprs]|whsec)[-_]"
+        r"(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{14,}"
+        r"|(?:A[KS]IA|LTAI|AKID|AIza|ya29\.|SG\.)"
+        r"(?=[A-Za-z_.-]{0,60}[0-9])[A-Za-z0-9_.-]{12,}(?<![.-]))"
+    ),
+    "webhook": re.compile(
+        r"hooks?(?=[./])[A-Za-z0-9_./-]{0,80}?(?:/|\?key=)"
+        r"(?P<token>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+        r"|[A-Z0-9]{8,12}/[A-Z0-9]{8,12}/[A-Za-z0-9]{20,})"
+    ),
+}
+
+_HEX = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{32,}(?![A-Za-z0-9])")
+_DENSE = re.compile(r"[A-Za-z0-9+/_-]{20,}(?:={1,2}|(?:%3D){1,2})?", re.IGNORECASE)
+_PIECE = re.compile(r"[A-Za-z0-9+]+")
+_UUID = re.compile(
+    r"(?<![A-Za-z0-9-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![A-Za-z0-9-])", re.IGNORECASE
+)
+_FILE = re.compile(r"\.[A-Za-z]{2,5}\b")
+
+_CLIENT = re.compile(r"(?:Client|Credentials?|Auth|Signer|SDK|Sdk)\((?P<arguments>[^()\n]{0,400})")
+_ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]{{6,200}}){QUOTE}")
+
+
+def shaped_secrets(text: str) -> Iterator[Span]:
+    """Each secret in `text` that is one by its shape; a place may be given more than once."""
+    for label, pattern in _SHAPES.items():
+        found = [Span(*match.span(match.lastgroup or 0), label) for match in pattern.finditer(text)]
+        text = blanked(text, [(span.start, span.end) for span in found])
+        yield from found
+    yield from _arguments(text)
+    yield from _random(text)
+
+
+def _arguments(text: str) -> Iterator[Span]:
+    """What a client of an SDK is constructed with: Client(url, "key", "secret")."""
+    for call in _CLIENT.finditer(text):
+        for argument in _ARGUMENT.finditer(text, *call.span("arguments")):
+            yield Span(*argument.span("value"), "credential")
+
+
+def _random(text: str) -> Iterator[Span]:
+    """Long hexadecimal and base 64 strings. UUIDs number requests; what has an ending is a file."""
+    uuids = {match.span() for match in _UUID.finditer(text)}
+    for pattern, is_it in ((_HEX, _is_hex), (_DENSE, _is_dense)):
+        for match in pattern.finditer(text):
+            if is_it(match[0]) and match.span() not in uuids and not _FILE.match(text, match.end()):
+                yield Span(*match.span(), "secret")
+
+
+def _is_hex(text: str) -> bool:
+    """Whether hexadecimal digits are random; nothing else is that long, so the measure is mild."""
+    return is_random(text, longest_run=6)
+
+
+def _is_dense(text: str) -> bool:
+    """Whether a piece of `text` between dashes and slashes is random, and the whole is."""
+    pieces = _PIECE.findall(text)
+    return any(is_random(piece, shortest=16) for piece in pieces) and is_random(text)

@@ -1,0 +1,253 @@
+"""Secrets vanish from what is kept, in every syntax they are pasted in; talk about them stays."""
+
+import sqlite3
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from app.records.masking import has_secret, mask, mask_value
+
+# What was pasted, the secrets in it, and what must still stand there. All values are invented.
+PASTED: list[tuple[str, list[str], list[str]]] = [
+    (
+        "https://gw.example.com/rest?method=order.get&app_key=31862054&session=61017f3e9b2c&sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352&v=2.0 为什么报 isv.invalid-signature",
+        ["31862054", "61017f3e9b2c", "4F8D0C1B9E7A63524F8D0C1B9E7A6352"],
+        ["method=order.get&app_key=", "&v=2.0 为什么报 isv.invalid-signature"],
+    ),
+    (
+        "app_key=31862055&timestamp=1795140000000&sign_method=hmac-sha256&sign=kX2%2FqY9v%2BLp0%3D",
+        ["31862055", "kX2%2FqY9v", "Lp0%3D"],
+        ["timestamp=1795140000000&sign_method=hmac-sha256"],
+    ),
+    (
+        "param_json=%7B%22access_token%22%3A%22at_5b1d9e%22%2C%22receiver_mobile%22%3A%2213512340987%22%2C%22num%22%3A2%7D",
+        ["at_5b1d9e", "13512340987"],
+        ["%22num%22%3A2%7D"],
+    ),
+    (
+        "next=%252Fcb%253Ftoken%253Dq7w8e9r0t1%2526page%253D2",
+        ["q7w8e9r0t1"],
+        ["next=%252Fcb%253F", "%2526page%253D2"],
+    ),
+    (
+        '{"app_key": 40516273, "access_token": "at_0f9e8d7c6b5a", "order_no": "261117201806334905"} 返回 40014',
+        ["40516273", "at_0f9e8d7c6b5a"],
+        ['"order_no": "261117201806334905"} 返回 40014', '{"app_key": "'],
+    ),
+    ("{'appKey': '40516274', 'appSecret': 'pL0okMij9', 'page': 1}", ["40516274", "pL0okMij9"], ["'page': 1"]),
+    (
+        r'{"body":"{\"appkey\":\"40516275\",\"sign\":\"b0a1c2d3e4f5b0a1c2d3e4f5b0a1c2d3\",\"sku_id\":\"4411\"}"}',
+        ["40516275", "b0a1c2d3e4f5b0a1c2d3e4f5b0a1c2d3"],
+        [r"\"sku_id\":\"4411\""],
+    ),
+    (
+        '被截断的日志 {"method":"item.get","sign":"7e6d5c4b3a291807f6e5',
+        ["7e6d5c4b3a291807f6e5"],
+        ['"method":"item.get"'],
+    ),
+    (
+        "curl -X POST https://open.example.com/dop/api/v1/order/ship -H 'Authorization: Bearer zX91.cV82-bN73' -H 'Accept: */*' -d '{\"order_no\":\"261117201806334905\"}'",
+        ["zX91.cV82-bN73"],
+        ["Authorization: Bearer ", "'Accept: */*'", "/dop/api/v1/order/ship", "261117201806334905"],
+    ),
+    ("curl -u erp01:Blue-Kettle https://open.example.com/v1/refund", ["Blue-Kettle"], ["curl -u erp01:", "/v1/refund"]),
+    (
+        "curl --data-urlencode 'client_secret=r4T5y6U7i8' --data-urlencode 'grant_type=client_credentials' https://open.example.com/token",
+        ["r4T5y6U7i8"],
+        ["grant_type=client_credentials"],
+    ),
+    ("git clone https://ci:Wint3rTea@git.example.com/erp/sdk.git 403", ["Wint3rTea"], ["https://ci:", "@git.example.com/erp/sdk.git 403"]),
+    (
+        "POST /rest HTTP/1.1\nHost: open.example.com\nX-Ca-Signature: fT3/aQ9+bW1xZk7uRp2sLg==\nCookie: JSESSIONID=7A6B5C4D3E2F; lang=zh\n\n报 400",
+        ["fT3/aQ9+bW1xZk7uRp2sLg", "7A6B5C4D3E2F"],
+        ["Host: open.example.com", "报 400"],
+    ),
+    (
+        'Authorization: WECHATPAY2-SHA256-RSA2048 mchid="1900009001",nonce_str="5K8264ILTKCH16CQ",signature="Zm9vYmFyYmF6cXV4",timestamp="1795140000"',
+        ["Zm9vYmFyYmF6cXV4", "5K8264ILTKCH16CQ"],
+        ["Authorization: WECHATPAY2-SHA256-RSA2048 "],
+    ),
+    ("export APP_SECRET=mn0bv9cx8\nexport REGION=cn-hangzhou", ["mn0bv9cx8"], ["export APP_SECRET=", "REGION=cn-hangzhou"]),
+    (
+        "dop:\n  app-key: 51627384\n  app-secret: 0a9b8c7d6e5f4a3b\n  password: |\n    Rain4Days\n  timeout: 3000",
+        ["51627384", "0a9b8c7d6e5f4a3b", "Rain4Days"],
+        ["timeout: 3000"],
+    ),
+    (
+        "<xml><app_key>62738495</app_key><sign><![CDATA[C1D2E3F4A5B69788C1D2E3F4A5B69788]]></sign><out_trade_no>20261118001</out_trade_no></xml>",
+        ["62738495", "C1D2E3F4A5B69788C1D2E3F4A5B69788"],
+        ["<out_trade_no>20261118001</out_trade_no>", "]]></sign>"],
+    ),
+    ('<property name="appSecret" value="9z8y7x6w"/><property name="page" value="20"/>', ["9z8y7x6w"], ['name="page" value="20"']),
+    (
+        'client = DopClient("https://open.example.com", "73849506", "1b2a3c4d5e6f70811b2a3c4d5e6f7081")',
+        ["73849506", "1b2a3c4d5e6f70811b2a3c4d5e6f7081"],
+        ["https://open.example.com"],
+    ),
+    (
+        'client.setAppKey("84950617"); map.put("sign", "d4e5f60718293a4b"); client.setPageSize(20);',
+        ["84950617", "d4e5f60718293a4b"],
+        ["setPageSize(20)"],
+    ),
+    ('cfg := dop.Config{AppKey: "95061728", Secret: "gopher7", Retry: 3}', ["95061728", "gopher7"], ["Retry: 3"]),
+    ("$c->appkey = '10627384';\n$c->secretKey = 'php5ecret';\n$req = new OrderGet;", ["10627384", "php5ecret"], ["$req = new OrderGet;"]),
+    (
+        "r = requests.get(url, auth=('shop_7', 'Gr33nTea!'), params={'token': 'k3y0fShop', 'page': 2})",
+        ["Gr33nTea!", "k3y0fShop"],
+        ["'page': 2"],
+    ),
+    (
+        "10:11:12 INFO order.detail token=at_c3d4e5f6a7b8, sign=2a3b4c5d6e7f80912a3b4c5d6e7f8091, cost=132ms, trace_id=4512345123451234512",
+        ["at_c3d4e5f6a7b8", "2a3b4c5d6e7f80912a3b4c5d6e7f8091"],
+        ["10:11:12 INFO", "cost=132ms, trace_id=4512345123451234512"],
+    ),
+    (
+        "| 参数 | 必填 | 值 |\n|---|---|---|\n| `app_key` | 是 | `21738495` |\n| order_no | 是 | 261117201806334905 |",
+        ["21738495"],
+        ["| order_no | 是 | 261117201806334905 |"],
+    ),
+    (
+        "| app_key | access_token | page |\n| --- | --- | --- |\n| 32849506 | at_99c8b7a6 | 7 |",
+        ["32849506", "at_99c8b7a6"],
+        ["| app_key | access_token | page |", "| 7 |"],
+    ),
+    (
+        "my app key is 43950617 and the secret is 5f4e3d2c1b0a, why is the signature wrong?",
+        ["43950617", "5f4e3d2c1b0a"],
+        ["why is the signature wrong?"],
+    ),
+    (
+        "我的appKey是 54061728，密钥(app_secret)：t5r4e3w2，签名算出来是 8c7b6a5948372615，登录密码 Tea2Cups99，验证码：483920，一直报 40012",
+        ["54061728", "t5r4e3w2", "8c7b6a5948372615", "Tea2Cups99", "483920"],
+        ["一直报 40012"],
+    ),
+    (
+        "待签名：f0e1d2c3b4a5app_key65172839page1f0e1d2c3b4a5，app_secret=f0e1d2c3b4a5；机器人 https://im.example.com/bot/v2/hook/3c9d1e5f-7a2b-4c6d-8e0f-1a3b5c7d9e2f，LTAI5tAbc7De9Fg1Hi3 和 eyJhbGciOiJub25lIn0.eyJzdWIiOiI0MiJ9.c2ln，-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----",
+        ["f0e1d2c3b4a5", "3c9d1e5f-7a2b-4c6d-8e0f-1a3b5c7d9e2f", "LTAI5tAbc7De9Fg1Hi3", "eyJzdWIiOiI0MiJ9", "MIIabc"],
+        ["待签名：", "https://im.example.com/bot/v2/hook/"],
+    ),
+    (
+        "买家 138-1234 5678、+44 20 7946 0958、(0571) 88886666，chen.yi+dev@mail.example.cn，身份证 11010519491231002X，卡 4111 1111 1111 1111，订单 261117201806334905 退不了",
+        ["1234 5678", "7946 0958", "88886666", "chen.yi", "mail.example.cn", "11010519491231002X", "1111"],
+        ["订单 261117201806334905 退不了"],
+    ),
+]  # fmt: skip
+
+STAYS = [
+    "sign 参数怎么生成",
+    "签名是怎么算的，密码为 6-20 位",
+    "the token expired",
+    "token is required, password: it keeps failing",
+    "app_key 必填 string",
+    "app_secret (string, required): the secret of the app",
+    "sign=MD5(app_secret+params+app_secret)",
+    "sign = hmac.new(app_secret.encode(), text.encode(), hashlib.sha256).hexdigest()",
+    "access_token=config.access_token, headers['token'] = token",
+    'url + "&sign=" + sign + "&page=1"',
+    "token: <your token>",
+    "Authorization: Bearer {token}",
+    "Authorization: Bearer $TOKEN",
+    "app_key=${APP_KEY}&sign=xxx&token=YOUR_TOKEN&secret=***",
+    'api_key="ACME_API_KEY"',
+    '"sign": "string", "session": true, "token": null',
+    '"required": ["app_key", "sign", "access_token", "status1"]',
+    '"token": "The access token of the shop"',
+    "| sign | String | 是 | 签名，见签名算法 |",
+    "access_token 的有效期是 86400s，expires_in=7200",
+    "sign_method=hmac-sha256",
+    "isv.invalid-signature 和 40014 是什么错误",
+    '{"code": "0", "message": "success"}',
+    "code=ORDER_NOT_FOUND",
+    "trace_id=4512345123451234512",
+    "X-Request-Id: 4bf92f3577b34da6a3ce929d0e0e4736",
+    "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    "4f9c2b7e-1d3a-4c5b-8e6f-7a8b9c0d1e2f",
+    "订单号：6222021234567890123，order_no 261117201806334905",
+    "sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "https://img.example.com/2026/6e2655949889d4d162945d840d698649.png",
+    "/dop/api/v1/product/sku_price",
+    "com.example.openplatform.client.OrderSearchRequestV2",
+    "2026-11-18T10:20:30.123+08:00, 1795140000000, 139.00 元",
+    "git@github.com:acme/sdk.git",
+    "",
+]
+
+
+@pytest.mark.parametrize(("pasted", "secrets", "stays"), PASTED)
+def test_secrets_vanish_and_the_rest_stays(
+    pasted: str, secrets: list[str], stays: list[str]
+) -> None:
+    masked = mask(pasted)
+    assert [secret for secret in secrets if secret in masked] == []
+    assert [text for text in stays if text not in masked] == []
+    assert mask(masked) == masked
+    assert has_secret(pasted)
+    assert not has_secret(masked)
+
+
+def test_no_secret_is_in_the_database_file(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE questions (question TEXT)")
+        database.executemany(
+            "INSERT INTO questions VALUES (?)", [(mask(pasted),) for pasted, _, _ in PASTED]
+        )
+    database.close()
+    kept = path.read_bytes()
+    found = [secret for _, secrets, _ in PASTED for secret in secrets if secret.encode() in kept]
+    assert found == []
+    assert "为什么报 isv.invalid-signature".encode() in kept
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_talk_about_secrets_stays(text: str) -> None:
+    assert mask(text) == text
+    assert not has_secret(text)
+
+
+def test_a_question_among_others_is_masked_as_alone() -> None:
+    for (first, secrets, _), (second, more, _) in pairwise(PASTED):
+        masked = mask(f"{first}\n\n{second}")
+        assert [secret for secret in secrets + more if secret in masked] == []
+        assert mask(masked) == masked
+
+
+def test_the_placeholder_is_named_as_the_parameter_and_json_stays_json() -> None:
+    assert mask("sign=9f8e7d6c5b4a&page=1") == "sign=‹sign›&page=1"
+    assert mask("config.appSecret = 'k9j8h7'") == "config.appSecret = '‹appSecret›'"
+    assert mask('{"app_key": 12345678}') == '{"app_key": "‹app_key›"}'
+    assert mask("AKIA1B2C3D4E5F6G7H_secret=abc12345") == "‹key›=‹secret›"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"sign": "abc12345", "page": 1}, {"sign": "‹sign›", "page": 1}),
+        ({"app_key": 12345678, "num": 2.5}, {"app_key": "‹app_key›", "num": 2.5}),
+        ({"mobile": 13812345678, "x": 13812345678}, {"mobile": "‹mobile›", "x": "‹phone›"}),
+        ({"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}, {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}),
+        ({"body": '{"token":"t0k3n99"}'}, {"body": '{"token":"‹token›"}'}),
+        ({"token": ["a1b2c3", "d4e5f6"]}, {"token": ["‹token›", "‹token›"]}),
+        ({"token": {"type": "string", "max": 64}}, {"token": {"type": "string", "max": 64}}),
+        ([{"name": "sign", "value": "ff00ff00ff"}], [{"name": "sign", "value": "‹sign›"}]),
+        ({"headers": ["Authorization: Bearer a1b2c3d4e5"]}, {"headers": ["Authorization: Bearer ‹Authorization›"]}),
+        ({"13812345678": True}, {"‹phone›": True}),
+        ({"sign": "", "token": None, "session": True}, {"sign": "", "token": None, "session": True}),
+    ],
+)  # fmt: skip
+def test_json_is_masked_by_its_keys_too(value: JsonValue, expected: JsonValue) -> None:
+    assert mask_value(value) == expected
+    assert mask_value(expected) == expected
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "a1", "sign=", "sign='", "token: ", "| sign ", "%25", "\\\"", "https://a:", "a@", "a.b@c.", "eyJa.",
+     "Bearer ", "sk-a", "+1 ", "62 ", "Client(\"", "curl -u ", "-----BEGIN PRIVATE KEY-----", "Cookie: a=",
+     "cookie=a=<;", "sign=“", "id-1", "签名是", "|---|\n"],
+)  # fmt: skip
+def test_long_repetitions_do_not_hang(unit: str) -> None:
+    text = unit * (20_000 // len(unit)) + "”"
+    assert mask(mask(text)) == mask(text)
