@@ -119,6 +119,11 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
         ["why is the signature wrong?"],
     ),
     (
+        "the client secret I got by mail was 88ii99jj00; server sign [0f1e2d3c4b5a6978], token 换成 at_66ff77gg 也不行",
+        ["88ii99jj00", "0f1e2d3c4b5a6978", "at_66ff77gg"],
+        ["也不行"],
+    ),
+    (
         "我的appKey是 54061728，密钥(app_secret)：t5r4e3w2，签名算出来是 8c7b6a5948372615，登录密码 Tea2Cups99，验证码：483920，一直报 40012",
         ["54061728", "t5r4e3w2", "8c7b6a5948372615", "Tea2Cups99", "483920"],
         ["一直报 40012"],
@@ -139,6 +144,7 @@ STAYS = [
     "sign 参数怎么生成",
     "签名是怎么算的，密码为 6-20 位",
     "the token expired",
+    "the app key of this order is 261117201806334905",
     "token is required, password: it keeps failing",
     "app_key 必填 string",
     "app_secret (string, required): the secret of the app",

@@ -140,7 +140,8 @@ def _is_code(value: str) -> bool:
         return True
     if not _CODE.fullmatch(value):
         return False
-    return any(names_secret(part) for part in re.split(r"\W+|\d+$", value) if part)
+    parts = re.split(r"\W+|\d+$", value)
+    return any(names_secret(part) for part in parts if not any(map(str.isdigit, part)))
 
 
 def _is_passphrase(value: str) -> bool:

@@ -82,7 +82,7 @@ def _random(text: str) -> Iterator[Span]:
 
 def _is_hex(text: str) -> bool:
     """Whether hexadecimal digits are random; nothing else is that long, so the measure is mild."""
-    return is_random(text, longest_run=6)
+    return is_random(text, longest_run=8)
 
 
 def _is_dense(text: str) -> bool:

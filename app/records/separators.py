@@ -10,8 +10,8 @@ from app.records.spans import QUOTE, end_of
 _SPACE = r"[ \t]{0,8}"
 _SAID = (
     r"(?:(?![码号])[一-龥]){0,4}?"
-    r"(?:是|为|就是|(?:填|用|传|设|写|配|设置|配置|生成)(?:的是|的|了|成|为)?)[:：]?"
-    r"|(?:is|was|equals|set to)(?=[ :]):?"
+    r"(?:是|为|就是|(?:填|用|传|设|写|配|换|改|变|设置|配置|生成)(?:的是|的|了|成|为)?)[:：]?"
+    r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|equals|set to)(?=[ :]):?"
 )
 _SEPARATOR = re.compile(
     rf"(?P<closed>{QUOTE}|\*\*|[”’」』])?\]?(?:{_SPACE}[（(][^()（）\n]{{0,30}}[)）])?{_SPACE}(?:"
@@ -22,7 +22,8 @@ _SEPARATOR = re.compile(
     r"|(?P<cell>\|)"
     r"|(?P<argument>,)"
     r"|(?P<call>\()"
-    r"|(?P<element>>)"
+    r"|(?P<element>(?:\s[^<>\n]{0,60})?>)"
+    r"|(?P<bracket>\[)"
     rf"|(?P<said>{_SAID})"
     r")[ \t]{0,20}",
     re.IGNORECASE,
@@ -36,6 +37,7 @@ _FIRMNESS = {
     "argument": Firmness.SAID,
     "call": Firmness.SAID,
     "element": Firmness.ASSIGNED,
+    "bracket": Firmness.SAID,
     "said": Firmness.SAID,
 }
 _GAP = re.compile(r"[ \t]{1,4}")
@@ -50,7 +52,7 @@ class Place(NamedTuple):
     position: int
     firmness: Firmness
     syntax: str
-    """pair, encoded, assigned, colon, cell, argument, call, element or said."""
+    """pair, encoded, assigned, colon, cell, argument, call, element, bracket or said."""
     level: str = ""
     """How often the separator is percent-encoded: a 25 for each time after the first."""
     closed: str = ""
