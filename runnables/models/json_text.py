@@ -14,7 +14,10 @@ LONGEST = 60_000
 """Characters of a reply that are read; no answer is longer."""
 
 LONGEST_REPAIR = 6_000
-"""Characters that are repaired: the time it takes grows with their square."""
+"""Characters that are repaired."""
+
+MOST_MARKS = 600
+"""Quotation marks and opening braces in them; the time that repairing takes grows with their square."""
 
 BRACES = 100
 """Opening braces at which an object is looked for."""
@@ -98,8 +101,11 @@ def _decoded(text: str) -> list[dict[str, Any]]:
 
 
 def _repaired(text: str) -> object:
+    text = text[:LONGEST_REPAIR]
+    if text.count('"') + text.count("{") > MOST_MARKS:
+        return None
     try:
-        return _sound(json_repair.loads(text[:LONGEST_REPAIR]))
+        return _sound(json_repair.loads(text))
     except (ValueError, RecursionError):
         return None
 
