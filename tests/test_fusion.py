@@ -112,6 +112,12 @@ def knowing(desk: Desk) -> Embed:
     return embed
 
 
+@pytest.fixture(scope="module")
+def full_text(sample_desk: Desk) -> float:
+    """What full text alone finds, whatever the embedding."""
+    return hit_at_5(sample_desk, "full_text")
+
+
 @pytest.mark.parametrize(
     ("embedding", "weight"),
     [("noise", (0.0, 0.0)), ("bigrams", (0.0, 0.3)), ("knowing", (0.4, 0.5))],
@@ -119,6 +125,7 @@ def knowing(desk: Desk) -> Embed:
 def test_fusion_keeps_up_with_the_better_route(
     make_desk: DeskMaker,
     sample_desk: Desk,
+    full_text: float,
     model_server: ModelServer,
     embedding: str,
     weight: tuple[float, float],
@@ -131,7 +138,6 @@ def test_fusion_keeps_up_with_the_better_route(
         embedding_api_key="test-key",
     )
     assert weight[0] <= dense_weight(desk.collection.contract.reliability) <= weight[1]
-    full_text = hit_at_5(sample_desk, "full_text")
     dense = hit_at_5(desk, "dense")
     requests = len(model_server.embedding_requests)
     hybrid = hit_at_5(desk, "hybrid")
