@@ -1,8 +1,9 @@
 """Fixtures: a desk over the samples, its HTTP face, a scripted model server. Nothing leaves loopback."""
 
+import gc
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,17 @@ LONGEST = (
 """Files that take longest: they begin first, so that no worker ends alone with one of them."""
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays to the end: the garbage collector is not to look for it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
