@@ -142,7 +142,7 @@ def _import_everything() -> None:
 
     from ingestion.words import quiet_jieba
 
-    quiet_jieba()
+    quiet_jieba().initialize()
     _ = (langchain.embeddings, langchain_openai, milvus_lite.db, pymilvus)
 
 

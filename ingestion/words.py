@@ -66,8 +66,14 @@ def split_words(text: str) -> list[str]:
         if piece.isascii():
             words.append(piece)
         else:
-            words += [word for word in quiet_jieba().cut(piece, HMM=False) if _WORD.search(word)]
+            words += _dictionary_words(piece)
     return words
+
+
+@lru_cache(maxsize=10_000)
+def _dictionary_words(piece: str) -> tuple[str, ...]:
+    """Kept, since the same chunks are cut again for each question that finds them."""
+    return tuple(word for word in quiet_jieba().cut(piece, HMM=False) if _WORD.search(word))
 
 
 def with_parts(words: Iterable[str]) -> Iterator[str]:
@@ -125,7 +131,11 @@ def _stemmer() -> Any:
 
 @lru_cache
 def quiet_jieba() -> ModuleType:
-    """jieba, made to write neither messages nor a cache; call it before Milvus Lite loads it."""
+    """jieba, made to write neither messages nor a cache; call it before Milvus Lite loads it.
+
+    Its dictionary is read when the first Chinese word is cut, which a command that hands its work to a
+    server never does.
+    """
     import logging
 
     import jieba
@@ -133,5 +143,4 @@ def quiet_jieba() -> ModuleType:
     jieba.setLogLevel(logging.CRITICAL)
     # A folder that does not exist: jieba then keeps no cache file, which gains nothing and can fail.
     jieba.dt.tmp_dir = "/nonexistent"
-    jieba.initialize()
     return jieba  # type: ignore[no-any-return]

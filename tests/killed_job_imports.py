@@ -8,5 +8,5 @@ import ingestion.words
 import tests.killed_job
 import tests.test_sync
 
-ingestion.words.quiet_jieba()
+ingestion.words.quiet_jieba().initialize()
 __all__ = ["ingestion", "milvus_lite", "pymilvus", "tests"]
