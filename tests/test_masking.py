@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from app.records.masking import has_secret, mask, mask_value
+from app.masking.masking import has_secret, mask, mask_value
 
 # What was pasted, the secrets in it, and what must still stand there. All values are invented.
 PASTED: list[tuple[str, list[str], list[str]]] = [

@@ -10,7 +10,7 @@ from functools import partial
 from app.asked import Answerer, Asked
 from app.caching.answers import CachedAnswer, CachedAnswers, digests
 from app.caching.flights import Flights
-from app.records.masking import has_secret
+from app.masking.masking import has_secret
 from ingestion.collection import Collection
 from runnables.listener import Listener
 from schemas.answer import Answer

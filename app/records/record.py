@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from app.asked import Asked
 from app.characters import storable
-from app.records.masking import mask
+from app.masking.masking import mask
 from schemas.answer import Answer, Page, Source
 from schemas.question import Filters
 from schemas.record import CitedPage, Record

@@ -7,8 +7,8 @@ from litestar.params import FromPath, JSONBody
 from pydantic import Field
 
 from app.characters import storable
+from app.masking.masking import mask
 from app.records.keeper import Keeper
-from app.records.masking import mask
 from schemas.record import Feedback, Score
 from schemas.wire import WireModel
 

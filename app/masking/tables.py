@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from app.records.plausible import Firmness, is_plausible
-from app.records.secret_names import Kind, kind_of, names_secret, own_name
-from app.records.spans import Span
+from app.masking.plausible import Firmness, is_plausible
+from app.masking.secret_names import Kind, kind_of, names_secret, own_name
+from app.masking.spans import Span
 
 _CELL = re.compile(r"[ \t*`]{0,8}(?P<value>[^|\n`*]{0,200}?)[ \t*`]{0,8}(?:\||$)")
 _CELLS = 4

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from app.records.spans import Span
+from app.masking.spans import Span
 
 _EMAIL = re.compile(
     r"(?<![A-Za-z0-9._+%-])(?!git@)[A-Za-z0-9][A-Za-z0-9._+-]*+(?:@|%(?:25){0,4}40)"

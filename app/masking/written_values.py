@@ -2,9 +2,9 @@
 
 import re
 
-from app.records.secret_names import Kind
-from app.records.separators import Place
-from app.records.spans import QUOTE, end_of
+from app.masking.secret_names import Kind
+from app.masking.separators import Place
+from app.masking.spans import QUOTE, end_of
 
 _OPENING = re.compile(
     r"(?:\[\s{0,20}|(?:new )?(?:\[\]byte|bytes|[A-Za-z]{0,20}(?:Str|String))\()?[bfruBFRU@]?"

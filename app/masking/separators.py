@@ -3,9 +3,9 @@
 import re
 from typing import NamedTuple
 
-from app.records.plausible import Firmness
-from app.records.secret_names import own_name
-from app.records.spans import QUOTE, end_of
+from app.masking.plausible import Firmness
+from app.masking.secret_names import own_name
+from app.masking.spans import QUOTE, end_of
 
 _SPACE = r"[ \t]{0,8}"
 _SAID = (

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from app.records.named_values import announced
-from app.records.personal_numbers import personal_numbers
-from app.records.plausible import Firmness, is_plausible
-from app.records.secret_names import Kind, kind_of, own_name
-from app.records.secret_shapes import shaped_secrets
-from app.records.spans import Span, blanked
-from app.records.tables import secrets_in_columns
+from app.masking.named_values import announced
+from app.masking.personal_numbers import personal_numbers
+from app.masking.plausible import Firmness, is_plausible
+from app.masking.secret_names import Kind, kind_of, own_name
+from app.masking.secret_shapes import shaped_secrets
+from app.masking.spans import Span, blanked
+from app.masking.tables import secrets_in_columns
 
 _REPEATED = 8
 """Characters from which a secret with a digit is one wherever it stands again: in what was signed."""

@@ -3,8 +3,8 @@
 import re
 from enum import IntEnum
 
-from app.records.randomness import is_random
-from app.records.secret_names import Kind, names_secret
+from app.masking.randomness import is_random
+from app.masking.secret_names import Kind, names_secret
 
 
 class Firmness(IntEnum):

@@ -3,12 +3,12 @@
 import re
 from typing import NamedTuple
 
-from app.records.plausible import Firmness, is_plausible, is_plausible_unmarked
-from app.records.secret_names import TOKENS, Kind, kind_of, own_name
-from app.records.separators import Place, place_behind
-from app.records.spans import QUOTE, Span, end_of
-from app.records.tables import secret_in_row
-from app.records.written_values import after_scheme, bare_at, literal_at, word_at
+from app.masking.plausible import Firmness, is_plausible, is_plausible_unmarked
+from app.masking.secret_names import TOKENS, Kind, kind_of, own_name
+from app.masking.separators import Place, place_behind
+from app.masking.spans import QUOTE, Span, end_of
+from app.masking.tables import secret_in_row
+from app.masking.written_values import after_scheme, bare_at, literal_at, word_at
 
 _KEPT = re.compile(
     r"(?:[ \t:：=\"'`*|(（>/\\-]|是|为|%(?:25){0,4}(?:3[AD]|2[27])){0,8}(?:(?:is|was)[ :]{1,3})?"

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from app.records.randomness import is_random
-from app.records.spans import QUOTE, Span, blanked
+from app.masking.randomness import is_random
+from app.masking.spans import QUOTE, Span, blanked
 
 _NO_STAND_IN = r"(?![<{$*‹]|(?:x{3,}|pwd|pass|passwd|password|secret|token)(?:[@\s\"']|$))"
 

@@ -1,0 +1,1 @@
+"""Secrets that developers paste are taken out of texts that are kept: keys, tokens, people's numbers."""
