@@ -3,13 +3,14 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import Runnable
 from langsmith import tracing_context
 
+from app.running import Running
 from app.telemetry.metrics import Metrics
 from app.telemetry.run_observer import RunObserver
 from app.telemetry.tracing import open_tracing
@@ -20,12 +21,13 @@ from ingestion.profile import read_platform
 from runnables.deadline import with_deadline
 from runnables.listener import Listener, with_listener
 from runnables.models.chat_models import open_chat_models
+from runnables.models.slots import Slots
 from runnables.question.pasted import read_pasted
 from runnables.retrieval.retriever import Mode
 from schemas.answer import Answer, Source
 from schemas.conversation import Turn
 from schemas.document import RetrievedChunk
-from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong
+from schemas.errors import DeskBusy, QuestionError, QuestionTooLong
 from schemas.language import Language
 from schemas.platform import Platform
 from schemas.question import AnswerMode, Filters, Question
@@ -47,9 +49,14 @@ class Desk:
         self.platform = platform
         self.job = job
         self.collection = job.collection
-        self.models = open_chat_models(settings)
+        self.questions = Slots(settings.max_concurrency)
+        """What each question takes one of that a model answers."""
+        self.calls = Slots(settings.max_concurrency)
+        """What each call of a chat model takes one of."""
+        self.running = Running()
         self.metrics = Metrics()
-        self._wiring = Wiring(settings, platform, job, self.models)
+        self.models = open_chat_models(settings, self.calls)
+        self._wiring = Wiring(settings, platform, job, self.models, self.calls)
         self.classify = self._wiring.classify()
         self._retrieve = self._wiring.retrieve()
         self._pipeline = self._wiring.pipeline(self.classify, self._retrieve)
@@ -82,11 +89,9 @@ class Desk:
         if listener is not None:
             config = with_listener(config, listener)
         try:
-            async with asyncio.timeout(seconds):
+            async with self.running.within(seconds), self._admitted():
                 pipeline = await self._pipeline_of(mode)
                 answer = await pipeline.ainvoke(question, config)
-        except TimeoutError:
-            raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
         finally:
             self.see_circuits()
         total = round((time.monotonic() - started) * 1000)
@@ -123,6 +128,20 @@ class Desk:
     def retriever(self, mode: Mode) -> Runnable[Question, list[RetrievedChunk]]:
         """Retrieval in one mode, whichever Settings name. Raises ConfigurationError."""
         return self._wiring.retrieve(mode)
+
+    @asynccontextmanager
+    async def _admitted(self) -> AsyncIterator[None]:
+        """One of the questions that may be answered at once by a model. Raises DeskBusy."""
+        if self.models is None:
+            yield
+            return
+        async with AsyncExitStack() as stack:
+            try:
+                slot = self.questions.taken(self.settings.queue_timeout)
+                await stack.enter_async_context(slot)
+            except TimeoutError:
+                raise DeskBusy("too many questions are being answered: ask again later") from None
+            yield
 
     async def _pipeline_of(self, mode: AnswerMode) -> Runnable[Question, Answer]:
         if mode == "pipeline":

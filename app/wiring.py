@@ -10,8 +10,9 @@ from runnables.answer.fallback import build_answer_or_quote
 from runnables.answer.refuse import build_refuse
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.grounding.grounding import build_ground
-from runnables.grounding.judge import build_judge
+from runnables.grounding.judge import Judge, build_judge
 from runnables.models.chat_models import ChatModels
+from runnables.models.slots import Slots
 from runnables.pipeline import build_pipeline
 from runnables.question.condense import build_condense
 from runnables.question.extractive_question import build_extractive_question
@@ -35,12 +36,18 @@ class Wiring:
     """Makes each step once it is asked for; `models` is None where the documents are quoted."""
 
     def __init__(
-        self, settings: Settings, platform: Platform, job: IngestionJob, models: ChatModels | None
+        self,
+        settings: Settings,
+        platform: Platform,
+        job: IngestionJob,
+        models: ChatModels | None,
+        slots: Slots,
     ) -> None:
         self._settings = settings
         self._voice = platform.platform
         self._job = job
         self._models = models
+        self._slots = slots
         self._glossary = Glossary(platform.glossary)
         self._rerank = build_rerank(settings, models, platform.platform)
         self._web = open_web(settings) if models else None
@@ -86,7 +93,7 @@ class Wiring:
             refuse=build_refuse(self._voice, self._settings.chat_model),
             gather=gather,
             answer=self._answer(focus),
-            ground=build_ground(self._voice, self._rules, build_judge(self._settings, self._voice)),
+            ground=build_ground(self._voice, self._rules, self._judge()),
         )
 
     def _finder(self, mode: Mode | None = None) -> Finder:
@@ -108,6 +115,9 @@ class Wiring:
             quote=quote,
             voice=self._voice,
         )
+
+    def _judge(self) -> Judge | None:
+        return build_judge(self._settings, self._voice, self._slots)
 
     def _written(self, models: ChatModels) -> Runnable[Evidence, Drafted]:
         """An answer that a model writes, from what stands beside the best chunk and on the web too."""

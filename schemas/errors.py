@@ -10,10 +10,13 @@
     │   └── DeletesRefused        too much of a source has vanished for a rebuild
     ├── QuestionError             the question cannot be taken as it is
     │   └── QuestionTooLong
+    ├── DeskBusy                  more questions than can be answered at once
+    ├── ServerStopping            the server ends before the answer is there
     ├── ModelError                the language or embedding model failed
     │   ├── ModelUnavailable      retrying can help
     │   ├── ModelRefused          a key, a name or a parameter is wrong: retrying cannot help
     │   ├── ModelTimeout
+    │   ├── ModelBusy             its calls under way are as many as may be
     │   └── ModelOutputInvalid
     ├── AccessError               the caller may not do this
     │   ├── Unauthorized          no key, or none that counts
@@ -97,6 +100,20 @@ class QuestionTooLong(QuestionError):
     code = "too_large"
 
 
+class DeskBusy(ApideskError):
+    """As many questions are being answered as may be at once."""
+
+    code = "busy"
+    retryable = True
+
+
+class ServerStopping(ApideskError):
+    """The server ends before the answer is there."""
+
+    code = "stopping"
+    retryable = True
+
+
 class ModelError(ApideskError):
     """The language or embedding model failed; `retry_after` is in seconds, where the provider said."""
 
@@ -128,6 +145,13 @@ class ModelTimeout(ModelError):
     """The model took longer than the request may."""
 
     code = "model_timeout"
+    retryable = True
+
+
+class ModelBusy(ModelError):
+    """No call could be made in time: as many are under way as may be at once."""
+
+    code = "model_busy"
     retryable = True
 
 

@@ -187,6 +187,18 @@ class Settings(BaseSettings):
     request_timeout: float = Field(default=60, gt=0)
     """Seconds that one question may take in all."""
 
+    max_concurrency: int = Field(default=32, ge=1, le=10_000)
+    """Questions a process answers at once by a model, and calls of models that it makes at once."""
+
+    queue_timeout: float = Field(default=5, ge=0)
+    """Seconds that a question beyond those waits before it is answered with 503."""
+
+    workers: int = Field(default=1, ge=1, le=64)
+    """Processes of `apidesk serve`; more than one needs a Milvus server."""
+
+    shutdown_timeout: float = Field(default=30, ge=0)
+    """Seconds that running answers have to end when the server is told to stop."""
+
     max_question_chars: int = Field(default=20_000, ge=1)
     """Longer questions are refused with 413."""
 

@@ -13,6 +13,7 @@ from prompts import data, load
 from runnables.answer.context import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
 from runnables.deadline import with_deadline
 from runnables.models.chat_models import ChatModel, open_judge_model
+from runnables.models.slots import Slots
 from runnables.models.structured_output import StructuredOutput, Variables
 from runnables.retrieval.rerank_text import cut
 from runnables.steps import child, step
@@ -134,12 +135,12 @@ class Judge:
         return {"voice": self._voice, "statements": shown, "passages": passages}
 
 
-def build_judge(settings: Settings, voice: Voice) -> Judge | None:
-    """The judge as Settings name it, or None where they name no judge model.
+def build_judge(settings: Settings, voice: Voice, slots: Slots | None = None) -> Judge | None:
+    """The judge as Settings name it, or None where they name no judge model; its calls take `slots`.
 
     Raises ConfigurationError when its name or its provider cannot be used.
     """
-    model = open_judge_model(settings)
+    model = open_judge_model(settings, slots)
     return Judge(model, voice, settings.judge_timeout) if model else None
 
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from circuitbreaker import CircuitBreaker
@@ -23,9 +24,10 @@ from ingestion.language import estimate_tokens
 from ingestion.model_errors import ModelRole, model_errors, wait_as_told
 from ingestion.providers import connection_options, open_client
 from runnables.deadline import remaining
+from runnables.models.slots import Slots
 from runnables.telemetry import MODEL_FAILURE, MODEL_RETRY, tell_handlers
-from schemas.errors import ModelError, ModelTimeout, ModelUnavailable
-from schemas.settings import Settings
+from schemas.errors import ModelBusy, ModelError, ModelTimeout, ModelUnavailable
+from schemas.settings import PREFIX, Settings
 
 Mode = Literal["json_schema", "json_mode", "plain"]
 """A way to ask a provider for JSON."""
@@ -63,6 +65,8 @@ class ChatModel:
     client: BaseChatModel
     window: int
     """Tokens of its context window."""
+    slots: Slots = field(repr=False)
+    """What each call takes one of; all models of a process share them."""
     modes: list[Mode] = field(default_factory=list)
     """The ways of structured output that it has not refused, best first; empty until it is asked."""
     bound: dict[tuple[Mode, type], Runnable[Any, Any]] = field(default_factory=dict, repr=False)
@@ -109,6 +113,8 @@ class ChatModel:
             reply: AIMessage = await self._circuit.call_async(
                 self._ask_with_retries, messages, run, runnable or self.client, follow
             )
+        except ModelBusy:
+            raise  # it was not asked
         except ModelError as error:
             self.problem = error
             await tell_handlers(config, MODEL_FAILURE, **self.role.labels, code=error.code)
@@ -158,15 +164,38 @@ class ChatModel:
         runnable: Runnable[Any, Any],
         follow: Follow | None,
     ) -> AIMessage:
-        seconds = remaining(config)
-        with model_errors(self.role):
-            async with asyncio.timeout(None if seconds == float("inf") else seconds):
-                try:
-                    return await _reply(runnable, messages, config, follow)
-                except Exception as error:
-                    if not self._uncounted(error):
-                        raise
-                return await _reply(runnable, messages, config, follow)
+        async with self._slot(config):
+            seconds = remaining(config)
+            with model_errors(self.role):
+                async with asyncio.timeout(None if seconds == float("inf") else seconds):
+                    return await self._counted(runnable, messages, config, follow)
+
+    async def _counted(
+        self,
+        runnable: Runnable[Any, Any],
+        messages: Sequence[BaseMessage],
+        config: RunnableConfig,
+        follow: Follow | None,
+    ) -> AIMessage:
+        """The reply with its tokens counted, or without where the provider refuses that."""
+        try:
+            return await _reply(runnable, messages, config, follow)
+        except Exception as error:
+            if not self._uncounted(error):
+                raise
+        return await _reply(runnable, messages, config, follow)
+
+    @asynccontextmanager
+    async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
+        """Held for one call, not while it waits for the next try. Raises ModelBusy at the deadline."""
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self.slots.taken(remaining(config)))
+            except TimeoutError:
+                raise ModelBusy(
+                    f"{self.role.setting}: not asked in time, {PREFIX}MAX_CONCURRENCY calls are under way"
+                ) from None
+            yield
 
     def _uncounted(self, error: Exception) -> bool:
         """Whether `error` refuses to count the tokens of a stream; that is then asked for no more."""
@@ -193,28 +222,31 @@ class ChatModels:
         return tuple({m.role.prefix: m for m in (*self.writers, *self.structurers)}.values())
 
 
-def open_chat_models(settings: Settings) -> ChatModels | None:
-    """The models named in Settings, or None for `extractive`.
+def open_chat_models(settings: Settings, slots: Slots | None = None) -> ChatModels | None:
+    """The models named in Settings, or None for `extractive`; `slots` are shared with other models.
 
     Raises ConfigurationError when a name or its provider cannot be used.
     """
     if settings.chat_model == EXTRACTIVE:
         return None
-    chat = _open(settings, "CHAT")
-    writers = (chat, _open(settings, "CHAT_FALLBACK")) if settings.chat_fallback_model else (chat,)
-    structurers = (_open(settings, "STRUCTURE"),) if settings.structure_model else writers
+    open_one = partial(_open, settings, slots or Slots(settings.max_concurrency))
+    chat = open_one("CHAT")
+    writers = (chat, open_one("CHAT_FALLBACK")) if settings.chat_fallback_model else (chat,)
+    structurers = (open_one("STRUCTURE"),) if settings.structure_model else writers
     return ChatModels(writers, structurers)
 
 
-def open_judge_model(settings: Settings) -> ChatModel | None:
-    """The model that judges answers, or None where Settings name none.
+def open_judge_model(settings: Settings, slots: Slots | None = None) -> ChatModel | None:
+    """The model that judges answers, or None where Settings name none; `slots` as for the others.
 
     Raises ConfigurationError when its name or its provider cannot be used.
     """
-    return _open(settings, "JUDGE") if settings.judge_model else None
+    if not settings.judge_model:
+        return None
+    return _open(settings, slots or Slots(settings.max_concurrency), "JUDGE")
 
 
-def _open(settings: Settings, prefix: str) -> ChatModel:
+def _open(settings: Settings, slots: Slots, prefix: str) -> ChatModel:
     from langchain.chat_models import init_chat_model
 
     name = prefix.lower()
@@ -231,7 +263,8 @@ def _open(settings: Settings, prefix: str) -> ChatModel:
     client: BaseChatModel = open_client(init_chat_model, role, options)
     _count_streams(client, True)
     known = (client.profile or {}).get("max_input_tokens")
-    return ChatModel(role, client, settings.chat_context_tokens or known or DEFAULT_WINDOW)
+    window = settings.chat_context_tokens or known or DEFAULT_WINDOW
+    return ChatModel(role, client, window, slots)
 
 
 def _count_streams(client: BaseChatModel, count: bool) -> None:

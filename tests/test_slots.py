@@ -1,0 +1,226 @@
+"""How much goes on at once: questions and calls wait for their turn, or are told to come again."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from pydantic import SecretStr
+
+from app.desk import Desk
+from app.model_check import probe
+from runnables.deadline import with_deadline
+from runnables.models.chat_models import FAILURES_TO_OPEN
+from runnables.models.slots import Slots
+from schemas.answer import Answer
+from schemas.errors import DeskBusy, ModelBusy
+from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_server import ModelServer, Recorded, Reply
+
+QUESTION = {"question": "发货接口是哪个"}
+
+
+class Gate:
+    """A model's replies that wait until the gate is opened, and how many waited at once at most."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._now = 0
+        self._lock = threading.Lock()
+        self._open = threading.Event()
+
+    def open(self) -> None:
+        self._open.set()
+
+    def __call__(self, request: Recorded) -> Any:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        assert self._open.wait(10), "nobody opened the gate"
+        with self._lock:
+            self._now -= 1
+        return structured() if is_classification(request) else draft("订单发货。[1]")
+
+
+@pytest.fixture
+def gate(model_server: ModelServer) -> Iterator[Gate]:
+    gate = Gate()
+    model_server.default = gate
+    yield gate
+    gate.open()
+
+
+MakeDesk = Callable[..., Desk]
+
+
+@pytest.fixture
+def desk_of(sample_desk: Desk, model_server: ModelServer) -> MakeDesk:
+    """A desk over the samples' collection with the scripted model."""
+
+    def make(**overrides: object) -> Desk:
+        scripted = {
+            "chat_model": "openai:scripted-chat",
+            "chat_base_url": model_server.base_url,
+            "chat_api_key": SecretStr("test-key"),
+        }
+        settings = sample_desk.settings.model_copy(update=scripted | overrides)
+        return Desk(settings, sample_desk.platform, sample_desk.job)
+
+    return make
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what other tasks bring about."""
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+def idle(desk: Desk) -> bool:
+    slots = (desk.questions, desk.calls)
+    return all((each.running, each.waiting) == (0, 0) for each in slots)
+
+
+def test_no_more_questions_than_slots_reach_the_model(
+    desk_of: MakeDesk, model_server: ModelServer, gate: Gate
+) -> None:
+    desk = desk_of(max_concurrency=2, queue_timeout=30)
+
+    async def asked() -> list[Answer]:
+        answers = asyncio.gather(*(desk.ask("发货接口是哪个") for _ in range(6)))
+        await until(lambda: gate.most == 2 and desk.questions.waiting == 4)
+        assert desk.questions.running == desk.calls.running == 2
+        gate.open()
+        return await answers
+
+    answers = asyncio.run(asked())
+    assert [answer.answered_by for answer in answers] == ["openai:scripted-chat"] * 6
+    assert len(model_server.chat_requests) == 12
+    assert gate.most == 2
+    assert idle(desk)
+
+
+def test_who_waits_too_long_is_told_to_come_again(desk_of: MakeDesk, gate: Gate) -> None:
+    desk = desk_of(max_concurrency=1, queue_timeout=0.01)
+
+    async def asked() -> Answer:
+        first = asyncio.create_task(desk.ask("发货接口是哪个"))
+        await until(lambda: gate.most == 1)
+        with pytest.raises(DeskBusy):
+            await desk.ask("怎么发货")
+        gate.open()
+        return await first
+
+    answer = asyncio.run(asked())
+    assert (answer.answered_by, answer.degraded) == ("openai:scripted-chat", None)
+    assert desk.models is not None
+    assert [model.problem for model in desk.models.all] == [None]
+    assert idle(desk)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_busy_is_503_with_retry_after(
+    model_client: MakeClient, model_server: ModelServer, gate: Gate, accept: str
+) -> None:
+    client = model_client(max_concurrency=1, queue_timeout=0.01)
+    first = threading.Thread(target=client.post, args=("/ask",), kwargs={"json": QUESTION})
+    first.start()
+    while not gate.most:
+        first.join(0.005)
+    busy = client.post("/ask", json=QUESTION, headers={"Accept": accept})
+    gate.open()
+    first.join()
+    assert (busy.status_code, busy.headers["Retry-After"]) == (503, "5")
+    assert (busy.json()["code"], busy.json()["retryable"]) == ("busy", True)
+    assert len(model_server.chat_requests) == 2  # of the first alone
+
+
+def test_a_question_that_is_given_up_leaves_its_slot(desk_of: MakeDesk, gate: Gate) -> None:
+    desk = desk_of(max_concurrency=1, queue_timeout=30)
+
+    async def asked() -> Answer:
+        running = asyncio.create_task(desk.ask("发货接口是哪个"))
+        await until(lambda: gate.most == 1)
+        waiting = asyncio.create_task(desk.ask("发货接口是哪个"))
+        await until(lambda: desk.questions.waiting == 1)
+        for task in (waiting, running):
+            task.cancel()
+        await asyncio.wait({waiting, running})
+        assert idle(desk)
+        gate.open()
+        return await desk.ask("发货接口是哪个")
+
+    assert asyncio.run(asked()).degraded is None
+
+
+def test_without_a_model_nobody_waits(sample_desk: Desk) -> None:
+    settings = sample_desk.settings.model_copy(update={"max_concurrency": 1, "queue_timeout": 0})
+    desk = Desk(settings, sample_desk.platform, sample_desk.job)
+
+    async def asked() -> list[Answer]:
+        return await asyncio.gather(*(desk.ask("怎么发货") for _ in range(3)))
+
+    assert [answer.answered_by for answer in asyncio.run(asked())] == ["extractive"] * 3
+
+
+def test_waiting_between_tries_holds_no_slot(
+    desk_of: MakeDesk, model_server: ModelServer, gate: Gate
+) -> None:
+    desk = desk_of(max_concurrency=1)
+    assert desk.models is not None
+    model = desk.models.writers[0]
+    model_server.reply(Reply(status=429, headers={"retry-after": "30"}))
+    gate.open()
+
+    async def asked() -> None:
+        slow = asyncio.create_task(probe(model))
+        await until(lambda: len(model_server.chat_requests) == 1 and not desk.calls.running)
+        await probe(model)
+        slow.cancel()
+        await asyncio.wait({slow})
+
+    asyncio.run(asked())
+    assert len(model_server.chat_requests) == 2
+    assert idle(desk)
+
+
+def test_a_call_that_got_no_slot_is_no_failure_of_the_model(desk_of: MakeDesk) -> None:
+    desk = desk_of(max_concurrency=1)
+    assert desk.models is not None
+    model = desk.models.writers[0]
+
+    async def asked() -> None:
+        async with desk.calls.taken(1):
+            for _ in range(FAILURES_TO_OPEN + 1):
+                with pytest.raises(ModelBusy):
+                    await model.ask([HumanMessage("?")], with_deadline({}, 0.001))
+
+    asyncio.run(asked())
+    assert model.problem is None
+    assert idle(desk)
+
+
+@pytest.mark.parametrize("seconds", [0.01, float("inf")])
+def test_slots_are_given_in_order_of_arrival(seconds: float) -> None:
+    order: list[int] = []
+
+    async def use(slots: Slots, number: int) -> None:
+        async with slots.taken(float("inf")):
+            order.append(number)
+
+    async def main() -> None:
+        slots = Slots(1)
+        async with slots.taken(seconds):
+            tasks = [asyncio.create_task(use(slots, number)) for number in range(3)]
+            await until(lambda: slots.waiting == 3)
+            tasks[0].cancel()
+            late: Awaitable[Any] = slots.taken(0.001).__aenter__()
+            with pytest.raises(TimeoutError):
+                await late
+        await asyncio.wait(tasks)
+        assert (slots.running, slots.waiting) == (0, 0)
+
+    asyncio.run(main())
+    assert order == [1, 2]
