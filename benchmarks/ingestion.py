@@ -171,8 +171,7 @@ def milvus_server(folder: Path) -> Iterator[str]:
 def memory(settings: Settings, answer: Connection) -> None:
     """Index everything; the process's memory before, and at its highest, in MB."""
     _import_everything()
-    # Milvus Lite's server knows the embedded store's tokenizer only.
-    contract = expected_contract(settings.model_copy(update={"milvus_uri": "embedded"}))
+    contract = expected_contract(settings, lite=True)
     collection = Collection(open_milvus(settings), settings.collection, contract, in_place=True)
     ingestion = IngestionJob(settings, collection, open_embeddings(settings), Runs.open(settings))
     before, highest = resident(), [0.0]

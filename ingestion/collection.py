@@ -3,7 +3,11 @@
 Its name in Settings is an alias. Every method blocks; call them in a worker thread.
 """
 
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ingestion.collection_schema import (
@@ -13,6 +17,7 @@ from ingestion.collection_schema import (
     Vector,
     catalogue_stamp,
     chunk_of,
+    collection_state,
     expected_contract,
     read_contract,
     words_name,
@@ -25,12 +30,12 @@ from ingestion.collection_writer import (
     drop_leftovers,
     read_catalogue,
 )
-from ingestion.milvus import every_row, literal, milvus_errors, open_milvus
+from ingestion.milvus import every_row, is_lite, literal, milvus_errors, open_milvus
 from ingestion.model_errors import ModelRole
 from ingestion.words import query_text, with_parts
 from schemas.catalogue import CatalogueEntry
 from schemas.document import Chunk, RetrievedChunk
-from schemas.errors import CollectionMismatch, CollectionMissing
+from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, StoreUnavailable
 from schemas.question import Filters
 from schemas.settings import Settings
 
@@ -43,6 +48,11 @@ Route = Literal["full_text", "dense"]
 
 REMEMBERED_WORDS = 50_000
 """Words whose counts are kept: some 5 MB."""
+
+FRESH_SECONDS = 1.0
+"""How long what is known of the collection goes unchecked; so long, too, a store that failed is left
+alone.
+"""
 
 NO_FILTERS = Filters()
 """Everything may be found."""
@@ -59,7 +69,10 @@ class StoredChunk(NamedTuple):
 
 
 class Collection:
-    """A handle on the collection that an alias names."""
+    """A handle on the collection that an alias names.
+
+    Other processes may write it: within a second each question's reads notice that, and load anew.
+    """
 
     def __init__(
         self, client: "MilvusClient", alias: str, expected: Contract, in_place: bool
@@ -73,16 +86,21 @@ class Collection:
         """Words that were counted, 0 where there are none."""
         self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
         """What was read last, and its stamp."""
+        self._state: str | None = None
+        """What the store said of the collection when it was loaded; None where it has to be loaded."""
+        self._checked = 0.0
+        """When that was last compared (`time.monotonic`)."""
+        self._failure: ApideskError | None = None
+        """Why the last comparison failed."""
+        self._loading = threading.RLock()
 
     @classmethod
     def connect(cls, settings: Settings) -> "Collection":
         """Connect to the store in Settings. Raises StoreLocked or StoreUnavailable."""
-        return cls(
-            open_milvus(settings),
-            settings.collection,
-            expected_contract(settings),
-            in_place=not settings.embedded,
-        )
+        client = open_milvus(settings)
+        lite = settings.embedded or is_lite(client)
+        expected = expected_contract(settings, lite=lite)
+        return cls(client, settings.collection, expected, in_place=not lite)
 
     def close(self) -> None:
         """Close the connection; an embedded store stays locked until the process ends."""
@@ -110,18 +128,41 @@ class Collection:
 
         Raises CollectionMissing, or CollectionMismatch when other settings made it.
         """
-        with milvus_errors():
+        with self._loading, self._store():
             if not self._client.has_collection(self._alias):
                 self._contract = None
-                self._require()
+                _ = self.contract
+            state = collection_state(self._client, self._alias)
             found = read_contract(self._client, self._alias)
             self._check(found)
             self._client.load_collection(self._alias)
             self._client.load_collection(words_name(self._alias))
             self._check_rows(found)
-        self._contract = found
-        self._counts = {}
-        self.search("预热 warm-up", 1, "full_text")
+            self._contract = found
+            self._counts = {}
+            self._state, self._checked, self._failure = state, time.monotonic(), None
+            self.search("预热 warm-up", 1, "full_text")
+
+    def refresh(self) -> None:
+        """Load anew what another process has written since, or what a store that was away forgot.
+
+        It asks the store once a second at most. Raises what `load` raises.
+        """
+        if self._is_fresh():
+            return
+        with self._loading:
+            if self._is_fresh():  # somebody else has done it
+                return
+            try:
+                with self._store():
+                    if self._state is None or self._state != self._state_now():
+                        self.load()
+                self._failure = None
+            except ApideskError as error:
+                self._failure = copy(error)
+                raise
+            finally:
+                self._checked = time.monotonic()
 
     def search(
         self, question: str, k: int, route: Route, vector: Vector | None = None
@@ -189,8 +230,8 @@ class Collection:
         The same list as long as nothing is written. Empty where the collection was made before there
         were catalogues: the next ingest run makes one. Raises CollectionMissing before `load`.
         """
-        self._require()
-        with milvus_errors():
+        self.refresh()
+        with self._store():
             stamp = catalogue_stamp(self._client, self._alias)
             if stamp != self._catalogue[0]:
                 entries = read_catalogue(self._client, self._alias) if stamp else []
@@ -203,6 +244,7 @@ class Collection:
         Counts are remembered until the collection is loaded again: the same words are asked for by
         several steps of a question, and by many questions.
         """
+        self.refresh()
         wanted = list(dict.fromkeys(words))
         known = self._counts  # another thread may begin it anew
         counts = {word: known[word] for word in wanted if word in known}
@@ -216,8 +258,7 @@ class Collection:
         return {word: counts[word] for word in wanted if counts[word]}
 
     def _read_counts(self, words: list[str]) -> dict[str, int]:
-        self._require()
-        with milvus_errors():
+        with self._store():
             rows = self._client.query(
                 words_name(self._alias),
                 filter=f"word in {literal(words)}",
@@ -295,12 +336,12 @@ class Collection:
         filters: Filters,
         fields: list[str],
     ) -> list[dict[str, Any]]:
-        self._require()
+        self.refresh()
         words = " ".join(with_parts(query_text(question).split()))
         data, field, metric = (
             ([words], "sparse", "BM25") if route == "full_text" else ([vector], "dense", "COSINE")
         )
-        with milvus_errors():
+        with self._store():
             found = self._client.search(
                 self._alias,
                 data=data,
@@ -314,13 +355,33 @@ class Collection:
         return list(found[0])
 
     def _chunks(self, expression: str) -> list[Chunk]:
-        self._require()
-        with milvus_errors():
+        self.refresh()
+        with self._store():
             rows = self._client.query(self._alias, filter=expression, output_fields=CHUNK_FIELDS)
         return sorted(map(chunk_of, rows), key=lambda c: (c.source, c.document_id, c.position))
 
-    def _require(self) -> None:
-        _ = self.contract
+    def _is_fresh(self) -> bool:
+        """Whether what is known was compared just now. Raises why it could not be."""
+        if time.monotonic() - self._checked > FRESH_SECONDS:
+            return False
+        if self._failure is not None:
+            raise copy(self._failure)  # one error raised by many threads would gather their stacks
+        return self._state is not None
+
+    def _state_now(self) -> str | None:
+        if not self._client.has_collection(self._alias):
+            return None
+        return collection_state(self._client, self._alias)
+
+    @contextmanager
+    def _store(self) -> Iterator[None]:
+        """Milvus's errors as ours; after one the collection is loaded anew: a restart forgets that."""
+        try:
+            with milvus_errors():
+                yield
+        except StoreUnavailable:
+            self._state = None
+            raise
 
     def _check(self, found: Contract) -> None:
         if difference := found.difference(self._expected):

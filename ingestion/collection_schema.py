@@ -89,10 +89,10 @@ class Contract(WireModel):
         return self.analyzer.partition("/")[0]
 
 
-def expected_contract(settings: Settings) -> Contract:
-    """The contract of a collection that `settings` would make."""
-    # Both split at spaces; Milvus Lite does not know the first, a server may split Chinese with the second.
-    tokenizer = "standard" if settings.embedded else "whitespace"
+def expected_contract(settings: Settings, *, lite: bool) -> Contract:
+    """The contract of a collection that `settings` would make, in Milvus Lite or in a server."""
+    # Both split at spaces; Milvus Lite does not know the second, a server may split Chinese with the first.
+    tokenizer = "standard" if lite else "whitespace"
     return Contract(
         embedding_model=settings.embedding_model or "",
         analyzer=f"{tokenizer}/{WORDS_VERSION}",
@@ -126,6 +126,14 @@ def write_finished(client: "MilvusClient", name: str, contract: Contract) -> Non
         name,
         properties={CONTRACT_PROPERTY: contract.model_dump_json(), CATALOGUE_PROPERTY: stamp},
     )
+
+
+def collection_state(client: "MilvusClient", name: str) -> str:
+    """Another one whenever a run has written the collection `name` or the alias names another one."""
+    found = client.describe_collection(name)
+    written = found.get("properties") or {}
+    ours = [written.get(name, "") for name in (CONTRACT_PROPERTY, CATALOGUE_PROPERTY)]
+    return "\n".join([str(found.get("collection_id", "")), *ours])
 
 
 def catalogue_stamp(client: "MilvusClient", name: str) -> str:

@@ -25,6 +25,33 @@ PAGE = 4_096
 
 HOUR_MS = 3_600_000
 
+CONNECT_SECONDS = 5.0
+"""How long a server is waited for, at the start and whenever the connection was lost."""
+
+READ_SECONDS = 10.0
+"""How long an answer of a server is waited for, by what only reads."""
+
+READS = (
+    "Search",
+    "Query",
+    "HasCollection",
+    "DescribeCollection",
+    "DescribeAlias",
+    "ListAliases",
+    "ShowCollections",
+    "GetCollectionStatistics",
+    "GetVersion",
+)
+"""What only reads, as Milvus's protocol names it; pymilvus would wait for it without end."""
+
+CONNECT_FAILED = 2
+"""Of pymilvus's own codes, the one for a server that is not there."""
+
+UNREACHABLE = "Milvus cannot be reached: see APIDESK_MILVUS_URI"
+
+LITE = "milvus_lite"
+"""What the version of Milvus Lite begins with, embedded or as a server."""
+
 
 def open_milvus(settings: Settings) -> "MilvusClient":
     """A client of the store in Settings.
@@ -42,28 +69,40 @@ def open_milvus(settings: Settings) -> "MilvusClient":
         quiet_jieba()
     token = settings.milvus_token.get_secret_value() if settings.milvus_token else ""
     # Embedded, the client's pings would annoy its own server, which hangs up and says so on stderr.
-    options = {"grpc.keepalive_time_ms": HOUR_MS} if settings.embedded else {}
+    options = {"grpc.keepalive_time_ms": HOUR_MS} if settings.embedded else _patience()
+    timeout = None if settings.embedded else CONNECT_SECONDS
     try:
-        return MilvusClient(settings.milvus_uri, token=token, grpc_options=options)
+        return MilvusClient(settings.milvus_uri, token=token, timeout=timeout, grpc_options=options)
     except MilvusException as error:
         if settings.embedded:
             raise StoreLocked(
                 f"{settings.milvus_uri} is in use by another process, or is not a Milvus Lite file"
             ) from error
-        raise StoreUnavailable("Milvus cannot be reached: see APIDESK_MILVUS_URI") from error
+        raise StoreUnavailable(UNREACHABLE) from error
+
+
+def is_lite(client: "MilvusClient") -> bool:
+    """Whether it is Milvus Lite that answers. Raises StoreUnavailable."""
+    with milvus_errors():
+        return str(client.get_server_version()).startswith(LITE)
 
 
 @contextmanager
 def milvus_errors() -> Iterator[None]:
     """What pymilvus raises, as StoreUnavailable."""
+    from grpc import RpcError
     from pymilvus.exceptions import MilvusException
 
     try:
         yield
     except MilvusException as error:
+        if error.code == CONNECT_FAILED:
+            raise StoreUnavailable(UNREACHABLE) from error
         raise StoreUnavailable(
             f"Milvus failed (code {error.code}): {_first_line(error)}"
         ) from error
+    except RpcError as error:
+        raise StoreUnavailable(UNREACHABLE) from error
 
 
 def literal(value: object) -> str:
@@ -88,6 +127,20 @@ def every_row(
             yield list(page)
     finally:
         rows.close()
+
+
+def _patience() -> dict[str, Any]:
+    """gRPC's options for a server that may be away: reads end, and it is soon found again."""
+    service = "milvus.proto.milvus.MilvusService"
+    reads = {
+        "name": [{"service": service, "method": method} for method in READS],
+        "timeout": f"{READ_SECONDS}s",
+    }
+    return {
+        "grpc.service_config": json.dumps({"methodConfig": [reads]}),
+        "grpc.initial_reconnect_backoff_ms": 200,
+        "grpc.max_reconnect_backoff_ms": 1_000,
+    }
 
 
 def _first_line(error: Exception) -> str:

@@ -263,7 +263,7 @@ def test_a_collection_of_other_settings_is_refused(
     assert str(raised.value) == (
         f"the collection docs was made with {difference}: run `apidesk ingest --rebuild` to make it anew"
     )
-    with pytest.raises(CollectionMissing):
+    with pytest.raises(CollectionMismatch):
         collection.search("订单", 1, "full_text")
 
 

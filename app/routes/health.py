@@ -57,7 +57,7 @@ async def ready(desk: NamedDependency[Desk]) -> Response[Ready]:
     """200 when everything that answering needs is there, else 503; each part is named."""
     checks = {
         "milvus": await _milvus(desk),
-        "collection": _collection(desk),
+        "collection": await _collection(desk),
         "ingestion": await _ingestion(desk),
         **await _models(desk),
     }
@@ -114,8 +114,9 @@ async def _ingestion(desk: Desk) -> Check:
     return Check(status="ok", detail=detail)
 
 
-def _collection(desk: Desk) -> Check:
+async def _collection(desk: Desk) -> Check:
     try:
+        await asyncio.to_thread(desk.collection.refresh)
         rows = desk.collection.contract.rows
     except ApideskError as error:
         return Check(status="failed", detail=str(error))
