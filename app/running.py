@@ -36,4 +36,5 @@ class Running:
         """Let every block raise ServerStopping now, and those to come."""
         self._ended = True
         for limit in self._limits:
-            limit.reschedule(0)
+            if not limit.expired():
+                limit.reschedule(0)

@@ -1,5 +1,6 @@
 """The ingestion job: one run at a time, each with a report that stays."""
 
+import asyncio
 import logging
 import os
 import socket
@@ -98,6 +99,24 @@ class IngestionJob:
         sync = Sync(self.collection, self._embedder, self._reader, run.options, report.step)
         run.sources = sync.reports
         sync.run(platform.sources)
+
+
+async def run_in_thread(
+    job: IngestionJob, run: IngestionRun, progress: Progress = lambda run: None
+) -> IngestionRun:
+    """Do `run` in a worker thread; when cancelled, stop `job` and wait for its next document.
+
+    Raises what `IngestionJob.run` does.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(job.run, run, progress))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        job.stop()
+        await asyncio.wait({running})
+        if not running.cancelled():
+            running.exception()  # the report has it
+        raise
 
 
 def _said(error: BaseException) -> str:

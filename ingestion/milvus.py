@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 BATCH = 256
 """Rows a write."""
 
@@ -62,8 +64,7 @@ def open_milvus(settings: Settings) -> "MilvusClient":
     from pymilvus import MilvusClient
     from pymilvus.exceptions import MilvusException
 
-    # Reading all rows it warns that Milvus Lite gives no time of its own; importing it resets levels.
-    logging.getLogger("pymilvus.client.iterator").setLevel(logging.ERROR)
+    _quiet_pymilvus()
     if settings.embedded:
         _make_folder(Path(settings.milvus_uri).parent)
         quiet_jieba()
@@ -97,11 +98,13 @@ def milvus_errors() -> Iterator[None]:
         yield
     except MilvusException as error:
         if error.code == CONNECT_FAILED:
+            log.warning("Milvus cannot be reached: %s", _first_line(error))
             raise StoreUnavailable(UNREACHABLE) from error
         raise StoreUnavailable(
             f"Milvus failed (code {error.code}): {_first_line(error)}"
         ) from error
     except RpcError as error:
+        log.warning("Milvus does not answer: %s", _first_line(error))
         raise StoreUnavailable(UNREACHABLE) from error
 
 
@@ -127,6 +130,15 @@ def every_row(
             yield list(page)
     finally:
         rows.close()
+
+
+def _quiet_pymilvus() -> None:
+    """Importing it resets levels, so this comes after."""
+    # Reading all rows it warns that Milvus Lite gives no time of its own.
+    logging.getLogger("pymilvus.client.iterator").setLevel(logging.ERROR)
+    # Each failure it logs with a stack, and raises it all the same.
+    for name in ("pymilvus.client.connection_manager", "pymilvus.decorators"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _patience() -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """What every command has in common: its settings, and how it fails."""
 
+import asyncio
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from schemas.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -52,6 +55,15 @@ def settings_with(platform: Path | None, **options: object) -> "Settings":
 
     given = {"platform": platform, **options}
     return read_settings(**{name: value for name, value in given.items() if value is not None})
+
+
+def run_to_signal(work: Coroutine[Any, Any, T]) -> T:
+    """What `work` gives; SIGTERM stops it as Ctrl-C does. Raises KeyboardInterrupt."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        return asyncio.run(work)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def complain(message: str) -> None:

@@ -1,6 +1,5 @@
 """`apidesk ingest`: one ingestion run, or one after the other."""
 
-import asyncio
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ from app.commands.command import (
     complain,
     one_line_errors,
     platform_option,
+    run_to_signal,
     settings_with,
 )
 
@@ -43,13 +43,13 @@ def ingest(
     settings = settings_with(platform)
     if watch:
         with suppress(KeyboardInterrupt):
-            asyncio.run(
+            run_to_signal(
                 ingest_and_watch(
                     settings, options, lambda run: print_report(run, as_json), complain
                 )
             )
         return
-    run = asyncio.run(ingest_once(settings, options))
+    run = run_to_signal(ingest_once(settings, options))
     print_report(run, as_json)
     if run.state != "succeeded":
         sys.exit(EXIT_FAILED)

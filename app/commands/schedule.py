@@ -1,12 +1,11 @@
 """`apidesk schedule`: ingestion at its times."""
 
-import asyncio
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from app.commands.command import one_line_errors, platform_option, settings_with
+from app.commands.command import one_line_errors, platform_option, run_to_signal, settings_with
 
 
 @click.command()
@@ -17,4 +16,4 @@ def schedule(platform: Path | None) -> None:
     from app.serving.scheduler import run_scheduler
 
     with suppress(KeyboardInterrupt):
-        asyncio.run(run_scheduler(settings_with(platform)))
+        run_to_signal(run_scheduler(settings_with(platform)))

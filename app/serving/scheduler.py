@@ -5,7 +5,7 @@ import logging
 
 from app.telemetry.ingestion_log import log_run
 from app.telemetry.logs import configure_logging
-from ingestion.job import IngestionJob
+from ingestion.job import IngestionJob, run_in_thread
 from ingestion.profile import read_platform
 from ingestion.schedule import run_on_schedule
 from schemas.errors import ConfigurationError
@@ -29,7 +29,7 @@ async def run_scheduler(settings: Settings) -> None:
     async def index() -> None:
         run = job.new_run("schedule")
         try:
-            await asyncio.to_thread(job.run, run)
+            await run_in_thread(job, run)
         finally:
             log_run(run)
 
@@ -37,5 +37,4 @@ async def run_scheduler(settings: Settings) -> None:
     try:
         await run_on_schedule(plan, index)
     finally:
-        job.stop()
         job.close()

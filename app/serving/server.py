@@ -16,6 +16,7 @@ from app.main import create_app
 from app.security.keyring import Keyring
 from app.security.loopback import MAKE_A_KEY, is_loopback
 from app.serving.local_server import announced
+from app.serving.stopping import graceful_seconds, stop_on_signals
 from app.telemetry.ingestion_log import log_run
 from app.telemetry.logs import configure_logging, is_json
 from app.terminal.progress import ingestion_progress
@@ -43,7 +44,7 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
             log.info("no API key is configured: only this machine is answered, and may do anything")
         key = secrets.token_urlsafe(32)
         config = server_config(desk, key, host, port)
-        await _AnnouncedServer(config, settings, stack, key).serve()
+        await _DeskServer(config, desk, stack, key).serve()
 
 
 def _guarded(settings: Settings, host: str) -> bool:
@@ -68,6 +69,7 @@ def server_config(desk: Desk, key: str, host: str, port: int) -> uvicorn.Config:
         access_log=False,  # each request has a line of our own: app/telemetry/request_log.py
         proxy_headers=bool(desk.settings.trusted_proxies),
         forwarded_allow_ips=list(desk.settings.trusted_proxies),
+        timeout_graceful_shutdown=graceful_seconds(desk.settings),
     )
 
 
@@ -81,19 +83,20 @@ def _progress(settings: Settings) -> Iterator[Progress]:
     yield log_run
 
 
-class _AnnouncedServer(uvicorn.Server):
-    """Leaves its address once it listens: then a port of 0 has become a real one."""
+class _DeskServer(uvicorn.Server):
+    """Leaves its address once it listens, when a port of 0 has become a real one; stops its desk."""
 
     def __init__(
-        self, config: uvicorn.Config, settings: Settings, stack: AsyncExitStack, key: str
+        self, config: uvicorn.Config, desk: Desk, stack: AsyncExitStack, key: str
     ) -> None:
         super().__init__(config)
+        self._desk = desk
         self._key = key
-        self._settings = settings
         self._stack = stack
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then announce; the stack takes the address away again."""
         await super().startup(sockets)
         host, port = self.servers[0].sockets[0].getsockname()[:2]
-        self._stack.enter_context(announced(self._settings, host, port, self._key))
+        self._stack.enter_context(announced(self._desk.settings, host, port, self._key))
+        stop_on_signals(self._desk)

@@ -10,7 +10,7 @@ import httpx
 
 from app.serving.local_server import LocalServer, local_server
 from app.terminal.progress import ingestion_progress
-from ingestion.job import IngestionJob, Progress
+from ingestion.job import IngestionJob, Progress, run_in_thread
 from ingestion.lock import check_free
 from ingestion.profile import read_platform
 from schemas.errors import (
@@ -130,7 +130,7 @@ class _ByItself:
         self, trigger: Trigger, options: IngestionOptions, progress: Progress
     ) -> IngestionRun:
         run = self._job.new_run(trigger, options)
-        return await asyncio.to_thread(self._job.run, run, progress)
+        return await run_in_thread(self._job, run, progress)
 
 
 class _ByServer:

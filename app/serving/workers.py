@@ -1,0 +1,156 @@
+"""`apidesk serve --workers`: processes that answer on one port, and the one that keeps them running."""
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+import uvicorn
+from litestar.types import ASGIApp, Receive, Scope, Send
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import Multiprocess
+
+from app.desk import Desk, open_desk
+from app.main import create_app
+from app.serving.stopping import graceful_seconds, stop_on_signals
+from app.telemetry.logs import configure_logging
+from app.terminal.progress import ingestion_progress
+from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
+from schemas.settings import PREFIX, Settings
+
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Where prometheus-client finds what the other processes counted, by its own variable."""
+
+START_SECONDS = 60
+"""How long a worker may take to start, or not answer, until it counts as dead."""
+
+STORE_SECONDS = 300
+"""How long a worker that takes the place of a dead one waits for a store that is away."""
+
+
+def run_workers(settings: Settings, host: str, port: int) -> None:
+    """Serve by `settings.workers` processes until a signal comes; what is wrong comes out before.
+
+    Raises ConfigurationError for an embedded store, and ApideskError when the desk cannot be opened,
+    or a worker could not.
+    """
+    configure_logging(settings.log_level)
+    if settings.embedded:
+        raise ConfigurationError(
+            f"{PREFIX}WORKERS={settings.workers}: the embedded store serves one process, "
+            f"name a Milvus server in {PREFIX}MILVUS_URI"
+        )
+    asyncio.run(_prepare(settings))
+    config = uvicorn.Config(
+        partial(worker_app, settings),
+        host,
+        port,
+        factory=True,
+        workers=settings.workers,
+        lifespan="on",
+        log_config=None,
+        timeout_graceful_shutdown=graceful_seconds(settings),
+        timeout_worker_healthcheck=START_SECONDS,
+    )
+    with _metrics_folder():
+        workers = _Workers(config, [config.bind_socket()])
+        workers.run()
+    if workers.failed_to_start:
+        raise ApideskError("a worker could not start: the log says why")
+
+
+async def _prepare(settings: Settings) -> None:
+    """Index what never was, and find out what is wrong with the settings, once for all workers."""
+    with ingestion_progress() as progress:
+        async with open_desk(settings, progress):
+            pass
+
+
+def worker_app(settings: Settings) -> ASGIApp:
+    """The application of one worker, which opens its desk when it starts."""
+    configure_logging(settings.log_level)
+    return _WorkerApp(settings)
+
+
+class _WorkerApp:
+    """ASGI: the desk's application, open as long as its lifespan."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":  # type: ignore[comparison-overlap]  # Litestar's Scope has no such
+            await self._live(scope, receive, send)
+        else:
+            assert self._app is not None, "a request comes after the start"
+            await self._app(scope, receive, send)
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                desk = await _opened(self._settings, stack)
+                self._app = create_app(desk)
+                stop_on_signals(desk)
+                signal.signal(
+                    signal.SIGINT, signal.SIG_IGN
+                )  # of the terminal: the parent hears it too
+                await self._app(scope, receive, send)
+        except ApideskError as error:
+            failed: Any = {"type": "lifespan.startup.failed", "message": str(error)}
+            await send(failed)
+
+
+async def _opened(settings: Settings, stack: AsyncExitStack) -> Desk:
+    """The desk of a worker; who takes the place of a dead one may find the store away for a while."""
+    async for attempt in AsyncRetrying(
+        retry=retry_if_exception_type(StoreUnavailable),
+        wait=wait_fixed(1),
+        stop=stop_after_delay(STORE_SECONDS),
+        reraise=True,
+    ):
+        with attempt:
+            desk = await stack.enter_async_context(open_desk(settings))
+    return desk
+
+
+@contextmanager
+def _metrics_folder() -> Iterator[None]:
+    """A fresh folder for what workers count, where none is named."""
+    if METRICS_FOLDER in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="apidesk-metrics-") as folder:
+        os.environ[METRICS_FOLDER] = folder
+        try:
+            yield
+        finally:
+            del os.environ[METRICS_FOLDER]
+
+
+class _Workers(Multiprocess):
+    """uvicorn's supervisor; it leaves the port when it stops, and a second signal stops at once."""
+
+    @property
+    def failed_to_start(self) -> bool:
+        """Whether it ended because a worker could not begin."""
+        return any(worker.exitcode == STARTUP_FAILURE for worker in self.processes)
+
+    def terminate_all(self) -> None:
+        """Tell the workers to stop; whoever comes now is refused rather than kept waiting."""
+        super().terminate_all()
+        for listening in self.sockets:
+            listening.close()
+
+    def join_all(self) -> None:
+        """Wait for the workers to finish what they do."""
+        for worker in self.processes:
+            while worker.process.is_alive():
+                worker.process.join(timeout=0.1)
+                if {signal.SIGINT, signal.SIGTERM} & set(self.signal_queue):
+                    worker.process.kill()

@@ -1,0 +1,60 @@
+"""A Milvus Lite server in a process of its own, which can be stopped and started again."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Self
+
+
+class MilvusServer:
+    """Serves what lies in `folder`, always on the same port of loopback."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port: int = free.getsockname()[1]
+
+    @property
+    def uri(self) -> str:
+        """What APIDESK_MILVUS_URI takes."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """Of the process that runs."""
+        assert self._process is not None, "it does not run"
+        return self._process.pid
+
+    def start(self) -> None:
+        """Returns once it listens."""
+        program = Path(sys.executable).with_name("milvus-lite")
+        address = ("--host", "127.0.0.1", "--port", str(self._port))
+        command = [str(program), "server", *address, "--data-dir", str(self._folder)]
+        quiet = subprocess.DEVNULL
+        self._process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
+        while not self._listens():
+            assert self._process.poll() is None, "Milvus Lite does not start"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Returns once it has ended."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(30)
+            self._process = None
+
+    def _listens(self) -> bool:
+        with socket.socket() as trial:
+            return trial.connect_ex(("127.0.0.1", self._port)) == 0
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

@@ -1,0 +1,223 @@
+"""Several processes: two that answer, one that indexes, and a Milvus server that may go away."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from app.cli import main
+from tests.milvus_server import MilvusServer
+from tests.model_desk import draft, is_classification, structured
+from tests.model_server import ModelServer, Recorded, Reply
+from tests.serving_process import APIDESK, PATIENCE, ServingProcess, ask, paused, wait_until
+
+PLATFORM = """
+[platform]
+name = "Acme Cloud"
+description = "An API for storing documents: tokens, quotas, uploads."
+audience = "Developers."
+tone = "Brief."
+greeting = "Hello."
+refusal = "Not about Acme."
+language = "en"
+
+[[sources]]
+name = "guides"
+kind = "markdown"
+path = "guides"
+page_url = "https://acme.example/docs/{stem}"
+"""
+
+QUOTAS = "# Quotas\n\nEvery workspace may create {number} tokens. Ask support for more.\n"
+UPLOADS = "# Uploads\n\nA file may be 20 MB large. Larger files are cut into parts.\n"
+QUESTION = "how many tokens may a workspace create?"
+
+
+class Site:
+    """A platform, its store, and the server over it."""
+
+    def __init__(self, folder: Path, milvus: MilvusServer, model: ModelServer) -> None:
+        self.milvus = milvus
+        self.model = model
+        self.slow = threading.Event()
+        """Set when replies to slow questions may come."""
+        self._guides = folder / "guides"
+        self._guides.mkdir()
+        (folder / "platform.toml").write_text(PLATFORM)
+        (self._guides / "uploads.md").write_text(UPLOADS)
+        self.write(20)
+        self.environment = {
+            "APIDESK_MILVUS_URI": milvus.uri,
+            "APIDESK_DATABASE_URL": f"sqlite:///{folder / 'apidesk.db'}",
+            "APIDESK_PLATFORM": str(folder / "platform.toml"),
+            "APIDESK_CHAT_MODEL": "openai:scripted-chat",
+            "APIDESK_CHAT_BASE_URL": model.base_url,
+            "APIDESK_CHAT_API_KEY": "test-key",
+            "APIDESK_SHUTDOWN_TIMEOUT": "2",
+            "TMPDIR": str(folder),
+        }
+        model.default = self._reply
+        self.server = ServingProcess(folder / "log", self.environment, ["--workers", "2"])
+
+    def write(self, number: int) -> None:
+        """Say in the documents that so many tokens may be created."""
+        (self._guides / "quotas.md").write_text(QUOTAS.format(number=number))
+
+    def ingest(self) -> None:
+        """Index what changed, in a process of its own."""
+        subprocess.run(
+            [APIDESK, "ingest"],
+            env=os.environ | self.environment,
+            check=True,
+            capture_output=True,
+            timeout=PATIENCE,
+        )
+
+    def _reply(self, request: Recorded) -> Any:
+        """An answer that repeats what stands in the documents; a slow one waits, an endless one stalls."""
+        if is_classification(request):
+            return structured(type="general", api_name=None)
+        asked = request.text.partition("<question>")[2]
+        if "endless" in asked:
+            return Reply(action="stall")
+        if "slow" in asked:
+            assert self.slow.wait(PATIENCE), "nobody let it go on"
+        said = re.search(r"Every workspace may create \d+ tokens", request.text)
+        return draft(f"{said[0] if said else 'Nothing is said'}. [1]")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("workers")
+    with MilvusServer(folder / "milvus") as milvus, ModelServer() as model:
+        site = Site(folder, milvus, model)
+        try:
+            site.server.wait_for_workers(2)
+            yield site
+        finally:
+            site.slow.set()
+            site.server.process.kill()
+            site.server.process.wait()
+
+
+def answers_by_worker(site: Site) -> list[httpx.Response]:
+    """The answer of each worker alone to the question."""
+    pids, found = site.server.workers, []
+    for pid in pids:
+        with paused([other for other in pids if other != pid]):
+            found.append(ask(site.server.url, QUESTION))
+    return found
+
+
+def says(response: httpx.Response) -> str:
+    assert response.status_code == 200, response.text
+    answer = response.json()
+    assert answer["degraded"] is None
+    assert answer["relatedUrl"] == ["https://acme.example/docs/quotas"]
+    return str(answer["answer"][0])
+
+
+def test_each_worker_answers_and_sees_what_another_process_indexed(site: Site) -> None:
+    before, after = (f"Every workspace may create {number} tokens. [1]" for number in (20, 35))
+    assert [says(response) for response in answers_by_worker(site)] == [before] * 2
+
+    meanwhile: list[str] = []
+    done = threading.Event()
+
+    def go_on_asking() -> None:
+        while not done.is_set():
+            meanwhile.append(says(ask(site.server.url, QUESTION)))
+
+    asking = threading.Thread(target=go_on_asking)
+    asking.start()
+    site.write(35)
+    site.ingest()
+    done.set()
+    asking.join()
+    assert [says(response) for response in answers_by_worker(site)] == [after] * 2
+    assert meanwhile == sorted(meanwhile)  # first the old text, then the new one
+    assert set(meanwhile) <= {before, after}
+
+
+def test_a_store_that_goes_away_is_503_until_it_is_back(site: Site) -> None:
+    site.milvus.stop()
+    for response in answers_by_worker(site):
+        assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
+        assert response.headers["Retry-After"]
+        assert site.milvus.uri.removeprefix("http://") not in response.text
+    ready = httpx.get(f"{site.server.url}/health/ready", timeout=PATIENCE, trust_env=False)
+    assert (ready.status_code, ready.json()["checks"]["milvus"]["status"]) == (503, "failed")
+
+    site.milvus.start()
+    wait_until(
+        lambda: all(response.status_code == 200 for response in answers_by_worker(site)),
+        "both workers answer again",
+    )
+    assert "Traceback" not in site.server.log
+
+
+def test_a_dead_worker_is_replaced(site: Site) -> None:
+    dead = site.server.workers[0]
+    os.kill(dead, signal.SIGKILL)
+    site.server.wait_for_workers(3)
+    assert dead not in site.server.workers[1:]
+    with paused([site.server.workers[1]]):
+        assert "tokens" in says(ask(site.server.url, QUESTION))
+
+
+def test_running_answers_end_well_when_the_server_is_stopped(site: Site) -> None:
+    metrics = list(Path(site.environment["TMPDIR"]).glob("apidesk-metrics-*"))
+    assert len(metrics) == 1
+    slow: list[httpx.Response] = []
+    endless: list[str] = []
+
+    def ask_slowly() -> None:
+        slow.append(ask(site.server.url, f"slow: {QUESTION}"))
+
+    def ask_endlessly() -> None:
+        body, accept = {"question": f"endless: {QUESTION}"}, {"Accept": "text/event-stream"}
+        with httpx.stream(
+            "POST", f"{site.server.url}/ask", json=body, headers=accept, timeout=PATIENCE
+        ) as response:
+            endless.extend(response.iter_lines())
+
+    asking = [threading.Thread(target=work) for work in (ask_slowly, ask_endlessly)]
+    for thread in asking:
+        thread.start()
+    wait_until(
+        lambda: {"slow", "endless"} <= {kind for r in site.model.chat_requests
+                                         if not is_classification(r)
+                                         for kind in ("slow", "endless") if kind in r.text},
+        "both answers are being written",
+    )  # fmt: skip
+    site.server.process.send_signal(signal.SIGTERM)
+    wait_until(lambda: site.server.log.count("Shutting down") >= 2, "both workers stop")
+    with pytest.raises(httpx.ConnectError):
+        ask(site.server.url, QUESTION)
+    site.slow.set()
+    for thread in asking:
+        thread.join()
+    assert says(slow[0]) == "Every workspace may create 35 tokens. [1]"
+    assert "event: error" in endless
+    assert any('"code": "stopping"' in line for line in endless)
+    assert site.server.process.wait(PATIENCE) == 0
+    assert "Traceback" not in site.server.log
+    assert not metrics[0].exists()
+
+
+def test_an_embedded_store_takes_one_worker(tmp_path: Path) -> None:
+    store = str(tmp_path / "milvus.db")
+    found = CliRunner().invoke(main, ["serve", "--workers", "2"], env={"APIDESK_MILVUS_URI": store})
+    assert found.exit_code == 2
+    assert found.stderr == (
+        "apidesk: APIDESK_WORKERS=2: the embedded store serves one process, "
+        "name a Milvus server in APIDESK_MILVUS_URI\n"
+    )
