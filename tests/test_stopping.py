@@ -1,0 +1,87 @@
+"""A signal to stop: a run ends at its next document and says so."""
+
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from ingestion.runs import Runs
+from schemas.settings import read_settings
+from tests.model_server import ModelServer, Recorded, Reply
+from tests.serving_process import APIDESK, PATIENCE, wait_until
+
+PLATFORM = """
+[platform]
+name = "Acme Cloud"
+description = "An API for storing documents."
+audience = "Developers."
+tone = "Brief."
+greeting = "Hello."
+refusal = "Not about Acme."
+language = "en"
+
+[[sources]]
+name = "guides"
+kind = "markdown"
+path = "guides"
+page_url = "https://acme.example/docs/{stem}"
+"""
+
+STOPPED = "the run was stopped before its end; the next one goes on from there"
+
+
+@pytest.fixture
+def embedding() -> threading.Event:
+    """Set when the model may embed."""
+    return threading.Event()
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 1), (["--watch"], 0)], ids=["once", "watch"])
+def test_sigterm_ends_a_run_at_its_next_document(
+    tmp_path: Path,
+    model_server: ModelServer,
+    embedding: threading.Event,
+    arguments: list[str],
+    code: int,
+) -> None:
+    def embed(request: Recorded) -> Reply | None:
+        assert embedding.wait(PATIENCE), "nobody let it go on"
+        return None
+
+    model_server.embedding_reply = embed
+    (tmp_path / "guides").mkdir()
+    for number in range(20):
+        (tmp_path / "guides" / f"{number}.md").write_text(f"# Page {number}\n\nOne sentence.\n")
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    environment = {
+        "APIDESK_MILVUS_URI": str(tmp_path / "milvus.db"),
+        "APIDESK_DATABASE_URL": f"sqlite:///{tmp_path / 'apidesk.db'}",
+        "APIDESK_PLATFORM": str(tmp_path / "platform.toml"),
+        "APIDESK_EMBEDDING_MODEL": "openai:scripted-embedding",
+        "APIDESK_EMBEDDING_BASE_URL": model_server.base_url,
+        "APIDESK_EMBEDDING_API_KEY": "test-key",
+        "APIDESK_EMBEDDING_BATCH": "1",
+        "APIDESK_EMBEDDING_REQUESTS": "2",
+    }
+    process = subprocess.Popen(
+        [APIDESK, "ingest", *arguments],
+        env=os.environ | environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: bool(model_server.embedding_requests), "the run embeds")
+    process.send_signal(signal.SIGTERM)
+    embedding.set()
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code, said
+    assert "Traceback" not in said
+    settings = read_settings(
+        milvus_uri=environment["APIDESK_MILVUS_URI"],
+        database_url=environment["APIDESK_DATABASE_URL"],
+    )
+    (run,) = Runs.open(settings).latest()
+    assert (run.state, run.error) == ("failed", STOPPED)
+    assert len(model_server.embedding_requests) < 20
