@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test check format pin bench-retrieval
+.PHONY: help setup run ask test check format pin bench-retrieval soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,3 +51,6 @@ pin: setup ## renew the pinned requirements from pyproject.toml
 
 bench-retrieval: setup ## measure retrieval and write it into docs/retrieval.md (DATA=...)
 	@$(BIN)/python -m benchmarks.retrieval --data "$(DATA)"
+
+soak: setup ## ten minutes of everything at once, written into docs/reliability.md
+	@$(BIN)/python -m benchmarks.soak

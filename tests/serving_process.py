@@ -61,7 +61,8 @@ class ServingProcess:
     def wait_for_workers(self, count: int) -> None:
         """Wait until so many workers, those that have ended included, have begun to answer."""
         ready = "Application startup complete"
-        wait_until(lambda: self.log.count(ready) >= count, f"{count} workers start: {self.log}")
+        wait_until(lambda: self.log.count(ready) >= count or self._ended, f"{count} workers start")
+        assert self.log.count(ready) >= count, self.log
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """The exit code, once it has ended."""

@@ -18,7 +18,9 @@ import yaml
 
 from app.cli import main
 from app.desk import Desk
+from app.ingestions import SECONDS_TO_STOP
 from app.main import create_app
+from app.serving.stopping import graceful_seconds
 from app.telemetry.metrics import Metrics
 from ingestion.collection import Collection
 from ingestion.profile import read_platform
@@ -486,7 +488,7 @@ def test_services_name_each_other_as_they_are() -> None:
 
 
 def test_a_server_has_time_to_finish_its_answers() -> None:
-    longest = Settings.model_fields["request_timeout"].default
+    longest = graceful_seconds(read_settings()) + SECONDS_TO_STOP
     assert int(SERVICES["api"]["stop_grace_period"].removesuffix("s")) > longest
     spec = PODS["deployment.yaml"]["spec"]
     wait = spec["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]

@@ -100,3 +100,9 @@ class _DeskServer(uvicorn.Server):
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         self._stack.enter_context(announced(self._desk.settings, host, port, self._key))
         stop_on_signals(self._desk)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop; in a hurry, too, the application is told before its loop ends."""
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
+from multiprocessing import parent_process
 from typing import Any
 
 import uvicorn
@@ -97,13 +98,24 @@ class _WorkerApp:
                 desk = await _opened(self._settings, stack)
                 self._app = create_app(desk)
                 stop_on_signals(desk)
-                signal.signal(
-                    signal.SIGINT, signal.SIG_IGN
-                )  # of the terminal: the parent hears it too
+                _leave_signals_to_the_parent()
                 await self._app(scope, receive, send)
         except ApideskError as error:
             failed: Any = {"type": "lifespan.startup.failed", "message": str(error)}
             await send(failed)
+
+
+def _leave_signals_to_the_parent() -> None:
+    """Ctrl-C is the parent's to hear; should that be killed, stop well and hold the port for nobody."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent, loop = parent_process(), asyncio.get_running_loop()
+    assert parent is not None, "a worker has one"
+
+    def died() -> None:
+        loop.remove_reader(parent.sentinel)
+        signal.raise_signal(signal.SIGTERM)
+
+    loop.add_reader(parent.sentinel, died)
 
 
 async def _opened(settings: Settings, stack: AsyncExitStack) -> Desk:

@@ -1,0 +1,103 @@
+"""Does it stay right? Clients, ingestions, a failing model and restarts of Milvus, for minutes.
+
+    python -m benchmarks.soak [--minutes 10 --clients 50]
+
+Writes docs/reliability.md. Exits with 1 when an answer was wrong, a question failed, a record was lost
+or memory grew.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from benchmarks.document import around_markers, write_between_markers
+from benchmarks.retrieval_sets import ROOT
+from benchmarks.soak.clients import Client, Record
+from benchmarks.soak.processes import (
+    Site,
+    Weight,
+    keep_indexing,
+    restart_milvus,
+    running_site,
+    weigh,
+)
+from benchmarks.soak.report import FIGURE, draw, report
+from benchmarks.soak.result import Result
+
+DOCUMENT = ROOT / "docs" / "reliability.md"
+
+RESTARTS = (0.35, 0.7)
+"""When Milvus is restarted, as shares of the whole."""
+
+SHOWN = 10
+"""Failures of a kind that are printed."""
+
+
+@click.command()
+@click.option("--minutes", default=10.0, show_default=True, help="How long clients ask.")
+@click.option("--clients", default=50, show_default=True, help="How many ask at once.")
+@click.option("--failing", default=0.05, show_default=True, help="Share of model calls that fail.")
+@click.option(
+    "--document",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    default=DOCUMENT,
+    help="Markdown file that the figures are written to, between its markers.",
+)
+def main(minutes: float, clients: int, failing: float, document: Path) -> None:
+    """Run, print what failed, and write the figures into the documentation."""
+    around_markers(document)  # before minutes of work
+    with tempfile.TemporaryDirectory() as name, running_site(Path(name), failing) as site:
+        result = asyncio.run(soak(site, minutes, clients))
+    draw(result, document.parent / "images" / FIGURE)
+    text = report(result, os.cpu_count() or 1)
+    write_between_markers(document, text)
+    click.echo(text)
+    for outcome in ("wrong", "failed"):
+        details = [f"{e.kind}: {e.detail}" for e in result.asked if e.outcome == outcome]
+        click.echo("\n".join(details[:SHOWN]), err=True)
+    sys.exit(bool(result.failures))
+
+
+async def soak(site: Site, minutes: float, clients: int) -> Result:
+    """Everything at once, for so many minutes."""
+    began = time.monotonic()
+    end = began + 60 * minutes
+    record, weights = Record(), list[Weight]()
+
+    def over() -> bool:
+        return time.monotonic() > end
+
+    await asyncio.gather(
+        keep_indexing(site, over),
+        restart_milvus(site, [began + 60 * minutes * share for share in RESTARTS]),
+        weigh(site, weights, over),
+        *(
+            Client(number, site.server.url, site.documents, record).run(over)
+            for number in range(clients)
+        ),
+    )
+    kept = await asyncio.to_thread(site.turns)
+    away = [e for e in record.asked if e.outcome == "store away"]
+    return Result(
+        minutes=minutes,
+        clients=clients,
+        began=began,
+        asked=record.asked,
+        runs=site.runs,
+        restarts=len(site.away),
+        weights=weights,
+        model=site.model.stop(),
+        remembered=len(record.turns),
+        lost=len(set(record.turns) - kept),
+        untimely=sum(not site.is_away(e.at, e.at + e.seconds) for e in away),
+        stacks=site.server.log.count("Traceback"),
+    )
+
+
+if __name__ == "__main__":
+    main()
