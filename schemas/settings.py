@@ -1,6 +1,9 @@
 """Settings: secrets and addresses, read from the environment (and `.env`) once."""
 
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -335,3 +338,16 @@ def read_settings(**overrides: object) -> Settings:
             f"{PREFIX}{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()
         )
         raise ConfigurationError("; ".join(problems)) from None
+
+
+@contextmanager
+def variable_if_unset(name: str, value: str) -> Iterator[None]:
+    """Within the block this process and those it starts find `value`, unless the variable was set."""
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]

@@ -86,9 +86,7 @@ def _progress(settings: Settings) -> Iterator[Progress]:
 class _DeskServer(uvicorn.Server):
     """Leaves its address once it listens, when a port of 0 has become a real one; stops its desk."""
 
-    def __init__(
-        self, config: uvicorn.Config, desk: Desk, stack: AsyncExitStack, key: str
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, desk: Desk, stack: AsyncExitStack, key: str) -> None:
         super().__init__(config)
         self._desk = desk
         self._key = key

@@ -1,7 +1,6 @@
 """`apidesk serve --workers`: processes that answer on one port, and the one that keeps them running."""
 
 import asyncio
-import os
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from app.serving.stopping import graceful_seconds, stop_on_signals
 from app.telemetry.logs import configure_logging
 from app.terminal.progress import ingestion_progress
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
-from schemas.settings import PREFIX, Settings
+from schemas.settings import PREFIX, Settings, variable_if_unset
 
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Where prometheus-client finds what the other processes counted, by its own variable."""
@@ -134,15 +133,11 @@ async def _opened(settings: Settings, stack: AsyncExitStack) -> Desk:
 @contextmanager
 def _metrics_folder() -> Iterator[None]:
     """A fresh folder for what workers count, where none is named."""
-    if METRICS_FOLDER in os.environ:
+    with (
+        tempfile.TemporaryDirectory(prefix="apidesk-metrics-") as folder,
+        variable_if_unset(METRICS_FOLDER, folder),
+    ):
         yield
-        return
-    with tempfile.TemporaryDirectory(prefix="apidesk-metrics-") as folder:
-        os.environ[METRICS_FOLDER] = folder
-        try:
-            yield
-        finally:
-            del os.environ[METRICS_FOLDER]
 
 
 class _Workers(Multiprocess):
