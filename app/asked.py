@@ -1,8 +1,10 @@
 """A question with all that its caller said about it."""
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+
+from langchain_core.callbacks import BaseCallbackHandler
 
 from runnables.listener import Listener
 from schemas.answer import Answer
@@ -27,6 +29,8 @@ class Asked:
     """Whether an answer that was given before will not do."""
     history: tuple[Turn, ...] = ()
     """What was said before in the session, oldest first."""
+    callbacks: tuple[BaseCallbackHandler, ...] = field(default=(), repr=False)
+    """They hear of every step and call."""
 
 
 class Answerer(Protocol):

@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableLambda
 from langsmith import tracing_context
 
+from app.asked import Asked
 from app.running import Running
 from app.telemetry.metrics import Metrics
 from app.telemetry.run_observer import RunObserver
@@ -25,7 +25,6 @@ from runnables.models.slots import Slots
 from runnables.question.pasted import read_pasted
 from runnables.retrieval.retriever import Mode
 from schemas.answer import Answer, Source
-from schemas.conversation import Turn
 from schemas.document import RetrievedChunk
 from schemas.errors import DeskBusy, QuestionError, QuestionTooLong
 from schemas.language import Language
@@ -49,12 +48,12 @@ class Desk:
         self.platform = platform
         self.job = job
         self.collection = job.collection
-        self.questions = Slots(settings.max_concurrency)
-        """What each question takes one of that a model answers."""
-        self.calls = Slots(settings.max_concurrency)
-        """What each call of a chat model takes one of."""
-        self.running = Running()
         self.metrics = Metrics()
+        self.running = Running()
+        self.questions = Slots(settings.max_concurrency, self.metrics.see_questions)
+        """What each question takes one of that a model answers."""
+        self.calls = Slots(settings.max_concurrency, self.metrics.see_calls)
+        """What each call of a chat model takes one of."""
         self.models = open_chat_models(settings, self.calls)
         self._wiring = Wiring(settings, platform, job, self.models, self.calls)
         self.classify = self._wiring.classify()
@@ -62,56 +61,62 @@ class Desk:
         self._pipeline = self._wiring.pipeline(self.classify, self._retrieve)
         self.tracing = open_tracing(settings, platform.platform.name)
 
-    async def ask(
-        self,
-        text: str,
-        k: int | None = None,
-        language: Language | None = None,
-        filters: Filters | None = None,
-        mode: AnswerMode = "pipeline",
-        history: tuple[Turn, ...] = (),
-        listener: Listener | None = None,
-        session: str | None = None,
-        callbacks: Sequence[BaseCallbackHandler] = (),
-    ) -> Answer:
-        """Answer `text` from the chunks that `filters` let through; `listener` is told how it goes, and
-        `callbacks` of every step and call.
+    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
+        """Answer from the chunks that the filters let through; `listener` is told how it goes.
 
-        `history` is what was said before it, in `session`. Raises ApideskError.
+        Raises ApideskError.
         """
-        question = self._question(text, k, language, filters)
-        question = question.model_copy(update={"history": history})
+        question = self._question(asked)
         observer = RunObserver(self.metrics)
         started = time.monotonic()
         seconds = self.settings.request_timeout
-        traced = self.tracing.config(question.id, mode, session, observer, *callbacks)
+        traced = self.tracing.config(
+            question.id, asked.mode, asked.session, observer, *asked.callbacks
+        )
         config = with_deadline(traced, seconds)
         if listener is not None:
             config = with_listener(config, listener)
         try:
             async with self.running.within(seconds), self._admitted():
-                pipeline = await self._pipeline_of(mode)
+                pipeline = await self._pipeline_of(asked.mode)
                 answer = await pipeline.ainvoke(question, config)
         finally:
             self.see_circuits()
+        no_tools = NO_TOOLS if asked.mode == "tools" and not self.models else None
         total = round((time.monotonic() - started) * 1000)
-        degraded = answer.degraded or (NO_TOOLS if mode == "tools" and not self.models else None)
         timed = dict(observer.milliseconds) | {"total": total}
-        answer = answer.model_copy(update={"timings": timed, "degraded": degraded})
-        observer.answered(answer, mode)
+        answer = answer.model_copy(
+            update={"timings": timed, "degraded": answer.degraded or no_tools}
+        )
+        observer.answered(answer, asked.mode)
         return answer
 
-    async def retrieve(
-        self,
-        text: str,
-        k: int | None = None,
-        filters: Filters | None = None,
-        callbacks: Sequence[BaseCallbackHandler] = (),
-    ) -> list[Source]:
-        """The k best chunks for `text`, without asking a model. Raises ApideskError."""
-        question = self._question(text, k, None, filters)
+    async def repeat(self, asked: Asked, answer: Answer, milliseconds: int) -> Answer:
+        """`answer`, given once more: under an id, in a trace and with a time of its own."""
+        question = self._question(asked)
         observer = RunObserver(self.metrics)
-        config = self.tracing.config(question.id, None, None, observer, *callbacks)
+        again = answer.model_copy(
+            update={
+                "id": str(question.id),
+                "session": asked.session,
+                "cached": True,
+                "timings": {"total": milliseconds},
+            }
+        )
+        config = self.tracing.config(question.id, asked.mode, asked.session, observer)
+
+        async def give_again(_: Question) -> Answer:
+            return again
+
+        await RunnableLambda(give_again, name="ask").ainvoke(question, config)
+        observer.answered(again, asked.mode)
+        return again
+
+    async def retrieve(self, asked: Asked) -> list[Source]:
+        """The k best chunks, without asking a model. Raises ApideskError."""
+        question = self._question(asked)
+        observer = RunObserver(self.metrics)
+        config = self.tracing.config(question.id, None, None, observer, *asked.callbacks)
         found = await self._retrieve.ainvoke(question, config)
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
 
@@ -121,7 +126,7 @@ class Desk:
 
     async def warm_up(self) -> None:
         """Retrieve once, so that no caller is the first; no model is asked. Raises StoreError."""
-        question = self._question("预热 warm-up", None, None, None)
+        question = self._question(Asked("预热 warm-up"))
         with tracing_context(enabled=False):
             await self._wiring.retrieve_unaided().ainvoke(question)
 
@@ -152,15 +157,14 @@ class Desk:
     def _with_tools(self) -> Runnable[Question, Answer]:
         return self._wiring.pipeline(self.classify, self._retrieve, "tools")
 
-    def _question(
-        self, text: str, k: int | None, language: Language | None, filters: Filters | None
-    ) -> Question:
-        check_question(text, self.settings)
+    def _question(self, asked: Asked) -> Question:
+        check_question(asked.text, self.settings)
         return Question(
-            text=text,
-            k=k or self.settings.top_k,
-            language=language or self._language_of(text),
-            filters=filters or Filters(),
+            text=asked.text,
+            k=asked.k or self.settings.top_k,
+            language=asked.language or self._language_of(asked.text),
+            filters=asked.filters or Filters(),
+            history=asked.history,
         )
 
     def _language_of(self, text: str) -> Language:

@@ -8,13 +8,11 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetailsPlugin
 from litestar.plugins.pydantic import PydanticPlugin
 
-from app.conversations import Conversations
 from app.desk import Desk
-from app.history import History
-from app.ingestions import Ingestions
 from app.json_request import JsonRequest
 from app.problems import apidesk_problem, http_problem, unexpected_problem
 from app.routes.ask import ask
+from app.routes.feedback import give_feedback
 from app.routes.health import live, ready
 from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
 from app.routes.metrics import metrics
@@ -23,8 +21,7 @@ from app.routes.sessions import delete_session
 from app.security.access import SCHEMES, SECURITY, DescribedDoors, Doors, caller_of
 from app.security.cors import cors_config
 from app.security.headers import add_security_headers
-from app.security.keyring import Keyring
-from app.security.limits import Limits
+from app.services import Services
 from app.telemetry.request_log import RequestLog
 from schemas.errors import ApideskError
 
@@ -32,19 +29,14 @@ from schemas.errors import ApideskError
 def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
     """The application over an open desk, which whoever opened it closes.
 
-    `local_key` is taken from this machine as an API key with every scope. With an embedded store,
-    which serves one process, the schedule of platform.toml is kept here. Raises ConfigurationError,
-    and StoreUnavailable when the database of sessions and keys does not answer.
+    `local_key` is taken from this machine as an API key with every scope. It blocks. Raises
+    ConfigurationError, and StoreUnavailable when the database does not answer.
     """
-    limits = Limits(desk.settings)
-    ingestions = Ingestions(desk.job)
-    history = History.open(desk.settings)
-    conversations = Conversations(desk, history)
-    keyring = Keyring.open(desk.settings, local_key)
-    plan = desk.platform.ingestion if desk.settings.embedded else None
+    services = Services(desk, local_key)
     app = Litestar(
         route_handlers=[
             ask,
+            give_feedback,
             delete_session,
             retrieve,
             begin_ingestion,
@@ -55,18 +47,13 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             metrics,
         ],
         dependencies={
-            "desk": Provide(lambda: desk, sync_to_thread=False),
-            "conversations": Provide(lambda: conversations, sync_to_thread=False),
-            "history": Provide(lambda: history, sync_to_thread=False),
-            "ingestions": Provide(lambda: ingestions, sync_to_thread=False),
-            "limits": Provide(lambda: limits, sync_to_thread=False),
+            **{name: _provided(service) for name, service in services.by_name.items()},
             "caller": Provide(caller_of, sync_to_thread=False),
         },
-        guards=[Doors(keyring, limits).check],
+        guards=[Doors(services.keyring, services.limits).check],
         before_send=[add_security_headers],
         cors_config=cors_config(desk.settings),
-        lifespan=[lambda _: ingestions.running(plan), lambda _: keyring.running()],
-        on_shutdown=[history.close, limits.close],
+        lifespan=[lambda _: services.running()],
         request_class=JsonRequest,
         request_max_body_size=desk.settings.max_body_bytes,
         logging_config=None,  # app.telemetry.logs has done it
@@ -96,3 +83,7 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
     )
     app.asgi_handler = RequestLog(desk.metrics)(app.asgi_handler)
     return app
+
+
+def _provided(service: object) -> Provide:
+    return Provide(lambda: service, sync_to_thread=False)

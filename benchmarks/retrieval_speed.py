@@ -11,6 +11,7 @@ from statistics import median
 
 from langsmith import tracing_context
 
+from app.asked import Asked
 from app.desk import open_desk
 from app.evaluation.measures import percentile
 from app.evaluation.questions import read_questions
@@ -104,7 +105,7 @@ async def _times(settings: Settings, texts: Sequence[str]) -> list[float]:
     async with open_desk(settings) as desk:
         for text in texts:
             started = time.perf_counter()
-            await desk.retrieve(text)
+            await desk.retrieve(Asked(text))
             times.append((time.perf_counter() - started) * 1000)
     return times
 

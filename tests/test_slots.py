@@ -9,6 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import SecretStr
 
+from app.asked import Asked
 from app.desk import Desk
 from app.model_check import probe
 from runnables.deadline import with_deadline
@@ -89,7 +90,7 @@ def test_no_more_questions_than_slots_reach_the_model(
     desk = desk_of(max_concurrency=2, queue_timeout=30)
 
     async def asked() -> list[Answer]:
-        answers = asyncio.gather(*(desk.ask("发货接口是哪个") for _ in range(6)))
+        answers = asyncio.gather(*(desk.ask(Asked("发货接口是哪个")) for _ in range(6)))
         await until(lambda: gate.most == 2 and desk.questions.waiting == 4)
         assert desk.questions.running == desk.calls.running == 2
         gate.open()
@@ -106,10 +107,10 @@ def test_who_waits_too_long_is_told_to_come_again(desk_of: MakeDesk, gate: Gate)
     desk = desk_of(max_concurrency=1, queue_timeout=0.01)
 
     async def asked() -> Answer:
-        first = asyncio.create_task(desk.ask("发货接口是哪个"))
+        first = asyncio.create_task(desk.ask(Asked("发货接口是哪个")))
         await until(lambda: gate.most == 1)
         with pytest.raises(DeskBusy):
-            await desk.ask("怎么发货")
+            await desk.ask(Asked("怎么发货"))
         gate.open()
         return await first
 
@@ -141,16 +142,16 @@ def test_a_question_that_is_given_up_leaves_its_slot(desk_of: MakeDesk, gate: Ga
     desk = desk_of(max_concurrency=1, queue_timeout=30)
 
     async def asked() -> Answer:
-        running = asyncio.create_task(desk.ask("发货接口是哪个"))
+        running = asyncio.create_task(desk.ask(Asked("发货接口是哪个")))
         await until(lambda: gate.most == 1)
-        waiting = asyncio.create_task(desk.ask("发货接口是哪个"))
+        waiting = asyncio.create_task(desk.ask(Asked("发货接口是哪个")))
         await until(lambda: desk.questions.waiting == 1)
         for task in (waiting, running):
             task.cancel()
         await asyncio.wait({waiting, running})
         assert idle(desk)
         gate.open()
-        return await desk.ask("发货接口是哪个")
+        return await desk.ask(Asked("发货接口是哪个"))
 
     assert asyncio.run(asked()).degraded is None
 
@@ -160,7 +161,7 @@ def test_without_a_model_nobody_waits(sample_desk: Desk) -> None:
     desk = Desk(settings, sample_desk.platform, sample_desk.job)
 
     async def asked() -> list[Answer]:
-        return await asyncio.gather(*(desk.ask("怎么发货") for _ in range(3)))
+        return await asyncio.gather(*(desk.ask(Asked("怎么发货")) for _ in range(3)))
 
     assert [answer.answered_by for answer in asyncio.run(asked())] == ["extractive"] * 3
 

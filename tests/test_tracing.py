@@ -20,6 +20,7 @@ from litestar.testing import TestClient
 from pydantic import SecretStr
 from structlog.contextvars import bound_contextvars
 
+from app.asked import Asked
 from app.desk import Desk
 from app.main import create_app
 from app.model_check import probe
@@ -74,7 +75,7 @@ def says(request: Recorded) -> Said:
     return structured(type="unknown") if "天气" in asked else structured()
 
 
-class Asked(NamedTuple):
+class Traced(NamedTuple):
     """What was answered, or raised, and the trace of that."""
 
     answer: Answer | Exception
@@ -129,21 +130,21 @@ def spans() -> Iterator[Collector]:
 
 
 @pytest.fixture(scope="module")
-def asked(sample_desk: Desk) -> Iterator[Mapping[str, Asked]]:
+def asked(sample_desk: Desk) -> Iterator[Mapping[str, Traced]]:
     """Questions of each kind, asked once for all tests, and their traces."""
     answers: dict[str, Answer] = {}
 
     async def ask(desk: Desk) -> None:
         await desk.warm_up()
-        answers["answered"] = await desk.ask(QUESTION)
-        answers["off-topic"] = await desk.ask("今天天气怎么样")
+        answers["answered"] = await desk.ask(Asked(QUESTION))
+        answers["off-topic"] = await desk.ask(Asked("今天天气怎么样"))
         with bound_contextvars(request_id="request-7"):
-            follow_up = await desk.ask("它的限流呢", history=(SHIPPED,), session="session-1")
+            follow_up = await desk.ask(Asked("它的限流呢", history=(SHIPPED,), session="session-1"))
         answers["follow-up"] = follow_up
-        answers["thanks"] = await desk.ask("谢谢", history=(SHIPPED,))
-        answers["tools"] = await desk.ask("订单发货接口的必填参数", mode="tools")
+        answers["thanks"] = await desk.ask(Asked("谢谢", history=(SHIPPED,)))
+        answers["tools"] = await desk.ask(Asked("订单发货接口的必填参数", mode="tools"))
         server.default = Reply(status=400)
-        answers["failed"] = await desk.ask(QUESTION)
+        answers["failed"] = await desk.ask(Asked(QUESTION))
 
     with (
         langsmith_server(tracing=True) as langsmith,
@@ -153,7 +154,7 @@ def asked(sample_desk: Desk) -> Iterator[Mapping[str, Asked]]:
         desk = make()
         asyncio.run(ask(desk))
         desk.tracing.close()
-        yield {name: Asked(each, langsmith.trace(each.id)) for name, each in answers.items()}
+        yield {name: Traced(each, langsmith.trace(each.id)) for name, each in answers.items()}
         assert len(langsmith.traces) == len(answers)  # and none of warming up
 
 
@@ -165,7 +166,7 @@ def below(trace: Run, name: str) -> str:
     return run.tree()
 
 
-def test_an_answer_is_one_trace_that_reads_like_the_pipeline(asked: Mapping[str, Asked]) -> None:
+def test_an_answer_is_one_trace_that_reads_like_the_pipeline(asked: Mapping[str, Traced]) -> None:
     trace = asked["answered"].trace
     assert trace.tree() == documented()
     assert below(trace, "respond") == ANSWERED
@@ -195,12 +196,12 @@ def documented() -> str:
     ],
 )
 def test_other_questions_go_other_ways(
-    asked: Mapping[str, Asked], name: str, run: str, tree: str
+    asked: Mapping[str, Traced], name: str, run: str, tree: str
 ) -> None:
     assert below(asked[name].trace, run) == tree
 
 
-def test_tools_are_in_the_tree(asked: Mapping[str, Asked]) -> None:
+def test_tools_are_in_the_tree(asked: Mapping[str, Traced]) -> None:
     (research,) = asked["tools"].trace.find("research")
     assert [run.name for run in research.children] == ["gather", "research/agent"]
     (tool,) = research.find("search")
@@ -210,7 +211,7 @@ def test_tools_are_in_the_tree(asked: Mapping[str, Asked]) -> None:
     assert not [run.name for run in research.walk() if run.name.startswith("Runnable")]
 
 
-def test_a_failed_model_is_seen(asked: Mapping[str, Asked]) -> None:
+def test_a_failed_model_is_seen(asked: Mapping[str, Traced]) -> None:
     trace = asked["failed"].trace
     (model,) = trace.find("answer/model")[-1:]
     assert "400" in model.fields["error"]
@@ -218,7 +219,7 @@ def test_a_failed_model_is_seen(asked: Mapping[str, Asked]) -> None:
     assert [run.name for run in trace.find("answer-or-quote")[0].children][-1] == "answer"
 
 
-def test_inputs_outputs_documents_and_tokens(asked: Mapping[str, Asked]) -> None:
+def test_inputs_outputs_documents_and_tokens(asked: Mapping[str, Traced]) -> None:
     trace = asked["answered"].trace
     assert QUESTION in json.dumps(trace.fields["inputs"], ensure_ascii=False)
     assert "订单发货用它" in json.dumps(trace.fields["outputs"], ensure_ascii=False)
@@ -235,7 +236,7 @@ def test_inputs_outputs_documents_and_tokens(asked: Mapping[str, Asked]) -> None
     assert "<documents>" in prompt.fields["outputs"]["output"]
 
 
-def test_tags_and_metadata(asked: Mapping[str, Asked], sample_desk: Desk) -> None:
+def test_tags_and_metadata(asked: Mapping[str, Traced], sample_desk: Desk) -> None:
     trace = asked["follow-up"].trace
     platform = f"platform:{sample_desk.platform.platform.name}"
     tags = {platform, f"version:{version('apidesk')}", "mode:pipeline"}
@@ -254,7 +255,7 @@ def test_an_error_is_a_trace_too(
     model_server.default = Reply(status=401)
     desk = make_traced(on_model_failure="error")
     with pytest.raises(ModelRefused):
-        asyncio.run(desk.ask(QUESTION))
+        asyncio.run(desk.ask(Asked(QUESTION)))
     desk.tracing.close()
     (trace,) = langsmith.traces
     assert "ModelRefused" in trace.fields["error"]
@@ -284,7 +285,7 @@ def test_retrieving_is_a_trace_and_probing_is_none(
     desk = make_traced()
     assert desk.models
     asyncio.run(probe(desk.models.writers[0]))
-    asyncio.run(desk.retrieve(QUESTION))
+    asyncio.run(desk.retrieve(Asked(QUESTION)))
     desk.tracing.close()
     assert [trace.tree() for trace in langsmith.traces] == ["retrieve\n  retrieve/milvus"]
 
@@ -298,7 +299,7 @@ def test_older_servers_get_the_same_tree(
 ) -> None:
     langsmith.compressed, langsmith.multipart = compressed, multipart
     desk = make_traced()
-    answer = asyncio.run(desk.ask(QUESTION))
+    answer = asyncio.run(desk.ask(Asked(QUESTION)))
     desk.tracing.close()
     assert langsmith.trace(answer.id).tree() == documented()
     assert set(langsmith.asked) == {"GET /info", path}
@@ -311,7 +312,7 @@ def test_a_collector_gets_the_same_tree_beside_langsmith(
     langsmith: LangSmith, spans: Collector, make_traced: MakeDesk
 ) -> None:
     desk = make_traced(otel_endpoint=spans.url)
-    answer = asyncio.run(desk.ask(QUESTION, mode="tools", session="session-1"))
+    answer = asyncio.run(desk.ask(Asked(QUESTION, mode="tools", session="session-1")))
     desk.tracing.close()
     tree = langsmith.trace(answer.id).tree()
     assert "research/agent" in tree
@@ -338,7 +339,7 @@ def test_a_collector_alone_needs_no_langsmith(
     model_server.default = Reply(status=401)
     desk = make_traced(otel_traces_endpoint=f"{spans.url}/v1/traces", on_model_failure="error")
     with pytest.raises(ModelRefused):
-        asyncio.run(desk.ask(QUESTION))
+        asyncio.run(desk.ask(Asked(QUESTION)))
     desk.tracing.close()
     (root,) = spans.find("ask")
     assert root.status.code == root.status.STATUS_CODE_ERROR
@@ -401,12 +402,12 @@ def test_hidden_texts_reach_no_server(
     desk = make_traced(trace_content=content, otel_endpoint=spans.url)
 
     async def ask() -> None:
-        await desk.ask(QUESTION, listener=_nobody)
-        await desk.ask("它的限流呢", history=(SHIPPED,), session="session-1")
-        await desk.ask("订单发货接口的必填参数", mode="tools")
-        await desk.retrieve(QUESTION)
+        await desk.ask(Asked(QUESTION), listener=_nobody)
+        await desk.ask(Asked("它的限流呢", history=(SHIPPED,), session="session-1"))
+        await desk.ask(Asked("订单发货接口的必填参数", mode="tools"))
+        await desk.retrieve(Asked(QUESTION))
         model_server.default = Reply("quota of Ms Lovelace", status=400)
-        await desk.ask(QUESTION)
+        await desk.ask(Asked(QUESTION))
 
     asyncio.run(ask())
     desk.tracing.close()
@@ -442,7 +443,7 @@ def test_without_tracing_nothing_is_sent_or_said(
     untraced: LangSmith, make_traced: MakeDesk, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = make_traced()
-    asyncio.run(desk.ask(QUESTION))
+    asyncio.run(desk.ask(Asked(QUESTION)))
     desk.tracing.close()
     assert untraced.asked == []
     assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
@@ -470,7 +471,7 @@ def test_a_bad_server_costs_no_answer_and_one_warning(
     _environment_changed()
     desk = make_traced(otel_endpoint=endpoint)
     for _ in range(2):
-        answer = asyncio.run(desk.ask(QUESTION))
+        answer = asyncio.run(desk.ask(Asked(QUESTION)))
         assert answer.answer == [ANSWER]
     desk.tracing.close()
     said = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
@@ -486,7 +487,7 @@ def test_a_server_that_hangs_lets_the_process_go(
     before = set(threading.enumerate())
     langsmith.hang = threading.Event()
     desk = make_traced()
-    assert asyncio.run(desk.ask(QUESTION)).answer == [ANSWER]
+    assert asyncio.run(desk.ask(Asked(QUESTION))).answer == [ANSWER]
     desk.tracing.close()  # it still hangs
     langsmith.hang.set()
     client = [each for each in set(threading.enumerate()) - before if "tracing" in each.name]

@@ -4,19 +4,17 @@ import asyncio
 import hashlib
 import json
 import logging
-import uuid
+import time
 from functools import partial
 
-from app.asked import Answerer, Asked
+from app.asked import Asked
 from app.caching.answers import CachedAnswer, CachedAnswers, digests
 from app.caching.flights import Flights
+from app.desk import Desk
 from app.masking.masking import has_secret
-from ingestion.collection import Collection
 from runnables.listener import Listener
 from schemas.answer import Answer
 from schemas.errors import StoreError
-from schemas.platform import Platform
-from schemas.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -29,27 +27,35 @@ class CachedDesk:
 
     def __init__(
         self,
-        desk: Answerer,
+        desk: Desk,
         answers: CachedAnswers,
-        collection: Collection,
-        settings: Settings,
-        platform: Platform,
     ) -> None:
         self._desk = desk
         self._answers = answers
-        self._collection = collection
         self._flights = Flights()
-        self._installation = f"{settings.model_dump_json()}{platform.model_dump_json()}"
+        self._lookups = desk.metrics.cache_lookups
+        self._installation = f"{desk.settings.model_dump_json()}{desk.platform.model_dump_json()}"
 
     async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
         """As the desk answers, or as it did. Raises ApideskError."""
+        started = time.monotonic()
         key = self._key(asked)
         if asked.fresh:
-            return await self._answer(key, asked, listener)
+            return self._counted("refused", await self._answer(key, asked, listener))
         if (known := await self._known(key)) is not None:
-            return _again(known)
+            return self._counted("hit", await self._again(asked, known, started))
         answer, joined = await self._flights.join(key, partial(self._answer, key, asked), listener)
-        return _again(answer) if joined else answer
+        if joined:
+            return self._counted("joined", await self._again(asked, answer, started))
+        return self._counted("miss", answer)
+
+    def _counted(self, result: str, answer: Answer) -> Answer:
+        self._lookups.labels(result).inc()
+        return answer
+
+    async def _again(self, asked: Asked, answer: Answer, started: float) -> Answer:
+        milliseconds = round((time.monotonic() - started) * 1000)
+        return await self._desk.repeat(asked, answer, milliseconds)
 
     async def _known(self, key: str) -> Answer | None:
         """The answer under `key`, if what it cites is as it was."""
@@ -58,7 +64,7 @@ class CachedDesk:
             if cached is None:
                 return None
             documents = list(cached.documents)
-            chunks = await asyncio.to_thread(self._collection.chunks_of_all, documents)
+            chunks = await asyncio.to_thread(self._desk.collection.chunks_of_all, documents)
             if digests(chunks) == cached.documents:
                 return cached.answer
             await asyncio.to_thread(self._answers.drop, key)
@@ -78,7 +84,7 @@ class CachedDesk:
     async def _keep(self, key: str, answer: Answer) -> None:
         """Keep `answer`, unless what it cites was changed while it was made, or is of the web."""
         places = {(source.source, source.document_id) for source in answer.sources}
-        chunks = await asyncio.to_thread(self._collection.chunks_of_all, places)
+        chunks = await asyncio.to_thread(self._desk.collection.chunks_of_all, places)
         held = {(chunk.source, chunk.document_id, chunk.body) for chunk in chunks}
         if all((s.source, s.document_id, s.text) in held for s in answer.sources):
             cached = CachedAnswer(answer, digests(chunks))
@@ -96,11 +102,6 @@ class CachedDesk:
         }
         text = self._installation + json.dumps(said, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _again(answer: Answer) -> Answer:
-    """`answer`, given once more: feedback on it is not feedback on the first."""
-    return answer.model_copy(update={"id": uuid.uuid4().hex, "cached": True, "timings": {}})
 
 
 def _may_be_kept(asked: Asked, answer: Answer) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 from litestar import MediaType, Request, post
@@ -13,7 +13,7 @@ from litestar.params import JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
-from app.conversations import Conversations
+from app.asked import Answerer, Asked
 from app.problems import problem_of
 from app.routes.fields import ChunkCount, QuestionText, SessionId
 from app.security.keyring import Caller
@@ -61,7 +61,7 @@ ANSWERED = ResponseSpec(
 async def ask(
     request: Request[Any, Any, Any],
     data: JSONBody[AskRequest],
-    conversations: NamedDependency[Conversations],
+    answerer: NamedDependency[Answerer],
     limits: NamedDependency[Limits],
     caller: NamedDependency[Caller],
 ) -> Answer | ServerSentEvent:
@@ -71,20 +71,20 @@ async def ask(
     once it is complete and grounded, then `answer`; or `error` with the problem. `sources` that come
     again begin the steps anew.
     """
-    question = partial(
-        conversations.ask,
+    asked = Asked(
         data.question,
-        data.session,
-        owner=caller.id,
         k=data.k,
         language=data.language,
         filters=data.filters,
         mode=data.mode,
+        session=data.session,
+        owner=caller.id,
+        fresh="no-cache" in request.headers.get("cache-control", "").lower(),
     )
 
     async def asking(listener: Listener | None = None) -> Answer:
         async with limits.metered(caller.account) as meter:
-            return await question(listener=listener, callbacks=[meter])
+            return await answerer.ask(replace(asked, callbacks=(meter,)), listener)
 
     if request.accept.best_match([MediaType.JSON, EVENTS]) != EVENTS:
         return await asking()

@@ -9,6 +9,7 @@ from pydantic import Field
 from app.characters import storable
 from app.masking.masking import mask
 from app.records.keeper import Keeper
+from app.security.keyring import Caller
 from schemas.record import Feedback, Score
 from schemas.wire import WireModel
 
@@ -25,13 +26,17 @@ class FeedbackRequest(WireModel):
     status_code=204,
     operation_id="feedback",
     summary="Judge an answer",
+    needs="ask",
 )
 async def give_feedback(
-    answer_id: FromPath[str], data: JSONBody[FeedbackRequest], keeper: NamedDependency[Keeper]
+    answer_id: FromPath[str],
+    data: JSONBody[FeedbackRequest],
+    keeper: NamedDependency[Keeper],
+    caller: NamedDependency[Caller],
 ) -> None:
     """1: it helped, -1: it did not, 0 takes that back. 404 for an answer that another key asked for, or
     that is not kept.
     """
     feedback = Feedback(score=data.score, comment=mask(storable(data.comment)))
-    if not await keeper.rate("", answer_id, feedback):
+    if not await keeper.rate(caller.id, answer_id, feedback):
         raise NotFoundException

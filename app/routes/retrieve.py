@@ -4,6 +4,7 @@ from litestar import post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
+from app.asked import Asked
 from app.desk import Desk
 from app.routes.fields import ChunkCount, QuestionText
 from app.security.keyring import Caller
@@ -36,5 +37,6 @@ async def retrieve(
 ) -> Retrieved:
     """The chunks that an answer would rest on, without asking a model."""
     async with limits.metered(caller.account) as meter:
-        found = await desk.retrieve(data.question, data.k, data.filters, [meter])
+        asked = Asked(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
+        found = await desk.retrieve(asked)
     return Retrieved(sources=found)

@@ -21,6 +21,7 @@ from schemas.question import AnswerMode
 
 if TYPE_CHECKING:
     from runnables.models.chat_models import ChatModel
+    from runnables.models.slots import Slots
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)
 
@@ -46,6 +47,11 @@ class Metrics:
                 f"apidesk_{name}", help_text, labels, buckets=SECONDS, registry=registry
             )
 
+        def gauge(name: str, help_text: str, *labels: str) -> Gauge:
+            return Gauge(
+                f"apidesk_{name}", help_text, labels, registry=registry, multiprocess_mode="livesum"
+            )
+
         self.requests = counter("requests", "Requests", "method", "route", "status")
         self.request_seconds = histogram(
             "request_seconds", "Seconds a request, a stream's to its end", "method", "route"
@@ -69,6 +75,15 @@ class Metrics:
             ("role", "model"),
             registry=registry,
             multiprocess_mode="livemax",
+        )
+        self.questions_under_way = gauge(
+            "questions_under_way", "Questions that a model answers, or that wait for it", "state"
+        )
+        self.model_calls_under_way = gauge(
+            "model_calls_under_way", "Calls of chat models, or that wait for a slot", "state"
+        )
+        self.cache_lookups = counter(
+            "cache_lookups", "Questions, by where their answer came from", "result"
         )
         self.refused_citations = counter(
             "refused_citations", "Citations taken out of what models wrote"
@@ -100,6 +115,14 @@ class Metrics:
         for model in models:
             self.circuit_state.labels(**model.role.labels).set(CIRCUIT[model.circuit])
 
+    def see_questions(self, slots: "Slots") -> None:
+        """The questions under way, as they are now."""
+        _see(self.questions_under_way, slots)
+
+    def see_calls(self, slots: "Slots") -> None:
+        """The calls of chat models under way, as they are now."""
+        _see(self.model_calls_under_way, slots)
+
     def exposition(self, *scraped: Collector) -> bytes:
         """All metrics in Prometheus's text format, with what `scraped` collects now.
 
@@ -107,6 +130,11 @@ class Metrics:
         processes that share it; what describes one process alone is left out then.
         """
         return b"".join(map(generate_latest, (_of_all_processes(self._registry), *scraped)))
+
+
+def _see(gauge: Gauge, slots: "Slots") -> None:
+    gauge.labels("running").set(slots.running)
+    gauge.labels("waiting").set(slots.waiting)
 
 
 def forget_process(pid: int) -> None:

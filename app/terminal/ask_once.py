@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 from httpx_sse import SSEError, aconnect_sse
 
+from app.asked import Asked
 from app.characters import whole_characters
 from app.desk import check_question, open_desk
 from app.serving.local_server import LocalServer, local_server
@@ -45,8 +46,9 @@ async def ask_once(
     try:
         with ingestion_progress() as progress:
             async with open_desk(settings, progress) as desk:
-                sources = await desk.retrieve(question, k) if show_retrieved else []
-                return await desk.ask(question, k, mode=mode, listener=listener), sources
+                asked = Asked(question, k=k, mode=mode)
+                sources = await desk.retrieve(asked) if show_retrieved else []
+                return await desk.ask(asked, listener), sources
     except StoreLocked:
         server = local_server(settings)
         if server is None:
