@@ -32,6 +32,7 @@ PROVIDERS = ("OPENAI_", "ANTHROPIC_", "DEEPSEEK_", "OLLAMA_")
 """What their variables begin with."""
 
 LONGEST = (
+    "test_workers",
     "test_readme",
     "test_misbehaviour",
     "test_sessions",

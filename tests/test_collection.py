@@ -277,6 +277,23 @@ def test_a_collection_of_the_same_settings_is_opened(connect: Connect) -> None:
     assert collection.contract.words > 0
 
 
+def test_what_somebody_else_wrote_is_noticed(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingestion.collection.FRESH_SECONDS", 0)
+    writer, reader = connect("shared"), connect("shared")
+    write(writer, page("stripes", "A horse."))
+    assert reader.word_counts(["zebra"]) == {}
+    write(writer, page("stripes", "A zebra, another zebra.", "A horse."))
+    assert reader.word_counts(["zebra"]) == {"zebra": 2}
+    assert reader.contract.rows == 2
+    write(connect("shared", chunk_tokens=500), page("stripes", "A zebra."))
+    with pytest.raises(CollectionMismatch, match="chunker 2/500"):
+        reader.search("zebra", 1, "full_text")
+    write(writer, page("stripes", "A horse."))
+    assert search(reader, "horse", 1) == ["stripes"]
+
+
 @pytest.mark.parametrize(
     "use",
     [
