@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from langchain_core.callbacks import BaseCallbackHandler
 
@@ -33,6 +33,7 @@ class Asked:
     """They hear of every step and call."""
 
 
+@runtime_checkable
 class Answerer(Protocol):
     """Whoever answers: the desk, or something around it that answers by it."""
 

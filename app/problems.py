@@ -80,6 +80,8 @@ def apidesk_problem(error: ApideskError) -> ProblemDetailsException:
 def http_problem(error: HTTPException) -> ProblemDetailsException:
     """An error of Litestar's own: a wrong body, an unknown path, a wrong method."""
     status = HTTPStatus(error.status_code)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("unexpected error", exc_info=error)
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
         detail = "; ".join(_field_sentence(item) for item in error.extra) or error.detail
     elif status == HTTPStatus.BAD_REQUEST:

@@ -127,10 +127,15 @@ def make_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskMaker]:
 
 
 def make_settings(tmp_path_factory: pytest.TempPathFactory, **overrides: object) -> Settings:
-    """Settings with a store of their own."""
+    """Settings with a store of their own; nothing is cached, so that scripted models are asked."""
     store = tmp_path_factory.mktemp("store") / "milvus.db"
-    database = f"sqlite:///{store.with_name('apidesk.db')}"
-    return read_settings(**({"milvus_uri": str(store), "database_url": database} | overrides))
+    own = {
+        "milvus_uri": str(store),
+        "database_url": f"sqlite:///{store.with_name('apidesk.db')}",
+        "spool": store.with_name("spool"),
+        "cache_answers": False,
+    }
+    return read_settings(**(own | overrides))
 
 
 @pytest.fixture(scope="session")
