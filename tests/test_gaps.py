@@ -1,0 +1,176 @@
+"""Questions grouped by meaning, and the gaps that they show. tests/data/gap_questions.jsonl: two sets of
+three topics that the samples do not hold, in fifteen wordings each, with others about the same things.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.desk import Desk
+from app.insights.gaps import AskedQuestion, coverage, find_gaps, is_gap
+from app.insights.grouping import MOST_TEXTS, group
+from app.insights.terms import WordShares
+from runnables.retrieval.glossary import Glossary
+from schemas.answer import Page
+from tests.conftest import SHARED_DATA, needs_shared_data
+
+DATA = Path(__file__).parent / "data"
+PAGE = Page(title="Orders", page_url="https://open.example.com/orders")
+OTHER_PAGE = Page(title="Refunds", page_url="https://open.example.com/refunds")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def gap_set(name: str) -> list[tuple[str, str | None]]:
+    """Questions with their topics."""
+    lines = read_lines(DATA / "gap_questions.jsonl")
+    return [(line["question"], line["topic"]) for line in lines if line["set"] == name]
+
+
+@pytest.fixture(scope="module")
+def documented(sample_desk: Desk) -> WordShares:
+    """The samples' words."""
+    collection = sample_desk.collection
+    collection.load()
+    total = collection.contract.words
+
+    def shares(words: Iterable[str]) -> dict[str, float]:
+        return {word: count / total for word, count in collection.word_counts(words).items()}
+
+    return shares
+
+
+def asked(text: str, **fields: Any) -> AskedQuestion:
+    """A question that was answered well, apart from `fields`."""
+    answered = AskedQuestion(text, "general", "high", cited=(PAGE,), coverage=1.0)
+    return replace(answered, **fields)
+
+
+def check_first_three(
+    labels: Sequence[str | None], groups: Sequence[Sequence[int]], least: float
+) -> None:
+    """The first three are the topics, without strangers, each with that part of its fifteen wordings."""
+    topics = []
+    for members in groups[:3]:
+        topic, count = Counter(labels[index] for index in members).most_common(1)[0]
+        assert count >= 0.9 * len(members), [index for index in members if labels[index] != topic]
+        assert count >= least * 15, topic
+        topics.append(topic)
+    assert set(topics) == {label for label in labels if label}
+
+
+@pytest.mark.parametrize("name", ["zh", "en"])
+def test_topics_are_the_first_groups(name: str, documented: WordShares) -> None:
+    ours = gap_set(name)
+    ours += [(line["question"], None) for line in read_lines(DATA / "on_topic.jsonl")]
+    groups = group([text for text, _ in ours], documented=documented)
+    check_first_three([label for _, label in ours], [each.members for each in groups], 0.6)
+
+
+@needs_shared_data
+@pytest.mark.parametrize("name", ["zh", "en"])
+def test_off_topic_chatter_is_no_gap(name: str, documented: WordShares) -> None:
+    """Refused questions join a gap, but make none, though forty ask for a hotel."""
+    gaps = [(asked(text, coverage=0.3), topic) for text, topic in gap_set(name)]
+    chatter = [line["query"] for line in read_lines(SHARED_DATA / "offtopic.jsonl")]
+    refused = [(asked(text, type="unknown", cited=()), None) for text in chatter[:300]]
+    questions = gaps + refused
+    found = find_gaps([question for question, _ in questions], documented=documented)
+    assert found
+    for gap in found:
+        strangers = [index for index in gap.members if questions[index][1] is None]
+        assert len(strangers) <= 0.1 * gap.size, gap
+
+
+@pytest.mark.parametrize(
+    ("fields", "suspected"),
+    [
+        ({}, False),
+        ({"type": "unknown", "cited": ()}, True),
+        ({"confidence": "low"}, True),
+        ({"cited": ()}, True),
+        ({"coverage": 0.3}, True),
+        ({"coverage": None, "confidence": "medium"}, True),
+        ({"coverage": None}, False),
+        ({"feedback": -1}, True),
+        ({"confidence": "low", "coverage": 0.1, "feedback": 1}, False),
+    ],
+)
+def test_suspects(fields: dict[str, Any], suspected: bool) -> None:
+    assert is_gap(asked("怎么发货", **fields)) is suspected
+
+
+def test_a_gap_has_a_wording_a_size_and_the_commonest_page() -> None:
+    texts = ["Is there a drone API?", "drone delivery", "drone delivery price", "refund an order"]
+    pages = [PAGE, OTHER_PAGE, OTHER_PAGE, PAGE]
+    failed = [
+        asked(text, confidence="low", cited=(), nearest=page)
+        for text, page in zip(texts, pages, strict=True)
+    ]
+    (gap,) = find_gaps(failed)
+    assert (gap.size, gap.members) == (3, (0, 1, 2))
+    assert gap.typical == "drone delivery"
+    assert gap.nearest == OTHER_PAGE
+    assert gap.missing[0] == "drone"
+
+
+def test_a_topic_that_the_documents_hold_is_no_gap_until_answers_fail() -> None:
+    def documented(words: Iterable[str]) -> dict[str, float]:
+        return dict.fromkeys(words, 2e-4)
+
+    texts = ["drone delivery price", "price of a drone delivery", "drone delivery: which price"]
+    answered = [asked(text, coverage=0.5) for text in texts]
+    failed = [asked(text, feedback=-1) for text in texts]
+    assert find_gaps(answered, documented=documented) == []
+    assert [gap.size for gap in find_gaps(failed, documented=documented)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "cited", "expected"),
+    [
+        ("how do I ship an order", "An order is shipped in two steps.", 1.0),
+        ("drone", "An order is shipped in two steps.", 0.0),
+        ("怎么", "", 1.0),
+    ],
+)
+def test_coverage(text: str, cited: str, expected: float) -> None:
+    assert coverage(text, cited) == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "sizes"),
+    [
+        ([], []),
+        (["怎么发货"], [1]),
+        (["drone delivery"] * 4, [4]),
+        (["drone delivery", "", "😀😀", "直播间 " * 20_000], [1, 1, 1, 1]),
+        (["1 + 1", "?", "怎么"], [1, 1, 1]),
+    ],
+)
+def test_odd_texts(texts: list[str], sizes: list[int]) -> None:
+    assert [len(each.members) for each in group(texts)] == sizes
+
+
+def test_what_is_beyond_the_bound_is_left_out() -> None:
+    topics = ("drone", "coupon", "terraform", "webinar", "chargeback")
+    groups = group([f"{topics[n % 5]} {n}" for n in range(MOST_TEXTS + 500)])
+    assert [len(each.members) for each in groups] == [MOST_TEXTS // 5] * 5
+
+
+def test_a_glossary_joins_languages() -> None:
+    texts = ["无人机", "无人机价格", "drone", "drone price"]
+    assert len(group(texts)) > 1
+    assert len(group(texts, glossary=Glossary({"无人机": ["drone"]}))) == 1
+
+
+def test_vectors_see_what_words_do_not() -> None:
+    texts = ["drone", "unmanned aircraft", "coupon", "voucher"]
+    vectors = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
+    assert [each.members for each in group(texts, vectors)] == [(0, 1), (2, 3)]
