@@ -46,7 +46,7 @@ SHARED = 0.4
 """Part of a group's questions that have a term which is the group's."""
 
 UNDOCUMENTED = 1e-4
-"""A term is not documented when its share of the documents' words is less: one use in ten pages or so."""
+"""A term is not documented when its share of the documents' words is less: one word in 10,000."""
 
 
 @dataclass(frozen=True)
