@@ -18,6 +18,7 @@ from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestion
 from app.routes.metrics import metrics
 from app.routes.retrieve import retrieve
 from app.routes.sessions import delete_session
+from app.routes.suggestions import suggest
 from app.security.access import SCHEMES, SECURITY, DescribedDoors, Doors, caller_of
 from app.security.cors import cors_config
 from app.security.headers import add_security_headers
@@ -45,6 +46,7 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             live,
             ready,
             metrics,
+            suggest,
         ],
         dependencies={
             **{name: _provided(service) for name, service in services.by_name.items()},

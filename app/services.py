@@ -10,6 +10,7 @@ from app.conversations import Conversations
 from app.desk import Desk
 from app.history import History
 from app.ingestions import Ingestions
+from app.page.suggestions import Suggestions
 from app.records.keeper import Keeper
 from app.records.recorded import Recorded
 from app.security.keyring import Keyring
@@ -37,6 +38,7 @@ class Services:
         remembering = Conversations(
             CachedDesk(desk, cached) if settings.cache_answers else desk, self.history
         )
+        self.suggestions = Suggestions(desk.collection)
         self.answerer = Recorded(remembering, self.keeper)
 
     @asynccontextmanager
@@ -65,4 +67,5 @@ class Services:
             "ingestions": self.ingestions,
             "keeper": self.keeper,
             "limits": self.limits,
+            "suggestions": self.suggestions,
         }

@@ -249,6 +249,7 @@ def test_schema(client: TestClient[Litestar]) -> None:
         ("get", "/ingestions/{run_id}", "ingestion"),
         ("get", "/health/live", "live"),
         ("get", "/health/ready", "ready"),
+        ("get", "/suggestions", "suggestions"),
     }
     answered = response.json()["paths"]["/ask"]["post"]["responses"]["200"]["content"]
     assert answered["application/json"]["schema"] == {"$ref": "#/components/schemas/Answer"}

@@ -173,8 +173,9 @@ def paths() -> set[str]:
     """The paths of the application's own description."""
     settings = read_settings(database_url="sqlite://")
     platform = read_platform(SAMPLE_PLATFORM)
+    nothing = SimpleNamespace()
     desk = SimpleNamespace(
-        settings=settings, platform=platform, job=SimpleNamespace(), metrics=Metrics()
+        settings=settings, platform=platform, job=nothing, collection=nothing, metrics=Metrics()
     )
     return set(create_app(cast(Desk, desk)).openapi_schema.paths or {})
 

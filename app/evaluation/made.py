@@ -91,7 +91,7 @@ def _candidates(chunks: list[Chunk], documents: Documents) -> Iterator[Candidate
     if sentence := _first_sentence(chunks, title):
         yield Candidate("sentence", sentence, key, source)
     for chunk in chunks:
-        for text in _error_codes(chunk):
+        for text in error_code_rows(chunk):
             yield Candidate("error_code", text, key, source)
         for text, target in _links(chunk, documents):
             if target != key:
@@ -112,7 +112,7 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
     return " ".join(sentence.split())[:LONGEST].strip(_EDGES)
 
 
-def _error_codes(chunk: Chunk) -> Iterator[str]:
+def error_code_rows(chunk: Chunk) -> Iterator[str]:
     """Each error code that begins a row of a table, with what the row says it means."""
     for block in parse_blocks(chunk.body):
         rows = parse_table(block.text) if block.kind == "table" else []

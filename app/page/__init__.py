@@ -1,0 +1,1 @@
+"""The page at `/`, its embeddable form, and the questions that it suggests."""

@@ -1,0 +1,29 @@
+"""GET /suggestions"""
+
+import asyncio
+
+from litestar import get
+from litestar.di import NamedDependency
+from litestar.params import FromQuery
+
+from app.desk import Desk
+from app.page.suggestions import Suggestions
+from schemas.language import Language
+from schemas.wire import WireModel
+
+
+class Suggested(WireModel):
+    """Questions to begin with."""
+
+    suggestions: tuple[str, ...]
+
+
+@get("/suggestions", operation_id="suggestions", summary="Questions to begin with")
+async def suggest(
+    suggestions: NamedDependency[Suggestions],
+    desk: NamedDependency[Desk],
+    language: FromQuery[Language | None] = None,
+) -> Suggested:
+    """Up to six questions that the platform's own documents answer, the same for the same documents."""
+    spoken = language or desk.platform.platform.language
+    return Suggested(suggestions=await asyncio.to_thread(suggestions.get, spoken))
