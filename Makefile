@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test check format pin bench-retrieval soak
+.PHONY: help setup run ask test check format pin screenshots bench-retrieval soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ format: setup ## format and sort imports
 pin: setup ## renew the pinned requirements from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade pyproject.toml -o requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade --group dev pyproject.toml -o requirements-dev.txt
+
+screenshots: setup ## take the pictures of docs/page.md anew
+	@$(BIN)/python -m tests.screenshots
 
 bench-retrieval: setup ## measure retrieval and write it into docs/retrieval.md (DATA=...)
 	@$(BIN)/python -m benchmarks.retrieval --data "$(DATA)"

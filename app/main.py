@@ -16,6 +16,7 @@ from app.routes.feedback import give_feedback
 from app.routes.health import live, ready
 from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
 from app.routes.metrics import metrics
+from app.routes.page import asset, embedded_page, page, widget
 from app.routes.retrieve import retrieve
 from app.routes.sessions import delete_session
 from app.routes.suggestions import suggest
@@ -47,6 +48,10 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             ready,
             metrics,
             suggest,
+            page,
+            embedded_page,
+            widget,
+            asset,
         ],
         dependencies={
             **{name: _provided(service) for name, service in services.by_name.items()},

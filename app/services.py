@@ -10,6 +10,7 @@ from app.conversations import Conversations
 from app.desk import Desk
 from app.history import History
 from app.ingestions import Ingestions
+from app.page.files import PageFiles
 from app.page.suggestions import Suggestions
 from app.records.keeper import Keeper
 from app.records.recorded import Recorded
@@ -38,6 +39,7 @@ class Services:
         remembering = Conversations(
             CachedDesk(desk, cached) if settings.cache_answers else desk, self.history
         )
+        self.files = PageFiles(desk.platform.platform)
         self.suggestions = Suggestions(desk.collection)
         self.answerer = Recorded(remembering, self.keeper)
 
@@ -63,6 +65,7 @@ class Services:
         return {
             "answerer": self.answerer,
             "desk": self.desk,
+            "files": self.files,
             "history": self.history,
             "ingestions": self.ingestions,
             "keeper": self.keeper,

@@ -21,6 +21,9 @@ ADMIN_KEY = re.compile(r"[!-~]{32,}")
 
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?")
 
+EmbedOrigin = Annotated[str, Field(pattern=r"^https?://(\*\.)?[a-z0-9.-]+(:\d+)?$")]
+"""A scheme, a host and perhaps a port; `*.` stands for all subdomains. It goes into a header."""
+
 
 class Settings(BaseSettings):
     """What differs from one installation to the next; each field is `APIDESK_<NAME>`."""
@@ -187,6 +190,9 @@ class Settings(BaseSettings):
     platform: Path = SAMPLE_PLATFORM
     """Path of platform.toml, which says what the platform is and where its documents are."""
 
+    embed_origins: Annotated[tuple[EmbedOrigin, ...], NoDecode] = ()
+    """Origins of the sites that may show the widget, between commas; without it none may."""
+
     request_timeout: float = Field(default=60, gt=0)
     """Seconds that one question may take in all."""
 
@@ -271,7 +277,12 @@ class Settings(BaseSettings):
     """One JSON object a line, or text; `auto` is text on a terminal and JSON elsewhere."""
 
     @field_validator(
-        "private_hosts", "web_domains", "cors_origins", "trusted_proxies", mode="before"
+        "private_hosts",
+        "web_domains",
+        "cors_origins",
+        "trusted_proxies",
+        "embed_origins",
+        mode="before",
     )
     @classmethod
     def _between_commas(cls, value: object) -> object:

@@ -36,6 +36,7 @@ LONGEST = (
     "test_readme",
     "test_misbehaviour",
     "test_sessions",
+    "test_page",
     "test_kill",
     "test_exact",
     "test_grounding",

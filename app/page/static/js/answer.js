@@ -1,0 +1,91 @@
+// What surrounds the steps of a finished answer.
+
+import { asMarkdown, copy } from "./clipboard.js";
+import { renderDetails } from "./details.js";
+import { el, link } from "./dom.js";
+import { renderFeedback } from "./feedback.js";
+import { icon } from "./icons.js";
+import { t } from "./i18n.js";
+import { openSource, sourceName } from "./source.js";
+
+/** `refused` (not about the platform), `uncovered` (about it, but nowhere written) or `answered`. */
+export function outcome(answer) {
+  if (answer.type === "unknown") return "refused";
+  return answer.sources.length ? "answered" : "uncovered";
+}
+
+/** The parts below the steps, as far as the answer has them. */
+export function renderRest(question, answer) {
+  const kind = outcome(answer);
+  const feedback = renderFeedback(answer.id);
+  return [
+    unverified(answer.unverified),
+    answer.degraded && el("p", { class: "notice" }, el("strong", {}, t("degraded")), ` ${answer.degraded}`),
+    sources(answer.sources),
+    pages(t("related"), answer.relatedUrl.map((url) => ({ title: nameOf(url, answer), pageUrl: url }))),
+    pages(t("nearest"), answer.nearest),
+    el(
+      "div",
+      { class: "foot" },
+      kind === "answered" && confidence(answer.confidence),
+      el("div", { class: "actions" }, copyButton(question, answer), ...feedback.buttons),
+    ),
+    feedback.after,
+    renderDetails(answer),
+  ].filter(Boolean);
+}
+
+function unverified(facts) {
+  if (!facts.length) return null;
+  const codes = facts.map((fact) => el("li", {}, el("code", {}, fact)));
+  return el("div", { class: "notice doubtful" }, el("p", {}, t("unverified")), el("ul", {}, ...codes));
+}
+
+function sources(list) {
+  if (!list.length) return null;
+  const items = list.map((source) =>
+    el(
+      "li",
+      {},
+      el(
+        "button",
+        { type: "button", class: "source-button", "aria-haspopup": "dialog", onclick: () => openSource(source) },
+        el("span", { class: "number" }, String(source.number)),
+        el("span", { class: "source-name" }, sourceName(source)),
+      ),
+    ),
+  );
+  return el("section", { class: "sources" }, el("h3", {}, t("sources")), el("ul", {}, ...items));
+}
+
+function pages(heading, list) {
+  if (!list.length) return null;
+  const items = list.map(({ title, pageUrl }) => el("li", {}, link(pageUrl, title)));
+  return el("section", { class: "pages" }, el("h3", {}, heading), el("ul", {}, ...items));
+}
+
+/** The title of the page at `url`, where a source of the answer lies on it. */
+function nameOf(url, answer) {
+  return answer.sources.find((source) => source.pageUrl === url)?.title ?? url;
+}
+
+function confidence(level) {
+  const why = t({ high: "whyHigh", medium: "whyMedium", low: "whyLow" }[level]);
+  return el(
+    "details",
+    { class: `confidence ${level}` },
+    el("summary", {}, `${t("confidence")} `, el("strong", {}, t(level))),
+    el("p", {}, why),
+  );
+}
+
+function copyButton(question, answer) {
+  const label = el("span", {}, t("copy"));
+  const button = el("button", { type: "button", class: "quiet" }, icon("copy"), label);
+  button.addEventListener("click", async () => {
+    const copied = await copy(asMarkdown(question, answer)).then(() => true, () => false);
+    label.textContent = t(copied ? "copied" : "copyFailed");
+    button.querySelector("svg").replaceWith(icon(copied ? "done" : "copy"));
+  });
+  return button;
+}

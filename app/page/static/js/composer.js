@@ -1,0 +1,60 @@
+// The question box.
+
+import { el } from "./dom.js";
+import { icon } from "./icons.js";
+import { t } from "./i18n.js";
+
+export class Composer {
+  #box = el("textarea", { id: "question", rows: "1", enterkeyhint: "send" });
+  #button = el("button", { type: "submit", class: "send primary" });
+  #hint = el("p", { class: "hint", id: "hint" });
+
+  /** `onAsk` gets the question; `onStop` is called while an answer is under way. */
+  constructor(onAsk, onStop) {
+    this.busy = false;
+    this.onAsk = onAsk;
+    this.onStop = onStop;
+    this.#box.setAttribute("aria-describedby", "hint");
+    this.#box.addEventListener("keydown", (event) => this.#key(event));
+    const submit = (event) => {
+      event.preventDefault();
+      this.busy ? this.onStop() : this.#send();
+    };
+    this.node = el("form", { class: "composer", onsubmit: submit }, el("div", { class: "box" }, this.#box, this.#button), this.#hint);
+    this.translate();
+  }
+
+  /** Focus the box, except where that would bring up a keyboard over what is to be read. */
+  focus() {
+    if (matchMedia("(hover: hover)").matches) this.#box.focus({ preventScroll: true });
+  }
+
+  setBusy(busy) {
+    this.busy = busy;
+    this.translate();
+  }
+
+  translate() {
+    const label = t(this.busy ? "stop" : "ask");
+    this.#box.placeholder = t("placeholder");
+    this.#box.setAttribute("aria-label", t("question"));
+    this.#button.setAttribute("aria-label", label);
+    this.#button.title = label;
+    this.#button.replaceChildren(icon(this.busy ? "stop" : "ask"));
+    this.#hint.textContent = t("hint");
+  }
+
+  /** Enter sends, unless it only ends the composition of a character (Safari says so by code 229). */
+  #key(event) {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    if (!this.busy) this.#send();
+  }
+
+  #send() {
+    const question = this.#box.value.trim();
+    if (!question) return;
+    this.#box.value = "";
+    this.onAsk(question);
+  }
+}

@@ -1,0 +1,3 @@
+import { openDesk } from "./desk.js";
+
+openDesk();

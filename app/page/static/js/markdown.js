@@ -1,0 +1,81 @@
+// Markdown -> DOM nodes: markdown-it reads it, and each token becomes an element of the table below or
+// nothing. HTML in the text stays text.
+
+import MarkdownIt from "../vendor/markdown-it/markdown-it.esm.min.mjs";
+import { el, link } from "./dom.js";
+
+// Without references, `[1]` in an answer is always a citation.
+const parser = new MarkdownIt({ html: false, linkify: true }).disable(["reference"]);
+parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+
+const CONTAINERS = new Set([
+  "p", "ul", "ol", "li", "blockquote", "em", "strong", "s",
+  "table", "thead", "tbody", "tr", "th", "td",
+]);
+
+/** A fragment of nodes; `decorate(piece, plain)` makes those of each piece of text, plain where it is
+ *  neither code nor in a link. */
+export function renderMarkdown(text, decorate = (piece) => [piece]) {
+  const fragment = document.createDocumentFragment();
+  build(parser.parse(text, {}), fragment, decorate);
+  return fragment;
+}
+
+function build(tokens, root, decorate) {
+  const open = [root];
+  for (const token of tokens) {
+    const parent = open.at(-1);
+    if (token.nesting === 1 && token.hidden) {
+      open.push(parent); // the paragraph of an item in a tight list
+    } else if (token.nesting === 1) {
+      const [outer, inner] = container(token);
+      parent.append(outer);
+      open.push(inner);
+    } else if (token.nesting === -1) {
+      open.pop();
+    } else if (token.type === "inline") {
+      build(token.children, parent, decorate);
+    } else {
+      const linked = open.some((node) => node.nodeName === "A");
+      parent.append(...leaf(token, (piece, plain) => decorate(piece, plain && !linked)));
+    }
+  }
+}
+
+/** The element that a token opens, and the one that its children go into. */
+function container(token) {
+  if (token.type === "link_open") return twice(link(token.attrGet("href")));
+  if (token.type === "heading_open") return twice(el("p", { class: "heading" }));
+  if (token.type === "ordered_list_open") return twice(el("ol", { start: token.attrGet("start") }));
+  if (token.type === "table_open") {
+    const table = el("table");
+    return [el("div", { class: "table", tabindex: "0" }, table), table];
+  }
+  return twice(el(CONTAINERS.has(token.tag) ? token.tag : "span"));
+}
+
+function twice(node) {
+  return [node, node];
+}
+
+function leaf(token, decorate) {
+  switch (token.type) {
+    case "text":
+      return decorate(token.content, true);
+    case "code_inline":
+      return [el("code", {}, ...decorate(token.content, false))];
+    case "fence":
+    case "code_block":
+      return [el("pre", {}, el("code", {}, ...decorate(token.content, false)))];
+    case "softbreak":
+      return ["\n"];
+    case "hardbreak":
+      return [el("br")];
+    case "hr":
+      return [el("hr")];
+    case "image":
+      return [link(token.attrGet("src"), token.content || token.attrGet("src"))];
+    default:
+      return [token.content];
+  }
+}

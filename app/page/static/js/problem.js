@@ -1,0 +1,25 @@
+// What went wrong, in the server's own sentence, and another try.
+
+import { el } from "./dom.js";
+import { icon } from "./icons.js";
+import { t } from "./i18n.js";
+
+/** The problem with a button to try again, which waits as long as the server asked to. */
+export function renderProblem(problem, retry) {
+  const label = el("span", {}, t("retry"));
+  const button = el("button", { type: "button", onclick: retry }, icon("again"), label);
+  if (problem.retryAfter) countDown(problem.retryAfter, button, label);
+  return el(
+    "div",
+    { class: "problem", role: "alert" },
+    el("p", {}, el("strong", {}, t("problem"))),
+    el("p", {}, problem.message),
+    button,
+  );
+}
+
+function countDown(seconds, button, label) {
+  button.disabled = seconds > 0;
+  label.textContent = seconds > 0 ? t("retryIn", { seconds }) : t("retry");
+  if (seconds > 0) setTimeout(countDown, 1000, seconds - 1, button, label);
+}

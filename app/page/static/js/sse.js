@@ -1,0 +1,33 @@
+// Server-sent events over fetch, as the HTML standard parses them; EventSource can only GET.
+
+/** The `{name, data}` of each event of a response body, as they come. */
+export async function* readEvents(body) {
+  let name = "message";
+  let data = [];
+  for await (const line of lines(body)) {
+    if (line === "") {
+      if (data.length) yield { name, data: data.join("\n") };
+      [name, data] = ["message", []];
+      continue;
+    }
+    const [, field, value] = /^([^:]*):? ?(.*)$/s.exec(line);
+    if (field === "event") name = value;
+    else if (field === "data") data.push(value);
+  }
+}
+
+async function* lines(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (rest + value).split(/\r\n|\n|\r(?=.)/s);
+      rest = parts.pop();
+      yield* parts;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,62 @@
+// The steps of an answer: their Markdown, with citations as buttons and what is unverified marked.
+
+import { el } from "./dom.js";
+import { t } from "./i18n.js";
+import { renderMarkdown } from "./markdown.js";
+import { openSource, sourceName } from "./source.js";
+
+/** A step as a list item. `sources` are those of its answer, by number. */
+export function renderStep({ text, unverified, supported }, sources) {
+  const body = renderMarkdown(text, decorator(sources, unverified));
+  const doubt = supported ? null : el("p", { class: "doubt" }, t("unsupported"));
+  return el("li", { class: supported ? "step" : "step unsupported" }, el("div", { class: "prose" }, body), doubt);
+}
+
+/** What makes nodes of a piece of text: facts become marks and, outside code, `[n]` a citation. */
+function decorator(sources, facts) {
+  const marks = facts.length > 0 ? new RegExp(`(${byLength(facts).map(escaped).join("|")})`) : null;
+  return (piece, plain) =>
+    (marks ? piece.split(marks) : [piece]).flatMap((part, index) => {
+      if (index % 2) return [unverifiedMark(part)];
+      return plain ? cited(part, sources) : [part];
+    });
+}
+
+/** Each citation together with the end of what it follows: none stands alone on a line. */
+function cited(text, sources) {
+  const nodes = [];
+  text.split(/\[(\d+)\]/).forEach((part, index) => {
+    const source = index % 2 ? sources.get(Number(part)) : null;
+    if (!source) return nodes.push(index % 2 ? `[${part}]` : part);
+    const [, rest, end] = /^(.*?)(\S{0,2} ?)$/s.exec(nodes.pop());
+    nodes.push(rest, el("span", { class: "together" }, end, citation(source)));
+  });
+  return nodes.filter((node) => node !== "");
+}
+
+function citation(source) {
+  return el(
+    "button",
+    {
+      type: "button",
+      class: "citation",
+      "aria-haspopup": "dialog",
+      "aria-label": t("source", { number: source.number, title: sourceName(source) }),
+      title: sourceName(source),
+      onclick: () => openSource(source),
+    },
+    String(source.number),
+  );
+}
+
+function unverifiedMark(text) {
+  return el("mark", {}, text, el("span", { class: "unseen" }, t("unverifiedMark")));
+}
+
+function byLength(facts) {
+  return [...facts].sort((a, b) => b.length - a.length);
+}
+
+function escaped(text) {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}

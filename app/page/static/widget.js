@@ -1,0 +1,63 @@
+// <script src="https://desk.example.com/widget.js" data-language="zh" defer></script>
+// A button that opens the desk in a frame of the desk's own origin. It reads and sends nothing of the site.
+(() => {
+  const { src, dataset } = document.currentScript;
+  const desk = new URL(".", src);
+  const language = (dataset.language ?? document.documentElement.lang) || navigator.language;
+  const zh = language.toLowerCase().startsWith("zh");
+  const label = zh ? "问文档" : "Ask the docs";
+
+  const host = document.createElement("apidesk-widget");
+  const root = host.attachShadow({ mode: "open" });
+  const styles = new CSSStyleSheet();
+  styles.replaceSync(`
+    :host { all: initial; color-scheme: light dark; }
+    button {
+      position: fixed; inset: auto 20px 20px auto; z-index: 2147483000; min-height: 48px; padding: 0 20px;
+      border: 0; border-radius: 24px; background: #0b5d78; color: #fff; cursor: pointer;
+      font: 600 15px/1 system-ui, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif;
+      box-shadow: 0 4px 16px rgb(0 0 0 / .25);
+    }
+    button:focus-visible { outline: 3px solid #8fdcf2; outline-offset: 3px; }
+    button[hidden], iframe[hidden] { display: none; }
+    iframe {
+      position: fixed; inset: auto 20px 20px auto; z-index: 2147483000; border: 0; border-radius: 14px;
+      width: min(420px, calc(100vw - 40px)); height: min(680px, calc(100dvh - 40px));
+      background: Canvas; box-shadow: 0 8px 40px rgb(0 0 0 / .3);
+    }
+    @media (max-width: 500px) {
+      iframe { inset: 0; width: 100vw; height: 100dvh; border-radius: 0; }
+    }
+  `);
+  root.adoptedStyleSheets = [styles];
+
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = label;
+  button.setAttribute("aria-haspopup", "dialog");
+  const frame = document.createElement("iframe");
+  frame.title = label;
+  frame.allow = "clipboard-write";
+  frame.hidden = true;
+  root.append(button, frame);
+
+  button.addEventListener("click", () => {
+    if (!frame.src) frame.src = new URL(`embed?language=${zh ? "zh" : "en"}`, desk).href;
+    frame.hidden = false;
+    button.hidden = true;
+    frame.focus();
+  });
+
+  function close() {
+    if (frame.hidden) return;
+    frame.hidden = true;
+    button.hidden = false;
+    button.focus();
+  }
+
+  addEventListener("message", (event) => {
+    if (event.source === frame.contentWindow && event.origin === desk.origin && event.data === "apidesk:close") close();
+  });
+  addEventListener("keydown", (event) => event.key === "Escape" && close());
+  document.body.append(host);
+})();

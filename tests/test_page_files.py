@@ -1,0 +1,77 @@
+"""The page's files and headers, over plain HTTP."""
+
+import re
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from app.page.files import STATIC
+from tests.model_desk import MakeClient
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "text/html"),
+        ("/embed", "text/html"),
+        ("/widget.js", "text/javascript"),
+        ("/assets/js/main.js", "text/javascript"),
+        ("/assets/css/base.css", "text/css"),
+        ("/assets/icon.svg", "image/svg+xml"),
+        ("/assets/vendor/markdown-it/markdown-it.esm.min.mjs", "text/javascript"),
+        ("/assets/vendor/markdown-it/licenses/entities.txt", "text/plain"),
+    ],
+)
+def test_files_are_sent_once(client: TestClient[Litestar], path: str, kind: str) -> None:
+    first = client.get(path)
+    assert first.status_code == 200
+    assert first.headers["content-type"].startswith(kind)
+    assert first.headers["cache-control"] == "no-cache"
+    again = client.get(path, headers={"If-None-Match": f'W/"x", {first.headers["etag"]}'})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    assert client.get(path, headers={"If-None-Match": '"x"'}).content == first.content
+
+
+def test_the_page_may_load_its_own_files_only(client: TestClient[Litestar]) -> None:
+    policy = client.get("/").headers["content-security-policy"].split("; ")
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert not any("unsafe" in directive or "*" in directive for directive in policy)
+
+
+def test_only_named_sites_may_frame_the_widgets_page(serve_samples: MakeClient) -> None:
+    sites = ("https://docs.example.com", "https://*.example.org")
+    client = serve_samples(embed_origins=sites)
+    policy = client.get("/embed").headers["content-security-policy"]
+    assert policy.endswith("frame-ancestors https://docs.example.com https://*.example.org")
+    assert client.get("/").headers["content-security-policy"].endswith("frame-ancestors 'none'")
+    refused = serve_samples().get("/embed").headers["content-security-policy"]
+    assert refused.endswith("frame-ancestors 'none'")
+
+
+@pytest.mark.parametrize(
+    "path", ["../files.py", "..%2ffiles.py", "js/../../files.py", "/etc/passwd", "js", "", "none.js", "js/main.js%00"]
+)  # fmt: skip
+def test_nothing_else_is_served(client: TestClient[Litestar], path: str) -> None:
+    assert client.get(f"/assets/{path}").status_code == 404
+
+
+def test_no_file_asks_another_host(client: TestClient[Litestar]) -> None:
+    """Addresses in our own files are namespaces, examples in comments, or none."""
+    allowed = ("http://www.w3.org/2000/svg", "https://desk.example.com/")
+    for file in STATIC.rglob("*.*"):
+        if "vendor" not in file.parts:
+            for address in re.findall(r"https?://[^\s\"'<>`]+", file.read_text()):
+                assert address.startswith(allowed), (file.name, address)
+
+
+def test_both_languages_say_everything() -> None:
+    root = STATIC / "js"
+    named = {
+        name: re.findall(r"^  (\w+):", (root / name).read_text(), re.MULTILINE)
+        for name in ("text.en.js", "text.zh.js")
+    }
+    assert named["text.en.js"] == named["text.zh.js"]
