@@ -9,42 +9,45 @@ from litestar.params import FromPath
 
 from app.desk import Desk
 from app.page.files import PageFiles
-from app.page.policy import page_policy
+from app.security.headers import ASSET, page_policy
+
+PAGE = page_policy(cache=None)
 
 
-@get("/", include_in_schema=False, sync_to_thread=False)
+@get("/", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE)
 def page(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> Response[bytes]:
     """The page."""
-    return _send(request, files, "index.html", page_policy())
+    return _send(request, files, "index.html")
 
 
-@get("/embed", include_in_schema=False, sync_to_thread=False)
+@get("/embed", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE)
 def embedded_page(
     request: Request[Any, Any, Any],
     files: NamedDependency[PageFiles],
     desk: NamedDependency[Desk],
 ) -> Response[bytes]:
     """The page as the widget frames it; the sites of APIDESK_EMBED_ORIGINS may."""
-    return _send(request, files, "embed.html", page_policy(desk.settings.embed_origins))
+    response = _send(request, files, "embed.html")
+    policy = page_policy(desk.settings.embed_origins)
+    response.headers["Content-Security-Policy"] = policy.content
+    return response
 
 
-@get("/widget.js", include_in_schema=False, sync_to_thread=False)
+@get("/widget.js", include_in_schema=False, sync_to_thread=False, needs=None, policy=ASSET)
 def widget(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> Response[bytes]:
     """The script that puts the widget on another site."""
-    return _send(request, files, "widget.js", page_policy())
+    return _send(request, files, "widget.js")
 
 
-@get("/assets/{path:path}", include_in_schema=False, sync_to_thread=False)
+@get("/assets/{path:path}", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE)
 def asset(
     request: Request[Any, Any, Any], path: FromPath[str], files: NamedDependency[PageFiles]
 ) -> Response[bytes]:
     """A script, a style or an image of the page."""
-    return _send(request, files, path.lstrip("/"), page_policy())
+    return _send(request, files, path.lstrip("/"))
 
 
-def _send(
-    request: Request[Any, Any, Any], files: PageFiles, name: str, policy: str
-) -> Response[bytes]:
+def _send(request: Request[Any, Any, Any], files: PageFiles, name: str) -> Response[bytes]:
     """The file; 304 to whoever has it. Raises NotFoundException.
 
     Nothing is used without asking whether it is still so: files of two versions do not go together.
@@ -52,7 +55,7 @@ def _send(
     file = files.get(name)
     if file is None:
         raise NotFoundException
-    headers = {"ETag": file.etag, "Cache-Control": "no-cache", "Content-Security-Policy": policy}
+    headers = {"ETag": file.etag, "Cache-Control": "no-cache"}
     if file.etag in request.headers.get("if-none-match", ""):
         return Response(b"", status_code=304, headers=headers)
     return Response(file.content, media_type=file.media_type, headers=headers)

@@ -18,7 +18,7 @@ class Suggested(WireModel):
     suggestions: tuple[str, ...]
 
 
-@get("/suggestions", operation_id="suggestions", summary="Questions to begin with")
+@get("/suggestions", operation_id="suggestions", summary="Questions to begin with", needs="ask")
 async def suggest(
     suggestions: NamedDependency[Suggestions],
     desk: NamedDependency[Desk],

@@ -1,5 +1,6 @@
 """Headers that tell browsers what a response may do and who may use it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from litestar.datastructures import MutableScopeHeaders
@@ -8,7 +9,10 @@ from litestar.types import Message, Scope
 
 @dataclass(frozen=True)
 class Policy:
-    """What a route allows the browsers that get its responses; routes name theirs as `policy=`."""
+    """What a route allows the browsers that get its responses; routes name theirs as `policy=`.
+
+    A response that brings its own Content-Security-Policy keeps it.
+    """
 
     content: str
     """The Content-Security-Policy."""
@@ -18,18 +22,30 @@ class Policy:
     """The Cache-Control; None leaves it to the route."""
 
 
+_OWN = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+)
+
 DATA = Policy("default-src 'none'; frame-ancestors 'none'")
 """For what is no page: nothing may come of it."""
 
 
-def page(frame_ancestors: str = "'none'") -> Policy:
+def page_policy(embedded_by: Iterable[str] = (), cache: str | None = "no-store") -> Policy:
     """For a page whose scripts, styles, images and calls are this server's own, none of them inline.
 
-    `frame_ancestors` are the origins that may embed it.
+    Only the origins in `embedded_by` may frame it.
     """
-    own = ("script-src", "style-src", "img-src", "font-src", "connect-src", "form-action")
-    directives = ["default-src 'none'", *(f"{name} 'self'" for name in own), "base-uri 'none'"]
-    return Policy("; ".join([*directives, f"frame-ancestors {frame_ancestors}"]))
+    ancestors = " ".join(embedded_by) or "'none'"
+    return Policy("; ".join((*_OWN, f"frame-ancestors {ancestors}")), cache=cache)
 
 
 ASSET = Policy(DATA.content, resource="cross-origin", cache=None)
@@ -43,11 +59,11 @@ async def add_security_headers(message: Message, scope: Scope) -> None:
     handler = scope.get("route_handler")  # None where no route fits
     policy: Policy = handler.opt.get("policy", DATA) if handler else DATA
     headers = MutableScopeHeaders.from_message(message)
-    headers["Content-Security-Policy"] = policy.content
+    content = headers.setdefault("Content-Security-Policy", policy.content)
     headers["Cross-Origin-Resource-Policy"] = policy.resource
     headers["Referrer-Policy"] = "no-referrer"
     headers["X-Content-Type-Options"] = "nosniff"
-    if "frame-ancestors 'none'" in policy.content:
+    if "frame-ancestors 'none'" in content:
         headers["X-Frame-Options"] = "DENY"  # for browsers that know no frame-ancestors
     if policy.cache is not None:
         headers["Cache-Control"] = policy.cache
