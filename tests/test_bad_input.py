@@ -249,7 +249,9 @@ def test_schema(client: TestClient[Litestar]) -> None:
         ("get", "/ingestions/{run_id}", "ingestion"),
         ("get", "/health/live", "live"),
         ("get", "/health/ready", "ready"),
+        ("get", "/metrics", "metrics"),
         ("get", "/suggestions", "suggestions"),
+        ("post", "/answers/{answer_id}/feedback", "feedback"),
     }
     answered = response.json()["paths"]["/ask"]["post"]["responses"]["200"]["content"]
     assert answered["application/json"]["schema"] == {"$ref": "#/components/schemas/Answer"}

@@ -36,7 +36,7 @@ HEAVY = [
     "uvicorn",
 ]
 QUESTION = "how do I sign a request?"
-CHANGING = {"id", "timings"}
+CHANGING = {"cached", "id", "timings"}
 
 PLATFORM = """\
 [platform]

@@ -271,7 +271,7 @@ def test_a_run_is_begun_and_followed(http: TestClient[Litestar]) -> None:
 
 def test_the_log_tells_how_a_run_ended(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     name = "app.telemetry.ingestion_log"
-    with caplog.at_level(logging.INFO, name), TestClient(create_app(desk)) as http:
+    with caplog.at_level(logging.INFO, name), http_client(create_app(desk)) as http:
         begun = http.post("/ingestions", json={}).json()["id"]
         finished(http, begun)
     told: Any

@@ -20,6 +20,7 @@ from app.desk import Desk
 from app.main import create_app
 from schemas.ingestion import IngestionOptions
 from tests.conftest import DeskMaker
+from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply, Scripted
 
@@ -273,7 +274,7 @@ def test_a_client_that_leaves(sample_desk: Desk) -> None:
     headers = [(b"accept", b"text/event-stream"), (b"content-type", b"application/json")]
     scope = {
         "type": "http", "method": "POST", "path": "/ask", "raw_path": b"/ask", "query_string": b"",
-        "headers": headers, "root_path": "", "scheme": "http", "http_version": "1.1",
+        "headers": [*headers, (b"host", b"127.0.0.1")], "root_path": "", "scheme": "http", "http_version": "1.1",
         "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1), "extensions": {},
     }  # fmt: skip
     sent: list[Any] = []
@@ -316,7 +317,7 @@ def test_an_embedding_model_that_fails(
         embedding_api_key="test-key",
     )
     model_server.embedding_reply = Reply(status=401)
-    with TestClient(create_app(desk)) as client:
+    with http_client(create_app(desk)) as client:
         assert client.post("/retrieve", json={"question": "text"}).status_code == 200
         labels = 'code="model_refused",model="openai:scripted-embedding",role="embedding"'
         assert counted(client) == {f"model_failures_total{{{labels}}}": 1}
@@ -330,7 +331,7 @@ def test_what_ingestion_did(make_desk: DeskMaker, platform: Path) -> None:
     desk.job.run(dry)
     assert run.finished_at
     success = "apidesk_ingestion_last_success_timestamp_seconds"
-    with TestClient(create_app(desk)) as client:
+    with http_client(create_app(desk)) as client:
         seen = scraped(client)
         assert seen[success] == pytest.approx(run.finished_at.timestamp())
         assert seen['apidesk_ingestion_runs{state="succeeded"}'] == 2

@@ -594,7 +594,7 @@ def made_answer(step: str, **fields: Any) -> Answer:
 def made_source(text: str, name: str = "Title", url: str = "https://open.example.com/") -> Source:
     """Source 1."""
     return Source(
-        number=1, title=name, section=name, page_url=url, api_name=name, api_url=url, score=1, text=text
+        number=1, source=name, document_id=name, title=name, section=name, page_url=url, api_name=name, api_url=url, score=1, text=text
     )  # fmt: skip
 
 

@@ -16,7 +16,6 @@ from uuid import UUID
 
 import pytest
 from langsmith.utils import get_env_var
-from litestar.testing import TestClient
 from pydantic import SecretStr
 from structlog.contextvars import bound_contextvars
 
@@ -29,6 +28,7 @@ from schemas.answer import Answer
 from schemas.conversation import Turn
 from schemas.errors import ConfigurationError, ModelRefused
 from schemas.settings import read_settings
+from tests.http_client import http_client
 from tests.langsmith_server import LangSmith, Run, langsmith_server
 from tests.model_desk import draft, structured
 from tests.model_server import Answer as Said
@@ -266,7 +266,7 @@ def test_a_streamed_answer_has_its_trace_and_its_tokens(
     langsmith: LangSmith, make_traced: MakeDesk
 ) -> None:
     desk = make_traced()
-    with TestClient(create_app(desk)) as client:
+    with http_client(create_app(desk)) as client:
         body = {"question": QUESTION, "session": "streamed"}
         events = client.post("/ask", json=body, headers={"accept": "text/event-stream"}).text
     desk.tracing.close()
