@@ -19,9 +19,12 @@ async def stream_answer(
     Raises what `asking` raises. Closing the stream cancels it, and with it the model's call.
     """
     happened: asyncio.Queue[Event | None] = asyncio.Queue()
+    understood = False
     told: list[str] = []
 
     async def listen(event: Event) -> None:
+        nonlocal understood
+        understood = understood or event.name == "structured"
         if isinstance(event.data, Sources):
             told.clear()
         elif isinstance(event.data, Step):
@@ -39,6 +42,8 @@ async def stream_answer(
         async for event in _until_none(happened):
             yield event
         answer = await task
+        if not understood:
+            yield Event("structured", answer.structured)
         if told != answer.answer:
             for event in _steps(answer):
                 yield event
