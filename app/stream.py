@@ -18,38 +18,50 @@ async def stream_answer(
 
     Raises what `asking` raises. Closing the stream cancels it, and with it the model's call.
     """
-    happened: asyncio.Queue[Event | None] = asyncio.Queue()
-    understood = False
-    told: list[str] = []
-
-    async def listen(event: Event) -> None:
-        nonlocal understood
-        understood = understood or event.name == "structured"
-        if isinstance(event.data, Sources):
-            told.clear()
-        elif isinstance(event.data, Step):
-            told.append(event.data.text)
-        await happened.put(event)
+    happened = _Happened()
 
     async def ask() -> Answer:
         try:
-            return await asking(listen)
+            return await asking(happened.listen)
         finally:
-            happened.put_nowait(None)
+            happened.queue.put_nowait(None)
 
     task = asyncio.create_task(ask())
     try:
-        async for event in _until_none(happened):
+        async for event in _until_none(happened.queue):
             yield event
         answer = await task
-        if not understood:
-            yield Event("structured", answer.structured)
-        if told != answer.answer:
-            for event in _steps(answer):
-                yield event
+        for event in happened.missing(answer):
+            yield event
         yield Event("answer", answer)
     finally:
         task.cancel()
+
+
+class _Happened:
+    """What was told of an answer while it was made."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._understood = False
+        self._steps: list[str] = []
+
+    async def listen(self, event: Event) -> None:
+        """Hear of an event."""
+        if event.name == "structured":
+            self._understood = True
+        elif isinstance(event.data, Sources):
+            self._steps.clear()
+        elif isinstance(event.data, Step):
+            self._steps.append(event.data.text)
+        await self.queue.put(event)
+
+    def missing(self, answer: Answer) -> Iterator[Event]:
+        """What should have been told of `answer` and was not: it was known, or came out otherwise."""
+        if not self._understood:
+            yield Event("structured", answer.structured)
+        if self._steps != answer.answer:
+            yield from _steps(answer)
 
 
 async def _until_none(happened: asyncio.Queue[Event | None]) -> AsyncGenerator[Event | None]:
@@ -66,7 +78,6 @@ async def _until_none(happened: asyncio.Queue[Event | None]) -> AsyncGenerator[E
 
 
 def _steps(answer: Answer) -> Iterator[Event]:
-    """The steps of an answer that was not told as it came, or that came out otherwise in the end."""
     yield Event("sources", Sources(sources=answer.sources))
     for number, text in enumerate(answer.answer, 1):
         facts = [fact for fact in answer.unverified if fact in text]

@@ -116,6 +116,8 @@ def result(**fields: Any) -> Result:
         "model": {"asked": 100, "500": 5},
         "remembered": 1,
         "lost": 0,
+        "kept": 10,
+        "unkept": 0,
         "untimely": 0,
         "stacks": 0,
     }
@@ -126,6 +128,7 @@ def result(**fields: Any) -> Result:
     ("fields", "failures"),
     [
         ({}, []),
+        ({"unkept": 2}, ["2 questions were answered and not kept"]),
         ({"lost": 1}, ["1 answers were given in a session and not remembered"]),
         ({"stacks": 2}, ["2 stacks stand in the server's log"]),
         ({"untimely": 3}, ["3 questions found no store though it was there"]),

@@ -34,6 +34,9 @@ DOCUMENT = ROOT / "docs" / "reliability.md"
 RESTARTS = (0.35, 0.7)
 """When Milvus is restarted, as shares of the whole."""
 
+SETTLE_SECONDS = 10
+"""How long the records of the last questions may be under way."""
+
 SHOWN = 10
 """Failures of a kind that are printed."""
 
@@ -81,7 +84,8 @@ async def soak(site: Site, minutes: float, clients: int) -> Result:
             for number in range(clients)
         ),
     )
-    kept = await asyncio.to_thread(site.turns)
+    remembered = await asyncio.to_thread(site.turns)
+    unkept = await _unkept(site, record.answers)
     away = [e for e in record.asked if e.outcome == "store away"]
     return Result(
         minutes=minutes,
@@ -93,10 +97,22 @@ async def soak(site: Site, minutes: float, clients: int) -> Result:
         weights=weights,
         model=site.model.stop(),
         remembered=len(record.turns),
-        lost=len(set(record.turns) - kept),
+        lost=len(set(record.turns) - remembered),
+        kept=len(record.answers),
+        unkept=len(unkept),
         untimely=sum(not site.is_away(e.at, e.at + e.seconds) for e in away),
         stacks=site.server.log.count("Traceback"),
     )
+
+
+async def _unkept(site: Site, answers: set[str]) -> set[str]:
+    """The answers whose questions are not in the database, though they have had time to get there."""
+    for _ in range(SETTLE_SECONDS):
+        missing = answers - await asyncio.to_thread(site.questions)
+        if not missing:
+            break
+        await asyncio.sleep(1)
+    return missing
 
 
 if __name__ == "__main__":

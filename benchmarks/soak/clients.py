@@ -77,6 +77,8 @@ class Record:
     asked: list[Asked] = field(default_factory=list)
     turns: list[tuple[str, str]] = field(default_factory=list)
     """Session and text of each answer that has to be remembered."""
+    answers: set[str] = field(default_factory=set)
+    """The id of each answer, whose question has to be kept."""
 
 
 class Client:
@@ -165,6 +167,7 @@ class Client:
                 if response.status_code != 200:
                     again = "retry-after" in response.headers
                     return _refused(response.status_code, said, again)
+        self._record.answers.add(said["id"])
         wrong = complaint(question, said, began)
         if wrong:
             return "wrong", f"{question.text!r}: {wrong}"

@@ -78,6 +78,11 @@ class Site:
         with sqlite3.connect(self.folder / "apidesk.db") as database:
             return set(database.execute("select session, answer from turns"))
 
+    def questions(self) -> set[str]:
+        """The id of every question that was kept."""
+        with sqlite3.connect(self.folder / "apidesk.db") as database:
+            return {row[0] for row in database.execute("select id from questions")}
+
 
 @contextmanager
 def running_site(folder: Path, failing: float) -> Iterator[Site]:
@@ -89,6 +94,7 @@ def running_site(folder: Path, failing: float) -> Iterator[Site]:
             "APIDESK_MILVUS_URI": milvus.uri,
             "APIDESK_DATABASE_URL": f"sqlite:///{folder / 'apidesk.db'}",
             "APIDESK_PLATFORM": str(documents.platform),
+            "APIDESK_SPOOL": str(folder / "spool"),
             "APIDESK_CHAT_MODEL": "openai:scripted-chat",
             "APIDESK_CHAT_BASE_URL": model.base_url,
             "APIDESK_CHAT_API_KEY": "none",

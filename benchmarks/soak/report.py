@@ -64,6 +64,7 @@ def _conditions(result: Result) -> str:
         ["statuses that must not be, broken connections", f"{found['failed']}", "0"],
         ["503 for want of a store that was there", f"{result.untimely}", "0"],
         [f"answers of sessions lost, of {result.remembered:,}", f"{result.lost}", "0"],
+        [f"records of questions lost, of {result.kept:,}", f"{result.unkept}", "0"],
         ["stacks in the log", f"{result.stacks}", "0"],
         ["ingestions that failed while Milvus was there", f"{_failed_runs(result)}", "0"],
         ["memory of the API, last minute to second", grown, "at most +10%"],

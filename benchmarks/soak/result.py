@@ -37,6 +37,10 @@ class Result:
     """Answers that had to be remembered."""
     lost: int
     """Those of them that were not."""
+    kept: int
+    """Answers whose questions had to be kept."""
+    unkept: int
+    """Those of them that were not."""
     untimely: int
     """Refusals for want of a store at a time when it was there."""
     stacks: int
@@ -88,6 +92,7 @@ class Result:
             (found["failed"], "questions failed"),
             (self.untimely, "questions found no store though it was there"),
             (self.lost, "answers were given in a session and not remembered"),
+            (self.unkept, "questions were answered and not kept"),
             (self.stacks, "stacks stand in the server's log"),
             (sum(run.startswith("failed") for run in self.runs), "runs of the ingestion failed"),
         ]
