@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from multiprocessing import parent_process
-from typing import Any
+from socket import socket
+from typing import Any, cast
 
 import uvicorn
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -17,9 +18,10 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 
 from app.desk import Desk, open_desk
 from app.main import create_app
-from app.serving.stopping import graceful_seconds, stop_on_signals
+from app.serving.listening import check_doors, first_ingestion, uvicorn_options
+from app.serving.stopping import stop_on_signals
 from app.telemetry.logs import configure_logging
-from app.terminal.progress import ingestion_progress
+from app.telemetry.metrics import forget_process
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
 from schemas.settings import PREFIX, Settings, variable_if_unset
 
@@ -36,15 +38,16 @@ STORE_SECONDS = 300
 def run_workers(settings: Settings, host: str, port: int) -> None:
     """Serve by `settings.workers` processes until a signal comes; what is wrong comes out before.
 
-    Raises ConfigurationError for an embedded store, and ApideskError when the desk cannot be opened,
-    or a worker could not.
+    Raises ConfigurationError for an embedded store and for an address that others reach while no key
+    is configured, ApideskError when the desk cannot be opened, or a worker could not.
     """
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, settings.log_format)
     if settings.embedded:
         raise ConfigurationError(
             f"{PREFIX}WORKERS={settings.workers}: the embedded store serves one process, "
             f"name a Milvus server in {PREFIX}MILVUS_URI"
         )
+    check_doors(settings, host)
     asyncio.run(_prepare(settings))
     config = uvicorn.Config(
         partial(worker_app, settings),
@@ -53,9 +56,8 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
         factory=True,
         workers=settings.workers,
         lifespan="on",
-        log_config=None,
-        timeout_graceful_shutdown=graceful_seconds(settings),
         timeout_worker_healthcheck=START_SECONDS,
+        **uvicorn_options(settings),
     )
     with _metrics_folder():
         workers = _Workers(config, [config.bind_socket()])
@@ -66,14 +68,14 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
 
 async def _prepare(settings: Settings) -> None:
     """Index what never was, and find out what is wrong with the settings, once for all workers."""
-    with ingestion_progress() as progress:
+    with first_ingestion(settings) as progress:
         async with open_desk(settings, progress):
             pass
 
 
 def worker_app(settings: Settings) -> ASGIApp:
     """The application of one worker, which opens its desk when it starts."""
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, settings.log_format)
     return _WorkerApp(settings)
 
 
@@ -143,10 +145,22 @@ def _metrics_folder() -> Iterator[None]:
 class _Workers(Multiprocess):
     """uvicorn's supervisor; it leaves the port when it stops, and a second signal stops at once."""
 
+    def __init__(self, config: uvicorn.Config, sockets: list[socket]) -> None:
+        super().__init__(config, sockets)
+        self._known: set[int | None] = set()
+
     @property
     def failed_to_start(self) -> bool:
         """Whether it ended because a worker could not begin."""
         return any(worker.exitcode == STARTUP_FAILURE for worker in self.processes)
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace dead workers, and drop the gauges of those that are no more."""
+        super().keep_subprocess_alive()
+        living = {worker.pid for worker in self.processes}
+        for pid in self._known - living:
+            forget_process(cast(int, pid))
+        self._known = living
 
     def terminate_all(self) -> None:
         """Tell the workers to stop; whoever comes now is refused rather than kept waiting."""
