@@ -39,11 +39,12 @@ FROM python:3.11.15-slim-trixie
 # A number, so that Kubernetes can see that it is not root.
 RUN groupadd --gid 10001 apidesk \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin apidesk \
- && install --directory --owner=10001 --group=10001 /srv/data /srv/locks
+ && install --directory --owner=10001 --group=10001 /srv/data /srv/locks /srv/spool
 COPY --from=build /opt/apidesk /opt/apidesk
 
 # Nothing is written but to /srv/data (the embedded store and its database; unused where a Milvus server
-# and PostgreSQL are named) and TMPDIR (the lock of ingestion runs): the root may be read-only. jieba is
+# and PostgreSQL are named) TMPDIR (the lock of ingestion runs)
+# and APIDESK_SPOOL (questions on their way to the database, in /srv/data by default): the root may be read-only. jieba is
 # told to keep no cache, and bytecode was compiled above.
 ENV PATH=/opt/apidesk/bin:$PATH \
     HOME=/tmp TMPDIR=/tmp \

@@ -455,10 +455,10 @@ def test_our_services_write_where_they_may(name: str) -> None:
     folder = str(settings.platform.parent)
     assert mounted[folder] == ("./samples", False)
     assert (ROOT / "samples" / settings.platform.name).exists()
-    # The lock of a run: one for all, in a volume that takes its owner from the image.
-    lock = environment["TMPDIR"]
-    assert mounted[lock][0] in COMPOSE["volumes"]
-    assert lock in next(run for run in dockerfile("RUN") if "install --directory" in run)
+    # The lock of a run, and the spool: one for all, in volumes that take their owner from the image.
+    for folder in (environment["TMPDIR"], str(settings.spool)):
+        assert mounted[folder][0] in COMPOSE["volumes"]
+        assert folder in next(run for run in dockerfile("RUN") if "install --directory" in run)
 
 
 def test_services_name_each_other_as_they_are() -> None:
@@ -555,6 +555,7 @@ def test_a_container_finds_what_it_names(name: str) -> None:
     if "command" not in CONTAINERS[name]:
         settings = dict(line.split("=", 1) for line in lines_of(KUBERNETES / "settings.env"))
         assert str(Path(settings["APIDESK_PLATFORM"]).parent) in mounted
+        assert str(Path(settings["APIDESK_SPOOL"]).parent) in mounted
 
 
 def lines_of(path: Path) -> list[str]:
