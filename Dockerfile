@@ -43,9 +43,9 @@ RUN groupadd --gid 10001 apidesk \
 COPY --from=build /opt/apidesk /opt/apidesk
 
 # Nothing is written but to /srv/data (the embedded store and its database; unused where a Milvus server
-# and PostgreSQL are named) TMPDIR (the lock of ingestion runs)
-# and APIDESK_SPOOL (questions on their way to the database, in /srv/data by default): the root may be read-only. jieba is
-# told to keep no cache, and bytecode was compiled above.
+# and PostgreSQL are named), APIDESK_SPOOL (questions on their way to the database, in /srv/data by
+# default) and TMPDIR (the lock of ingestion runs): the root may be read-only. jieba is told to keep no
+# cache, and bytecode was compiled above.
 ENV PATH=/opt/apidesk/bin:$PATH \
     HOME=/tmp TMPDIR=/tmp \
     PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
