@@ -3,11 +3,7 @@
 Its name in Settings is an alias. Every method blocks; call them in a worker thread.
 """
 
-import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ingestion.collection_schema import (
@@ -30,12 +26,14 @@ from ingestion.collection_writer import (
     drop_leftovers,
     read_catalogue,
 )
+from ingestion.freshness import Freshness
 from ingestion.milvus import every_row, is_lite, literal, milvus_errors, open_milvus
 from ingestion.model_errors import ModelRole
+from ingestion.word_counts import WordCounts
 from ingestion.words import query_text, with_parts
 from schemas.catalogue import CatalogueEntry
 from schemas.document import Chunk, RetrievedChunk
-from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, StoreUnavailable
+from schemas.errors import CollectionMismatch, CollectionMissing
 from schemas.question import Filters
 from schemas.settings import Settings
 
@@ -45,14 +43,6 @@ if TYPE_CHECKING:
 Route = Literal["full_text", "dense"]
 """An index that can be searched."""
 
-
-REMEMBERED_WORDS = 50_000
-"""Words whose counts are kept: some 5 MB."""
-
-FRESH_SECONDS = 1.0
-"""How long what is known of the collection goes unchecked; so long, too, a store that failed is left
-alone.
-"""
 
 NO_FILTERS = Filters()
 """Everything may be found."""
@@ -82,17 +72,10 @@ class Collection:
         self._expected = expected
         self._in_place = in_place
         self._contract: Contract | None = None
-        self._counts: dict[str, int] = {}
-        """Words that were counted, 0 where there are none."""
+        self._counts = WordCounts(self._read_counts)
         self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
         """What was read last, and its stamp."""
-        self._state: str | None = None
-        """What the store said of the collection when it was loaded; None where it has to be loaded."""
-        self._checked = 0.0
-        """When that was last compared (`time.monotonic`)."""
-        self._failure: ApideskError | None = None
-        """Why the last comparison failed."""
-        self._loading = threading.RLock()
+        self._freshness = Freshness(self._state, self.load)
 
     @classmethod
     def connect(cls, settings: Settings) -> "Collection":
@@ -128,7 +111,7 @@ class Collection:
 
         Raises CollectionMissing, or CollectionMismatch when other settings made it.
         """
-        with self._loading, self._store():
+        with self._freshness.loading():
             if not self._client.has_collection(self._alias):
                 self._contract = None
                 _ = self.contract
@@ -139,30 +122,16 @@ class Collection:
             self._client.load_collection(words_name(self._alias))
             self._check_rows(found)
             self._contract = found
-            self._counts = {}
-            self._state, self._checked, self._failure = state, time.monotonic(), None
+            self._counts.forget()
+            self._freshness.loaded(state)
             self.search("预热 warm-up", 1, "full_text")
 
     def refresh(self) -> None:
-        """Load anew what another process has written since, or what a store that was away forgot.
+        """Load anew what was written since; it asks the store once a second at most.
 
-        It asks the store once a second at most. Raises what `load` raises.
+        Raises what `load` raises.
         """
-        if self._is_fresh():
-            return
-        with self._loading:
-            if self._is_fresh():  # somebody else has done it
-                return
-            try:
-                with self._store():
-                    if self._state is None or self._state != self._state_now():
-                        self.load()
-                self._failure = None
-            except ApideskError as error:
-                self._failure = copy(error)
-                raise
-            finally:
-                self._checked = time.monotonic()
+        self._freshness.refresh()
 
     def search(
         self, question: str, k: int, route: Route, vector: Vector | None = None
@@ -231,7 +200,7 @@ class Collection:
         were catalogues: the next ingest run makes one. Raises CollectionMissing before `load`.
         """
         self.refresh()
-        with self._store():
+        with self._freshness.store():
             stamp = catalogue_stamp(self._client, self._alias)
             if stamp != self._catalogue[0]:
                 entries = read_catalogue(self._client, self._alias) if stamp else []
@@ -241,24 +210,13 @@ class Collection:
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
         """How often each of `words` occurs in all chunks together; words that do not are left out.
 
-        Counts are remembered until the collection is loaded again: the same words are asked for by
-        several steps of a question, and by many questions.
+        Counts are remembered until the collection is loaded again.
         """
         self.refresh()
-        wanted = list(dict.fromkeys(words))
-        known = self._counts  # another thread may begin it anew
-        counts = {word: known[word] for word in wanted if word in known}
-        if missing := [word for word in wanted if word not in counts]:
-            found = dict.fromkeys(missing, 0) | self._read_counts(missing)
-            counts |= found
-            if len(known) + len(found) <= REMEMBERED_WORDS:
-                known.update(found)
-            else:
-                self._counts = found
-        return {word: counts[word] for word in wanted if counts[word]}
+        return self._counts.of(words)
 
     def _read_counts(self, words: list[str]) -> dict[str, int]:
-        with self._store():
+        with self._freshness.store():
             rows = self._client.query(
                 words_name(self._alias),
                 filter=f"word in {literal(words)}",
@@ -341,7 +299,7 @@ class Collection:
         data, field, metric = (
             ([words], "sparse", "BM25") if route == "full_text" else ([vector], "dense", "COSINE")
         )
-        with self._store():
+        with self._freshness.store():
             found = self._client.search(
                 self._alias,
                 data=data,
@@ -356,32 +314,14 @@ class Collection:
 
     def _chunks(self, expression: str) -> list[Chunk]:
         self.refresh()
-        with self._store():
+        with self._freshness.store():
             rows = self._client.query(self._alias, filter=expression, output_fields=CHUNK_FIELDS)
         return sorted(map(chunk_of, rows), key=lambda c: (c.source, c.document_id, c.position))
 
-    def _is_fresh(self) -> bool:
-        """Whether what is known was compared just now. Raises why it could not be."""
-        if time.monotonic() - self._checked > FRESH_SECONDS:
-            return False
-        if self._failure is not None:
-            raise copy(self._failure)  # one error raised by many threads would gather their stacks
-        return self._state is not None
-
-    def _state_now(self) -> str | None:
+    def _state(self) -> str | None:
         if not self._client.has_collection(self._alias):
             return None
         return collection_state(self._client, self._alias)
-
-    @contextmanager
-    def _store(self) -> Iterator[None]:
-        """Milvus's errors as ours; after one the collection is loaded anew: a restart forgets that."""
-        try:
-            with milvus_errors():
-                yield
-        except StoreUnavailable:
-            self._state = None
-            raise
 
     def _check(self, found: Contract) -> None:
         if difference := found.difference(self._expected):

@@ -12,6 +12,7 @@ from ingestion.chunking import chunk_document
 from ingestion.collection import Collection, Route
 from ingestion.collection_schema import Vector, embedded_text
 from ingestion.milvus import BATCH
+from ingestion.word_counts import WordCounts
 from ingestion.words import split_words
 from schemas.document import Chunk, Section, SourceDocument
 from schemas.errors import (
@@ -280,7 +281,7 @@ def test_a_collection_of_the_same_settings_is_opened(connect: Connect) -> None:
 def test_what_somebody_else_wrote_is_noticed(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingestion.collection.FRESH_SECONDS", 0)
+    monkeypatch.setattr("ingestion.freshness.FRESH_SECONDS", 0)
     writer, reader = connect("shared"), connect("shared")
     write(writer, page("stripes", "A horse."))
     assert reader.word_counts(["zebra"]) == {}
@@ -430,28 +431,33 @@ def test_a_first_write_that_fails_leaves_nothing(connect: Connect, uri: Path) ->
     assert stored(uri, "first") == []
 
 
-def test_word_counts_are_remembered_until_the_collection_is_loaded_again(
-    sample_desk: Desk, monkeypatch: pytest.MonkeyPatch
+def test_word_counts_are_remembered_until_they_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    collection = sample_desk.collection
-    read = collection._read_counts
+    monkeypatch.setattr("ingestion.word_counts.REMEMBERED_WORDS", 3)
     asked: list[str] = []
 
-    def noted(words: list[str]) -> dict[str, int]:
+    def read(words: list[str]) -> dict[str, int]:
         asked.extend(words)
-        return read(words)
+        return {word: 1 for word in words if word != "nowhere"}
 
-    monkeypatch.setattr(collection, "_read_counts", noted)
-    monkeypatch.setattr("ingestion.collection.REMEMBERED_WORDS", 3)
-    collection.load()
+    counts = WordCounts(read)
+    assert counts.of(["签名", "nowhere"]) == {"签名": 1}
+    assert asked == ["签名", "nowhere"]
+    assert counts.of(["nowhere", "签名"]) == {"签名": 1}
+    assert asked == ["签名", "nowhere"]
+    assert set(counts.of(["订单", "发货", "签名"])) == {"订单", "发货", "签名"}
+    assert asked == ["签名", "nowhere", "订单", "发货"]
+    counts.of(["签名"])  # more was asked for than is remembered
+    assert asked[-1] == "签名"
+    counts.forget()
+    counts.of(["签名"])
+    assert asked[-2:] == ["签名", "签名"]
 
-    assert list(collection.word_counts(["签名", "nowhere"])) == ["签名"]
-    before = list(asked)
-    assert {"签名", "nowhere"} <= set(before)
-    assert list(collection.word_counts(["nowhere", "签名"])) == ["签名"]
-    assert asked == before
-    assert set(collection.word_counts(["订单", "发货", "签名"])) == {"订单", "发货", "签名"}
-    assert len(collection._counts) <= 3
+
+def test_a_collection_counts_anew_when_it_is_loaded(sample_desk: Desk) -> None:
+    collection = sample_desk.collection
+    before = collection.word_counts(["签名", "nowhere"])
     collection.load()
-    collection.word_counts(["签名"])
-    assert asked.count("签名") == 2
+    assert collection.word_counts(["签名", "nowhere"]) == before
+    assert list(before) == ["签名"]

@@ -1,6 +1,5 @@
 """LangSmith's client, so bounded that a server which is down, slow or refuses harms nobody but traces."""
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 import requests
@@ -8,32 +7,13 @@ from langsmith import Client
 from urllib3 import Retry
 
 from app.telemetry.textless import textless
+from app.telemetry.trace_loss import LossWarning
 
 if TYPE_CHECKING:  # comes with the extra `otel`
     from app.telemetry.spans import Spans
 
-CLOSE_SECONDS = 3.0
-"""How long closing waits for what has not been sent."""
-
 SEND_SECONDS = (3.0, 5.0)
 """To connect, and between two bytes of a reply."""
-
-log = logging.getLogger(__name__)
-
-
-class LossWarning:
-    """Says once that traces are lost; answers do not suffer, so the log need not either."""
-
-    def __init__(self, where: str) -> None:
-        self._where = where
-        self._said = False
-
-    def __call__(self, error: Exception | None = None) -> None:
-        """Traces have not arrived, by `error` where it is known."""
-        if not self._said:
-            self._said = True
-            why = f" ({type(error).__name__})" if error else ""
-            log.warning("traces are lost, answers are not: %s%s", self._where, why)
 
 
 class BoundedSession(requests.Session):

@@ -11,7 +11,8 @@ from langchain_core.tracers import LangChainTracer
 from langsmith import Client
 from langsmith.utils import tracing_is_enabled
 
-from app.telemetry.trace_client import CLOSE_SECONDS, open_client
+from app.telemetry.trace_client import open_client
+from app.telemetry.trace_loss import CLOSE_SECONDS
 from schemas.errors import ConfigurationError
 from schemas.question import AnswerMode
 from schemas.settings import Settings
