@@ -11,7 +11,8 @@ from langsmith import tracing_context
 from ingestion.embeddings import open_embeddings
 from ingestion.model_errors import ModelRole, model_errors
 from runnables.deadline import with_deadline
-from runnables.models.chat_models import ChatModel, open_chat_models, open_judge_model
+from runnables.models.chat_model import ChatModel
+from runnables.models.chat_models import open_chat_models, open_judge_model
 from schemas.errors import ModelError
 from schemas.settings import Settings
 

@@ -127,7 +127,7 @@ def test_a_refusal_is_not_tried_again(
 def test_a_dead_provider_is_left_alone_until_it_is_back(
     serve_samples: MakeClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runnables.models.chat_models.REST_SECONDS", 1)
+    monkeypatch.setattr("runnables.models.chat_model.REST_SECONDS", 1)
     client = serve_samples(**chat(model_server))
     model_server.default = DOWN
 

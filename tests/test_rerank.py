@@ -14,7 +14,8 @@ from tenacity import wait_none
 
 from ingestion.language import estimate_tokens
 from runnables.deadline import with_deadline
-from runnables.models.chat_models import ChatModel, open_chat_models
+from runnables.models.chat_model import ChatModel
+from runnables.models.chat_models import open_chat_models
 from runnables.retrieval.rerank import MOST, NAME, Rerank, build_rerank
 from runnables.retrieval.rerank_listwise import permutation_of_text
 from runnables.retrieval.rerank_text import cut

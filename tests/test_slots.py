@@ -13,7 +13,7 @@ from app.asked import Asked
 from app.desk import Desk
 from app.model_check import probe
 from runnables.deadline import with_deadline
-from runnables.models.chat_models import FAILURES_TO_OPEN
+from runnables.models.chat_model import FAILURES_TO_OPEN
 from runnables.models.slots import Slots
 from schemas.answer import Answer
 from schemas.errors import DeskBusy, ModelBusy

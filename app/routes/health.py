@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 
 from app.desk import Desk
 from app.model_check import probe
-from runnables.models.chat_models import ChatModel
+from runnables.models.chat_model import ChatModel
 from schemas.errors import ApideskError, ModelError
 from schemas.wire import WireModel
 

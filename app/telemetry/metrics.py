@@ -20,7 +20,7 @@ from schemas.answer import Answer
 from schemas.question import AnswerMode
 
 if TYPE_CHECKING:
-    from runnables.models.chat_models import ChatModel
+    from runnables.models.chat_model import ChatModel
     from runnables.models.slots import Slots
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)

@@ -13,7 +13,8 @@ from runnables.answer.partial_answer import PartialAnswer
 from runnables.deadline import remaining, with_deadline
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.listener import listener_of
-from runnables.models.chat_models import ChatModel, ChatModels, Follow
+from runnables.models.chat_model import ChatModel, Follow
+from runnables.models.chat_models import ChatModels
 from runnables.models.json_text import without_thinking
 from runnables.models.structured_output import StructuredOutput, Variables, text_of
 from runnables.state import Drafted, Evidence, Written, degraded, with_answer

@@ -28,7 +28,7 @@ from pydantic import BaseModel
 
 from prompts import PromptName, load
 from runnables.deadline import remaining
-from runnables.models.chat_models import ChatModel, Follow, Mode
+from runnables.models.chat_model import ChatModel, Follow, Mode
 from runnables.models.json_text import NotReadable, clean, read_object
 from runnables.steps import child
 from runnables.telemetry import MODEL_FAILURE, STRUCTURED_OUTPUT, tell_handlers

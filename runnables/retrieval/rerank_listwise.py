@@ -16,7 +16,7 @@ from ingestion.collection_schema import embedded_text
 from ingestion.language import estimate_tokens
 from prompts import data, load
 from runnables.answer.context import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
-from runnables.models.chat_models import ChatModel
+from runnables.models.chat_model import ChatModel
 from runnables.models.json_text import without_thinking
 from runnables.models.structured_output import SHOWN, StructuredOutput, Variables
 from runnables.retrieval.rerank_text import QUESTION_TOKENS, cut

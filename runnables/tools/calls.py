@@ -9,7 +9,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import tool_call
 
-from runnables.models.chat_models import ChatModel
+from runnables.models.chat_model import ChatModel
 from runnables.models.json_text import clean
 from runnables.tools.journal import Journal
 from schemas.errors import ModelError, ModelRefused

@@ -13,7 +13,7 @@ from ingestion.language import estimate_tokens
 from prompts import load
 from runnables.answer.context import MAX_OUTPUT_SHARE, fit_chunks
 from runnables.deadline import remaining
-from runnables.models.chat_models import ChatModel
+from runnables.models.chat_model import ChatModel
 from runnables.state import Evidence
 from runnables.steps import child
 from runnables.tools.bench import Bench, Library

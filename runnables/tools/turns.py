@@ -15,7 +15,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from runnables.deadline import with_deadline
-from runnables.models.chat_models import ChatModel
+from runnables.models.chat_model import ChatModel
 from runnables.models.structured_output import text_of
 from runnables.steps import child
 from runnables.tools.bench import Bench
