@@ -476,7 +476,7 @@ def test_a_model_too_slow_to_rerank_may_still_answer(
 ) -> None:
     """After five replies that came too late it is not asked to rerank, but nothing else changes."""
     model_server.default = Reply(action="stall")
-    rerank, chat = by_model(model_server, rerank_timeout=0.05)
+    rerank, chat = by_model(model_server, rerank_timeout=0.3)
     found = retrieved(3)
 
     reasons = []

@@ -188,7 +188,7 @@ def test_a_call_that_fails_is_told_and_listed(
     desk: ResearchDesk, model_server: ModelServer, call: ToolCall, error: str
 ) -> None:
     model_server.reply(calling(call, OFF), DONE)
-    looked_up = valid(desk.ask(tools=TOOLS | FAILING, seconds=0.3))
+    looked_up = valid(desk.ask(tools=TOOLS | FAILING, seconds=1))
     (failed,) = [r for r in looked_up.rounds if r.error]
     assert error in (failed.error or "")
     assert "\n" not in (failed.error or "")
@@ -299,7 +299,7 @@ def test_a_reply_that_cannot_be_read_leaves_what_was_found_at_first(
     desk: ResearchDesk, model_server: ModelServer
 ) -> None:
     model_server.default = calling(ToolCall("search", "[1]"))
-    looked_up = valid(desk.ask(seconds=0.3))
+    looked_up = valid(desk.ask(seconds=1))
     assert looked_up.researched.degraded
 
 
