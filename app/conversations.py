@@ -3,10 +3,11 @@
 import logging
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from app.asked import Answerer, Asked
 from app.history import History
-from app.masking.masking import mask
+from app.masking.masking import mask, secrets_in
 from runnables.listener import Listener
 from schemas.answer import Answer
 from schemas.conversation import Turn
@@ -32,24 +33,25 @@ class Conversations:
         history = await self._history.read(asked.owner, asked.session)
         answer = await self._answerer.ask(replace(asked, history=history), listener)
         if answer.type != "unknown":
-            await self._remember(asked.owner, asked.session, answer)
+            await self._remember(asked, asked.session, answer)
         return answer.model_copy(update={"session": asked.session})
 
-    async def _remember(self, owner: str, session: str, answer: Answer) -> None:
+    async def _remember(self, asked: Asked, session: str, answer: Answer) -> None:
         """An answer that cannot be remembered is still an answer."""
         try:
-            await self._history.append(owner, session, turn_of(answer))
+            await self._history.append(asked.owner, session, turn_of(asked, answer))
         except StoreUnavailable as error:
             log.warning("the session will not know of an answer: %s", error)
 
 
-def turn_of(answer: Answer) -> Turn:
-    """What later questions need to know of `answer`; no secret of it."""
+def turn_of(asked: Asked, answer: Answer) -> Turn:
+    """What later questions need to know of `answer`; no secret of it or of what was asked."""
+    masked = partial(mask, known=secrets_in(asked.text))
     structured = answer.structured
     return Turn(
-        question=mask(answer.question),
-        answer=mask("\n".join(answer.answer)),
-        api_name=structured.api_name,
-        api_url=structured.api_url,
+        question=masked(answer.question),
+        answer=masked("\n".join(answer.answer)),
+        api_name=structured.api_name and masked(structured.api_name),
+        api_url=structured.api_url and masked(structured.api_url),
         asked_at=datetime.now(UTC),
     )

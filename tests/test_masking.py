@@ -1,6 +1,7 @@
 """Secrets vanish from what is kept, in every syntax they are pasted in; talk about them stays."""
 
 import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,6 +9,16 @@ import pytest
 from pydantic import JsonValue
 
 from app.masking.masking import has_secret, mask, mask_value
+from app.records import keeper
+from app.records.store import RecordStore
+from ingestion.database import open_engine
+from schemas.answer import AnswerDraft
+from schemas.settings import read_settings
+from tests.model_desk import MakeClient, ask, is_classification, structured
+from tests.model_server import Answer as Said
+from tests.model_server import ModelServer, Recorded
+from tests.serving_process import wait_until
+from tests.test_keeper import LONG_AGO
 
 # What was pasted, the secrets in it, and what must still stand there. All values are invented.
 PASTED: list[tuple[str, list[str], list[str]]] = [
@@ -193,18 +204,59 @@ def test_secrets_vanish_and_the_rest_stays(
     assert not has_secret(masked)
 
 
-def test_no_secret_is_in_the_database_file(tmp_path: Path) -> None:
-    path = tmp_path / "kept.db"
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE questions (question TEXT)")
-        database.executemany(
-            "INSERT INTO questions VALUES (?)", [(mask(pasted),) for pasted, _, _ in PASTED]
-        )
-    database.close()
-    kept = path.read_bytes()
-    found = [secret for _, secrets, _ in PASTED for secret in secrets if secret.encode() in kept]
-    assert found == []
-    assert "为什么报 isv.invalid-signature".encode() in kept
+def echo(request: Recorded) -> Said:
+    """The worst model there is: it says the question, secrets and all, wherever it may say anything."""
+    asked = request.text.rpartition("<question>")[2].partition("</question>")[0]
+    if is_classification(request):
+        return structured(api_name=asked, api_url=asked, error=asked, request_param={"q": asked})
+    return AnswerDraft(question=asked, introduction=asked, answer=[f"{asked} [1]"])
+
+
+def found_in(folder: Path) -> list[str]:
+    """The secrets that `grep` would find in the files below `folder`."""
+    held = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    return [secret for _, secrets, _ in PASTED for secret in secrets if secret.encode() in held]
+
+
+def rename(path: Path, table: str, name: str) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"ALTER TABLE {table} RENAME TO {name}")
+
+
+@pytest.mark.parametrize("with_model", [False, True], ids=["extractive", "with a model"])
+def test_no_secret_is_found_in_what_is_kept(
+    serve_samples: MakeClient,
+    model_client: MakeClient,
+    model_server: ModelServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    with_model: bool,
+) -> None:
+    """Asked for real, in sessions and twice, with feedback; first the spool has the records, as the
+    database does not take them, then the database.
+    """
+    monkeypatch.setattr(keeper, "PAUSE_SECONDS", 0.1)
+    model_server.default = echo
+    path, spool = tmp_path / "apidesk.db", tmp_path / "spool"
+    settings = {"database_url": f"sqlite:///{path}", "spool": spool, "cache_answers": True}
+    client = (model_client if with_model else serve_samples)(**settings)
+    rename(path, "questions", "away")
+    asked = PASTED[:: 3 if with_model else 1]
+    for number, (pasted, _, _) in enumerate(asked):
+        ask(client, f"怎么发货\n{pasted}", session=f"s{number}")
+    assert list(spool.rglob("*.jsonl"))
+    assert path.with_name("apidesk.db-wal").exists()
+    assert found_in(tmp_path) == []
+
+    rename(path, "away", "questions")
+    store = RecordStore(open_engine(read_settings(**settings)))
+    wait_until(lambda: len(list(store.since(LONG_AGO))) == len(asked), "the database has them")
+    last = [record.id for record in store.since(LONG_AGO)][-1]
+    judged = client.post(f"/answers/{last}/feedback", json={"score": 1, "comment": PASTED[0][0]})
+    assert judged.status_code == 204
+    assert found_in(tmp_path) == []
+    kept = "\n".join(record.question for record in store.since(LONG_AGO))
+    assert all(text in kept for text in PASTED[0][2])
 
 
 @pytest.mark.parametrize("text", STAYS)

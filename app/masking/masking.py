@@ -1,6 +1,7 @@
 """Secrets are taken out of what is kept: mask("sign=9f8e…&page=1") == "sign=‹sign›&page=1"."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from pydantic import JsonValue
 
@@ -15,14 +16,18 @@ from app.masking.tables import secrets_in_columns
 _REPEATED = 8
 """Characters from which a secret with a digit is one wherever it stands again: in what was signed."""
 
+_TELLING = 4
+"""Characters from which a secret is one in what is made of its text."""
 
-def mask(text: str) -> str:
-    """`text` with ‹name› for each key, signature, token, password, telephone number, e-mail address.
+
+def mask(text: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
+    """`text` with ‹name› for each key, signature, token, password, telephone number, e-mail address, and
+    for what `secrets_in` another text found.
 
     Everything else stays as it is; what is masked already stays so.
     """
     parts, position = [], 0
-    for span in _secrets(text):
+    for span in _apart([*_secrets(text), *_repeated(text, known)]):
         parts += [text[position : span.start], span.quote, f"‹{span.label}›", span.quote]
         position = span.end
     return "".join([*parts, text[position:]])
@@ -40,6 +45,14 @@ def mask_value(value: JsonValue) -> JsonValue:
         return value
     masked = mask(str(value))
     return value if masked == str(value) else masked
+
+
+def secrets_in(text: str) -> Mapping[str, str]:
+    """The secrets of `text`, each with its name: what is made of it may show them without the syntax
+    by which they are known.
+    """
+    found = {text[span.start : span.end]: span.label for span in _secrets(text)}
+    return {secret: label for secret, label in found.items() if len(secret) >= _TELLING}
 
 
 def has_secret(text: str) -> bool:
@@ -71,7 +84,8 @@ def _secrets(text: str) -> list[Span]:
     named, kept = announced(text)
     named += secrets_in_columns(text)
     rest = blanked(text, _places(named))
-    repeated = list(_repeated(rest, {text[span.start : span.end]: span.label for span in named}))
+    labels = {text[span.start : span.end]: span.label for span in named}
+    repeated = list(_repeated(rest, dict(filter(_is_one_anywhere, labels.items()))))
     rest = blanked(rest, [*kept, *_places(repeated)])
     shaped = list(shaped_secrets(rest))
     personal = personal_numbers(blanked(rest, _places(shaped)))
@@ -82,10 +96,14 @@ def _places(spans: list[Span]) -> list[tuple[int, int]]:
     return [(span.start, span.end) for span in spans]
 
 
-def _repeated(text: str, labels: dict[str, str]) -> Iterable[Span]:
+def _is_one_anywhere(labelled: tuple[str, str]) -> bool:
+    secret, _ = labelled
+    return len(secret) >= _REPEATED and any(map(str.isdigit, secret))
+
+
+def _repeated(text: str, labels: Mapping[str, str]) -> Iterable[Span]:
     for secret, label in labels.items():
-        telling = len(secret) >= _REPEATED and any(map(str.isdigit, secret))
-        start = text.find(secret) if telling else -1
+        start = text.find(secret)
         while start >= 0:
             yield Span(start, start + len(secret), label)
             start = text.find(secret, start + len(secret))

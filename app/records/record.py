@@ -1,11 +1,12 @@
 """The record of a question: what is worth keeping of it, and no secret."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from app.asked import Asked
 from app.characters import storable
-from app.masking.masking import mask
+from app.masking.masking import mask, secrets_in
 from schemas.answer import Answer, Page, Source
 from schemas.question import Filters
 from schemas.record import CitedPage, Record
@@ -20,17 +21,18 @@ def record_of(asked: Asked, answer: Answer, milliseconds: int) -> Record:
     """The record of a question that was answered."""
     structured = answer.structured
     about = _documented(answer)
+    known = secrets_in(asked.text)
     return _asked(asked, milliseconds).model_copy(
         update={
             "id": answer.id,
-            "understood": _text(answer.question),
+            "understood": _text(answer.question, known),
             "language": answer.language,
             "type": answer.type,
-            "api_name": _name(about.api_name if about else structured.api_name),
-            "api_url": _name(about.api_url if about else structured.api_url),
-            "error": _name(structured.error),
+            "api_name": about.api_name if about else _name(structured.api_name, known),
+            "api_url": about.api_url if about else _name(structured.api_url, known),
+            "error": _name(structured.error, known),
             "confidence": answer.confidence,
-            "answer": tuple(map(_text, answer.answer)),
+            "answer": tuple(_text(step, known) for step in answer.answer),
             "pages": tuple(map(_page, answer.sources)),
             "nearest": _nearest(answer),
             "answered_by": answer.answered_by,
@@ -51,7 +53,7 @@ def _asked(asked: Asked, milliseconds: int) -> Record:
         owner=asked.owner,
         asked_at=datetime.now(UTC),
         session=asked.session,
-        question=_text(asked.text),
+        question=_text(asked.text, {}),
         language=asked.language,
         mode=asked.mode,
         k=asked.k,
@@ -81,9 +83,9 @@ def _nearest(answer: Answer) -> Page | None:
     return pages[0] if pages else None
 
 
-def _text(text: str) -> str:
-    return mask(storable(text[:LONGEST]))
+def _text(text: str, known: Mapping[str, str]) -> str:
+    return mask(storable(text[:LONGEST]), known)
 
 
-def _name(text: str | None) -> str | None:
-    return mask(storable(text))[:LONGEST_NAME] if text else None
+def _name(text: str | None, known: Mapping[str, str]) -> str | None:
+    return mask(storable(text), known)[:LONGEST_NAME] if text else None
