@@ -25,6 +25,8 @@ class Asked:
     session: str | None = None
     owner: str = ""
     """The id of the API key that asks; empty where there are no keys."""
+    account: str = ""
+    """What the tokens that it takes are charged to."""
     fresh: bool = False
     """Whether an answer that was given before will not do."""
     history: tuple[Turn, ...] = ()

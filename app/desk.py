@@ -66,7 +66,7 @@ class Desk:
 
         Raises ApideskError.
         """
-        question = self._question(asked)
+        question = self.question(asked)
         observer = RunObserver(self.metrics)
         started = time.monotonic()
         seconds = self.settings.request_timeout
@@ -93,7 +93,7 @@ class Desk:
 
     async def repeat(self, asked: Asked, answer: Answer, milliseconds: int) -> Answer:
         """`answer`, given once more: under an id, in a trace and with a time of its own."""
-        question = self._question(asked)
+        question = self.question(asked)
         observer = RunObserver(self.metrics)
         again = answer.model_copy(
             update={
@@ -114,7 +114,7 @@ class Desk:
 
     async def retrieve(self, asked: Asked) -> list[Source]:
         """The k best chunks, without asking a model. Raises ApideskError."""
-        question = self._question(asked)
+        question = self.question(asked)
         observer = RunObserver(self.metrics)
         config = self.tracing.config(question.id, None, None, observer, *asked.callbacks)
         found = await self._retrieve.ainvoke(question, config)
@@ -126,7 +126,7 @@ class Desk:
 
     async def warm_up(self) -> None:
         """Retrieve once, so that no caller is the first; no model is asked. Raises StoreError."""
-        question = self._question(Asked("预热 warm-up"))
+        question = self.question(Asked("预热 warm-up"))
         with tracing_context(enabled=False):
             await self._wiring.retrieve_unaided().ainvoke(question)
 
@@ -157,7 +157,8 @@ class Desk:
     def _with_tools(self) -> Runnable[Question, Answer]:
         return self._wiring.pipeline(self.classify, self._retrieve, "tools")
 
-    def _question(self, asked: Asked) -> Question:
+    def question(self, asked: Asked) -> Question:
+        """What the pipeline is asked, under an id of its own. Raises QuestionError."""
         check_question(asked.text, self.settings)
         return Question(
             text=asked.text,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from app.asked import Answerer
 from app.caching.answers import CachedAnswers
 from app.caching.cached_desk import CachedDesk
 from app.conversations import Conversations
@@ -17,6 +18,7 @@ from app.records.recorded import Recorded
 from app.security.keyring import Keyring
 from app.security.keys import Keys
 from app.security.limits import Limits
+from app.security.metered import Metered
 from ingestion.database import open_engine
 
 
@@ -35,13 +37,13 @@ class Services:
         self.history = History(self._engine, settings)
         self.keeper = Keeper(self._engine, settings)
         self.keyring = Keyring(Keys(self._engine), settings.admin_key, local_key)
-        cached = CachedAnswers(self._engine, settings.cache_days)
-        remembering = Conversations(
-            CachedDesk(desk, cached) if settings.cache_answers else desk, self.history
-        )
+        self._cached = CachedAnswers(self._engine, settings.cache_days)
+        answerer: Answerer = Metered(desk, self.limits)
+        if settings.cache_answers:
+            answerer = CachedDesk(desk, answerer, self._cached)
         self.files = PageFiles(desk.platform.platform)
         self.suggestions = Suggestions(desk.collection)
-        self.answerer = Recorded(remembering, self.keeper)
+        self.answerer = Recorded(Conversations(answerer, self.history), self.keeper)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -54,6 +56,7 @@ class Services:
             stack.push_async_callback(asyncio.to_thread, self._engine.dispose)
             stack.push_async_callback(self.limits.close)
             stack.callback(self.history.close)
+            stack.callback(self._cached.close)
             await stack.enter_async_context(self.keyring.running())
             await stack.enter_async_context(self.keeper.running())
             await stack.enter_async_context(self.ingestions.running(plan))

@@ -127,7 +127,9 @@ def says(response: httpx.Response) -> str:
 
 def test_each_worker_answers_and_sees_what_another_process_indexed(site: Site) -> None:
     before, after = (f"Every workspace may create {number} tokens. [1]" for number in (20, 35))
-    assert [says(response) for response in answers_by_worker(site)] == [before] * 2
+    first, second = answers_by_worker(site)
+    assert [says(first), says(second)] == [before] * 2
+    assert [each.json()["cached"] for each in (first, second)] == [False, True]
 
     meanwhile: list[str] = []
     done = threading.Event()

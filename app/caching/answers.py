@@ -1,24 +1,39 @@
 """Answers in the database, each with the state of the documents that it cites."""
 
+import asyncio
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Column, MetaData, String, Table, Text, select
+from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 from sqlalchemy.engine import Engine
 
 from ingestion.columns import UtcDateTime
 from ingestion.database import database_errors
 from schemas.answer import Answer
 from schemas.document import Chunk
+from schemas.errors import StoreUnavailable
+
+T = TypeVar("T")
 
 Place = tuple[str, str]
 """A document: its source and its id."""
 
 Digests = Mapping[Place, str]
 """What each document held, by place."""
+
+PATIENCE_SECONDS = 1.0
+"""How long an answer may wait for the database: without a cache it would not have to."""
+
+THREADS = 4
+"""Of their own, so that a database that hangs keeps no other work waiting."""
 
 _DIGESTS = TypeAdapter(list[tuple[str, str, str]])
 
@@ -54,43 +69,70 @@ def digests(chunks: Iterable[Chunk]) -> Digests:
 
 
 class CachedAnswers:
-    """Every method blocks, and raises StoreUnavailable when the database does not answer."""
+    """Every method raises StoreUnavailable when the database does not answer in time."""
 
     def __init__(self, engine: Engine, days: int) -> None:
         self._engine = engine
         self._days = timedelta(days=days)
+        self._insert = insert_in_sqlite if engine.dialect.name == "sqlite" else insert_in_postgresql
+        self._threads = ThreadPoolExecutor(THREADS, "cache")
 
-    def get(self, key: str) -> CachedAnswer | None:
+    async def get(self, key: str) -> CachedAnswer | None:
         """The answer under `key`, if one was kept and is not too old."""
+        return await self._in_thread(lambda: self._get(key))
+
+    async def put(self, key: str, cached: CachedAnswer) -> None:
+        """Keep `cached` under `key`, instead of what was there; forget what is too old."""
+        await self._in_thread(lambda: self._put(key, cached))
+
+    async def drop(self, key: str) -> None:
+        """Forget what is under `key`."""
+        await self._in_thread(lambda: self._drop(key))
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        inside = copy_context().run  # so that what it logs names the request
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, inside, work)
+        except TimeoutError:
+            raise StoreUnavailable("the database takes too long") from None
+
+    def _get(self, key: str) -> CachedAnswer | None:
         columns = answers_table.c
         young = columns.made_at > datetime.now(UTC) - self._days
         query = select(columns.answer, columns.documents).where(columns.key == key, young)
         with database_errors(), self._engine.connect() as connection:
             row = connection.execute(query).one_or_none()
-        if row is None:
-            return None
-        documents = _DIGESTS.validate_json(row.documents)
-        return CachedAnswer(
-            Answer.model_validate_json(row.answer),
-            {(source, document_id): digest for source, document_id, digest in documents},
-        )
+        return _cached(row.answer, row.documents) if row else None
 
-    def put(self, key: str, cached: CachedAnswer) -> None:
-        """Keep `cached` under `key`, instead of what was there; forget what is too old."""
+    def _put(self, key: str, cached: CachedAnswer) -> None:
         documents = [(*place, digest) for place, digest in cached.documents.items()]
-        row = {
-            "key": key,
+        kept = {
             "made_at": datetime.now(UTC),
             "answer": cached.answer.model_dump_json(),
             "documents": _DIGESTS.dump_json(documents).decode(),
         }
+        put = self._insert(answers_table).values(key=key, **kept)
         expired = answers_table.c.made_at < datetime.now(UTC) - self._days
         with database_errors(), self._engine.begin() as connection:
+            connection.execute(put.on_conflict_do_update(index_elements=["key"], set_=kept))
             connection.execute(answers_table.delete().where(expired))
-            connection.execute(answers_table.delete().where(answers_table.c.key == key))
-            connection.execute(answers_table.insert().values(row))
 
-    def drop(self, key: str) -> None:
-        """Forget what is under `key`."""
+    def _drop(self, key: str) -> None:
         with database_errors(), self._engine.begin() as connection:
             connection.execute(answers_table.delete().where(answers_table.c.key == key))
+
+
+def _cached(answer: str, documents: str) -> CachedAnswer | None:
+    """None for an answer of another version of this program, which had other fields."""
+    try:
+        held = {
+            (source, name): digest for source, name, digest in _DIGESTS.validate_json(documents)
+        }
+        return CachedAnswer(Answer.model_validate_json(answer), held)
+    except ValidationError:
+        return None

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from litestar import MediaType, Request, post
@@ -17,9 +17,7 @@ from app.asked import Answerer, Asked
 from app.problems import problem_of
 from app.routes.fields import ChunkCount, QuestionText, SessionId
 from app.security.keyring import Caller
-from app.security.limits import Limits
 from app.stream import stream_answer
-from runnables.listener import Listener
 from schemas.answer import Answer
 from schemas.events import Event
 from schemas.language import Language
@@ -62,7 +60,6 @@ async def ask(
     request: Request[Any, Any, Any],
     data: JSONBody[AskRequest],
     answerer: NamedDependency[Answerer],
-    limits: NamedDependency[Limits],
     caller: NamedDependency[Caller],
 ) -> Answer | ServerSentEvent:
     """Answer a question from the platform's documentation, with sources and related pages.
@@ -79,16 +76,13 @@ async def ask(
         mode=data.mode,
         session=data.session,
         owner=caller.id,
+        account=caller.account,
         fresh="no-cache" in request.headers.get("cache-control", "").lower(),
     )
 
-    async def asking(listener: Listener | None = None) -> Answer:
-        async with limits.metered(caller.account) as meter:
-            return await answerer.ask(replace(asked, callbacks=(meter,)), listener)
-
     if request.accept.best_match([MediaType.JSON, EVENTS]) != EVENTS:
-        return await asking()
-    events = stream_answer(asking)
+        return await answerer.ask(asked)
+    events = stream_answer(partial(answerer.ask, asked))
     first = await _first(events, request)
     # Named here once more: Litestar would send the handler's own type, which is JSON's.
     return ServerSentEvent(_messages(first, events), headers={"Content-Type": EVENTS})

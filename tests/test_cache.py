@@ -1,0 +1,452 @@
+"""The same question again: the answer that was given, while what it cites is as it was."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from httpx_sse import ServerSentEvent, aconnect_sse, connect_sse
+from litestar import Litestar
+from litestar.testing import TestClient
+from pydantic import SecretStr
+from sqlalchemy import text
+
+from app.caching import answers
+from app.desk import Desk
+from app.main import create_app
+from app.records.store import RecordStore
+from ingestion.database import open_engine
+from schemas.ingestion import IngestionOptions
+from schemas.record import Record
+from schemas.settings import read_settings
+from tests.conftest import DeskMaker
+from tests.http_client import http_client
+from tests.langsmith_server import langsmith_server
+from tests.live_server import live_server
+from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_server import Answer as Said
+from tests.model_server import ModelServer, Recorded, Reply
+from tests.serving_process import wait_until
+from tests.test_keeper import LONG_AGO
+
+QUESTION = "发货接口是哪个"
+STEP = "用“订单发货”接口。[1]"
+TOKENS = 50
+"""Of each call of the scripted model."""
+
+PLATFORM = """
+[platform]
+name = "Acme Cloud"
+description = "An API for storing documents: quotas, uploads, tokens, search."
+audience = "Developers."
+tone = "Brief."
+greeting = "Hello."
+refusal = "Not about Acme."
+language = "en"
+
+[[sources]]
+name = "guides"
+kind = "markdown"
+path = "guides"
+page_url = "https://acme.example/docs/{stem}"
+"""
+
+PAGES = {
+    "quotas": "# Quotas\n\nEvery workspace may create 20 tokens. Ask support for more.\n",
+    "uploads": "# Uploads\n\nAn uploaded file may be 20 MB large. Larger files are cut into parts.\n",
+    "search": "# Search\n\nA search query takes at most ten words and finds whole documents.\n",
+}
+
+QUESTIONS = (
+    "how many tokens may a workspace create?",
+    "how large may an uploaded file be?",
+    "how many words does a search query take?",
+    "how many tokens may a workspace create, and how large may an uploaded file be?",
+)
+
+Http = TestClient[Litestar]
+
+
+def good(request: Recorded) -> Reply:
+    said = structured() if is_classification(request) else draft(STEP)
+    tokens = {"prompt_tokens": TOKENS - 10, "completion_tokens": 10, "total_tokens": TOKENS}
+    return Reply(said, usage=tokens)
+
+
+@pytest.fixture
+def caching(url: str) -> dict[str, object]:
+    """Settings: a cache in either database."""
+    return {"cache_answers": True, "database_url": url}
+
+
+def lookups(client: Http) -> dict[str, int]:
+    """What the cache counted, by result."""
+    name = "apidesk_cache_lookups_total"
+    lines = [line for line in client.get("/metrics").text.splitlines() if line.startswith(name)]
+    return {line.split('"')[1]: round(float(line.split()[-1])) for line in lines}
+
+
+@contextmanager
+def database(url: str) -> Iterator[Callable[[str], None]]:
+    """Says something to the database."""
+    engine = open_engine(read_settings(database_url=url))
+
+    def say(statement: str) -> None:
+        with engine.begin() as connection:
+            connection.execute(text(statement))
+
+    yield say
+    engine.dispose()
+
+
+def cached(client: Http, question: str = QUESTION, **body: Any) -> bool:
+    return bool(ask(client, question, **body)["cached"])
+
+
+# --- what is the same question ------------------------------------------------------------------
+
+
+def test_an_answer_is_given_again(
+    model_client: MakeClient, model_server: ModelServer, caching: dict[str, object], url: str
+) -> None:
+    model_server.default = good
+    client = model_client(**caching)
+    first, second, third = (
+        ask(client, QUESTION),
+        ask(client, QUESTION),
+        ask(client, QUESTION, session="mine"),
+    )
+    assert len(model_server.chat_requests) == 2
+    assert [each["cached"] for each in (first, second, third)] == [False, True, True]
+    assert [each["session"] for each in (first, second, third)] == [None, None, "mine"]
+    assert len({each["id"] for each in (first, second, third)}) == 3
+    own = ("id", "session", "cached", "timings")
+    rest = [{k: v for k, v in each.items() if k not in own} for each in (first, second, third)]
+    assert rest[0] == rest[1] == rest[2]
+    assert second["timings"].keys() == {"total"}
+
+    anew = client.post("/ask", json={"question": QUESTION}, headers={"Cache-Control": "No-Cache"})
+    assert not anew.json()["cached"]
+    assert len(model_server.chat_requests) == 4
+    assert lookups(client) == {"miss": 1, "hit": 2, "bypass": 1}
+
+    model_server.reply({"question": QUESTION, "small_talk": False})
+    assert not cached(
+        client, "那它呢", session="mine"
+    )  # it was remembered, and condensed with that
+    wait_until(lambda: len(kept_records(url)) == 5, "all records are in the database")
+    kept = {record.id: record.cached for record in kept_records(url)}
+    assert [kept[each["id"]] for each in (first, second, third)] == [False, True, True]
+
+
+def kept_records(url: str) -> list[Record]:
+    engine = open_engine(read_settings(database_url=url))
+    try:
+        return list(RecordStore(engine).since(LONG_AGO))
+    finally:
+        engine.dispose()
+
+
+def test_whatever_else_is_asked_is_another_question(
+    serve_samples: MakeClient, caching: dict[str, object]
+) -> None:
+    client = serve_samples(**caching)
+    assert not cached(client)
+    assert cached(client, k=read_settings().top_k, filters={}, mode="pipeline", language="zh")
+    others: list[dict[str, Any]] = [
+        {"k": 3},
+        {"language": "en"},
+        {"filters": {"source": "reference"}},
+        {"mode": "tools"},
+    ]
+    assert [cached(client, **other) for other in others] == [False] * 4
+    assert [cached(client, **other) for other in others] == [True] * 3 + [False]  # degraded
+    assert not cached(serve_samples(**caching, top_k=3, history_turns=9))
+    assert not cached(serve_samples(**caching, unverified="remove"))
+    assert cached(client)
+
+
+@pytest.mark.parametrize(
+    ("question", "step"),
+    [
+        pytest.param(QUESTION, "调用 /dop/api/v9/nothing 并传 nothing_id。[1]", id="uncovered"),
+        pytest.param(f"{QUESTION} sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352", STEP, id="secret"),
+        pytest.param(QUESTION, None, id="degraded"),
+    ],
+)
+def test_what_may_be_better_next_time_is_not_kept(
+    model_client: MakeClient,
+    model_server: ModelServer,
+    tmp_path: Path,
+    question: str,
+    step: str | None,
+) -> None:
+    def says(request: Recorded) -> Said:
+        if is_classification(request):
+            return structured()
+        return draft(step) if step else Reply(status=401)
+
+    model_server.default = says
+    client = model_client(cache_answers=True, database_url=f"sqlite:///{tmp_path / 'own.db'}")
+    assert [cached(client, question) for _ in range(2)] == [False, False]
+
+
+# --- what the documents say meanwhile -----------------------------------------------------------
+
+
+def write_pages(folder: Path, **pages: str) -> None:
+    for name, page in pages.items():
+        (folder / "guides" / f"{name}.md").write_text(page)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A platform of three pages."""
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    write_pages(tmp_path, **PAGES)
+    return tmp_path
+
+
+def ingest(desk: Desk, **options: bool) -> None:
+    desk.job.run(desk.job.new_run("command", IngestionOptions.model_validate(options)))
+
+
+def test_exactly_the_answers_that_cite_a_changed_document_are_gone(
+    make_desk: DeskMaker, site: Path, caching: dict[str, object]
+) -> None:
+    desk = make_desk(platform=site / "platform.toml", **caching)
+    with http_client(create_app(desk)) as client:
+
+        def cites() -> dict[str, set[str]]:
+            answers = {question: ask(client, question) for question in QUESTIONS}
+            return {q: {s["documentId"] for s in a["sources"]} for q, a in answers.items()}
+
+        def known() -> set[str]:
+            return {question for question in QUESTIONS if cached(client, question)}
+
+        cited = cites()
+        assert known() == set(QUESTIONS)
+        (changed,) = cited[QUESTIONS[0]]
+        citing = {question for question, documents in cited.items() if changed in documents}
+        assert {QUESTIONS[0], QUESTIONS[3]} <= citing < set(QUESTIONS)
+
+        ingest(desk, rebuild=True)
+        assert known() == set(QUESTIONS)
+        write_pages(site, quotas=PAGES["quotas"].replace("20 tokens", "30 tokens"))
+        ingest(desk)
+        assert known() == set(QUESTIONS) - citing
+        assert "30 tokens" in ask(client, QUESTIONS[0])["answer"][0]
+        assert known() == set(QUESTIONS)
+        (site / "guides" / "quotas.md").unlink()
+        ingest(desk, allow_deletes=True)
+        assert known() == set(QUESTIONS) - citing
+
+
+def test_what_was_changed_while_it_was_answered_is_not_kept(
+    make_desk: DeskMaker, site: Path, model_server: ModelServer
+) -> None:
+    def says(request: Recorded) -> Said:
+        if is_classification(request):
+            return structured(type="general", api_name=None)
+        if changing.pop():
+            write_pages(site, quotas=PAGES["quotas"].replace("# Quotas", "# Quotas of a workspace"))
+            ingest(desk)
+        return draft("A workspace may create 20 tokens. [1]")
+
+    changing = [False, False, True]
+    model_server.default = says
+    desk = make_desk(
+        platform=site / "platform.toml",
+        cache_answers=True,
+        chat_model="openai:scripted-chat",
+        chat_base_url=model_server.base_url,
+        chat_api_key=SecretStr("test-key"),
+    )
+    with http_client(create_app(desk)) as client:
+        assert [cached(client, QUESTIONS[0]) for _ in range(3)] == [False, False, True]
+
+
+# --- when it cannot be looked up ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param("UPDATE cached_answers SET made_at = '2000-01-01'", id="expired"),
+        pytest.param("UPDATE cached_answers SET answer = '{}'", id="of another version"),
+    ],
+)
+def test_what_is_too_old_is_made_anew(
+    serve_samples: MakeClient, caching: dict[str, object], url: str, statement: str
+) -> None:
+    client = serve_samples(**caching)
+    assert not cached(client)
+    with database(url) as say:
+        say(statement)
+    assert [cached(client) for _ in range(2)] == [False, True]
+
+
+def test_without_the_database_questions_are_answered(
+    serve_samples: MakeClient, caching: dict[str, object], url: str
+) -> None:
+    client = serve_samples(**caching)
+    with database(url) as say:
+        say("ALTER TABLE cached_answers RENAME TO away")
+        assert [cached(client) for _ in range(2)] == [False, False]
+        say("ALTER TABLE away RENAME TO cached_answers")
+    assert [cached(client) for _ in range(2)] == [False, True]
+
+
+def test_a_database_that_hangs_keeps_no_answer_waiting(
+    serve_samples: MakeClient,
+    caching: dict[str, object],
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(answers, "PATIENCE_SECONDS", 0.1)
+    client = serve_samples(**caching, keep_questions=False)
+    engine = open_engine(read_settings(database_url=url))
+    lock = {
+        "sqlite": "BEGIN IMMEDIATE",
+        "postgresql": "LOCK TABLE cached_answers IN ACCESS EXCLUSIVE MODE",
+    }[engine.dialect.name]
+    with closing(engine.connect()) as connection:
+        connection.exec_driver_sql(lock)
+        assert [cached(client) for _ in range(2)] == [False, False]
+        connection.rollback()
+    engine.dispose()
+    assert "the database takes too long" in caplog.text
+
+
+# --- several at once, and as events -------------------------------------------------------------
+
+
+def test_events_come_again(
+    sample_desk: Desk, model_server: ModelServer, caching: dict[str, object]
+) -> None:
+    def told(url: str) -> list[ServerSentEvent]:
+        with (
+            httpx.Client(base_url=url, timeout=20, trust_env=False) as client,
+            connect_sse(client, "POST", "/ask", json={"question": QUESTION}) as source,
+        ):
+            return list(source.iter_sse())
+
+    model_server.default = good
+    with live_server(scripted(sample_desk, model_server, caching)) as url:
+        first, second = told(url), told(url)
+    assert [event.event for event in second] == ["structured", "sources", "step", "answer"]
+    assert [event.event for event in first] == [event.event for event in second]
+    assert [event.json() for event in (first[0], first[2])] == [
+        event.json() for event in (second[0], second[2])
+    ]
+    assert [events[-1].json()["cached"] for events in (first, second)] == [False, True]
+    assert second[1].json()["sources"] == second[-1].json()["sources"]
+
+
+def scripted(desk: Desk, server: ModelServer, overrides: dict[str, object]) -> Desk:
+    """A desk over the samples with the scripted model."""
+    model = {
+        "chat_model": "openai:scripted-chat",
+        "chat_base_url": server.base_url,
+        "chat_api_key": SecretStr("test-key"),
+    }
+    settings = desk.settings.model_copy(update=model | overrides)
+    return Desk(settings, desk.platform, desk.job)
+
+
+class Crowd:
+    """Many who ask the same at the same time, as JSON and as events; those who leave do so midway."""
+
+    def __init__(self, url: str, classified: threading.Event) -> None:
+        limits = httpx.Limits(max_connections=200)
+        self._http = httpx.AsyncClient(base_url=url, timeout=60, trust_env=False, limits=limits)
+        self._classified = classified
+        self.told_sources = asyncio.Event()
+
+    async def json(self) -> dict[str, Any]:
+        response = await self._http.post("/ask", json={"question": QUESTION})
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+    async def events(self) -> dict[str, Any]:
+        async with aconnect_sse(self._http, "POST", "/ask", json={"question": QUESTION}) as source:
+            coming = source.aiter_sse()
+            events = []
+            async for event in coming:
+                events.append(event)
+                if event.event == "sources":
+                    self.told_sources.set()
+        assert [event.event for event in events] == ["structured", "sources", "step", "answer"]
+        return dict(events[-1].json())
+
+    async def ask(self, may_answer: threading.Event) -> list[dict[str, Any]]:
+        """The answers of the hundred; the one that began it and nine others have left by then."""
+        async with self._http:
+            leaving = [asyncio.create_task(self.json())]
+            await asyncio.to_thread(self._classified.wait, 20)
+            leaving += [asyncio.create_task(self.events()) for _ in range(9)]
+            await self.told_sources.wait()
+            staying = [
+                asyncio.create_task(self.events() if number % 2 else self.json())
+                for number in range(90)
+            ]
+            for task in leaving:
+                task.cancel()
+            await asyncio.gather(*leaving, return_exceptions=True)
+            may_answer.set()
+            return await asyncio.gather(*staying)
+
+
+def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
+    sample_desk: Desk, model_server: ModelServer, tmp_path: Path
+) -> None:
+    classified, may_answer = threading.Event(), threading.Event()
+
+    def slow(request: Recorded) -> Reply:
+        if is_classification(request):
+            classified.set()
+        else:
+            assert may_answer.wait(30), "nobody let it answer"
+        return good(request)
+
+    model_server.default = slow
+    own: dict[str, object] = {
+        "cache_answers": True,
+        "database_url": f"sqlite:///{tmp_path / 'own.db'}",
+        "token_limit": f"{3 * TOKENS}/day",
+    }
+    with live_server(scripted(sample_desk, model_server, own)) as url:
+        found = asyncio.run(Crowd(url, classified).ask(may_answer))
+        assert [is_classification(each) for each in model_server.chat_requests] == [True, False]
+        assert len({each["id"] for each in found}) == 90
+        assert {tuple(each["answer"]) for each in found} == {tuple(found[0]["answer"])}
+        assert all(each["cached"] for each in found)
+        with httpx.Client(base_url=url, trust_env=False) as client:
+            statuses = [
+                client.post("/ask", json={"question": question}).status_code
+                for question in ("怎么取消上门揽收", "怎么开具发票")
+            ]
+    assert statuses == [200, 429]  # two calls, then four
+
+
+def test_a_cached_answer_is_a_trace_of_its_own(
+    sample_desk: Desk, caching: dict[str, object]
+) -> None:
+    with langsmith_server(tracing=True) as langsmith:
+        settings = sample_desk.settings.model_copy(update=caching)
+        desk = Desk(settings, sample_desk.platform, sample_desk.job)
+        with http_client(create_app(desk)) as client:
+            first, second = ask(client, QUESTION), ask(client, QUESTION, session="mine")
+        desk.tracing.close()
+        trace = langsmith.trace(second["id"])
+    assert len(langsmith.traces) == 2
+    assert trace.tree() == "ask"
+    assert trace.metadata["session_id"] == "mine"
+    assert QUESTION in str(trace.fields["inputs"])
+    assert first["answer"][0] in str(trace.fields["outputs"])
