@@ -1,7 +1,10 @@
 """Answering that leaves a record, whatever comes of it."""
 
 import asyncio
+import logging
 import time
+from collections.abc import Callable
+from functools import partial
 
 from app.asked import Answerer, Asked
 from app.records.keeper import Keeper
@@ -9,9 +12,12 @@ from app.records.record import failed_record, record_of
 from runnables.listener import Listener
 from schemas.answer import Answer
 from schemas.errors import ApideskError
+from schemas.record import Record
 
 ABANDONED = "abandoned"
 """What the record of a question says whose caller left before the answer."""
+
+log = logging.getLogger(__name__)
 
 
 class Recorded:
@@ -24,20 +30,24 @@ class Recorded:
     async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
         """As `answerer` answers. Raises ApideskError."""
         started = time.monotonic()
-
-        def milliseconds() -> int:
-            return round((time.monotonic() - started) * 1000)
-
         try:
             answer = await self._answerer.ask(asked, listener)
-        except ApideskError as error:
-            self._keeper.keep(failed_record(asked, error.code, milliseconds()))
+        except BaseException as error:
+            self._keep(partial(failed_record, asked, _code(error)), started)
             raise
-        except asyncio.CancelledError:
-            self._keeper.keep(failed_record(asked, ABANDONED, milliseconds()))
-            raise
-        except Exception:
-            self._keeper.keep(failed_record(asked, ApideskError.code, milliseconds()))
-            raise
-        self._keeper.keep(record_of(asked, answer, milliseconds()))
+        self._keep(partial(record_of, asked, answer), started)
         return answer
+
+    def _keep(self, record: Callable[[int], Record], started: float) -> None:
+        """An answer goes out with or without its record."""
+        milliseconds = round((time.monotonic() - started) * 1000)
+        try:
+            self._keeper.keep(record(milliseconds))
+        except Exception as error:  # its words and its stack may hold the question
+            log.error("a question is not kept: %s", type(error).__name__)
+
+
+def _code(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):
+        return ABANDONED
+    return error.code if isinstance(error, ApideskError) else ApideskError.code

@@ -52,9 +52,11 @@ class RecordStore:
                 connection.execute(self._insert(questions_table).on_conflict_do_nothing(), rows)
 
     def rate(self, owner: str, record_id: str, feedback: Feedback) -> bool:
-        """Keep what `owner` thought of an answer; whether it was theirs to judge."""
+        """Keep what `owner` thought of an answer, or forget it (0); whether it was theirs to judge."""
         mine = (questions_table.c.id == record_id, questions_table.c.owner == owner)
-        said = {"score": feedback.score, "comment": feedback.comment}
+        said: dict[str, object] = {"score": feedback.score, "comment": feedback.comment}
+        if not feedback.score:
+            said = dict.fromkeys(said)
         with database_errors(), self._engine.begin() as connection:
             return bool(
                 connection.execute(questions_table.update().where(*mine).values(said)).rowcount

@@ -1,5 +1,7 @@
 """POST /answers/{id}/feedback"""
 
+from uuid import UUID
+
 from litestar import post
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
@@ -22,21 +24,21 @@ class FeedbackRequest(WireModel):
 
 
 @post(
-    "/answers/{answer_id:str}/feedback",
+    "/answers/{answer_id:uuid}/feedback",
     status_code=204,
     operation_id="feedback",
     summary="Judge an answer",
     needs="ask",
 )
 async def give_feedback(
-    answer_id: FromPath[str],
+    answer_id: FromPath[UUID],
     data: JSONBody[FeedbackRequest],
     keeper: NamedDependency[Keeper],
     caller: NamedDependency[Caller],
 ) -> None:
-    """1: it helped, -1: it did not, 0 takes that back. 404 for an answer that another key asked for, or
-    that is not kept.
+    """Say whether an answer helped (1) or did not (-1); 0 takes back what was said. 404 for an answer
+    that another key asked for, or that was not kept.
     """
     feedback = Feedback(score=data.score, comment=mask(storable(data.comment)))
-    if not await keeper.rate(caller.id, answer_id, feedback):
+    if not await keeper.rate(caller.id, str(answer_id), feedback):
         raise NotFoundException

@@ -1,0 +1,139 @@
+"""POST /answers/{id}/feedback: what a caller thinks of an answer of theirs."""
+
+import threading
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+from sqlalchemy.engine import Engine
+
+from app.records import keeper as keeper_module
+from app.records.keeper import Keeper
+from app.records.spool import Spool
+from app.records.store import RecordStore
+from app.security.keys import Keys
+from ingestion.database import open_engine
+from schemas.record import Feedback
+from schemas.settings import Settings, read_settings
+from tests.model_desk import MakeClient
+from tests.test_keeper import LONG_AGO, record
+
+Http = TestClient[Litestar]
+Headers = dict[str, str]
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for long for a record that does not come."""
+    monkeypatch.setattr(keeper_module, "ARRIVAL_SECONDS", 0.5)
+
+
+@pytest.fixture
+def settings(url: str, tmp_path: Any) -> Settings:
+    return read_settings(database_url=url, spool=tmp_path / "spool")
+
+
+@pytest.fixture
+def own(serve_samples: MakeClient, settings: Settings) -> Http:
+    return serve_samples(database_url=settings.database_url, spool=settings.spool)
+
+
+@pytest.fixture
+def engine(settings: Settings) -> Any:
+    engine = open_engine(settings)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def keys(settings: Settings) -> tuple[Headers, Headers]:
+    """Mine and another's, made before the server starts."""
+    store = Keys.open(settings)
+    mine, other = ({"X-API-Key": store.add(name, ("ask",), None)[1]} for name in ("mine", "other"))
+    store.close()
+    return mine, other
+
+
+def asked(client: Http, headers: Headers | None = None) -> str:
+    """The id of an answer that was given just now."""
+    response = client.post("/ask", json={"question": "怎么发货"}, headers=headers)
+    return str(response.json()["id"])
+
+
+def judged(client: Http, answer: str, headers: Headers | None = None, **body: Any) -> Any:
+    return client.post(f"/answers/{answer}/feedback", json=body, headers=headers)
+
+
+def kept(engine: Engine) -> dict[str, Feedback | None]:
+    return {each.id: each.feedback for each in RecordStore(engine).since(LONG_AGO)}
+
+
+def test_it_is_kept_replaced_and_taken_back(own: Http, engine: Engine) -> None:
+    answer = asked(own)  # its record is on its way yet
+    pasted = "用 sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352 也不行\x00"
+    said: list[tuple[dict[str, Any], Feedback | None]] = [
+        ({"score": 1}, Feedback(score=1)),
+        ({"score": -1, "comment": pasted}, Feedback(score=-1, comment="用 sign=‹sign› 也不行�")),
+        ({"score": 1, "comment": "谢谢"}, Feedback(score=1, comment="谢谢")),
+        ({"score": 0, "comment": "别管了"}, None),
+    ]
+    for body, expected in said:
+        response = judged(own, answer, **body)
+        assert (response.status_code, response.content) == (204, b"")
+        assert kept(engine) == {answer: expected}
+
+
+def test_only_who_asked_judges(keys: tuple[Headers, Headers], own: Http, engine: Engine) -> None:
+    mine, other = keys
+    answer = asked(own, mine)
+    assert judged(own, answer, mine, score=1).status_code == 204
+    refused = judged(own, answer, other, score=-1)
+    assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+    assert judged(own, answer, score=-1).status_code == 401
+    assert kept(engine) == {answer: Feedback(score=1)}
+
+
+@pytest.mark.parametrize("answer", [str(uuid4()), "nothing", "%00", "a%2Fb"])
+def test_what_is_no_answer_is_404(client: Http, answer: str) -> None:
+    assert judged(client, answer, score=1).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"score": 1, "comment": "x" * 2_001}, "comment"),
+        ({"score": 2}, "score"),
+        ({"comment": "no score"}, "score"),
+        ({"score": 1, "more": 1}, "more"),
+    ],
+)
+def test_bad_input_is_one_sentence(client: Http, body: dict[str, Any], field: str) -> None:
+    answer = asked(client)
+    response = judged(client, answer, **body)
+    assert response.status_code == 400
+    assert response.json()["detail"].startswith(f"{field}: ")
+
+
+def test_the_record_may_be_in_another_processs_spool(
+    own: Http, engine: Engine, settings: Settings
+) -> None:
+    """The process that answered moves it into the database while this one waits."""
+    folder = Keeper(engine, settings).folder
+    assert folder
+    other, answer = Spool(folder), str(uuid4())
+    other.append(record(answer, owner=""))
+    moving = threading.Timer(0.1, other.drain, [RecordStore(engine).add])
+    moving.start()
+    assert judged(own, answer, score=-1).status_code == 204
+    moving.join()
+    other.close()
+    assert kept(engine) == {answer: Feedback(score=-1)}
+
+
+def test_where_nothing_is_kept_there_is_nothing_to_judge(
+    serve_samples: MakeClient, settings: Settings
+) -> None:
+    client = serve_samples(database_url=settings.database_url, keep_questions=False)
+    assert judged(client, asked(client), score=1).status_code == 404
