@@ -57,6 +57,8 @@ class Record(WireModel):
     """What the answer cites."""
     nearest: Page | None = None
     """The page that came nearest, be it cited or not."""
+    coverage: float | None = None
+    """0 to 1: of the question's telling words, those that what is cited holds; rare words count more."""
     answered_by: str = ""
     degraded: str | None = None
     cached: bool = False

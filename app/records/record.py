@@ -6,6 +6,8 @@ from uuid import uuid4
 
 from app.asked import Asked
 from app.characters import storable
+from app.insights.gaps import coverage
+from app.insights.terms import LONGEST_TEXT
 from app.masking.masking import mask, secrets_in
 from schemas.answer import Answer, Page, Source
 from schemas.question import Filters
@@ -35,6 +37,7 @@ def record_of(asked: Asked, answer: Answer, milliseconds: int) -> Record:
             "answer": tuple(_text(step, known) for step in answer.answer),
             "pages": tuple(map(_page, answer.sources)),
             "nearest": _nearest(answer),
+            "coverage": _coverage(answer),
             "answered_by": answer.answered_by,
             "degraded": answer.degraded,
             "cached": answer.cached,
@@ -81,6 +84,12 @@ def _page(source: Source) -> CitedPage:
 def _nearest(answer: Answer) -> Page | None:
     pages = [*answer.nearest, *(Page(title=s.title, page_url=s.page_url) for s in answer.sources)]
     return pages[0] if pages else None
+
+
+def _coverage(answer: Answer) -> float:
+    """What is cited is not kept, so it is compared now; grounding has cut its words already."""
+    cited = " ".join(f"{source.title} {source.section} {source.text}" for source in answer.sources)
+    return round(coverage(answer.question[:LONGEST_TEXT], cited), 4)
 
 
 def _text(text: str, known: Mapping[str, str]) -> str:
