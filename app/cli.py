@@ -6,6 +6,7 @@ from app.commands.ask import ask
 from app.commands.check import check
 from app.commands.evaluate import evaluate
 from app.commands.ingest import ingest
+from app.commands.insights import insights
 from app.commands.keys import keys
 from app.commands.replay import replay
 from app.commands.schedule import schedule
@@ -18,5 +19,5 @@ def main() -> None:
     """Answers developers' questions about an open platform from its own documentation."""
 
 
-for command in (serve, ingest, schedule, check, ask, evaluate, keys, replay):
+for command in (serve, ingest, schedule, check, ask, evaluate, keys, insights, replay):
     main.add_command(command)

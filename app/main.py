@@ -15,6 +15,7 @@ from app.routes.ask import ask
 from app.routes.feedback import give_feedback
 from app.routes.health import live, ready
 from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
+from app.routes.insights import insights
 from app.routes.metrics import metrics
 from app.routes.page import asset, embedded_page, page, widget
 from app.routes.retrieve import retrieve
@@ -47,6 +48,7 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             live,
             ready,
             metrics,
+            insights,
             suggest,
             page,
             embedded_page,

@@ -11,10 +11,12 @@ from app.conversations import Conversations
 from app.desk import Desk
 from app.history import History
 from app.ingestions import Ingestions
+from app.insights.reports import Reports
 from app.page.files import PageFiles
 from app.page.suggestions import Suggestions
 from app.records.keeper import Keeper
 from app.records.recorded import Recorded
+from app.records.store import RecordStore
 from app.security.keyring import Keyring
 from app.security.keys import Keys
 from app.security.limits import Limits
@@ -44,6 +46,7 @@ class Services:
         self.files = PageFiles(desk.platform.platform)
         self.suggestions = Suggestions(desk.collection)
         self.answerer = Recorded(Conversations(answerer, self.history), self.keeper)
+        self.reports = Reports(RecordStore(self._engine), desk)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -73,5 +76,6 @@ class Services:
             "ingestions": self.ingestions,
             "keeper": self.keeper,
             "limits": self.limits,
+            "reports": self.reports,
             "suggestions": self.suggestions,
         }

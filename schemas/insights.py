@@ -1,11 +1,19 @@
 """What the questions of some days tell about the platform and its documentation."""
 
 from datetime import date, datetime
+from typing import Literal, get_args
+
+from pydantic import JsonValue
 
 from schemas.answer import Confidence, Page
 from schemas.question import QuestionType
 from schemas.record import Score
 from schemas.wire import WireModel
+
+Table = Literal["byType", "byApi", "gaps", "errors", "feedback"]
+"""A part of the report that is a table by itself, as it is named on the wire."""
+
+TABLES: tuple[Table, ...] = get_args(Table)
 
 
 class TypeCount(WireModel):
@@ -22,11 +30,12 @@ class ApiCount(WireModel):
     """Questions about one API on one day."""
 
     day: date
+    """In UTC."""
     api_name: str
     api_url: str
     questions: int
     unanswered: int
-    """How many of them count as gaps."""
+    """Of them: low confidence, no sources, or bad feedback."""
 
 
 class ErrorCount(WireModel):
@@ -42,8 +51,11 @@ class Gap(WireModel):
     question: str
     """The most typical of its wordings."""
     size: int
-    wordings: list[str]
-    """Each once, as they were asked."""
+    """Questions; what one caller asked again in the same words on the same day is one."""
+    wordings: tuple[str, ...]
+    """Each once, the most typical first, then the newest; the first 50."""
+    missing: tuple[str, ...]
+    """Words that its questions share and the documents do not hold."""
     nearest: Page | None
     """The page that most of them came nearest to."""
     first_asked: datetime
@@ -66,12 +78,23 @@ class Insights(WireModel):
 
     days: int
     questions: int
+    unanswered: int
+    """Of those about the platform: low confidence, no sources, or bad feedback."""
     off_topic_share: float
     """0 to 1, of the questions that were answered."""
     cached_share: float
     """0 to 1, of the questions that were answered."""
-    by_type: list[TypeCount]
-    by_api: list[ApiCount]
-    errors: list[ErrorCount]
-    gaps: list[Gap]
-    feedback: list[Rated]
+    notes: tuple[str, ...] = ()
+    """What the report had to do without."""
+    by_type: tuple[TypeCount, ...] = ()
+    by_api: tuple[ApiCount, ...] = ()
+    """The APIs that are asked for most come first."""
+    gaps: tuple[Gap, ...] = ()
+    errors: tuple[ErrorCount, ...] = ()
+    feedback: tuple[Rated, ...] = ()
+    """The worst first, then the latest."""
+
+    def as_json(self, table: Table | None = None) -> dict[str, JsonValue]:
+        """What goes over the wire: all of it, or of the tables only one."""
+        found: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True)
+        return {name: found[name] for name in found if name not in TABLES or table in (None, name)}

@@ -50,6 +50,7 @@ ROUTES: list[tuple[str, str, Scope, int]] = [
     ("GET", "/ingestions", "ingest", 200),
     ("GET", "/ingestions/none", "ingest", 404),
     ("POST", "/ingestions", "ingest", 400),
+    ("GET", "/insights", "admin", 200),
 ]
 """What each route needs, and what it says to a caller who has it but says nothing useful."""
 

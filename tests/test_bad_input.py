@@ -252,6 +252,7 @@ def test_schema(client: TestClient[Litestar]) -> None:
         ("get", "/metrics", "metrics"),
         ("get", "/suggestions", "suggestions"),
         ("post", "/answers/{answer_id}/feedback", "feedback"),
+        ("get", "/insights", "insights"),
     }
     answered = response.json()["paths"]["/ask"]["post"]["responses"]["200"]["content"]
     assert answered["application/json"]["schema"] == {"$ref": "#/components/schemas/Answer"}

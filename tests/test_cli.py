@@ -502,6 +502,17 @@ class TestAskTheServer:
         (platform.parent / "guides" / "new.md").unlink()
         assert run(served, "ingest", "--platform", platform, "--allow-deletes").exit_code == 0
 
+    def test_insights_are_the_servers(self, served: Path) -> None:
+        """It alone can look into the documents."""
+        assert run(served, "ask", QUESTION, "--json").exit_code == 0
+        result = run(served, "insights", "--table", "gaps", "--json")
+        assert result.exit_code == 0, result.output
+        said = json.loads(result.stdout)
+        assert (said["gaps"], said["notes"]) == ([], [])
+        with moved(served, 9):
+            assert_one_line(run(served, "insights"), 1, ":9", "does not answer")
+            assert run(served, "insights", "--table", "byType").exit_code == 0
+
     @pytest.mark.parametrize("status", [200, 404, 502])
     def test_an_address_where_something_else_answers(self, served: Path, status: int) -> None:
         with strange_server(status) as port, moved(served, port):

@@ -1,70 +1,102 @@
-"""Kept questions, counted."""
+"""Kept questions, counted as they come by: none of them is held."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter, deque
 from datetime import UTC, date
 
+from app.insights.apis import ApiCounts
 from schemas.insights import ApiCount, ErrorCount, Rated, TypeCount
-from schemas.record import Record
+from schemas.question import QuestionType
+from schemas.record import Feedback, Record
+
+MOST_LISTED = 1_000
+"""Errors, and judged answers, that a report lists."""
 
 
-def by_type(records: Iterable[Record]) -> list[TypeCount]:
-    """Questions of each type on each day."""
-    counts = Counter((_day(record), record.type) for record in records)
-    return [
-        TypeCount(day=day, type=question_type, questions=count)
-        for (day, question_type), count in sorted(
-            counts.items(), key=lambda c: (c[0][0], str(c[0][1]))
-        )
-    ]
+class Counts:
+    """What was counted so far."""
 
+    def __init__(self) -> None:
+        self.questions = 0
+        self.unanswered = 0
+        self._cached = 0
+        self._types: Counter[tuple[date, QuestionType | None]] = Counter()
+        self._apis = ApiCounts()
+        self._errors: Counter[str] = Counter()
+        self._judged: deque[Rated] = deque(maxlen=MOST_LISTED)
 
-def by_api(records: Iterable[Record], is_gap: Callable[[Record], bool]) -> list[ApiCount]:
-    """Questions about each API on each day; the APIs that are asked for most come first."""
-    asked: Counter[tuple[str, str, date]] = Counter()
-    unanswered: Counter[tuple[str, str, date]] = Counter()
-    for record in records:
+    def add(self, record: Record) -> None:
+        """Count `record`."""
+        day, missed = day_of(record), is_unanswered(record)
+        self.questions += 1
+        self.unanswered += missed and record.type != "unknown"
+        self._cached += record.cached
+        self._types[day, record.type] += 1
         if record.api_name or record.api_url:
-            place = (record.api_name or "", record.api_url or "", _day(record))
-            asked[place] += 1
-            unanswered[place] += is_gap(record)
-    totals: Counter[tuple[str, str]] = Counter()
-    for (name, url, _), count in asked.items():
-        totals[name, url] += count
-    ranked = sorted(asked, key=lambda place: (-totals[place[:2]], place))
-    return [
-        ApiCount(
-            api_name=name, api_url=url, day=day,
-            questions=asked[name, url, day], unanswered=unanswered[name, url, day],
+            self._apis.add(record.api_name or "", record.api_url or "", day, missed)
+        if record.error:
+            self._errors[record.error] += 1
+        if record.feedback and record.feedback.score:
+            self._judged.append(_rated(record, record.feedback))
+
+    @property
+    def off_topic_share(self) -> float:
+        """0 to 1, of the questions that were answered; 0 where none was."""
+        return self._share(sum(n for (_, type_), n in self._types.items() if type_ == "unknown"))
+
+    @property
+    def cached_share(self) -> float:
+        """0 to 1, of the questions that were answered; 0 where none was."""
+        return self._share(self._cached)
+
+    @property
+    def by_type(self) -> tuple[TypeCount, ...]:
+        """Questions of each type on each day."""
+        ordered = sorted(self._types.items(), key=lambda count: (count[0][0], str(count[0][1])))
+        return tuple(TypeCount(day=day, type=type_, questions=n) for (day, type_), n in ordered)
+
+    @property
+    def by_api(self) -> tuple[ApiCount, ...]:
+        """Questions about each API on each day; the APIs that are asked for most come first."""
+        return self._apis.by_day
+
+    @property
+    def errors(self) -> tuple[ErrorCount, ...]:
+        """The errors that questions name, the most frequent first."""
+        commonest = self._errors.most_common(MOST_LISTED)
+        return tuple(ErrorCount(error=error, questions=count) for error, count in commonest)
+
+    @property
+    def feedback(self) -> tuple[Rated, ...]:
+        """The answers that were judged, the worst first, then the latest."""
+        return tuple(
+            sorted(self._judged, key=lambda each: (each.score, -each.asked_at.timestamp()))
         )
-        for name, url, day in ranked
-    ]  # fmt: skip
+
+    def _share(self, part: int) -> float:
+        answered = sum(n for (_, type_), n in self._types.items() if type_ is not None)
+        return round(part / answered, 4) if answered else 0.0
 
 
-def errors(records: Iterable[Record]) -> list[ErrorCount]:
-    """The errors that questions name, the most frequent first."""
-    counts = Counter(record.error for record in records if record.error)
-    return [ErrorCount(error=error, questions=count) for error, count in counts.most_common()]
-
-
-def rated(records: Collection[Record]) -> list[Rated]:
-    """The answers that were judged, the worst first, then the latest."""
-    found = [
-        Rated(
-            id=record.id, asked_at=record.asked_at, question=record.question,
-            confidence=record.confidence, score=record.feedback.score, comment=record.feedback.comment,
-        )
-        for record in records
-        if record.feedback and record.feedback.score
-    ]  # fmt: skip
-    return sorted(found, key=lambda each: (each.score, -each.asked_at.timestamp()))
-
-
-def share(records: Collection[Record], holds: Callable[[Record], bool]) -> float:
-    """0 to 1: of the questions that were answered, how many `holds` is true of; 0 where there are none."""
-    answered = [record for record in records if record.type is not None]
-    return round(sum(map(holds, answered)) / len(answered), 4) if answered else 0.0
-
-
-def _day(record: Record) -> date:
+def day_of(record: Record) -> date:
+    """The day in UTC."""
     return record.asked_at.astimezone(UTC).date()
+
+
+def is_unanswered(record: Record) -> bool:
+    """Whether an answer was given, and gives nothing; what its caller said of it counts above all else."""
+    if record.type is None:
+        return False
+    if record.feedback and record.feedback.score:
+        return record.feedback.score < 0
+    return record.confidence == "low" or not record.pages
+
+
+def _rated(record: Record, feedback: Feedback) -> Rated:
+    return Rated(
+        id=record.id,
+        asked_at=record.asked_at,
+        question=record.question,
+        confidence=record.confidence,
+        score=feedback.score,
+        comment=feedback.comment,
+    )

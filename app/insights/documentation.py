@@ -1,0 +1,76 @@
+"""What a report knows of the documentation: less of it makes a poorer report, but a report."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from langchain_core.embeddings import Embeddings
+
+from app.insights.terms import WordShares
+from ingestion.collection import Collection
+from ingestion.milvus import batches
+from ingestion.model_errors import ModelRole, model_errors
+from runnables.retrieval.glossary import Glossary
+from schemas.errors import ModelOutputInvalid
+from schemas.platform import Platform
+from schemas.settings import Settings
+
+WORDS_AT_ONCE = 1_000
+"""Words that are looked up by one query of the store."""
+
+Vectors = Sequence[Sequence[float]]
+
+Embed = Callable[[Sequence[str]], Awaitable[Vectors]]
+"""The vectors of some texts. Raises ModelError."""
+
+
+@dataclass(frozen=True)
+class Documentation:
+    """Its words, what they mean in other words, and the model that sees meaning."""
+
+    words: WordShares | None = None
+    glossary: Glossary | None = None
+    embed: Embed | None = None
+    notes: tuple[str, ...] = ()
+    """Why something of it is missing."""
+
+
+def documentation_of(
+    platform: Platform, collection: Collection, embeddings: Embeddings | None, settings: Settings
+) -> Documentation:
+    """What there is to know, by a collection that may be searched."""
+    return Documentation(
+        words=_word_shares(collection),
+        glossary=Glossary(platform.glossary),
+        embed=_embedder(embeddings, settings) if embeddings else None,
+    )
+
+
+def _word_shares(collection: Collection) -> WordShares:
+    def shares(words: Iterable[str]) -> Mapping[str, float]:
+        total = max(collection.contract.words, 1)
+        return {
+            word: count / total
+            for batch in batches(words, WORDS_AT_ONCE)
+            for word, count in collection.word_counts(batch).items()
+        }
+
+    return shares
+
+
+def _embedder(model: Embeddings, settings: Settings) -> Embed:
+    role = ModelRole("EMBEDDING", settings.embedding_model or "")
+
+    async def embed(texts: Sequence[str]) -> Vectors:
+        found: list[list[float]] = []
+        with model_errors(role):
+            async with asyncio.timeout(settings.request_timeout):
+                requests = batches(texts, settings.embedding_batch)
+                for some in batches(requests, settings.embedding_requests):
+                    for vectors in await asyncio.gather(*map(model.aembed_documents, some)):
+                        found += vectors
+        if len(found) != len(texts) or len(set(map(len, found))) > 1:
+            raise ModelOutputInvalid(f"{role.setting}: not one vector of one length for each text")
+        return found
+
+    return embed

@@ -1,0 +1,58 @@
+"""GET /insights"""
+
+from typing import Annotated, Any, Literal
+
+from litestar import MediaType, Request, Response, get
+from litestar.di import NamedDependency
+from litestar.exceptions import ValidationException
+from litestar.openapi import ResponseSpec
+from litestar.params import FromQuery, QueryParameter
+
+from app.insights.csv_tables import csv_of
+from app.insights.reports import Reports
+from schemas.insights import TABLES, Insights, Table
+
+CSV = "text/csv"
+
+MOST_DAYS = 36_500
+
+REPORTED = ResponseSpec(
+    Insights,
+    generate_examples=False,
+    description="The report; with `table`, that table alone; with Accept: text/csv, CSV",
+)
+
+
+@get(
+    "/insights",
+    operation_id="insights",
+    summary="What questions say about the documentation",
+    responses={200: REPORTED},
+    needs="admin",
+)
+async def insights(
+    request: Request[Any, Any, Any],
+    reports: NamedDependency[Reports],
+    days: Annotated[int, QueryParameter(ge=1, le=MOST_DAYS)] = 30,
+    table: FromQuery[Table | None] = None,
+    format: FromQuery[Literal["json", "csv"] | None] = None,
+) -> Response[Any]:
+    """Counts by type and by API, what the documentation does not answer, errors, and feedback.
+
+    One `table` comes as CSV with `Accept: text/csv` or `format=csv`.
+    """
+    if not (format == "csv" or (format is None and _prefers_csv(request))):
+        return Response((await reports.make(days, table)).as_json(table))
+    if table is None:
+        problem = {"key": "table", "message": f"CSV takes one of {', '.join(TABLES)}"}
+        raise ValidationException(extra=[problem])
+    name = f"insights-{table}-{days}-days.csv"
+    return Response(
+        csv_of(await reports.make(days, table), table),
+        media_type=CSV,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def _prefers_csv(request: Request[Any, Any, Any]) -> bool:
+    return request.accept.best_match([MediaType.JSON, CSV]) == CSV
