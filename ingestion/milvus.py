@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -53,6 +54,9 @@ UNREACHABLE = "Milvus cannot be reached: see APIDESK_MILVUS_URI"
 
 LITE = "milvus_lite"
 """What the version of Milvus Lite begins with, embedded or as a server."""
+
+_ESCAPE = re.compile(r"\\(u[0-9a-f]{4}|.)")
+"""An escape in JSON."""
 
 
 def open_milvus(settings: Settings) -> "MilvusClient":
@@ -109,8 +113,13 @@ def milvus_errors() -> Iterator[None]:
 
 
 def literal(value: object) -> str:
-    """`value` as a literal of Milvus's filter language."""
-    return json.dumps(value, ensure_ascii=False)
+    """`value` as a literal of Milvus's filter language: JSON, without the escapes that it lacks."""
+    return _ESCAPE.sub(_spelled, json.dumps(value, ensure_ascii=False))
+
+
+def _spelled(escape: re.Match[str]) -> str:
+    known = escape[1] in ('"', "\\", "n", "r", "t")
+    return escape[0] if known else str(json.loads(f'"{escape[0]}"'))
 
 
 def batches(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
