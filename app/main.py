@@ -1,5 +1,7 @@
 """create_app(desk): the HTTP service, put together."""
 
+from importlib.metadata import metadata
+
 from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
@@ -8,6 +10,9 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetailsPlugin
 from litestar.plugins.pydantic import PydanticPlugin
 
+from app.description.models import DescribedModels
+from app.description.problems import DescribedProblems
+from app.description.tags import TAGS
 from app.desk import Desk
 from app.json_request import JsonRequest
 from app.problems import apidesk_problem, http_problem, unexpected_problem
@@ -17,6 +22,7 @@ from app.routes.health import live, ready
 from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
 from app.routes.insights import insights
 from app.routes.metrics import metrics
+from app.routes.options import WholeAllow
 from app.routes.page import asset, embedded_page, page, widget
 from app.routes.retrieve import retrieve
 from app.routes.sessions import delete_session
@@ -69,7 +75,10 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
         exception_handlers={Exception: unexpected_problem},
         openapi_config=OpenAPIConfig(
             title="apidesk",
-            version="0.1.0",
+            summary=metadata("apidesk")["Summary"],
+            version=metadata("apidesk")["Version"],
+            tags=TAGS,
+            use_handler_docstrings=True,
             openapi_router=Router(
                 "/schema", route_handlers=[], opt={"needs": None}, include_in_schema=False
             ),
@@ -78,8 +87,11 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             render_plugins=[JsonRenderPlugin(), YamlRenderPlugin()],
         ),
         plugins=[
-            PydanticPlugin(prefer_alias=True),
+            DescribedModels(),
+            PydanticPlugin(prefer_alias=True, validate_strict=True),
             DescribedDoors(),
+            DescribedProblems(),
+            WholeAllow(),
             ProblemDetailsPlugin(
                 ProblemDetailsConfig(
                     exception_to_problem_detail_map={

@@ -30,6 +30,8 @@ from schemas.errors import (
 )
 from schemas.wire import WireModel
 
+PROBLEM_JSON = "application/problem+json"
+
 RETRY_AFTER_SECONDS = "5"
 
 STATUS: dict[type[ApideskError], HTTPStatus] = {
@@ -65,16 +67,26 @@ class Problem(WireModel):
 
     status: int
     type: str
+    """Always `about:blank`."""
     title: str
+    """The status in words."""
     detail: str
+    """What is wrong, in one sentence."""
     code: str
+    """Stable, and meant for programs."""
     retryable: bool
+    """Whether the same request can succeed later."""
 
 
 def apidesk_problem(error: ApideskError) -> ProblemDetailsException:
     """An error raised on purpose: its sentence is meant for the caller."""
-    status = next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+    status = status_of(type(error))
     return _problem(status, str(error), error.code, error.retryable, _headers(error, status))
+
+
+def status_of(error: type[ApideskError]) -> HTTPStatus:
+    """The status that an error is told with."""
+    return next(STATUS[cls] for cls in error.__mro__ if cls in STATUS)
 
 
 def http_problem(error: HTTPException) -> ProblemDetailsException:

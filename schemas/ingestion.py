@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.wire import WireModel
+from schemas.wire import WireModel, examples
 
 Trigger = Literal["command", "request", "schedule", "watch", "start"]
 """What began a run: `apidesk ingest`, POST /ingestions, the schedule, a change, a first start."""
@@ -16,6 +16,8 @@ RunState = Literal["running", "succeeded", "partial", "failed"]
 
 class IngestionOptions(WireModel):
     """How a run treats what it finds."""
+
+    model_config = examples({"dryRun": True})
 
     rebuild: bool = False
     """Fill a new collection from the documents alone, whatever made the old one."""

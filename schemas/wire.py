@@ -2,6 +2,12 @@
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
+
+
+def examples(*bodies: JsonDict) -> ConfigDict:
+    """Examples of a model, for its JSON Schema."""
+    return ConfigDict(json_schema_extra={"examples": list(bodies)})
 
 
 class WireModel(BaseModel):
@@ -12,4 +18,5 @@ class WireModel(BaseModel):
         populate_by_name=True,
         extra="forbid",
         frozen=True,
+        use_attribute_docstrings=True,
     )

@@ -47,7 +47,7 @@ BAD_BODIES = {
     "k = 51": (b'{"question": "a", "k": 51}', 400, "k: "),
     "k as string": (b'{"question": "a", "k": "5"}', 400, NOT_A_NUMBER),
     "k as bool": (b'{"question": "a", "k": true}', 400, NOT_A_NUMBER),
-    "k as float": (b'{"question": "a", "k": 5.0}', 400, NOT_A_NUMBER),
+    "k as float": (b'{"question": "a", "k": 5.5}', 400, NOT_A_NUMBER),
     "k with 5,000 digits": (b'{"question": "a", "k": %s}' % (b"9" * 5_000), 400, NOT_JSON),
     "unknown key": (b'{"question": "a", "top_k": 5}', 400, "top_k: "),
     "unknown key of half a character": (b'{"question": "a", "\\ud800": 5}', 400, "\ufffd: "),

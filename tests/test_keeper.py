@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from langchain_core.utils.uuid import uuid7
 from sqlalchemy import text
 from sqlalchemy.engine import Engine
 
@@ -161,14 +163,15 @@ def test_a_spool_that_cannot_be_written_breaks_no_answer(
 def test_feedback_belongs_to_who_asked(engine: Engine, settings: Settings) -> None:
     keeper = Keeper(engine, settings)
     helped, not_ours = Feedback(score=1, comment="谢谢"), Feedback(score=-1)
+    answer = uuid7()
 
     async def judge() -> list[bool]:
         async with keeper.running():
-            keeper.keep(record("a"))
+            keeper.keep(record(str(answer)))
             return [
-                await keeper.rate("key-1", "a", helped),
-                await keeper.rate("key-2", "a", not_ours),
-                await keeper.rate("key-1", "nothing", not_ours),
+                await keeper.rate("key-1", answer, helped),
+                await keeper.rate("key-2", answer, not_ours),
+                await keeper.rate("key-1", uuid4(), not_ours),
             ]
 
     assert asyncio.run(judge()) == [True, False, False]
@@ -196,7 +199,7 @@ def test_nothing_is_kept_where_settings_say_so(
     used(keeper, lambda: keeper.keep(record("a")))
     assert kept(engine) == []
     assert not settings.spool.exists()
-    assert not asyncio.run(keeper.rate("key-1", "a", Feedback(score=1)))
+    assert not asyncio.run(keeper.rate("key-1", uuid7(), Feedback(score=1)))
 
 
 def test_many_threads_append_whole_lines(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from uuid import UUID
 
 from sqlalchemy.engine import Engine
 from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay, wait_fixed
@@ -38,6 +39,7 @@ class Keeper:
         """Where the spools of this installation lie."""
         self._spool = Spool(self.folder) if self.folder else None
         self._days = settings.keep_days
+        self._longest = settings.request_timeout + SWEEP_SECONDS
         self._arrived = asyncio.Event()
 
     def keep(self, record: Record) -> None:
@@ -46,7 +48,7 @@ class Keeper:
             self._spool.append(record)
             self._arrived.set()
 
-    async def rate(self, owner: str, record_id: str, feedback: Feedback) -> bool:
+    async def rate(self, owner: str, answer_id: UUID, feedback: Feedback) -> bool:
         """Keep what `owner` thought of an answer; whether there is such an answer of theirs.
 
         Raises StoreUnavailable.
@@ -56,12 +58,19 @@ class Keeper:
         attempts = AsyncRetrying(
             retry=retry_if_result(lambda found: not found),
             wait=wait_fixed(0.2),
-            stop=stop_after_delay(ARRIVAL_SECONDS),
+            stop=stop_after_delay(ARRIVAL_SECONDS if self._under_way(answer_id) else 0),
         )
         try:
-            return await attempts(asyncio.to_thread, self._store.rate, owner, record_id, feedback)
+            return await attempts(
+                asyncio.to_thread, self._store.rate, owner, str(answer_id), feedback
+            )
         except RetryError:
             return False
+
+    def _under_way(self, answer_id: UUID) -> bool:
+        """Whether the record may not have arrived yet, by the time that a UUID of version 7 holds."""
+        age = time.time() - (answer_id.int >> 80) / 1_000
+        return answer_id.version == 7 and abs(age) < self._longest
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -4,27 +4,29 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import MediaType, Request, post
 from litestar.di import NamedDependency
 from litestar.openapi import ResponseSpec
-from litestar.params import JSONBody
+from litestar.params import HeaderParameter, JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
 from app.asked import Answerer, Asked
+from app.description.ask import EVENTS, AskOperation
+from app.description.tags import QUESTIONS
 from app.problems import problem_of
 from app.routes.fields import ChunkCount, QuestionText, SessionId
+from app.routes.retrieve import RETRIEVING
 from app.security.keyring import Caller
 from app.stream import stream_answer
 from schemas.answer import Answer
+from schemas.errors import DeskBusy, ModelBusy, ModelOutputInvalid, ServerStopping
 from schemas.events import Event
 from schemas.language import Language
 from schemas.question import AnswerMode, Filters
-from schemas.wire import WireModel
-
-EVENTS = "text/event-stream"
+from schemas.wire import WireModel, examples
 
 HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 
@@ -32,20 +34,27 @@ HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 class AskRequest(WireModel):
     """What is asked, and how the answer should be."""
 
+    model_config = examples({"question": "what does error 44203 mean?", "session": "mine"})
+
     question: QuestionText
+    """In Chinese or English; API details, responses and logs may be pasted into it."""
     k: ChunkCount | None = None
+    """How many chunks to retrieve; APIDESK_TOP_K where it is not said."""
     filters: Filters | None = None
     language: Language | None = None
+    """The language of the answer; the question's where it is not said."""
     session: SessionId | None = None
     """Continues a conversation, or begins one under this name."""
     mode: AnswerMode = "pipeline"
+    """`tools`: a model looks things up before it answers."""
 
 
-ANSWERED = ResponseSpec(
-    Answer,
-    generate_examples=False,
-    description="The answer; with Accept: text/event-stream, events",
-)
+CacheControl = Annotated[
+    str,
+    HeaderParameter(name="Cache-Control", description="`no-cache`: not an answer from the cache"),
+]
+
+ANSWERED = ResponseSpec(Answer, False, "The answer; with `Accept: text/event-stream`, its events")
 
 
 @post(
@@ -53,14 +62,18 @@ ANSWERED = ResponseSpec(
     status_code=200,
     operation_id="ask",
     summary="Answer a question",
+    tags=[QUESTIONS],
     responses={200: ANSWERED},
+    operation_class=AskOperation,
     needs="ask",
+    errors=(*RETRIEVING, DeskBusy, ServerStopping, ModelBusy, ModelOutputInvalid),
 )
 async def ask(
     request: Request[Any, Any, Any],
     data: JSONBody[AskRequest],
     answerer: NamedDependency[Answerer],
     caller: NamedDependency[Caller],
+    cache_control: CacheControl = "",
 ) -> Answer | ServerSentEvent:
     """Answer a question from the platform's documentation, with sources and related pages.
 
@@ -77,7 +90,7 @@ async def ask(
         session=data.session,
         owner=caller.id,
         account=caller.account,
-        fresh="no-cache" in request.headers.get("cache-control", "").lower(),
+        fresh="no-cache" in cache_control.lower(),
     )
 
     if request.accept.best_match([MediaType.JSON, EVENTS]) != EVENTS:

@@ -7,7 +7,9 @@ from typing import Literal
 
 from litestar import Response, get
 from litestar.di import NamedDependency
+from litestar.openapi import ResponseSpec
 
+from app.description.tags import OPERATING
 from app.desk import Desk
 from app.model_check import probe
 from runnables.models.chat_model import ChatModel
@@ -40,10 +42,14 @@ class Ready(WireModel):
     checks: dict[str, Check]
 
 
+NOT_READY = ResponseSpec(Ready, False, "Something that answering needs is not there")
+
+
 @get(
     "/health/live",
     operation_id="live",
     summary="Is the process up?",
+    tags=[OPERATING],
     sync_to_thread=False,
     needs=None,
 )
@@ -52,7 +58,14 @@ def live() -> Live:
     return Live()
 
 
-@get("/health/ready", operation_id="ready", summary="Can questions be answered?", needs=None)
+@get(
+    "/health/ready",
+    operation_id="ready",
+    summary="Can questions be answered?",
+    tags=[OPERATING],
+    responses={503: NOT_READY},
+    needs=None,
+)
 async def ready(desk: NamedDependency[Desk]) -> Response[Ready]:
     """200 when everything that answering needs is there, else 503; each part is named."""
     checks = {

@@ -1,13 +1,25 @@
 """POST /ingestions, GET /ingestions and GET /ingestions/{id}"""
 
 from litestar import Response, get, post
+from litestar.datastructures import ResponseHeader
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody
 
+from app.description.tags import DOCUMENTS
 from app.ingestions import Ingestions
+from app.routes.fields import PathId, id_of
+from schemas.errors import IngestionRunning, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
 from schemas.wire import WireModel
+
+LOCATION = ResponseHeader(
+    "Location",
+    documentation_only=True,
+    value="",
+    description="Where the run is told",
+    required=True,
+)
 
 
 class IngestionRuns(WireModel):
@@ -21,7 +33,10 @@ class IngestionRuns(WireModel):
     status_code=202,
     operation_id="ingest",
     summary="Begin an ingestion",
+    tags=[DOCUMENTS],
+    response_headers=[LOCATION],
     needs="ingest",
+    errors=(IngestionRunning, StoreUnavailable),
 )
 async def begin_ingestion(
     data: JSONBody[IngestionOptions], ingestions: NamedDependency[Ingestions]
@@ -31,18 +46,30 @@ async def begin_ingestion(
     return Response(run, status_code=202, headers={"Location": f"/ingestions/{run.id}"})
 
 
-@get("/ingestions", operation_id="ingestions", summary="The last ingestions", needs="ingest")
+@get(
+    "/ingestions",
+    operation_id="ingestions",
+    summary="The last ingestions",
+    tags=[DOCUMENTS],
+    needs="ingest",
+    errors=(StoreUnavailable,),
+)
 async def list_ingestions(ingestions: NamedDependency[Ingestions]) -> IngestionRuns:
     """The last 50 runs with their reports, also those of other processes and earlier starts."""
     return IngestionRuns(ingestions=await ingestions.latest())
 
 
-@get("/ingestions/{run_id:str}", operation_id="ingestion", summary="One ingestion", needs="ingest")
-async def get_ingestion(
-    run_id: FromPath[str], ingestions: NamedDependency[Ingestions]
-) -> IngestionRun:
+@get(
+    "/ingestions/{run_id:str}",
+    operation_id="ingestion",
+    summary="One ingestion",
+    tags=[DOCUMENTS],
+    needs="ingest",
+    errors=(StoreUnavailable,),
+)
+async def get_ingestion(run_id: PathId, ingestions: NamedDependency[Ingestions]) -> IngestionRun:
     """A run's progress, and its report when it has ended."""
-    run = await ingestions.get(run_id)
+    run = await ingestions.get(id_of(run_id).hex)
     if run is None:
         raise NotFoundException
     return run

@@ -2,9 +2,10 @@
 
 import asyncio
 
-from litestar import MediaType, Response, get
+from litestar import Response, get
 from litestar.di import NamedDependency
 
+from app.description.tags import OPERATING
 from app.desk import Desk
 from app.telemetry.ingestion_metrics import ingestion_metrics
 
@@ -15,7 +16,8 @@ PROMETHEUS_TEXT = "text/plain; version=0.0.4"
     "/metrics",
     operation_id="metrics",
     summary="What Prometheus scrapes",
-    media_type=MediaType.TEXT,
+    tags=[OPERATING],
+    media_type=PROMETHEUS_TEXT,
     needs="admin",
     limited=False,
 )
@@ -24,4 +26,4 @@ async def metrics(desk: NamedDependency[Desk]) -> Response[bytes]:
     desk.see_circuits()
     ingested = await ingestion_metrics(desk.job)
     body = await asyncio.to_thread(desk.metrics.exposition, ingested)
-    return Response(body, media_type=PROMETHEUS_TEXT)
+    return Response(body)

@@ -5,20 +5,42 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
 from app.asked import Asked
+from app.description.tags import QUESTIONS
 from app.desk import Desk
 from app.routes.fields import ChunkCount, QuestionText
 from app.security.keyring import Caller
 from app.security.limits import Limits
 from schemas.answer import Source
+from schemas.errors import (
+    CollectionMismatch,
+    CollectionMissing,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    StoreUnavailable,
+)
 from schemas.question import Filters
-from schemas.wire import WireModel
+from schemas.wire import WireModel, examples
+
+RETRIEVING = (
+    CollectionMismatch,
+    CollectionMissing,
+    StoreUnavailable,
+    ModelUnavailable,
+    ModelRefused,
+    ModelTimeout,
+)
+"""What retrieval may fail with; the model is the one that embeds."""
 
 
 class RetrieveRequest(WireModel):
     """What to look for, and how many chunks to give."""
 
+    model_config = examples({"question": "what does error 44203 mean?", "k": 3})
+
     question: QuestionText
     k: ChunkCount | None = None
+    """How many chunks to give; APIDESK_TOP_K where it is not said."""
     filters: Filters | None = None
 
 
@@ -28,7 +50,15 @@ class Retrieved(WireModel):
     sources: list[Source]
 
 
-@post("/retrieve", status_code=200, operation_id="retrieve", summary="Find chunks", needs="ask")
+@post(
+    "/retrieve",
+    status_code=200,
+    operation_id="retrieve",
+    summary="Find chunks",
+    tags=[QUESTIONS],
+    needs="ask",
+    errors=RETRIEVING,
+)
 async def retrieve(
     data: JSONBody[RetrieveRequest],
     desk: NamedDependency[Desk],

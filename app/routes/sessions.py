@@ -1,24 +1,32 @@
 """DELETE /sessions/{session}"""
 
+from typing import Annotated
+
 from litestar import delete
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException, ValidationException
-from litestar.params import FromPath
+from litestar.params import PathParameter
 from pydantic_core import PydanticCustomError
 
+from app.description.tags import QUESTIONS
 from app.history import History
-from app.routes.fields import check_session
+from app.routes.fields import SESSION, check_session
 from app.security.keyring import Caller
+from schemas.errors import StoreUnavailable
 
 
 @delete(
     "/sessions/{session:str}",
     operation_id="deleteSession",
     summary="Forget a session",
+    tags=[QUESTIONS],
     needs="ask",
+    errors=(StoreUnavailable,),
 )
 async def delete_session(
-    session: FromPath[str], history: NamedDependency[History], caller: NamedDependency[Caller]
+    session: Annotated[str, PathParameter(schema_extra=SESSION)],
+    history: NamedDependency[History],
+    caller: NamedDependency[Caller],
 ) -> None:
     """Delete what was asked and answered in the session. 404 when nothing of it is remembered."""
     try:

@@ -6,8 +6,10 @@ from litestar import get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
+from app.description.tags import QUESTIONS
 from app.desk import Desk
 from app.page.suggestions import Suggestions
+from schemas.errors import CollectionMismatch, CollectionMissing, StoreUnavailable
 from schemas.language import Language
 from schemas.wire import WireModel
 
@@ -18,7 +20,14 @@ class Suggested(WireModel):
     suggestions: tuple[str, ...]
 
 
-@get("/suggestions", operation_id="suggestions", summary="Questions to begin with", needs="ask")
+@get(
+    "/suggestions",
+    operation_id="suggestions",
+    summary="Questions to begin with",
+    tags=[QUESTIONS],
+    needs="ask",
+    errors=(CollectionMismatch, CollectionMissing, StoreUnavailable),
+)
 async def suggest(
     suggestions: NamedDependency[Suggestions],
     desk: NamedDependency[Desk],

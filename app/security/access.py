@@ -10,12 +10,11 @@ from typing import Any
 from litestar import Request
 from litestar.enums import HttpMethod
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
-from litestar.openapi import ResponseSpec
 from litestar.openapi.spec import Components, SecurityRequirement, SecurityScheme
 from litestar.plugins import ReceiveRoutePlugin
 from litestar.routes import BaseRoute, HTTPRoute
 
-from app.problems import Problem
+from app.description.problems import describe
 from app.security.keyring import LOCAL, Caller, Keyring, nobody
 from app.security.limits import Limits
 from app.security.loopback import Connection, check_local, from_this_machine
@@ -30,6 +29,8 @@ SCHEMES = Components(
         "apiKey": SecurityScheme(type="apiKey", name="X-API-Key", security_scheme_in="header"),
     }
 )
+
+FOREIGN = "No key is configured, and the request is not of this machine"
 
 REFUSALS = {
     401: "No key, or none that counts",
@@ -90,7 +91,7 @@ def caller_of(request: Request[Any, Any, Any]) -> Caller:
 
 
 class DescribedDoors(ReceiveRoutePlugin):
-    """Says in the OpenAPI document what each route needs, and how it refuses."""
+    """Says in the OpenAPI document what each route needs, and how its guard refuses."""
 
     def receive_route(self, route: BaseRoute) -> None:
         """Describe the handlers of a route that is being registered."""
@@ -102,12 +103,9 @@ class DescribedDoors(ReceiveRoutePlugin):
 def _describe(handler: HTTPRouteHandler) -> None:
     if handler.opt.get("needs", "admin") is None:
         handler.security = [{}]
-        return
-    refused = {
-        status: ResponseSpec(Problem, False, description, "application/problem+json")
-        for status, description in REFUSALS.items()
-    }
-    handler.responses = refused | dict(handler.responses or {})
+        describe(handler, {403: FOREIGN})
+    else:
+        describe(handler, REFUSALS)
 
 
 def _key(connection: Connection) -> str:

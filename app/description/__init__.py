@@ -1,0 +1,1 @@
+"""What the OpenAPI document says: every body, and every way to fail."""
