@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test check format pin screenshots bench-retrieval soak
+.PHONY: help setup run ask test check format pin screenshots bench-retrieval soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,3 +57,6 @@ bench-retrieval: setup ## measure retrieval and write it into docs/retrieval.md 
 
 soak: setup ## ten minutes of everything at once, written into docs/reliability.md
 	@$(BIN)/python -m benchmarks.soak
+
+fuzz: setup ## schemathesis against the description of the API, written into docs/reliability.md
+	@$(BIN)/python -m benchmarks.fuzz

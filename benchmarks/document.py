@@ -4,28 +4,27 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import fill
 
-BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
-
 WIDTH = 128
 """Characters of a line of prose in docs/."""
 
 
-def write_between_markers(path: Path, text: str) -> None:
+def write_between_markers(path: Path, text: str, name: str = "figures") -> None:
     """Put `text` between the two markers in the file at `path`, and leave all else as it is.
 
     Raises ValueError for a file that does not hold each of them once, in this order.
     """
-    before, after = around_markers(path)
-    path.write_text(f"{before}{BEGIN}\n{text.strip()}\n{END}{after}", encoding="utf-8")
+    before, after = around_markers(path, name)
+    begin, end = _markers(name)
+    path.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}", encoding="utf-8")
 
 
-def around_markers(path: Path) -> tuple[str, str]:
+def around_markers(path: Path, name: str = "figures") -> tuple[str, str]:
     """What stands before the first marker and after the second one. Raises ValueError."""
-    whole = path.read_text(encoding="utf-8")
-    before, begin, rest = whole.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end) or BEGIN in rest or END in before + after:
-        raise ValueError(f"{path}: {BEGIN} and {END} must stand in it once each, in this order")
+    begin, end = _markers(name)
+    before, begins, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, ends, after = rest.partition(end)
+    if not (begins and ends) or begin in rest or end in before + after:
+        raise ValueError(f"{path}: {begin} and {end} must stand in it once each, in this order")
     return before, after
 
 
@@ -38,6 +37,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) ->
 def prose(text: str) -> str:
     """`text` as a paragraph, its lines as long as those around it."""
     return fill(" ".join(text.split()), WIDTH, break_on_hyphens=False, break_long_words=False)
+
+
+def _markers(name: str) -> tuple[str, str]:
+    return f"<!-- {name} -->", f"<!-- /{name} -->"
 
 
 def _row(cells: Sequence[str]) -> str:

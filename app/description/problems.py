@@ -9,7 +9,7 @@ from inspect import getdoc
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import ResponseSpec
-from litestar.params import BodyKwarg, ParameterKwarg
+from litestar.params import BodyKwarg, HeaderParameter, PathParameter, QueryParameter
 from litestar.plugins import ReceiveRoutePlugin
 from litestar.routes import BaseRoute, HTTPRoute
 
@@ -21,7 +21,7 @@ UNKNOWN = "There is none of this name, or it is another caller's"
 TOO_LARGE = "The body, or what it says, is larger than this server takes"
 UNFORESEEN = "Something went wrong here"
 
-_INPUTS = (ParameterKwarg, BodyKwarg)
+_INPUTS = (BodyKwarg, PathParameter, QueryParameter, HeaderParameter)
 
 
 class DescribedProblems(ReceiveRoutePlugin):

@@ -1,0 +1,44 @@
+"""Does the API do as it is described? schemathesis, with every check and phase, on two servers.
+
+    python -m benchmarks.fuzz [--examples 1000]
+
+Writes docs/reliability.md. Exits with 1 when anything was found, or a server logged a stack.
+"""
+
+import sys
+from datetime import date
+from pathlib import Path
+
+import click
+
+from benchmarks.document import around_markers, write_between_markers
+from benchmarks.fuzz.report import report
+from benchmarks.fuzz.run import DESKS, fuzz
+from benchmarks.retrieval_sets import ROOT
+
+DOCUMENT = ROOT / "docs" / "reliability.md"
+
+MARKERS = "fuzz"
+
+
+@click.command()
+@click.option("--examples", default=1_000, show_default=True, help="At most, an operation.")
+@click.option("--seed", type=int, help="Of a run that is to be done again.")
+@click.option(
+    "--document",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    default=DOCUMENT,
+    help="Markdown file that the figures are written to, between its markers.",
+)
+def main(examples: int, seed: int | None, document: Path) -> None:
+    """Run, print what was found, and write the figures into the documentation."""
+    around_markers(document, MARKERS)  # before minutes of work
+    found = [fuzz(desk, examples, seed) for desk in DESKS]
+    text = report(found, examples, date.today())
+    write_between_markers(document, text, MARKERS)
+    click.echo(text)
+    sys.exit(any(each.failures for each in found))
+
+
+if __name__ == "__main__":
+    main()
