@@ -116,7 +116,7 @@ def test_the_example_of_an_answer_is_what_the_samples_answer(client: Http, docum
     example = Answer.model_validate(content["application/json"]["examples"]["answer"]["value"])
     asked = document["components"]["schemas"]["AskRequest"]["examples"][0]
     answer = Answer.model_validate(client.post("/ask", json=asked | {"k": 1}).json())
-    own = {"id": True, "timings": True, "sources": {0: {"score", "text"}}}
+    own: dict[str, Any] = {"id": True, "timings": True, "sources": {0: {"score", "text"}}}
     assert answer.model_dump(exclude=own) == example.model_dump(exclude=own)
     assert answer.sources[0].text.startswith(example.sources[0].text.rstrip("…"))
 

@@ -55,7 +55,7 @@ def _problems(handler: HTTPRouteHandler, named: bool) -> dict[int, str]:
         problems[HTTPStatus.REQUEST_ENTITY_TOO_LARGE] = TOO_LARGE
     problems[HTTPStatus.INTERNAL_SERVER_ERROR] = UNFORESEEN
     for status, said in _sentences(handler.opt.get("errors", ())).items():
-        problems[status] = " ".join(said)
+        problems[status] = " ".join(said).rstrip(".")
     return problems
 
 

@@ -34,6 +34,7 @@ class FeedbackRequest(WireModel):
     status_code=204,
     operation_id="feedback",
     summary="Judge an answer",
+    response_description="It is kept",
     tags=[QUESTIONS],
     needs="ask",
     errors=(StoreUnavailable,),

@@ -16,6 +16,7 @@ PROMETHEUS_TEXT = "text/plain; version=0.0.4"
     "/metrics",
     operation_id="metrics",
     summary="What Prometheus scrapes",
+    response_description="The metrics, as text",
     tags=[OPERATING],
     media_type=PROMETHEUS_TEXT,
     needs="admin",

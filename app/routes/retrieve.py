@@ -55,6 +55,7 @@ class Retrieved(WireModel):
     status_code=200,
     operation_id="retrieve",
     summary="Find chunks",
+    response_description="The chunks, best first",
     tags=[QUESTIONS],
     needs="ask",
     errors=RETRIEVING,

@@ -19,6 +19,7 @@ from schemas.errors import StoreUnavailable
     "/sessions/{session:str}",
     operation_id="deleteSession",
     summary="Forget a session",
+    response_description="It is forgotten",
     tags=[QUESTIONS],
     needs="ask",
     errors=(StoreUnavailable,),

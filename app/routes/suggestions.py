@@ -24,6 +24,7 @@ class Suggested(WireModel):
     "/suggestions",
     operation_id="suggestions",
     summary="Questions to begin with",
+    response_description="The questions",
     tags=[QUESTIONS],
     needs="ask",
     errors=(CollectionMismatch, CollectionMissing, StoreUnavailable),
