@@ -56,7 +56,8 @@ def desk(make_desk: DeskMaker, tmp_path_factory: pytest.TempPathFactory) -> Desk
     (folder / "guides").mkdir()
     (folder / "guides" / "queues.md").write_text(PAGE)
     (folder / "platform.toml").write_text(PLATFORM)
-    return make_desk(platform=folder / "platform.toml", admin_key=SecretStr(KEY))
+    own = {"platform": folder / "platform.toml", "admin_key": SecretStr(KEY)}
+    return make_desk(**own, cache_answers=True)
 
 
 @pytest.fixture(scope="module")
@@ -205,3 +206,17 @@ def test_what_was_found(http: Http, method: str, path: str, body: Json | None, s
 def test_options_name_every_method(http: Http) -> None:
     assert http.options("/ingestions").headers["allow"] == "GET, OPTIONS, POST"
     assert http.options("/ask").headers["allow"] == "OPTIONS, POST"
+
+
+def test_cache_control_is_heeded_as_described(http: Http, document: Json) -> None:
+    (header,) = document["paths"]["/ask"]["post"]["parameters"]
+    assert (header["name"], header["in"]) == ("Cache-Control", "header")
+    asked = {"question": "how many messages may a queue hold?"}
+    for value, cached in [
+        ("", False),
+        ("", True),
+        ("max-age=0, No-Cache", False),
+        ("no-store", True),
+    ]:
+        response = http.post("/ask", json=asked, headers={"Cache-Control": value})
+        assert response.json()["cached"] is cached

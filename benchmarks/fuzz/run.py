@@ -106,3 +106,4 @@ def _environment(folder: Path, desk: Desk) -> Iterator[dict[str, str]]:
             "APIDESK_CHAT_BASE_URL": model.base_url,
             "APIDESK_CHAT_API_KEY": "none",
         }
+        assert not model.faults, model.faults[0]
