@@ -1,0 +1,75 @@
+"""`apidesk serve`, asked and killed: no question that was answered is lost."""
+
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from app.records.keeper import Keeper
+from ingestion.database import open_engine
+from schemas.settings import read_settings
+from tests.serving_process import ServingProcess, ask, wait_until
+from tests.test_keeper import kept, used
+from tests.test_workers import PLATFORM, QUOTAS
+
+QUESTIONS = [f"how many tokens may workspace {number} create?" for number in range(12)]
+
+
+class Killed(NamedTuple):
+    """What became of a server and its questions."""
+
+    answered: dict[str, str]
+    """Questions, by the ids of the answers that came."""
+    kept: dict[str, str]
+    """Questions, by the ids of the records that the next process brought into the database."""
+    replay: Result
+    """Of `apidesk replay` while the server held the store."""
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """A server that is killed as soon as its last answer has come."""
+    folder = tmp_path_factory.mktemp("killed")
+    (folder / "guides").mkdir()
+    (folder / "guides" / "quotas.md").write_text(QUOTAS.format(number=20))
+    (folder / "platform.toml").write_text(PLATFORM)
+    environment = {
+        "APIDESK_PLATFORM": str(folder / "platform.toml"),
+        "APIDESK_MILVUS_URI": str(folder / "milvus.db"),
+        "APIDESK_DATABASE_URL": f"sqlite:///{folder / 'apidesk.db'}",
+        "APIDESK_SPOOL": str(folder / "spool"),
+    }
+    settings = read_settings(
+        database_url=environment["APIDESK_DATABASE_URL"], spool=folder / "spool"
+    )
+    server = ServingProcess(folder / "log", environment)
+    try:
+        url, engine = server.url, open_engine(settings)
+        first = ask(url, QUESTIONS[0])
+        wait_until(lambda: bool(kept(engine)), "the first record is in the database")
+        replay = CliRunner().invoke(main, ["replay"], env=environment)
+        with ThreadPoolExecutor(4) as pool:
+            responses = [first, *pool.map(partial(ask, url), QUESTIONS[1:])]
+    finally:
+        server.process.kill()
+    assert server.process.wait() == -signal.SIGKILL
+    answered = {response.json()["id"]: response.json()["question"] for response in responses}
+    used(Keeper(engine, settings), lambda: None)
+    found = {record.id: record.question for record in kept(engine)}
+    engine.dispose()
+    return Killed(answered, found, replay)
+
+
+def test_every_question_that_was_answered_is_in_the_database(killed: Killed) -> None:
+    assert sorted(killed.answered.values()) == sorted(QUESTIONS)
+    assert killed.kept == killed.answered
+
+
+def test_a_store_that_the_server_holds_is_one_sentence_for_a_replay(killed: Killed) -> None:
+    assert (killed.replay.exit_code, killed.replay.stdout) == (1, "")
+    assert killed.replay.stderr.count("\n") == 1
+    assert killed.replay.stderr.endswith(": stop the server, or replay on a Milvus server\n")
