@@ -1,17 +1,19 @@
-"""A replay as a figure: where answers moved, and how many of the cited pages are the same."""
+"""A replay as a figure: how many questions changed how, and where their answers moved."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.evaluation.plots import GRID, INK, PALE, STYLE, check_plot
-from app.replay.result import VERDICTS, Replay
+from app.replay.result import CHANGES, VERDICTS, Change, Replay
 from schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLUE = "#0072B2"
-BINS = 10
+# The colours are of Okabe and Ito, Color Universal Design, 2008.
+WORSE, BETTER, OTHER, SAME = "#D55E00", "#009E73", "#0072B2", "#bdbdbd"
+
+COLOURS: dict[Change, str] = {"failed": WORSE, "lost": WORSE, "won": BETTER, "same": SAME}
 
 
 def plot_replay(replay: Replay, path: Path) -> None:
@@ -21,13 +23,18 @@ def plot_replay(replay: Replay, path: Path) -> None:
     from matplotlib.figure import Figure
 
     with rc_context(STYLE):
-        figure = Figure(figsize=(9.6, 4.4), layout="constrained")
-        moves, overlap = figure.subplots(1, 2, width_ratios=(1.1, 1))
+        figure = Figure(figsize=(9.2, 4.2), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)  # type: ignore[union-attr,call-arg]
+        changes, moves = figure.subplots(1, 2, width_ratios=(1.15, 1))
+        _changes(changes, replay)
         _moves(moves, replay)
-        _overlap(overlap, replay)
         figure.suptitle(
-            f"Replay of {len(replay.questions)} questions, now with {replay.settings}",
-            x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK,
+            f"{len(replay.questions)} questions asked again",
+            x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK,
+        )  # fmt: skip
+        figure.supxlabel(
+            f"now with {replay.settings}; on average {replay.overlap:.0%} of the cited pages are the same",
+            x=0.012, ha="left", fontsize=9, color=PALE,
         )  # fmt: skip
         try:
             svg = path.suffix.lower() == ".svg"
@@ -36,41 +43,54 @@ def plot_replay(replay: Replay, path: Path) -> None:
             raise ConfigurationError(f"--plot {path}: {error.strerror}") from None
 
 
-def _moves(axes: "Axes", replay: Replay) -> None:
-    """A row for each verdict then, a column for each now; who did not move stands on the diagonal."""
-    counts = [
-        [
-            sum(q.before.verdict == before and q.after.verdict == after for q in replay.questions)
-            for after in VERDICTS
-        ]
-        for before in VERDICTS
-    ]
-    most = max(max(row) for row in counts) or 1
-    axes.imshow([[count / most for count in row] for row in counts], cmap="Blues", vmin=0, vmax=1.4)
-    for row, of_row in enumerate(counts):
-        for column, count in enumerate(of_row):
-            if count:
-                weight = "normal" if row == column else "bold"
-                axes.text(
-                    column, row, str(count), ha="center", va="center", color=INK, fontweight=weight
-                )
-    axes.set_xticks(range(len(VERDICTS)), VERDICTS)
-    axes.set_yticks(range(len(VERDICTS)), VERDICTS)
-    axes.set_xlabel("confidence now")
-    axes.set_ylabel("confidence then")
-    axes.set_title("questions, then and now", loc="left", fontsize=10, color=PALE)
+def _changes(axes: "Axes", replay: Replay) -> None:
+    """A bar for each change, what weighs most on top."""
+    counts = [replay.changes[change] for change in CHANGES]
+    bars = axes.barh(
+        range(len(CHANGES)),
+        counts,
+        height=0.68,
+        color=[COLOURS.get(change, OTHER) for change in CHANGES],
+    )
+    axes.bar_label(bars, [str(count) if count else "" for count in counts], padding=4, color=INK)
+    axes.set_yticks(range(len(CHANGES)), CHANGES)
+    axes.invert_yaxis()
+    axes.set_xticks([])
+    axes.set_xlim(0, max(counts) * 1.12)
+    axes.axvline(0, color=GRID, linewidth=1.2, zorder=0)
+    axes.spines[:].set_visible(False)
     axes.tick_params(length=0, colors=INK)
+
+
+def _moves(axes: "Axes", replay: Replay) -> None:
+    """A row for each verdict then, a column for each now; what did not move stands on the diagonal."""
+    places = range(len(VERDICTS))
+    axes.set_xlim(-0.5, len(VERDICTS) - 0.5)
+    axes.set_ylim(len(VERDICTS) - 0.5, -0.5)
+    for then in places:
+        for now in places:
+            count = sum(
+                (each.before.verdict, each.after.verdict) == (VERDICTS[then], VERDICTS[now])
+                for each in replay.questions
+            )
+            _cell(axes, now, then, count)
+    axes.set_xticks(places, VERDICTS)
+    axes.set_yticks(places, VERDICTS)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.set_xlabel("confidence now", color=PALE, fontsize=9)
+    axes.set_ylabel("confidence then", color=PALE, fontsize=9)
+    axes.set_aspect("equal")
+    axes.tick_params(length=0, colors=INK, labelsize=9)
     axes.spines[:].set_visible(False)
 
 
-def _overlap(axes: "Axes", replay: Replay) -> None:
-    axes.hist(
-        [each.overlap for each in replay.questions], bins=BINS, range=(0, 1), color=BLUE, rwidth=0.9
-    )
-    axes.set_xlabel("share of the cited pages that are the same")
-    axes.set_ylabel("questions")
-    axes.set_title("cited pages", loc="left", fontsize=10, color=PALE)
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(colors=INK)
+def _cell(axes: "Axes", now: int, then: int, count: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    colour = SAME if now == then else BETTER if now < then else WORSE
+    cell = Rectangle((now - 0.46, then - 0.46), 0.92, 0.92, color=colour if count else "#f5f5f5")
+    axes.add_patch(cell)
+    if count:
+        ink = INK if now == then else "white"
+        axes.text(now, then, str(count), ha="center", va="center", color=ink, fontweight="bold")

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from statistics import fmean
 from typing import Literal, Self
 
 from pydantic import computed_field
 
-from schemas.answer import Answer, Page
+from schemas.answer import Page
 from schemas.question import QuestionType
 from schemas.record import Record
 from schemas.wire import WireModel
@@ -16,8 +17,10 @@ Verdict = Literal["high", "medium", "low", "off-topic", "failed"]
 
 VERDICTS: tuple[Verdict, ...] = ("high", "medium", "low", "off-topic", "failed")
 
-Change = Literal["failed", "lost", "won", "other type", "other confidence", "other pages", "same"]
-"""What is worst comes first; `lost` and `won` are answers that cite something."""
+Change = Literal[
+    "failed", "lost", "won", "other type", "other confidence", "other pages", "other words", "same"
+]
+"""`lost` and `won` are answers that cite something."""
 
 CHANGES: tuple[Change, ...] = (
     "failed",
@@ -26,8 +29,10 @@ CHANGES: tuple[Change, ...] = (
     "other type",
     "other confidence",
     "other pages",
+    "other words",
     "same",
 )
+"""What weighs most comes first."""
 
 
 class Outcome(WireModel):
@@ -39,42 +44,25 @@ class Outcome(WireModel):
     """What the answer cites, each once."""
     steps: list[str]
     answered_by: str
-    failure: str | None = None
+    failure: str | None
+    """The code of the error that there was instead of an answer."""
 
     @classmethod
-    def of_record(cls, record: Record) -> Self:
-        """What became of it then."""
-        pages = [Page(title=page.title, page_url=page.page_url) for page in record.pages]
+    def of(cls, record: Record) -> Self:
+        """What `record` says of it."""
         return cls(
             type=record.type,
-            verdict=_verdict(record.type, record.confidence),
-            pages=_distinct(pages),
+            verdict=_verdict(record),
+            pages=_distinct(record.pages),
             steps=list(record.answer),
             answered_by=record.answered_by,
             failure=record.failure,
         )
 
-    @classmethod
-    def of_answer(cls, answer: Answer) -> Self:
-        """What becomes of it now."""
-        pages = [Page(title=s.title, page_url=s.page_url) for s in answer.sources]
-        return cls(
-            type=answer.type,
-            verdict=_verdict(answer.type, answer.confidence),
-            pages=_distinct(pages),
-            steps=list(answer.answer),
-            answered_by=answer.answered_by,
-        )
-
-    @classmethod
-    def of_failure(cls, code: str) -> Self:
-        """What becomes of it now: an error."""
-        return cls(type=None, verdict="failed", pages=[], steps=[], answered_by="", failure=code)
-
     @property
     def addresses(self) -> set[str]:
-        """The pages' urls, or titles where they have none."""
-        return {page.page_url or page.title for page in self.pages}
+        """The pages, by what tells them apart."""
+        return set(map(address, self.pages))
 
 
 class Replayed(WireModel):
@@ -98,7 +86,7 @@ class Replayed(WireModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def change(self) -> Change:
-        """The worst of what has changed."""
+        """What weighs most of what has changed."""
         before, after = self.before, self.after
         if after.verdict == "failed":
             return "failed"
@@ -108,13 +96,17 @@ class Replayed(WireModel):
             return "other type"
         if before.verdict != after.verdict:
             return "other confidence"
-        return "other pages" if self.overlap < 1 else "same"
+        if self.overlap < 1:
+            return "other pages"
+        return "same" if before.steps == after.steps else "other words"
 
 
 class Replay(WireModel):
     """Kept questions, asked again."""
 
     days: int
+    kept: int
+    """Different questions of these days; those that were asked again are the newest."""
     settings: str
     """With what they were asked now."""
     questions: list[Replayed]
@@ -124,14 +116,23 @@ class Replay(WireModel):
         """How many changed how."""
         return Counter(each.change for each in self.questions)
 
+    @property
+    def overlap(self) -> float:
+        """Mean of the questions'."""
+        return fmean(each.overlap for each in self.questions)
 
-def _verdict(question_type: QuestionType | None, confidence: str | None) -> Verdict:
-    if question_type is None:
+
+def address(page: Page) -> str:
+    """What tells a page from others: its url, or its title where it has none."""
+    return page.page_url or page.title
+
+
+def _verdict(record: Record) -> Verdict:
+    if record.type is None or record.confidence is None:
         return "failed"
-    if question_type == "unknown":
-        return "off-topic"
-    return "high" if confidence == "high" else "medium" if confidence == "medium" else "low"
+    return "off-topic" if record.type == "unknown" else record.confidence
 
 
 def _distinct(pages: Iterable[Page]) -> list[Page]:
-    return list({page.page_url or page.title: page for page in pages}.values())
+    named = (Page(title=page.title, page_url=page.page_url) for page in pages)
+    return list({address(page): page for page in named}.values())

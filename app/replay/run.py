@@ -1,14 +1,16 @@
 """Kept questions, asked again."""
 
 import asyncio
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from langsmith import tracing_context
 
 from app.asked import Answerer, Asked
 from app.desk import open_desk
+from app.records.record import failed_record, record_of
 from app.records.store import RecordStore
 from app.replay.result import Outcome, Replay, Replayed
 from ingestion.database import open_engine
@@ -18,6 +20,11 @@ from schemas.settings import Settings
 
 AT_ONCE = 4
 """Questions that are asked at the same time."""
+
+UNTRACED = {"otel_endpoint": None, "otel_traces_endpoint": None}
+
+Progress = Callable[[int, int], None]
+"""Told how many questions of how many are done."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +36,16 @@ class ReplayOptions:
     k: int | None = None
 
 
-async def replay(
-    settings: Settings, options: ReplayOptions, progress: Callable[[int, int], None]
-) -> Replay:
-    """Ask the questions of the last days again, newest first; `progress` is told how many of how many
-    are done. Nothing of it is kept.
+class Kept(NamedTuple):
+    """A question, its newest record, and how often it was asked."""
+
+    asked: Asked
+    record: Record
+    times: int
+
+
+async def replay(settings: Settings, options: ReplayOptions, progress: Progress) -> Replay:
+    """Ask the questions of the last days again, newest first. Nothing of it is kept or traced.
 
     Raises ConfigurationError where no question was kept, and ApideskError when the desk cannot open.
     """
@@ -41,71 +53,88 @@ async def replay(
     if not kept:
         raise ConfigurationError(f"no question of the last {options.days} days was kept")
     try:
-        async with open_desk(settings) as desk:
-            with tracing_context(enabled=False):
+        with tracing_context(enabled=False):
+            async with open_desk(settings.model_copy(update=UNTRACED)) as desk:
                 replayed = await _ask_all(desk, kept[: options.limit], options.k, progress)
     except StoreLocked as error:
         raise StoreLocked(f"{error}: stop the server, or replay on a Milvus server") from None
     k = options.k or settings.top_k
-    return Replay(days=options.days, settings=f"{settings.chat_model}, k={k}", questions=replayed)
+    return Replay(
+        days=options.days,
+        kept=len(kept),
+        settings=f"{settings.chat_model}, k={k}",
+        questions=replayed,
+    )
 
 
-def _read(settings: Settings, days: int) -> list[tuple[Record, int]]:
-    """The questions that were answered, newest first, each once with how often it was asked."""
+def _read(settings: Settings, days: int) -> list[Kept]:
     engine = open_engine(settings)
     try:
-        records = list(RecordStore(engine).since(datetime.now(UTC) - timedelta(days=days)))
+        return distinct(RecordStore(engine).since(datetime.now(UTC) - timedelta(days=days)))
     finally:
         engine.dispose()
-    return distinct(record for record in reversed(records) if record.type is not None)
 
 
-def distinct(records: Iterable[Record]) -> list[tuple[Record, int]]:
-    """The first of all records that ask the same in the same way, and how many they are."""
-    found: dict[str, list[Record]] = {}
+def distinct(records: Iterable[Record]) -> list[Kept]:
+    """What was asked and answered in `records`, which are in order: each question once, newest first."""
+    found: dict[str, list[tuple[Asked, Record]]] = {}
+    for asked, record in reversed(list(_answered(records))):
+        found.setdefault(repr(asked), []).append((asked, record))
+    return [Kept(*same[0], times=len(same)) for same in found.values()]
+
+
+def _answered(records: Iterable[Record]) -> Iterator[tuple[Asked, Record]]:
+    """A follow-up is asked as it was understood, since its session may be gone; what began a session, or
+    has none, as it was said.
+    """
+    begun: set[tuple[str, str | None]] = set()
     for record in records:
-        found.setdefault(repr(_asked(record, None)), []).append(record)
-    return [(same[0], len(same)) for same in found.values()]
+        if record.type is None:
+            continue
+        session = (record.owner, record.session)
+        follows = record.session is not None and session in begun
+        text = record.understood if follows and record.understood else record.question
+        yield _asked(text, record), record
+        if record.type != "unknown":  # which sessions do not remember
+            begun.add(session)
 
 
-def _asked(record: Record, k: int | None) -> Asked:
-    """A follow-up is asked as it was understood, since its session may be gone."""
-    text = record.understood if record.session and record.understood else record.question
+def _asked(text: str, record: Record) -> Asked:
     return Asked(
         text=text,
-        k=k or record.k,
+        k=record.k,
         language=record.language,
         filters=record.filters,
         mode=record.mode,
-        fresh=True,
     )
 
 
 async def _ask_all(
-    desk: Answerer,
-    kept: list[tuple[Record, int]],
-    k: int | None,
-    progress: Callable[[int, int], None],
+    desk: Answerer, kept: Sequence[Kept], k: int | None, progress: Progress
 ) -> list[Replayed]:
     slots = asyncio.Semaphore(AT_ONCE)
     done = 0
 
-    async def ask(record: Record, times: int) -> Replayed:
+    async def ask(each: Kept) -> Replayed:
         nonlocal done
         async with slots:
-            after = await _outcome(desk, _asked(record, k))
+            after = await _outcome(desk, replace(each.asked, k=k or each.asked.k))
         done += 1
         progress(done, len(kept))
-        before = Outcome.of_record(record)
         return Replayed(
-            id=record.id, question=record.question, times=times, before=before, after=after
+            id=each.record.id,
+            question=each.record.question,
+            times=each.times,
+            before=Outcome.of(each.record),
+            after=after,
         )
 
-    return await asyncio.gather(*(ask(record, times) for record, times in kept))
+    return await asyncio.gather(*map(ask, kept))
 
 
 async def _outcome(desk: Answerer, asked: Asked) -> Outcome:
+    """As a record would say it, so that what is compared was masked and cut in the same way."""
     try:
-        return Outcome.of_answer(await desk.ask(asked))
+        return Outcome.of(record_of(asked, await desk.ask(asked), 0))
     except ApideskError as error:
-        return Outcome.of_failure(error.code)
+        return Outcome.of(failed_record(asked, error.code, 0))

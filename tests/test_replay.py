@@ -1,0 +1,261 @@
+"""`apidesk replay`: kept questions asked again, and what has changed since."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from app.desk import Desk
+from app.main import create_app
+from app.replay.plot import plot_replay
+from app.replay.result import CHANGES, Outcome, Replay, Replayed
+from app.replay.run import distinct
+from ingestion.database import open_engine
+from schemas.answer import Page
+from tests.conftest import DeskMaker
+from tests.http_client import http_client
+from tests.langsmith_server import langsmith_server
+from tests.model_desk import ask, draft, is_classification, structured
+from tests.model_server import Answer as Said
+from tests.model_server import ModelServer, Recorded
+from tests.test_cache import PAGES, PLATFORM, write_pages
+from tests.test_keeper import record
+
+TOKENS = "how many tokens may a workspace create?"
+FILES = "how large may an uploaded file be?"
+WORDS = "how many words does a search query take?"
+WEATHER = "今天天气怎么样"
+
+
+class Site:
+    """A platform whose questions were kept, over one embedded store that this process holds."""
+
+    def __init__(self, folder: Path, desk: Desk, patch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.desk = desk
+        settings = desk.settings
+        for name, value in {
+            "PLATFORM": settings.platform,
+            "MILVUS_URI": settings.milvus_uri,
+            "DATABASE_URL": settings.database_url,
+            "SPOOL": settings.spool,
+        }.items():
+            patch.setenv(f"APIDESK_{name}", str(value))
+
+    def ask(self, *questions: str, **body: Any) -> None:
+        """Ask them over HTTP; each is in the database at the end."""
+        with http_client(create_app(self.desk)) as client:
+            for question in questions:
+                ask(client, question, **body)
+
+    def replay(self, *arguments: str) -> Result:
+        return CliRunner().invoke(main, ["replay", *arguments], env={"COLUMNS": "80"})
+
+    def changes(self, *arguments: str) -> dict[str, str]:
+        """What changed, by question, as --json says it."""
+        found = self.replay(*arguments, "--json")
+        assert found.exit_code == 0, found.stderr
+        return {each["question"]: each["change"] for each in json.loads(found.stdout)["questions"]}
+
+
+@pytest.fixture
+def site(make_desk: DeskMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    write_pages(tmp_path, **PAGES)
+    own = {"database_url": f"sqlite:///{tmp_path / 'apidesk.db'}", "spool": tmp_path / "spool"}
+    desk = make_desk(platform=tmp_path / "platform.toml", cache_answers=True, **own)
+    return Site(tmp_path, desk, monkeypatch)
+
+
+def test_a_change_of_the_documents_shows_where_it_matters(site: Site) -> None:
+    site.ask(TOKENS, FILES, WORDS, WORDS, WEATHER)
+    assert set(site.changes().values()) == {"same"}
+    write_pages(site.folder, quotas=PAGES["quotas"].replace("20", "30"))
+    (site.folder / "guides" / "uploads.md").unlink()
+    indexed = CliRunner().invoke(main, ["ingest", "--allow-deletes"])
+    assert indexed.exit_code == 0, indexed.output
+    changes = site.changes()
+    assert changes.pop(FILES) not in ("same", "other words")
+    assert changes == {TOKENS: "other words", WORDS: "same", WEATHER: "same"}
+
+    told = site.replay()
+    assert told.exit_code == 0
+    assert max(map(len, told.stdout.splitlines())) <= 80
+    assert "4 questions of the last 30 days, now with extractive, k=5" in told.stdout
+    assert "may create 20 tokens" in told.stdout
+    assert "may create 30 tokens" in told.stdout
+    assert WORDS not in told.stdout
+
+
+def test_another_k_and_another_model(site: Site, model_server: ModelServer) -> None:
+    def says(request: Recorded) -> Said:
+        if is_classification(request):
+            return structured(type="general", api_name=None)
+        return draft("A workspace may create 20 tokens. [1]")
+
+    site.ask(TOKENS, k=1)
+    site.ask(TOKENS, WORDS)
+    found = site.replay("-k", "2", "--json", "--limit", "2")
+    replay = json.loads(found.stdout)
+    assert (replay["settings"], replay["kept"], len(replay["questions"])) == (
+        "extractive, k=2",
+        3,
+        2,
+    )
+
+    model_server.default = says
+    environment = {
+        "APIDESK_CHAT_BASE_URL": model_server.base_url,
+        "APIDESK_CHAT_API_KEY": "test-key",
+    }
+    arguments = ["replay", "--json", "--model", "openai:scripted-chat"]
+    found = CliRunner().invoke(main, arguments, env=environment)
+    assert found.exit_code == 0, found.stderr
+    told = json.loads(found.stdout)
+    assert told["settings"] == "openai:scripted-chat, k=5"
+    assert {each["after"]["answeredBy"] for each in told["questions"]} == {"openai:scripted-chat"}
+    assert {each["before"]["answeredBy"] for each in told["questions"]} == {"extractive"}
+
+
+def test_nothing_of_a_replay_is_kept(site: Site) -> None:
+    def rows() -> list[int]:
+        engine = open_engine(site.desk.settings)
+        tables = ("questions", "cached_answers", "turns", "ingestion_runs")
+        with engine.connect() as connection:
+            count = [
+                connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
+                for table in tables
+            ]
+        engine.dispose()
+        return count
+
+    site.ask(TOKENS, session="s")
+    before = rows()
+    with langsmith_server(tracing=True) as langsmith:
+        assert site.changes("-k", "3") == {TOKENS: "same"}
+    assert rows() == before
+    assert langsmith.traces == []
+    assert not list((site.folder / "spool").rglob("*.jsonl"))
+
+
+def test_a_question_that_nobody_kept(site: Site) -> None:
+    found = site.replay("--days", "7")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr == "apidesk: no question of the last 7 days was kept\n"
+
+
+# --- which questions ----------------------------------------------------------------------------
+
+
+def asked(*said: tuple[str, dict[str, Any]]) -> list[Any]:
+    """What is asked again, when these were asked one after the other."""
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    fields: dict[str, Any] = {"session": None, "type": "general"}
+    records = [
+        record(
+            str(number),
+            question=question,
+            asked_at=moment + timedelta(minutes=number),
+            **(fields | {"understood": f"understood {question}"} | own),
+        )
+        for number, (question, own) in enumerate(said)
+    ]
+    return [(kept.asked.text, kept.record.id, kept.times) for kept in distinct(records)]
+
+
+def test_each_question_is_asked_once_newest_first() -> None:
+    assert asked(("a", {}), ("b", {}), ("a", {}), ("a", {"k": 9}), ("c", {"type": None})) == [
+        ("a", "3", 1),
+        ("a", "2", 2),
+        ("b", "1", 1),
+    ]
+
+
+def test_a_follow_up_is_asked_as_it_was_understood() -> None:
+    mine, theirs = {"session": "s"}, {"session": "s", "owner": "another"}
+    assert asked(
+        ("weather", mine | {"type": "unknown"}),
+        ("ship", mine),
+        ("and its errors", mine),
+        ("alone", {}),
+        ("theirs", theirs),
+    ) == [
+        ("theirs", "4", 1),
+        ("alone", "3", 1),
+        ("understood and its errors", "2", 1),
+        ("ship", "1", 1),
+        ("weather", "0", 1),
+    ]
+
+
+# --- what a change is ---------------------------------------------------------------------------
+
+
+def outcome(verdict: Any = "high", pages: str = "ab", **fields: Any) -> Outcome:
+    named = [Page(title=name, page_url=f"https://x/{name}") for name in pages]
+    told: dict[str, Any] = {
+        "type": "general",
+        "steps": ["one"],
+        "answered_by": "x",
+        "failure": None,
+    }
+    return Outcome(verdict=verdict, pages=named, **(told | fields))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change", "overlap"),
+    [
+        (outcome(), outcome(), "same", 1),
+        (outcome(), outcome(steps=["two"]), "other words", 1),
+        (outcome(), outcome(pages="bc"), "other pages", 1 / 3),
+        (outcome(), outcome("medium", pages="a"), "other confidence", 1 / 2),
+        (outcome(), outcome("low", type="api_call"), "other type", 1),
+        (outcome(), outcome("low", pages=""), "lost", 0),
+        (outcome("off-topic", pages="", type="unknown"), outcome(), "won", 0),
+        (outcome("low", pages=""), outcome("off-topic", pages="", type="unknown"), "other type", 1),
+        (outcome(), outcome("failed", pages="", failure="model_timeout"), "failed", 0),
+    ],
+)
+def test_what_weighs_most_is_the_change(
+    before: Outcome, after: Outcome, change: str, overlap: float
+) -> None:
+    found = replayed(before, after)
+    assert found.change == change
+    assert found.overlap == pytest.approx(overlap)
+
+
+def replayed(before: Outcome, after: Outcome, question: str = "?") -> Replayed:
+    return Replayed(id="1", question=question, times=1, before=before, after=after)
+
+
+# --- the picture --------------------------------------------------------------------------------
+
+
+def test_the_plot_has_every_number(tmp_path: Path) -> None:
+    lost, same = replayed(outcome(), outcome("low", pages="")), replayed(outcome(), outcome())
+    found = Replay(days=30, kept=5, settings="extractive, k=3", questions=[lost] * 2 + [same] * 3)
+    path = tmp_path / "replay.svg"
+    plot_replay(found, path)
+    texts = [
+        "".join(each.itertext())
+        for each in ElementTree.parse(path).iter()
+        if each.tag.endswith("text")
+    ]
+    assert {"5 questions asked again", *CHANGES} <= set(texts)
+    assert sorted(text for text in texts if text.isdigit()) == ["2", "2", "3", "3"]
+    assert any("extractive, k=3" in text for text in texts)
+    before = path.read_bytes()
+    plot_replay(found, path)
+    assert path.read_bytes() == before
+
+
+def test_a_plot_that_cannot_be_is_refused_before_anything_is_asked(site: Site) -> None:
+    found = site.replay("--plot", "replay.gif")
+    assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
+    assert "must end in .svg or .png" in found.stderr
