@@ -12,6 +12,7 @@ from litestar.testing import TestClient
 API = "https://open.example.com/#/api?apiId="
 GUIDE = "https://open.example.com/docs/"
 QUESTIONS = Path(__file__).parent / "data" / "on_topic.jsonl"
+GAPS = QUESTIONS.with_name("gap_questions.jsonl")
 
 
 def ask(client: TestClient[Litestar], question: str) -> dict[str, Any]:
@@ -49,8 +50,10 @@ def test_what_was_asked_comes_first(
 
 
 def test_every_answer_is_short_and_cited(client: TestClient[Litestar]) -> None:
+    confidences = []
     for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
         answer = ask(client, json.loads(line)["question"])
+        confidences.append(answer["confidence"])
         steps, sources = answer["answer"], answer["sources"]
         assert 1 <= len(steps) <= 6
         if not sources:
@@ -62,6 +65,30 @@ def test_every_answer_is_short_and_cited(client: TestClient[Litestar]) -> None:
         assert not any(step.count(" | ") > 1 or "\n" in step for step in steps), steps
         assert all(len(step) <= 500 for step in steps)
         assert {source["pageUrl"] for source in sources} == set(answer["relatedUrl"])
+    assert confidences.count("low") <= 0.1 * len(confidences)
+    assert confidences.count("high") >= 0.4 * len(confidences)
+
+
+def test_what_the_documents_do_not_hold_is_seldom_sure(client: TestClient[Litestar]) -> None:
+    lines = map(json.loads, GAPS.read_text(encoding="utf-8").splitlines())
+    asked = [line["question"] for line in lines if line["set"] == "zh_2"]
+    answers = [ask(client, question) for question in asked]
+    passed = [answer["confidence"] for answer in answers if answer["type"] != "unknown"]
+    assert passed.count("high") <= 0.35 * len(passed)
+
+
+@pytest.mark.parametrize(
+    ("question", "confidence"),
+    [
+        ("订单发货返回 41024 怎么处理", "high"),
+        ("How do I cancel a drone pickup", "low"),
+        ("Can I receive orders by telegraph or carrier pigeon?", "medium"),
+    ],
+)
+def test_confidence_is_of_the_words_that_are_quoted(
+    client: TestClient[Litestar], question: str, confidence: str
+) -> None:
+    assert ask(client, question)["confidence"] == confidence
 
 
 def test_the_language_asked_for_frames_the_answer(client: TestClient[Litestar]) -> None:

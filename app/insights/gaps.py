@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.insights.grouping import Group, group
-from app.insights.terms import WordShares, tells
-from ingestion.words import COMMON_ZIPF, stem, vocabulary_words, zipf_frequency
-from runnables.question.topic import RAREST_ZIPF
+from app.insights.terms import WordShares
+from runnables.grounding.coverage import coverage
 from runnables.retrieval.glossary import Glossary
 from schemas.answer import Confidence, Page
 from schemas.question import QuestionType
+
+__all__ = ["AskedQuestion", "Gap", "coverage", "find_gaps", "is_gap"]
 
 COVERED = 0.7
 """Part of a question's telling words that what is cited holds when the question is answered.
@@ -62,15 +63,6 @@ class Gap:
     """The page that most of its answers came to."""
     missing: tuple[str, ...]
     """Words that its questions share and the documents do not hold."""
-
-
-def coverage(text: str, cited: str) -> float:
-    """The part of the telling words of `text` that `cited` holds, rare words counting more."""
-    words = [word for word in dict.fromkeys(vocabulary_words(text)) if tells(word)]
-    weights = [COMMON_ZIPF - max(zipf_frequency(word), RAREST_ZIPF) for word in words]
-    held = set(map(stem, vocabulary_words(cited)))
-    found = sum(w for word, w in zip(words, weights, strict=True) if stem(word) in held)
-    return found / sum(weights) if words else 1.0
 
 
 def is_gap(question: AskedQuestion) -> bool:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.insights.question_words import QUESTION_WORDS
 from ingestion.words import COMMON_ZIPF, stem, vocabulary_words, zipf_frequency
 from runnables.question.developer_words import DEVELOPER_WORDS
 from runnables.question.pasted import search_query
+from runnables.question.question_words import tells
 from runnables.question.topic import DEVELOPER_SHARE, RAREST_ZIPF
 from runnables.retrieval.glossary import Glossary
 
@@ -79,13 +79,6 @@ def weights_of(terms: Sequence[Sequence[Term]]) -> dict[Term, float]:
         for term, count in counts.items()
         if surprise[term] > 0
     }
-
-
-def tells(word: str) -> bool:
-    """Whether `word` can carry a topic: no number, single letter, question word or very common one."""
-    is_letter = len(word) == 1 and word.isascii()
-    common = word in QUESTION_WORDS or zipf_frequency(word) >= COMMON_ZIPF
-    return any(map(str.isalpha, word)) and not is_letter and not common
 
 
 def _words(text: str, glossary: Glossary | None) -> list[str]:

@@ -10,11 +10,12 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from ingestion.language import detect_language
 from ingestion.words import index_words, query_text
 from prompts import load
+from runnables.grounding.coverage import coverage
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules, judged
 from runnables.grounding.judge import Judge
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.pasted import read_pasted
-from runnables.state import Drafted, Researched, Written
+from runnables.state import Drafted, Researched
 from runnables.steps import step
 from schemas.answer import Answer, Confidence, Page, Refused, Source
 from schemas.document import RetrievedChunk
@@ -25,6 +26,12 @@ MOST_STEPS = 50
 
 NEAREST = 3
 """Pages that are offered when the documents do not answer."""
+
+QUOTED_HIGH = 0.55
+"""What is quoted without a model has this coverage for high confidence; docs/answers.md has the figures."""
+
+QUOTED_LOW = 0.1
+"""With less it speaks of something else."""
 
 
 def build_ground(
@@ -119,7 +126,7 @@ def _covered(answer: Answer, steps: Sequence[GroundedStep], drafted: Drafted) ->
             "unverified": list(dict.fromkeys(fact for s in steps for fact in s.unverified)),
             "unsupported": [number for number, s in enumerate(steps, 1) if not s.supported],
             "refused": answer.refused.model_copy(update={"links": links}),
-            "confidence": _confidence(answer.question, sources, steps, written),
+            "confidence": _confidence(drafted, answer.question, sources, steps),
         }
     )
 
@@ -132,26 +139,36 @@ def _sum(steps: Sequence[GroundedStep]) -> Refused:
 
 
 def _confidence(
-    question: str, sources: Sequence[Source], steps: Sequence[GroundedStep], written: Written
+    drafted: Drafted, question: str, sources: Sequence[Source], steps: Sequence[GroundedStep]
 ) -> Confidence:
     """By evidence, not by the model's own word.
 
     `low`: the model gave no JSON, or half of the steps or more are not borne out or state what cannot
     be verified. `high`: none of them is, what is cited holds at least half of the question's telling
     words (or is in another language than the question), and nothing went wrong on the way. `medium`:
-    the rest.
+    the rest. What was quoted without a model is borne out by itself: there the question's words decide.
     """
+    written = drafted["written"]
     doubtful = sum(not grounded.supported or bool(grounded.unverified) for grounded in steps)
     if written.as_text or doubtful * 2 >= len(steps):
         return "low"
     sound = not doubtful and not written.degraded
+    if written.answered_by == EXTRACTIVE:
+        covered = coverage(drafted["asked"].text, _text(sources))
+        if covered < QUOTED_LOW:
+            return "low"
+        return "high" if sound and covered >= QUOTED_HIGH else "medium"
     return "high" if sound and _covers(question, sources) else "medium"
 
 
 def _covers(question: str, sources: Sequence[Source]) -> bool:
     """Whether `sources` hold half of the question's telling words, as far as that can be seen."""
-    text = " ".join(f"{s.title} {s.section} {s.text}" for s in sources)
+    text = _text(sources)
     if detect_language(question) != detect_language(text):
         return True
     asked, read = set(query_text(question).split()), set(index_words(text))
     return len(asked & read) >= len(asked) / 2
+
+
+def _text(sources: Sequence[Source]) -> str:
+    return " ".join(f"{s.title} {s.section} {s.text}" for s in sources)

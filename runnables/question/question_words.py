@@ -4,6 +4,8 @@ A closed class. Questions hold them far more often than everyday language does, 
 would take them for a topic.
 """
 
+from ingestion.words import COMMON_ZIPF, zipf_frequency
+
 _ENGLISH = """
 a additionally also am any are be been being by can could did do does doing done for from get had has
 have having hello help hi how i if is it know like look may me might must my need needs of our please
@@ -19,3 +21,10 @@ _CHINESE = """
 """
 
 QUESTION_WORDS = frozenset(_ENGLISH.split()) | frozenset(_CHINESE.split())
+
+
+def tells(word: str) -> bool:
+    """Whether `word` can carry a topic: no number, single letter, question word or very common one."""
+    is_letter = len(word) == 1 and word.isascii()
+    common = word in QUESTION_WORDS or zipf_frequency(word) >= COMMON_ZIPF
+    return any(map(str.isalpha, word)) and not is_letter and not common
