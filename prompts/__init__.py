@@ -22,6 +22,7 @@ PromptName = Literal[
     "extractive",
     "rerank",
     "judge",
+    "same_topic",
     "tools",
 ]
 
@@ -35,6 +36,8 @@ TAGS = (
     "written",
     "history",
     "turn",
+    "groups",
+    "group",
 )
 """Every tag that a prompt uses; a test holds this list against the templates."""
 

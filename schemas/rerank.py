@@ -32,11 +32,15 @@ def _numbers(value: object) -> object:
     return [number for each in value if (number := _number(each)) is not None]
 
 
+Numbers = Annotated[list[int], BeforeValidator(_numbers)]
+"""Numbers, in whichever of these forms a model sends them."""
+
+
 class Permutation(WireModel):
     """The numbers of passages, best first. Nothing says that each is there, or is there once."""
 
     model_config = ConfigDict(extra="ignore")
 
-    ranking: Annotated[list[int], BeforeValidator(_numbers)] = Field(
+    ranking: Numbers = Field(
         min_length=1, description="the numbers of all documents, each once, the most relevant first"
     )

@@ -6,7 +6,7 @@ it sound; so a question is suspected on weak evidence, and its group decides. Fi
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.insights.grouping import Group, group
 from app.insights.terms import WordShares
@@ -15,7 +15,15 @@ from runnables.retrieval.glossary import Glossary
 from schemas.answer import Confidence, Page
 from schemas.question import QuestionType
 
-__all__ = ["AskedQuestion", "Gap", "coverage", "find_gaps", "is_gap"]
+__all__ = [
+    "AskedQuestion",
+    "Gap",
+    "coverage",
+    "find_gaps",
+    "gaps_of",
+    "group_suspects",
+    "is_gap",
+]
 
 COVERED = 0.7
 """Part of a question's telling words that what is cited holds when the question is answered.
@@ -63,6 +71,8 @@ class Gap:
     """The page that most of its answers came to."""
     missing: tuple[str, ...]
     """Words that its questions share and the documents do not hold."""
+    name: str = ""
+    """What a model calls it, where one was asked."""
 
 
 def is_gap(question: AskedQuestion) -> bool:
@@ -93,6 +103,18 @@ def find_gaps(
     Give the newest questions first: of the suspects no more than `grouping.MOST_TEXTS` are grouped.
     Without `documented` only answers that failed tell a gap.
     """
+    groups = group_suspects(questions, vectors, documented=documented, glossary=glossary)
+    return gaps_of(groups, questions, documented=documented, smallest=smallest)
+
+
+def group_suspects(
+    questions: Sequence[AskedQuestion],
+    vectors: Sequence[Sequence[float]] | None = None,
+    *,
+    documented: WordShares | None = None,
+    glossary: Glossary | None = None,
+) -> list[Group]:
+    """The suspects of `questions` grouped by meaning; members are places among `questions`."""
     suspects = [index for index, question in enumerate(questions) if is_gap(question)]
     groups = group(
         [questions[index].text for index in suspects],
@@ -101,11 +123,30 @@ def find_gaps(
         glossary=glossary,
     )
     return [
-        _gap(each, suspects, questions)
+        replace(
+            each,
+            members=tuple(suspects[member] for member in each.members),
+            typical=suspects[each.typical],
+        )
+        for each in groups
+    ]
+
+
+def gaps_of(
+    groups: Sequence[Group],
+    questions: Sequence[AskedQuestion],
+    *,
+    documented: WordShares | None = None,
+    smallest: int = SMALLEST,
+) -> list[Gap]:
+    """Those of `groups` that show a gap, the largest first; `groups` are as `group_suspects` gives them."""
+    found = [
+        _gap(each, questions)
         for each in groups
         if len(each.members) >= smallest
-        and _is_missing([questions[suspects[m]] for m in each.members], each, documented)
+        and _is_missing([questions[member] for member in each.members], each, documented)
     ]
+    return sorted(found, key=lambda gap: (-gap.size, gap.members))
 
 
 def _is_missing(
@@ -125,15 +166,15 @@ def _failed(question: AskedQuestion) -> bool:
     return disliked or question.confidence == "low" or not question.cited
 
 
-def _gap(found: Group, suspects: Sequence[int], questions: Sequence[AskedQuestion]) -> Gap:
-    members = tuple(suspects[index] for index in found.members)
-    pages = Counter(page for index in members for page in _pages(questions[index]))
+def _gap(found: Group, questions: Sequence[AskedQuestion]) -> Gap:
+    pages = Counter(page for index in found.members for page in _pages(questions[index]))
     return Gap(
-        typical=questions[suspects[found.typical]].text,
-        size=len(members),
-        members=members,
+        typical=questions[found.typical].text,
+        size=len(found.members),
+        members=found.members,
         nearest=max(pages, key=pages.__getitem__, default=None),
         missing=found.undocumented,
+        name=found.name,
     )
 
 

@@ -59,6 +59,8 @@ class Group:
     """The member that is most like all others."""
     undocumented: tuple[str, ...]
     """Terms that members share and the documents do not hold, the most common first."""
+    name: str = ""
+    """What a model calls their topic."""
 
 
 def group(
