@@ -21,8 +21,11 @@ from schemas.settings import Settings
 PAUSE_SECONDS = 5.0
 """Between attempts while the database is down."""
 
-SWEEP_SECONDS = 60.0
-"""After which a process without questions of its own looks for what others left, and what is too old."""
+TAKE_OVER_SECONDS = 60.0
+"""After which a process without questions of its own looks for what others left."""
+
+SWEEP_SECONDS = 600.0
+"""How long what is too old may stay."""
 
 ARRIVAL_SECONDS = 2.0
 """How long a record may be under way, in this process or in another, when its feedback is there."""
@@ -31,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """The questions of a server. Where Settings keep none, nothing is written."""
+    """The questions of a server. Where Settings keep none, nothing is written; what was kept still expires."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._store = RecordStore(engine)
@@ -39,7 +42,7 @@ class Keeper:
         """Where the spools of this installation lie."""
         self._spool = Spool(self.folder) if self.folder else None
         self._days = settings.keep_days
-        self._longest = settings.request_timeout + SWEEP_SECONDS
+        self._longest = settings.request_timeout + TAKE_OVER_SECONDS
         self._arrived = asyncio.Event()
 
     def keep(self, record: Record) -> None:
@@ -74,30 +77,28 @@ class Keeper:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Within the block records move to the database; at its end all that there are."""
-        if not self._spool:
-            yield
-            return
-        moving = asyncio.create_task(self._move(self._spool))
+        """Within the block records move to the database, and leave it when they are too old; at its end
+        all that there are have moved.
+        """
+        tasks = [asyncio.create_task(self._sweep())]
+        if self._spool:
+            tasks.append(asyncio.create_task(self._move(self._spool)))
         try:
             yield
         finally:
-            moving.cancel()
-            with suppress(asyncio.CancelledError):
-                await moving
-            await self._drain(self._spool)
-            self._spool.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if self._spool:
+                await self._drain(self._spool)
+                self._spool.close()
 
     async def _move(self, spool: Spool) -> None:
-        sweep_at = 0.0
         while True:
             moved = await self._drain(spool)
-            if moved and time.monotonic() > sweep_at:
-                await self._sweep()
-                sweep_at = time.monotonic() + SWEEP_SECONDS
             await asyncio.sleep(0 if moved else PAUSE_SECONDS)
             with suppress(TimeoutError):
-                async with asyncio.timeout(SWEEP_SECONDS):
+                async with asyncio.timeout(TAKE_OVER_SECONDS):
                     await self._arrived.wait()
 
     async def _drain(self, spool: Spool) -> bool:
@@ -114,8 +115,10 @@ class Keeper:
         return True
 
     async def _sweep(self) -> None:
-        with suppress(StoreUnavailable):
-            await asyncio.to_thread(self._store.forget, self._days)
+        while True:
+            with suppress(StoreUnavailable):
+                await asyncio.to_thread(self._store.forget, self._days)
+            await asyncio.sleep(SWEEP_SECONDS)
 
 
 def _folder(spool: Path, engine: Engine) -> Path:
