@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """The questions of a server. Where Settings keep none, nothing is written; what was kept still expires."""
+    """The questions of a server. Where Settings keep none, none is written; what was kept expires."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._store = RecordStore(engine)

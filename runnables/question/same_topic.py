@@ -10,7 +10,8 @@ from ingestion.language import estimate_tokens
 from prompts import data, load
 from runnables.answer.context import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
 from runnables.deadline import with_deadline
-from runnables.models.chat_models import ChatModel, ChatModels
+from runnables.models.chat_model import ChatModel
+from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutput, Variables
 from runnables.retrieval.rerank_text import cut
 from schemas.errors import ModelError
