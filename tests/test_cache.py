@@ -170,29 +170,37 @@ def test_whatever_else_is_asked_is_another_question(
     assert cached(client)
 
 
+INVENTED = "调用 /dop/api/v9/nothing 并传 nothing_id。[1]"
+
+
 @pytest.mark.parametrize(
-    ("question", "step"),
+    ("question", "steps", "cites"),
     [
-        pytest.param(QUESTION, "调用 /dop/api/v9/nothing 并传 nothing_id。[1]", id="uncovered"),
-        pytest.param(f"{QUESTION} sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352", STEP, id="secret"),
-        pytest.param(QUESTION, None, id="degraded"),
+        pytest.param(QUESTION, ("香蕉奶昔要加三勺蜂蜜。[1]",), False, id="not covered"),
+        pytest.param(QUESTION, (INVENTED,), True, id="low"),
+        pytest.param(QUESTION, None, True, id="degraded"),
+        pytest.param(
+            f"{QUESTION} sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352", (STEP,), True, id="secret"
+        ),
     ],
 )
-def test_what_may_be_better_next_time_is_not_kept(
+def test_what_may_be_better_next_time_or_holds_a_secret_is_not_kept(
     model_client: MakeClient,
     model_server: ModelServer,
     tmp_path: Path,
     question: str,
-    step: str | None,
+    steps: tuple[str, ...] | None,
+    cites: bool,
 ) -> None:
     def says(request: Recorded) -> Said:
         if is_classification(request):
             return structured()
-        return draft(step) if step else Reply(status=401)
+        return draft(*steps) if steps else Reply(status=401)
 
     model_server.default = says
     client = model_client(cache_answers=True, database_url=f"sqlite:///{tmp_path / 'own.db'}")
-    assert [cached(client, question) for _ in range(2)] == [False, False]
+    found = [ask(client, question) for _ in range(2)]
+    assert [(bool(each["sources"]), each["cached"]) for each in found] == [(cites, False)] * 2
 
 
 # --- what the documents say meanwhile -----------------------------------------------------------

@@ -23,6 +23,7 @@ from tests.langsmith_server import langsmith_server
 from tests.model_desk import ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded
+from tests.otlp_server import collector
 from tests.test_cache import PAGES, PLATFORM, write_pages
 from tests.test_keeper import record
 
@@ -123,7 +124,7 @@ def test_another_k_and_another_model(site: Site, model_server: ModelServer) -> N
     assert {each["before"]["answeredBy"] for each in told["questions"]} == {"extractive"}
 
 
-def test_nothing_of_a_replay_is_kept(site: Site) -> None:
+def test_nothing_of_a_replay_is_kept(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def rows() -> list[int]:
         engine = open_engine(site.desk.settings)
         tables = ("questions", "cached_answers", "turns", "ingestion_runs")
@@ -137,10 +138,12 @@ def test_nothing_of_a_replay_is_kept(site: Site) -> None:
 
     site.ask(TOKENS, session="s")
     before = rows()
-    with langsmith_server(tracing=True) as langsmith:
+    with langsmith_server(tracing=True) as langsmith, collector() as spans:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", spans.url)
         assert site.changes("-k", "3") == {TOKENS: "same"}
     assert rows() == before
     assert langsmith.traces == []
+    assert spans.spans == []
     assert not list((site.folder / "spool").rglob("*.jsonl"))
 
 

@@ -21,8 +21,6 @@ from schemas.settings import Settings
 AT_ONCE = 4
 """Questions that are asked at the same time."""
 
-UNTRACED = {"otel_endpoint": None, "otel_traces_endpoint": None}
-
 Progress = Callable[[int, int], None]
 """Told how many questions of how many are done."""
 
@@ -54,7 +52,7 @@ async def replay(settings: Settings, options: ReplayOptions, progress: Progress)
         raise ConfigurationError(f"no question of the last {options.days} days was kept")
     try:
         with tracing_context(enabled=False):
-            async with open_desk(settings.model_copy(update=UNTRACED)) as desk:
+            async with open_desk(settings) as desk:
                 replayed = await _ask_all(desk, kept[: options.limit], options.k, progress)
     except StoreLocked as error:
         raise StoreLocked(f"{error}: stop the server, or replay on a Milvus server") from None
