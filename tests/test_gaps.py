@@ -1,5 +1,6 @@
-"""Questions grouped by meaning, and the gaps that they show. tests/data/gap_questions.jsonl: two sets of
-three topics that the samples do not hold, in fifteen wordings each, with others about the same things.
+"""Questions grouped by meaning, and the gaps that they show. tests/data/gap_questions.jsonl: sets of three
+topics that the samples do not hold, in fifteen wordings each, the first two with others about the same
+things.
 """
 
 import json

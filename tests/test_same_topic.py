@@ -1,7 +1,9 @@
 """Gaps that a chat model joins: what it says is used as far as it holds, and its failure changes nothing."""
 
 import asyncio
+import json
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -14,7 +16,8 @@ from runnables.models.chat_models import open_chat_models
 from runnables.question.same_topic import MOST_GROUPS, NAME, SameTopic
 from schemas.language import Language
 from schemas.settings import read_settings
-from tests.model_server import ModelServer, Reply
+from tests.model_server import ModelServer, Recorded, Reply
+from tests.test_gaps import DATA, gap_set, read_lines
 from tests.test_judge import VOICE
 
 KEY = "sk-never-to-be-seen"
@@ -115,6 +118,29 @@ def test_without_a_model_nothing_is_asked(model_server: ModelServer) -> None:
     assert asyncio.run(find_joined_gaps(ASKED, None)) == find_gaps(ASKED)
     assert asyncio.run(same_topic(model_server).topics([["alone"]])) == []
     assert not model_server.chat_requests
+
+
+def test_a_model_that_reads_well_brings_a_topic_together(model_server: ModelServer) -> None:
+    """Numbers in the prompt are those that are joined, over a hundred questions in two languages."""
+    labels: dict[str, str] = {question: topic for question, topic in gap_set("mixed") if topic}
+    others = [line["question"] for line in read_lines(DATA / "on_topic.jsonl")]
+    asked = [AskedQuestion(text, "general", "low") for text in (*labels, *others)]
+
+    def read(request: Recorded) -> dict[str, Any]:
+        found: dict[str, list[int]] = {}
+        for number, said in re.findall(r'<group number="(\d+)">\n- (.*)', request.text):
+            if topic := labels.get(said):
+                found.setdefault(topic, []).append(int(number))
+        return {"topics": [{"name": name, "groups": groups} for name, groups in found.items()]}
+
+    model_server.default = lambda request: json.dumps(read(request))
+    gaps = asyncio.run(find_joined_gaps(asked, same_topic(model_server)))
+
+    assert {gap.name for gap in gaps[:3]} == set(labels.values())
+    for gap in gaps[:3]:
+        members = [asked[member].text for member in gap.members]
+        ours = [text for text in members if labels.get(text) == gap.name]
+        assert len(ours) >= 0.7 * 15, (gap.name, members)
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
