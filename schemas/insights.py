@@ -48,6 +48,8 @@ class ErrorCount(WireModel):
 class Gap(WireModel):
     """What several questions ask for and the documentation does not answer."""
 
+    name: str = ""
+    """What a chat model calls it; empty where none was asked."""
     question: str
     """The most typical of its wordings."""
     size: int

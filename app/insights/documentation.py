@@ -10,6 +10,8 @@ from app.insights.terms import WordShares
 from ingestion.collection import Collection
 from ingestion.milvus import batches
 from ingestion.model_errors import ModelRole, model_errors
+from runnables.models.chat_models import ChatModels
+from runnables.question.same_topic import SameTopic
 from runnables.retrieval.glossary import Glossary
 from schemas.errors import ModelOutputInvalid
 from schemas.platform import Platform
@@ -26,23 +28,30 @@ Embed = Callable[[Sequence[str]], Awaitable[Vectors]]
 
 @dataclass(frozen=True)
 class Documentation:
-    """Its words, what they mean in other words, and the model that sees meaning."""
+    """Its words, what they mean in other words, and the models that see meaning."""
 
     words: WordShares | None = None
     glossary: Glossary | None = None
     embed: Embed | None = None
+    same_topic: SameTopic | None = None
+    """A chat model that joins what words keep apart."""
     notes: tuple[str, ...] = ()
     """Why something of it is missing."""
 
 
 def documentation_of(
-    platform: Platform, collection: Collection, embeddings: Embeddings | None, settings: Settings
+    platform: Platform,
+    collection: Collection,
+    embeddings: Embeddings | None,
+    models: ChatModels | None,
+    settings: Settings,
 ) -> Documentation:
     """What there is to know, by a collection that may be searched."""
     return Documentation(
         words=_word_shares(collection),
         glossary=Glossary(platform.glossary),
         embed=_embedder(embeddings, settings) if embeddings else None,
+        same_topic=SameTopic(models, platform.platform) if models else None,
     )
 
 

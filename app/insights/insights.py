@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from app.insights.counts import Counts
 from app.insights.documentation import Documentation, Vectors
-from app.insights.gaps import SMALLEST, find_gaps
+from app.insights.gaps import SMALLEST
+from app.insights.joined_gaps import find_joined_gaps
 from app.insights.suspects import Suspect, Suspects, described
 from schemas.errors import ModelError, StoreError
 from schemas.insights import Gap, Insights, Table
@@ -73,11 +74,10 @@ async def _gaps(
         vectors = None
         notes.append(f"questions were grouped by their words alone: {error}")
     try:
-        gaps = await asyncio.to_thread(_find, suspects, vectors, documentation)
+        gaps = await _find(suspects, vectors, documentation)
     except StoreError as error:
         notes.append(f"only answers that failed tell a gap: {error}")
-        wordless = replace(documentation, words=None)
-        gaps = await asyncio.to_thread(_find, suspects, vectors, wordless)
+        gaps = await _find(suspects, vectors, replace(documentation, words=None))
     return gaps, tuple(notes)
 
 
@@ -91,11 +91,12 @@ async def _vectors(suspects: Sequence[Suspect], documentation: Documentation) ->
     return [vectors[text] for text in texts]
 
 
-def _find(
+async def _find(
     suspects: Sequence[Suspect], vectors: Vectors | None, documentation: Documentation
 ) -> tuple[Gap, ...]:
-    gaps = find_gaps(
+    gaps = await find_joined_gaps(
         [suspect.question for suspect in suspects],
+        documentation.same_topic,
         vectors,
         documented=documentation.words,
         glossary=documentation.glossary,

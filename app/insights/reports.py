@@ -15,7 +15,7 @@ class Reports:
     def __init__(self, records: RecordStore, desk: Desk) -> None:
         self._records = records
         self._documentation = documentation_of(
-            desk.platform, desk.collection, desk.job.embeddings, desk.settings
+            desk.platform, desk.collection, desk.job.embeddings, desk.models, desk.settings
         )
         self._making = asyncio.Lock()
 

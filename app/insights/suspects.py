@@ -90,6 +90,7 @@ def described(gap: Gap, suspects: Sequence[Suspect]) -> ReportedGap:
     moments = [member.asked_at for member in members]
     nearest = gap.nearest
     return ReportedGap(
+        name=gap.name,
         question=_shown(gap.typical),
         size=gap.size,
         wordings=tuple(wordings)[:MOST_WORDINGS],

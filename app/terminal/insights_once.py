@@ -15,6 +15,7 @@ from ingestion.collection import Collection
 from ingestion.database import open_engine
 from ingestion.embeddings import open_embeddings
 from ingestion.profile import read_platform
+from runnables.models.chat_models import open_chat_models
 from schemas.errors import (
     ApideskError,
     CollectionMismatch,
@@ -69,7 +70,8 @@ def _loaded(
         collection.load()
     except (StoreError, CollectionMismatch) as error:
         return _missing(error)
-    return documentation_of(platform, collection, embeddings, settings)
+    models = open_chat_models(settings)
+    return documentation_of(platform, collection, embeddings, models, settings)
 
 
 def _missing(error: ApideskError) -> Documentation:

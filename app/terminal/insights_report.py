@@ -104,7 +104,8 @@ def _gaps(found: Insights, most: int | None) -> list[RenderableType]:
 def _gap(gap: Gap) -> list[Text]:
     """Its wordings, and where its answers came to."""
     nearest, missing = gap.nearest, ", ".join(gap.missing[:SHOWN])
-    lines = [_line_of(gap.question, "bold")]
+    said = f"{gap.name}: {gap.question}" if gap.name else gap.question
+    lines = [_line_of(said, "bold")]
     lines += [_line_of(text) for text in gap.wordings[1 : 1 + MORE_WORDINGS]]
     if missing:
         lines.append(_line_of(f"not in the documents: {missing}", "dim"))
