@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.markdown import Markdown
 from rich.spinner import Spinner
 
+from app.terminal.markdown import Markdown
 from runnables.listener import Listener
 from schemas.events import Event, Sources, Step
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group
-from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from app.model_check import ModelCheck
+from app.terminal.markdown import Markdown
 from schemas.answer import Answer, Source
 from schemas.ingestion import IngestionRun
 from schemas.language import Language
@@ -43,12 +43,22 @@ def print_answer(answer: Answer) -> None:
     console = Console(highlight=False)
     console.print(Text(answer.introduction, style="dim"))
     console.print()
-    one = len(answer.answer) == 1
-    console.print(Markdown(answer.answer[0]) if one else _steps(answer.answer))
+    print_steps(answer, console)
     _print_list(console, words["sources"], [_source_line(source) for source in answer.sources])
     _print_list(console, words["related"], [Text(url, style="cyan") for url in answer.related_url])
+    print_closing(answer, console)
+
+
+def print_steps(answer: Answer, console: Console) -> None:
+    """What the answer says, numbered where it says more than one thing."""
+    one = len(answer.answer) == 1
+    console.print(Markdown(answer.answer[0]) if one else _steps(answer.answer))
+
+
+def print_closing(answer: Answer, console: Console) -> None:
+    """Where to look instead, what to be careful with, and how the answer came about."""
     nearest = [Text.assemble(f"{p.title}  ", (p.page_url, "cyan")) for p in answer.nearest]
-    _print_list(console, words["nearest"], nearest)
+    _print_list(console, WORDS[answer.language]["nearest"], nearest)
     console.print()
     for warning in _warnings(answer):
         console.print(Text(warning, style="yellow"), soft_wrap=True)
@@ -96,13 +106,13 @@ def print_checks(checks: list[ModelCheck]) -> None:
     console.print(table)
 
 
-def print_retrieved(sources: list[Source]) -> None:
-    """Score, page and section of each chunk, on stderr."""
+def print_retrieved(sources: list[Source], console: Console | None = None) -> None:
+    """Score, page and section of each chunk, on stderr unless a console is given."""
     table = Table("#", "score", "page", "section", box=None, header_style="bold")
     for source in sources:
         page = Group(Text(source.title), Text(source.page_url, style="dim"))
         table.add_row(str(source.number), f"{source.score:.3f}", page, source.section)
-    Console(stderr=True, highlight=False).print(table)
+    (console or Console(stderr=True, highlight=False)).print(table)
 
 
 def print_report(run: IngestionRun, as_json: bool) -> None:
