@@ -4,6 +4,7 @@ import click
 
 from app.commands.ask import ask
 from app.commands.check import check
+from app.commands.completion import completion
 from app.commands.evaluate import evaluate
 from app.commands.ingest import ingest
 from app.commands.insights import insights
@@ -12,6 +13,19 @@ from app.commands.replay import replay
 from app.commands.schedule import schedule
 from app.commands.serve import serve
 
+COMMANDS = (
+    serve,
+    ingest,
+    schedule,
+    check,
+    ask,
+    evaluate,
+    keys,
+    replay,
+    completion,
+    insights,
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="apidesk")
@@ -19,5 +33,5 @@ def main() -> None:
     """Answers developers' questions about an open platform from its own documentation."""
 
 
-for command in (serve, ingest, schedule, check, ask, evaluate, keys, insights, replay):
+for command in COMMANDS:
     main.add_command(command)
