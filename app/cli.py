@@ -6,6 +6,7 @@ from app.commands.ask import ask
 from app.commands.check import check
 from app.commands.completion import completion
 from app.commands.evaluate import evaluate
+from app.commands.graph import graph
 from app.commands.ingest import ingest
 from app.commands.insights import insights
 from app.commands.keys import keys
@@ -22,6 +23,7 @@ COMMANDS = (
     evaluate,
     keys,
     replay,
+    graph,
     completion,
     insights,
 )

@@ -78,7 +78,7 @@ class Desk:
             config = with_listener(config, listener)
         try:
             async with self.running.within(seconds), self._admitted():
-                pipeline = await self._pipeline_of(asked.mode)
+                pipeline = await asyncio.to_thread(self.pipeline, asked.mode)
                 answer = await pipeline.ainvoke(question, config)
         finally:
             self.see_circuits()
@@ -134,6 +134,10 @@ class Desk:
         """Retrieval in one mode, whichever Settings name. Raises ConfigurationError."""
         return self._wiring.retrieve(mode)
 
+    def pipeline(self, mode: AnswerMode) -> Runnable[Question, Answer]:
+        """What answers in `mode`. It blocks the first time that a model is to look things up."""
+        return self._pipeline if mode == "pipeline" else self._with_tools
+
     @asynccontextmanager
     async def _admitted(self) -> AsyncIterator[None]:
         """One of the questions that may be answered at once by a model. Raises DeskBusy."""
@@ -147,11 +151,6 @@ class Desk:
             except TimeoutError:
                 raise DeskBusy("too many questions are being answered: ask again later") from None
             yield
-
-    async def _pipeline_of(self, mode: AnswerMode) -> Runnable[Question, Answer]:
-        if mode == "pipeline":
-            return self._pipeline
-        return await asyncio.to_thread(lambda: self._with_tools)
 
     @cached_property
     def _with_tools(self) -> Runnable[Question, Answer]:

@@ -1,0 +1,1 @@
+"""The pipeline, drawn from the object that runs."""

@@ -1,0 +1,99 @@
+"""A Runnable as what a reader cares about: which steps there are, and in which order.
+
+LangChain's `get_graph()` draws a branch as one box and forgets what composites are called. What is read
+here are the same objects, by their kinds; what only passes a value on is left out.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.runnables import (
+    Runnable,
+    RunnableBranch,
+    RunnableLambda,
+    RunnableParallel,
+    RunnablePassthrough,
+    RunnableSequence,
+)
+from langchain_core.runnables.base import RunnableBindingBase
+
+AnyRunnable = Runnable[Any, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that is done."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One after the other."""
+
+    parts: tuple["Part", ...]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """All at the same time; or, inside a step that calls them, as it sees fit."""
+
+    name: str
+    parts: tuple["Part", ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The first whose condition holds, else the last."""
+
+    name: str
+    conditions: tuple[str, ...]
+    arms: tuple["Part", ...]
+    """One more than there are conditions."""
+
+
+Part = Step | Line | Beside | Choice
+
+
+def read_parts(runnable: AnyRunnable) -> Part:
+    """What `runnable` is made of."""
+    return _read(runnable, None) or Step(runnable.get_name())
+
+
+def _read(runnable: AnyRunnable, name: str | None) -> Part | None:
+    """None for what only passes a value on; `name` is what a binding around it calls it."""
+    match runnable:
+        case RunnableBindingBase():
+            return _read(runnable.bound, runnable.config.get("run_name") or name)
+        case RunnableSequence():
+            return _line(runnable.steps)
+        case RunnableParallel():
+            return _beside(name or runnable.get_name(), list(runnable.steps__.values()))
+        case RunnableBranch():
+            return _choice(name or runnable.get_name(), runnable)
+        case RunnablePassthrough():
+            return None
+        case RunnableLambda() if runnable.deps:
+            return _beside(name or runnable.get_name(), runnable.deps)
+        case _:
+            return Step(name or runnable.get_name())
+
+
+def _line(runnables: list[AnyRunnable]) -> Part | None:
+    parts = _all(runnables)
+    return Line(parts) if len(parts) > 1 else next(iter(parts), None)
+
+
+def _beside(name: str, runnables: list[AnyRunnable]) -> Part:
+    return Beside(name, _all(runnables))
+
+
+def _choice(name: str, branch: RunnableBranch[Any, Any]) -> Part:
+    conditions = tuple(condition.get_name() for condition, _ in branch.branches)
+    arms = [*(arm for _, arm in branch.branches), branch.default]
+    return Choice(name, conditions, tuple(map(read_parts, arms)))
+
+
+def _all(runnables: list[AnyRunnable]) -> tuple[Part, ...]:
+    read = (_read(runnable, None) for runnable in runnables)
+    return tuple(part for part in read if part is not None)

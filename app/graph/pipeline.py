@@ -1,0 +1,44 @@
+"""The pipeline that the settings make, without the store that they name."""
+
+import tempfile
+from pathlib import Path
+
+from app.desk import NO_TOOLS, connect_desk
+from app.graph.layout import lay_out
+from app.graph.mermaid import BEGIN, END, draw_mermaid
+from app.graph.parts import Part, read_parts
+from app.graph.png import draw_png
+from app.graph.svg import draw_svg
+from schemas.errors import ConfigurationError
+from schemas.question import AnswerMode
+from schemas.settings import Settings
+
+
+def read_pipeline(settings: Settings, mode: AnswerMode) -> Part:
+    """What a desk over `settings` runs for a question. It blocks.
+
+    Its store is an empty one, so that nothing is waited for and no server is in the way. Raises
+    ConfigurationError.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        empty = {
+            "milvus_uri": str(Path(folder) / "milvus.db"),
+            "database_url": f"sqlite:///{folder}/apidesk.db",
+        }
+        desk = connect_desk(settings.model_copy(update=empty))
+        try:
+            if mode == "tools" and desk.models is None:
+                raise ConfigurationError(NO_TOOLS)
+            return read_parts(desk.pipeline(mode))
+        finally:
+            desk.job.close()
+
+
+def draw(part: Part, form: str) -> bytes:
+    """`part` as `mermaid`, `svg` or `png`. Raises ConfigurationError."""
+    if form == "mermaid":
+        return draw_mermaid(part).encode()
+    drawing = lay_out(part, BEGIN, END)
+    if form == "png":
+        return draw_png(drawing)
+    return draw_svg(drawing, "The pipeline: how a question becomes an answer").encode()

@@ -1,0 +1,270 @@
+"""`apidesk graph`: what is drawn is what runs."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import (
+    RunnableBranch,
+    RunnableLambda,
+    RunnableParallel,
+    RunnablePassthrough,
+    RunnableSequence,
+)
+from pydantic import SecretStr
+
+from app.asked import Asked
+from app.cli import main
+from app.desk import Desk
+from app.graph.layout import Box, lay_out
+from app.graph.parts import Beside, Choice, Line, Part, Step, read_parts
+from app.graph.pipeline import draw
+
+ROOT = Path(__file__).resolve().parents[1]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def named(name: str) -> RunnableLambda[Any, Any]:
+    return RunnableLambda(lambda value: value, name=name)
+
+
+def is_red(value: object) -> bool:
+    return value == "red"
+
+
+def is_blue(value: object) -> bool:
+    return value == "blue"
+
+
+A, B, C, D = map(named, "ABCD")
+
+
+def calls_inside() -> RunnableLambda[Any, Any]:
+    inner = A | B
+
+    async def call(value: object) -> object:
+        return await inner.ainvoke(value)
+
+    return RunnableLambda(call, name="caller")
+
+
+READ: dict[str, tuple[Any, Part]] = {
+    "one step": (A, Step("A")),
+    "a sequence": (A | B | C, Line((Step("A"), Step("B"), Step("C")))),
+    "a sequence in one": (RunnableSequence(A, RunnableSequence(B, C)), Line((Step("A"), Step("B"), Step("C")))),
+    "another name for a step": (A.with_config(run_name="other"), Step("other")),
+    "a parallel": (
+        RunnableParallel(a=A, same=RunnablePassthrough(), b=B).with_config(run_name="both"),
+        Beside("both", (Step("A"), Step("B"))),
+    ),
+    "a branch of two conditions": (
+        RunnableBranch((is_red, A), (is_blue, B), C).with_config(run_name="fork"),
+        Choice("fork", ("is_red", "is_blue"), (Step("A"), Step("B"), Step("C"))),
+    ),
+    "a branch that may do nothing": (
+        RunnableBranch((is_red, A), RunnablePassthrough(name="as it is")).with_config(run_name="fork"),
+        Choice("fork", ("is_red",), (Step("A"), Step("as it is"))),
+    ),
+    "a step that runs others": (calls_inside(), Beside("caller", (Line((Step("A"), Step("B"))),))),
+}  # fmt: skip
+
+NESTED = Line(
+    (
+        Step("first"),
+        Choice(
+            "outer",
+            ("is_a", "is_b"),
+            (
+                Step("a"),
+                Beside("a-group-with-a-long-name", (Step("x"), Line((Step("y"), Step("z"))))),
+                Choice("inner", ("is_c",), (Step("c"), Step("<c> & d"))),
+            ),
+        ),
+        Beside("last", (Step("l"), Step("m"), Step("n"))),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def pipeline(sample_desk: Desk) -> Part:
+    """What the sample desk runs."""
+    return read_parts(sample_desk.pipeline("pipeline"))
+
+
+@pytest.fixture(scope="module")
+def tools(sample_desk: Desk) -> Part:
+    """What a desk with a model runs for `mode: "tools"`."""
+    model = {"chat_model": "openai:scripted-chat", "chat_api_key": SecretStr("test-key")}
+    settings = sample_desk.settings.model_copy(update=model)
+    desk = Desk(settings, sample_desk.platform, sample_desk.job)
+    return read_parts(desk.pipeline("tools"))
+
+
+def names(part: Part) -> Iterator[str]:
+    """All that has a name."""
+    match part:
+        case Step(name):
+            yield name
+        case Line(parts):
+            for each in parts:
+                yield from names(each)
+        case Beside(name, parts) | Choice(name, _, parts):
+            yield name
+            for each in parts:
+                yield from names(each)
+
+
+@pytest.mark.parametrize(("runnable", "part"), READ.values(), ids=READ)
+def test_reading_a_runnable(runnable: Any, part: Part) -> None:
+    assert read_parts(runnable) == part
+
+
+class Runs(BaseCallbackHandler):
+    """Names of the runs of an answer, as they begin."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def on_chain_start(self, *args: Any, **kwargs: Any) -> None:
+        self.names.append(kwargs["name"])
+
+
+@pytest.mark.parametrize("question", ["怎么发货", "今天天气怎么样"], ids=["answered", "refused"])
+def test_what_runs_is_drawn(sample_desk: Desk, pipeline: Part, question: str) -> None:
+    runs = Runs()
+    asyncio.run(sample_desk.ask(Asked(question, callbacks=(runs,))))
+    drawn = [*names(pipeline), "is_small_talk", "is_off_topic"]
+    lines = {"ask", "inquiry", "respond"}
+    """Sequences: a picture shows them by their arrows."""
+    passed_on = {"asked"}
+    assert {"condense", "understand", "gate"} <= set(runs.names)
+    assert set(runs.names) <= {*drawn, *lines, *passed_on}
+
+
+def test_tools_are_drawn(tools: Part, pipeline: Part) -> None:
+    assert "research" in names(tools)
+    assert "research" not in names(pipeline)
+
+
+def test_readmes_picture_is_current(pipeline: Part) -> None:
+    """Else: apidesk graph docs/images/pipeline.svg."""
+    picture = ROOT / "docs" / "images" / "pipeline.svg"
+    assert picture.read_bytes() == draw(pipeline, "svg")
+
+
+def test_mermaid_is_in_order(pipeline: Part) -> None:
+    text = draw(pipeline, "mermaid").decode()
+    assert [
+        name
+        for name in names(pipeline)
+        if f"({name})" not in text and f"subgraph {name}" not in text
+    ] == []
+    plain = text.replace("\\3a", ":")
+    for edge in (
+        "Question --> condense;",
+        "turn:is_small_talk -. &nbsp;yes&nbsp; .-> turn:acknowledge;",
+        "understand:structured-question --> gate:is_off_topic;",
+        "understand:retrieve --> gate:is_off_topic;",
+        "gate:is_off_topic -. &nbsp;no&nbsp; .-> gate:widen;",
+        "gate:ground --> Answer;",
+    ):
+        assert edge in plain
+
+
+@pytest.fixture(params=["pipeline", "tools", "nested"])
+def part(request: pytest.FixtureRequest) -> Part:
+    """Something to draw."""
+    return NESTED if request.param == "nested" else request.getfixturevalue(request.param)
+
+
+def holds(outer: Box, inner: Box) -> bool:
+    return (
+        outer.x <= inner.x
+        and outer.y <= inner.y
+        and inner.x + inner.width <= outer.x + outer.width
+        and inner.y + inner.height <= outer.y + outer.height
+    )
+
+
+def apart(a: Box, b: Box) -> bool:
+    return (
+        a.x + a.width <= b.x
+        or b.x + b.width <= a.x
+        or a.y + a.height <= b.y
+        or b.y + b.height <= a.y
+    )
+
+
+def at(x: float, y: float) -> tuple[float, float]:
+    """A place, apart from what adding in another order makes of it."""
+    return round(x, 3), round(y, 3)
+
+
+def test_boxes_lie_in_each_other_or_apart(part: Part) -> None:
+    drawing = lay_out(part, "Question", "Answer")
+    whole = Box("group", "", 0, 0, drawing.width, drawing.height)
+    for number, box in enumerate(drawing.boxes):
+        assert holds(whole, box)
+        for other in drawing.boxes[:number]:
+            if other.kind == "group":
+                assert holds(other, box) or apart(other, box), (other, box)
+            else:
+                assert apart(other, box), (other, box)
+
+
+def test_arrows_lead_down_from_box_to_box(part: Part) -> None:
+    drawing = lay_out(part, "Question", "Answer")
+    boxes = [box for box in drawing.boxes if box.kind != "group"]
+    tops = {at(box.x + box.width / 2, box.y): box.label for box in boxes}
+    bottoms = {at(box.x + box.width / 2, box.y + box.height): box.label for box in boxes}
+    entered = {tops[at(*arrow.end)] for arrow in drawing.arrows}
+    left = {bottoms[at(*arrow.start)] for arrow in drawing.arrows}
+    labels = {box.label for box in boxes}
+    assert (entered, left) == (labels - {"Question"}, labels - {"Answer"})
+    assert all(arrow.start[1] < arrow.end[1] for arrow in drawing.arrows)
+
+
+def test_svg_is_xml_with_every_name(part: Part) -> None:
+    root = ElementTree.fromstring(draw(part, "svg").decode())
+    texts = [text.text for text in root.iter(f"{SVG}text")]
+    assert [name for name in names(part) if name not in texts] == []
+
+
+def test_png(part: Part) -> None:
+    picture = draw(part, "png")
+    drawing = lay_out(part, "Question", "Answer")
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(picture[16:20]) > 2 * drawing.width
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["picture.gif"], "picture.gif: say --png, --svg or --mermaid"),
+        (["no/such/folder.svg"], "no/such/folder.svg: No such file or directory"),
+        (["--mode", "tools"], "mode tools takes a chat model"),
+    ],
+)
+def test_what_cannot_be_drawn(tmp_path: Path, arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(main, ["graph", *arguments])
+    assert result.exit_code == 2
+    assert (result.stdout, said in result.stderr) == ("", True), result.output
+
+
+def test_the_command_draws_what_the_desk_runs(tmp_path: Path, pipeline: Part) -> None:
+    """Without the store that the settings name, and without a trace of one."""
+    store = {
+        "APIDESK_MILVUS_URI": "http://127.0.0.1:9",
+        "APIDESK_DATABASE_URL": "sqlite:///no/such",
+    }
+    picture = tmp_path / "pipeline.svg"
+    result = CliRunner().invoke(main, ["graph", str(picture)], env=store)
+    assert (result.exit_code, result.output) == (0, "")
+    assert picture.read_bytes() == draw(pipeline, "svg")
+    result = CliRunner().invoke(main, ["graph"], env=store)
+    assert result.stdout.encode() == draw(pipeline, "mermaid")
