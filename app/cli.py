@@ -8,6 +8,7 @@ from app.commands.completion import completion
 from app.commands.evaluate import evaluate
 from app.commands.graph import graph
 from app.commands.ingest import ingest
+from app.commands.init import init
 from app.commands.insights import insights
 from app.commands.keys import keys
 from app.commands.replay import replay
@@ -15,6 +16,7 @@ from app.commands.schedule import schedule
 from app.commands.serve import serve
 
 COMMANDS = (
+    init,
     serve,
     ingest,
     schedule,

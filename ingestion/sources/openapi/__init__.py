@@ -63,6 +63,24 @@ def read_openapi(source: OpenApiSource, limits: Limits) -> Iterator[Found]:
     return description.documents()
 
 
+@dataclass(frozen=True)
+class Summary:
+    """What a description says of itself; empty where it says nothing."""
+
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    servers: tuple[str, ...]
+    """Of its first operation."""
+    language: Language
+    operations: int
+
+
+def summarise(source: OpenApiSource, limits: Limits) -> Summary:
+    """The description as a whole, its operations only counted. Raises SourceError as `read_openapi`."""
+    return _Description(source, limits).summary()
+
+
 class _Description:
     """A description, and what counts for all of its operations."""
 
@@ -76,6 +94,21 @@ class _Description:
         language = source.language or _language(self.root)
         self.maker = DocumentMaker(self.root, language, self.reader)
         self.ids: set[str] = set()
+
+    def summary(self) -> Summary:
+        """What it says of itself."""
+        info = self.root["info"]
+        places = [place for place in self.places if isinstance(place, Place)]
+        operations = [self.version.read(self.root, place, ()) for place in places[:1]]
+        tags = (tag.text("name") for tag in self.root["tags"].elements())
+        return Summary(
+            title=info.text("title"),
+            description=info.text("description") or info.text("summary"),
+            tags=tuple(dict.fromkeys(filter(None, (*tags, *(first_tag(p.node) for p in places))))),
+            servers=operations[0].servers if operations else (),
+            language=self.maker.language,
+            operations=len(places),
+        )
 
     def documents(self) -> Iterator[Found]:
         """The operations one by one; one that is refused does not end the run."""

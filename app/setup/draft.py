@@ -1,0 +1,80 @@
+"""What a platform.toml is going to say."""
+
+import string
+from dataclasses import dataclass
+from functools import cached_property
+
+from app.characters import whole_characters
+from app.setup.survey import Survey, hosts_of
+from schemas.errors import ConfigurationError
+from schemas.language import Language
+from schemas.source import OpenApiSource, Source
+
+OF_OPERATIONS = frozenset({"operationId", "tag", "method", "apiId", "apiUrl", "serviceId"})
+"""What only an operation has: a template that names one is no page's."""
+
+LONGEST_ABOUT = 400
+"""Characters of what a description says the platform is."""
+
+MOST_TAGS = 20
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is known of the platform."""
+
+    name: str
+    about: str
+    language: Language
+    survey: Survey
+    page_url: str = ""
+    """A template, or nothing."""
+
+    @cached_property
+    def hosts(self) -> tuple[str, ...]:
+        """The platform's own: where its API is called, and where its pages lie."""
+        servers = self.survey.summary.servers if self.survey.summary else ()
+        return hosts_of((*servers, self.page_url))
+
+    def page_url_of(self, source: Source) -> str:
+        """The template, for the source that it is meant for: operations, or pages where there are any."""
+        operations = isinstance(source, OpenApiSource)
+        only_one = len({isinstance(each, OpenApiSource) for each in self.survey.sources}) == 1
+        meant = bool(_names(self.page_url) & OF_OPERATIONS)
+        return self.page_url if only_one or meant == operations else ""
+
+
+def check_page_url(template: str) -> str:
+    """The template. Raises ConfigurationError for one that makes no links."""
+    template = template.strip()
+    if not template:
+        return ""
+    if not template.startswith(("http://", "https://")):
+        raise ConfigurationError(f"{template}: a page's url begins with http:// or https://")
+    try:
+        names = _names(template)
+    except ValueError as error:
+        raise ConfigurationError(f"{template}: {error}") from None
+    if not names:
+        raise ConfigurationError(
+            f"{template}: names nothing in braces, so that every page would have the same url"
+        )
+    return template
+
+
+def about_of(survey: Survey) -> str:
+    """What the documents say the platform is; empty where they do not."""
+    if survey.summary is None:
+        return ""
+    first = whole_characters(survey.summary.description).strip().partition("\n\n")[0]
+    said = _shortened(" ".join(first.split())) or survey.summary.title
+    topics = ", ".join(survey.summary.tags[:MOST_TAGS])
+    return " ".join(f"{said} ({topics})".split()) if topics else said
+
+
+def _names(template: str) -> frozenset[str]:
+    return frozenset(name for _, name, _, _ in string.Formatter().parse(template) if name)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_ABOUT else text[:LONGEST_ABOUT].rsplit(" ", 1)[0] + " …"

@@ -1,0 +1,330 @@
+"""`apidesk init`: a platform.toml of a few answers, tried at once."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from app.setup.draft import LONGEST_ABOUT, Draft, about_of
+from app.setup.platform_file import render, write
+from app.setup.survey import Survey, hosts_of, survey
+from ingestion.profile import read_platform
+from ingestion.sources.limits import Limits
+from ingestion.sources.openapi import Summary
+from schemas.errors import SourceError
+from schemas.platform import Platform
+from schemas.source import MarkdownSource, OpenApiSource
+
+DESCRIPTION: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "Acme Cloud",
+        "version": "1",
+        "description": "Stores\ndocuments.\n\nAnd more.",
+    },
+    "servers": [{"url": "https://api.acme.example/v1"}],
+    "paths": {
+        "/documents": {
+            "post": {
+                "operationId": "uploadDocument",
+                "summary": "Upload a document",
+                "tags": ["documents"],
+                "responses": {"201": {"description": "The document was stored."}},
+            }
+        }
+    },
+}
+
+SWAGGER = {
+    "swagger": "2.0",
+    "info": {"title": "青桥", "version": "1"},
+    "host": "api.example.cn",
+    "paths": {"/orders": {"get": {"summary": "查询订单列表", "responses": {"200": {"description": "订单列表"}}}}},
+}  # fmt: skip
+
+PAGE = "# 发货流程\n\n## 第一步\n\n先拉取待发货订单，再逐个发货。\n"
+HTML = "<html><head><title>Quotas</title></head><body><h1>Quotas</h1><p>Ask support for more tokens.</p></body></html>"
+
+NASTY = "a \"quoted\" \\ back\\slash, a\ttab\nand a line, \x00\x1b[31m\x7f\ud800 # = [x] ''' 青桥"
+
+
+def folder_of(folder: Path, **files: str) -> Path:
+    """`folder` with files whose names have `__` for the last dot and `_of_` for a slash."""
+    for name, text in files.items():
+        path = folder / name.replace("_of_", "/").replace("__", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+FOLDERS: dict[str, tuple[dict[str, str], list[tuple[str, str, str]], str]] = {
+    "Markdown": (
+        {"docs_of_a__md": PAGE, "docs_of_b__mdx": PAGE},
+        [("pages", "markdown", "2 Markdown pages")],
+        "zh",
+    ),
+    "a description": (
+        {"openapi__json": json.dumps(DESCRIPTION)},
+        [("reference", "openapi", "“Acme Cloud”, 1 operation")],
+        "en",
+    ),
+    "all kinds": (
+        {
+            "api__json": json.dumps(DESCRIPTION),
+            "old__json": json.dumps(SWAGGER),
+            "a__md": PAGE,
+            "b__html": HTML,
+            "notes__txt": "no page",
+            "data__json": "[]",
+            "broken__yaml": "openapi: [",
+            "fragment__yaml": "type: object\ntitle: about openapi",
+        },
+        [
+            ("reference", "openapi", "“Acme Cloud”, 1 operation"),
+            ("reference-2", "openapi", "“青桥”, 1 operation"),
+            ("pages", "markdown", "1 Markdown page"),
+            ("files", "files", "1 file (.html)"),
+        ],
+        "en",
+    ),
+}
+
+NOTHING: dict[str, tuple[dict[str, str], str, str]] = {
+    "no such place": ({}, "nope", "nope: no such file or folder"),
+    "an empty folder": ({}, ".", "holds no Markdown, no OpenAPI description and no HTML"),
+    "a folder of something else": ({"a__py": "x", "b__json": "{}"}, ".", "holds no Markdown"),
+    "a file that is no description": ({"a__md": PAGE}, "a.md", "a.md: "),
+    "a description of nothing": (
+        {"a__json": json.dumps(DESCRIPTION | {"paths": {}})},
+        "a.json",
+        "describes no operation",
+    ),
+    "pages that cannot be read": ({"a__md": "---\ntitle: [\n---\nx"}, ".", "can be read"),
+    "a private address": ({}, "http://127.0.0.1:9/openapi.json", "APIDESK_PRIVATE_HOSTS"),
+}
+
+
+@pytest.mark.parametrize(("files", "sources", "language"), FOLDERS.values(), ids=FOLDERS)
+def test_what_lies_in_a_folder(
+    tmp_path: Path, files: dict[str, str], sources: list[tuple[str, str, str]], language: str
+) -> None:
+    found = survey(str(folder_of(tmp_path, **files)), Limits())
+    named = [(s.name, s.kind, holds) for s, holds in zip(found.sources, found.holds, strict=True)]
+    assert named == sources
+    assert found.language == language
+
+
+@pytest.mark.parametrize(("files", "where", "said"), NOTHING.values(), ids=NOTHING)
+def test_where_nothing_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], where: str, said: str
+) -> None:
+    monkeypatch.chdir(folder_of(tmp_path, **files))
+    with pytest.raises(SourceError) as caught:
+        survey(where, Limits())
+    assert said in str(caught.value)
+    assert str(caught.value).count("\n") == 0
+
+
+def draft(**fields: Any) -> Draft:
+    """A draft over one description and one folder of pages."""
+    sources = (
+        OpenApiSource(name="reference", kind="openapi", url="https://acme.example/openapi.json"),
+        MarkdownSource(name="pages", kind="markdown", path=Path("docs")),
+    )
+    summary = Summary("Acme", "", (), ("https://api.acme.example/v1", "/v1"), "en", 1)
+    found = Survey(sources, ("1 operation", "a\r# page"), summary, "en")
+    known: dict[str, Any] = {"name": "Acme", "about": "An API.", "language": "en", "survey": found}
+    return Draft(**(known | fields))
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("text", ["Acme", NASTY, "青桥开放平台"])
+@pytest.mark.parametrize(
+    "page_url", ["", 'https://acme.example/"{page_path}"', "https://acme.example/#{operationId}"]
+)
+def test_what_is_written_can_be_read(
+    tmp_path: Path, language: str, text: str, page_url: str
+) -> None:
+    """Whatever was answered; comments never become keys."""
+    path = tmp_path / "platform.toml"
+    made = draft(name=text, about=text, language=language, page_url=page_url)
+    write(made, path)
+    platform = read_platform(path)
+    said = "".join(c for c in " ".join(text.replace("\ud800", "\ufffd").split()) if c.isprintable())
+    assert (platform.platform.name, platform.platform.description) == (said, said)
+    assert platform.platform.language == language
+    assert said in platform.platform.say(platform.platform.greeting, "zh")
+    assert set(tomllib.loads(path.read_text(encoding="utf-8"))) == {"platform", "sources"}
+    meant = {"": set(), "h": {"pages"}, "#": {"reference"}}
+    linked = {source.name for source in platform.sources if source.page_url}
+    assert linked == meant["#" if "#" in page_url else page_url[:1]]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_every_line_that_is_no_value_is_explained(tmp_path: Path) -> None:
+    """Uncommented, what is suggested is valid too."""
+    lines = render(draft(), tmp_path).splitlines()
+    suggested = [
+        line.removeprefix("# ") if " = " in line or "# [" in line else line for line in lines
+    ]
+    Platform.model_validate(tomllib.loads("\n".join(suggested)))
+    assert sum(line.startswith("#") for line in lines) >= 12
+
+
+def test_what_a_description_says_it_is_about() -> None:
+    def said(description: str, *tags: str) -> str:
+        summary = Summary("Acme", description, tags, (), "en", 1)
+        return about_of(Survey((), (), summary, "en"))
+
+    assert said("One\nline.\n\nAnother.", "a", "b") == "One line. (a, b)"
+    assert said("") == "Acme"
+    assert len(said("word " * 1_000)) <= LONGEST_ABOUT + 2
+    assert about_of(Survey((), (), None, "en")) == ""
+
+
+def test_hosts() -> None:
+    urls = (
+        "https://[::1",
+        "https://api.a.example/v1",
+        "/v1",
+        "https://{tenant}.a.example/",
+        "http://api.a.example",
+        "",
+    )
+    assert hosts_of(urls) == ("api.a.example",)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own, as whoever begins has one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def init(*arguments: str, answers: str = "", **environment: str) -> Result:
+    """The command, with what is answered at its prompts."""
+    return CliRunner().invoke(main, ["init", *arguments], input=answers, env=environment)
+
+
+@pytest.fixture
+def description_url() -> Iterator[str]:
+    """Where a server has the description."""
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(DESCRIPTION).encode())
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Server) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/openapi.json"
+        server.shutdown()
+
+
+def test_from_a_url_without_a_question(here: Path, description_url: str) -> None:
+    refused = init("--openapi", description_url)
+    assert (refused.exit_code, list(here.iterdir())) == (2, [])
+    assert "APIDESK_PRIVATE_HOSTS" in refused.stderr
+
+    result = init("--openapi", description_url, APIDESK_PRIVATE_HOSTS="127.0.0.1")
+    assert result.exit_code == 0, result.output
+    for said in (
+        "written: platform.toml",
+        "› How do I call the “Upload a document” API?",
+        "POST /v1/documents",
+        "export APIDESK_PLATFORM=platform.toml",
+    ):
+        assert said in result.stdout
+    platform = read_platform(here / "platform.toml")
+    assert platform.platform.name == "Acme Cloud"
+    assert platform.platform.description == "Stores documents. (documents)"
+    assert platform.platform.hosts == ("api.acme.example",)
+    assert (here / "data" / "milvus.db").exists()
+
+    written = (here / "platform.toml").read_text(encoding="utf-8")
+    again = init("--openapi", description_url)
+    assert (again.exit_code, again.stdout) == (2, "")
+    assert "platform.toml is there already: --force writes over it" in again.stderr
+    assert (here / "platform.toml").read_text(encoding="utf-8") == written
+    forced = init(
+        "--openapi", description_url, "--name", "Acme", "--force", APIDESK_PRIVATE_HOSTS="127.0.0.1"
+    )
+    assert forced.exit_code == 0, forced.output
+    assert read_platform(here / "platform.toml").platform.name == "Acme"
+
+
+def test_five_questions(here: Path) -> None:
+    """A bad answer is asked for again; what the documents say is the default."""
+    folder_of(here / "docs", guides_of_a__md=PAGE, api__json=json.dumps(DESCRIPTION))
+    wrong = ["nope", "docs"]
+    answers = [
+        *wrong,
+        "",
+        "青桥开放平台",
+        "zh",
+        "docs.example.com",
+        "https://docs.example.com/{page_path}",
+    ]
+    result = init(answers="\n".join([*answers, ""]))
+    assert result.exit_code == 0, result.output
+    assert "nope: no such file or folder" in result.stderr
+    assert "found: “Acme Cloud”, 1 operation; 1 Markdown page" in result.stderr
+    assert "a page's url begins with http:// or https://" in result.stderr
+    platform = read_platform(here / "platform.toml")
+    assert platform.platform.name == "Acme Cloud"
+    assert platform.platform.description == "青桥开放平台"
+    assert platform.platform.language == "zh"
+    assert platform.platform.hosts == ("api.acme.example", "docs.example.com")
+    assert [source.path for source in platform.sources] == [
+        here / "docs" / "api.json",
+        here / "docs",
+    ]
+
+    (here / "docs" / "api.json").unlink()
+    four = {"--documents": "docs", "--name": "Acme", "--about": "An API.", "--language": "en"}
+    options = [part for pair in four.items() for part in pair]
+    other = init("other.toml", *options, answers="\n")
+    assert other.exit_code == 2
+    assert "holds documents of another platform (reference)" in other.stderr
+    (source,) = read_platform(here / "other.toml").sources
+    assert (source.name, source.page_url) == ("pages", ())
+
+
+BAD: dict[str, tuple[list[str], str]] = {
+    "a folder as description": (["--openapi", "docs"], "docs: is no OpenAPI description; --documents takes a folder"),
+    "a page as description": (["--openapi", "docs/a.md"], "a.md: "),
+    "no title": (["--openapi", "untitled.json"], "the description has no title: say --name"),
+    "a template without names": (["--openapi", "api.json", "--page-url", "https://a.example/"], "names nothing in braces"),
+    "a template with an open brace": (["--openapi", "api.json", "--page-url", "https://a.example/{x"], "expected '}'"),
+    "a blank name": (["--openapi", "api.json", "--name", " "], "--name"),
+    "a folder that is not there": (["no/platform.toml", "--openapi", "api.json"], "No such file or directory"),
+    "both": (["--openapi", "api.json", "--documents", "docs"], "--openapi stands for --documents"),
+    "no answers": ([], "Aborted!"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD.values(), ids=BAD)
+def test_what_cannot_work(here: Path, arguments: list[str], said: str) -> None:
+    untitled = DESCRIPTION | {"info": {"version": "1"}}
+    files = {
+        "docs_of_a__md": PAGE,
+        "api__json": json.dumps(DESCRIPTION),
+        "untitled__json": json.dumps(untitled),
+    }
+    folder_of(here, **files)
+    before = sorted(here.rglob("*"))
+    result = init(*arguments)
+    assert result.exit_code in (1, 2), result.output
+    assert said in result.stderr
+    assert sorted(here.rglob("*")) == before
