@@ -3,6 +3,7 @@
 import click
 
 from app.commands.ask import ask
+from app.commands.chat import chat
 from app.commands.check import check
 from app.commands.completion import completion
 from app.commands.evaluate import evaluate
@@ -22,6 +23,7 @@ COMMANDS = (
     schedule,
     check,
     ask,
+    chat,
     evaluate,
     keys,
     replay,

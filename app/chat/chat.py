@@ -1,0 +1,156 @@
+"""A chat: questions of one conversation, answered one after the other."""
+
+from collections.abc import Awaitable, Callable
+from uuid import uuid4
+
+from rich.console import Console
+from rich.text import Text
+
+from app.asked import Asked
+from app.characters import whole_characters
+from app.chat.clipboard import copy
+from app.chat.commands import COMMANDS, Command, read_command
+from app.chat.footnotes import as_markdown, place_of, print_footnotes, print_with_footnotes
+from app.chat.interrupt import until_interrupted
+from app.chat.readers import Reader
+from app.chat.words import WORDS
+from app.desk import check_question
+from app.terminal.live_answer import live_answer
+from app.terminal.markdown import Markdown
+from app.terminal.printing import print_retrieved
+from app.terminal.terminal_desk import TerminalDesk
+from schemas.answer import Answer
+from schemas.errors import ApideskError
+from schemas.language import Language
+from schemas.question import AnswerMode
+from schemas.settings import Settings
+
+
+class Chat:
+    """What is known of the conversation, and what is done with each text."""
+
+    def __init__(
+        self,
+        desk: TerminalDesk,
+        settings: Settings,
+        language: Language,
+        mode: AnswerMode,
+        console: Console,
+        errors: Console,
+    ) -> None:
+        self.failures = 0
+        """Texts that could not be answered."""
+        self._desk = desk
+        self._settings = settings
+        self._language: Language = language
+        self._mode = mode
+        self._console = console
+        self._errors = errors
+        self._session = uuid4().hex
+        self._last: Answer | None = None
+        self._left = False
+
+    async def run(self, reader: Reader) -> None:
+        """Answer until nothing comes any more, or until /quit."""
+        while not self._left and (text := await reader.read()) is not None:
+            text = whole_characters(text).strip()
+            if not text:
+                continue
+            try:
+                await self._take(text)
+            except ApideskError as error:
+                self.failures += 1
+                self._complain(str(error))
+
+    async def _take(self, text: str) -> None:
+        command = read_command(text)
+        if command is None:
+            await self._ask(text)
+        elif command.name in COMMANDS:
+            await self._does[command.name](command)
+        else:
+            self.failures += 1
+            self._complain(self._word("no_command").format(name=command.name))
+
+    async def _ask(self, question: str) -> None:
+        check_question(question, self._settings)
+        answer = await until_interrupted(self._answer(question))
+        if answer is None:
+            self._complain(self._word("stopped"))
+            return
+        self._last = answer
+        self._console.print()
+        print_with_footnotes(answer, self._console)
+        self._console.print()
+
+    async def _answer(self, question: str) -> Answer:
+        asked = Asked(question, mode=self._mode, session=self._session)
+        async with live_answer() as listener:
+            return await self._desk.ask(asked, listener)
+
+    @property
+    def _does(self) -> dict[str, Callable[[Command], Awaitable[None]]]:
+        return {
+            "/new": self._begin_anew,
+            "/sources": self._show_sources,
+            "/retrieved": self._show_retrieved,
+            "/copy": self._copy,
+            "/help": self._help,
+            "/quit": self._leave,
+        }
+
+    async def _begin_anew(self, command: Command) -> None:
+        self._session = uuid4().hex
+        self._last = None
+        self._say(self._word("new"))
+
+    async def _show_sources(self, command: Command) -> None:
+        """All that the last answer cites, or the text of one."""
+        if (answer := self._answered()) is None:
+            return
+        if not command.argument:
+            print_footnotes(answer, self._console)
+            if not answer.sources:
+                self._say(self._word("no_sources"))
+            return
+        number = command.argument.strip("[]")
+        source = next((s for s in answer.sources if str(s.number) == number), None)
+        if source is None:
+            self._complain(self._word("no_source").format(number=number))
+            return
+        self._console.print(Text(place_of(source), style="bold"))
+        self._console.print(Markdown(source.text))
+        self._console.print(Text(source.page_url, style="cyan"), soft_wrap=True)
+
+    async def _show_retrieved(self, command: Command) -> None:
+        if (answer := self._answered()) is not None:
+            found = await self._desk.retrieve(Asked(answer.question))
+            print_retrieved(found, self._console)
+
+    async def _copy(self, command: Command) -> None:
+        if (answer := self._answered()) is not None:
+            copied = copy(as_markdown(answer), self._console)
+            self._say(self._word("copied" if copied else "no_clipboard"))
+
+    async def _help(self, command: Command) -> None:
+        for name, meaning in COMMANDS.items():
+            self._console.print(Text.assemble((f"{name:<12}", "bold"), meaning[self._language]))
+        self._say(self._word("keys"))
+
+    async def _leave(self, command: Command) -> None:
+        self._left = True
+
+    def _answered(self) -> Answer | None:
+        """The last answer; where there is none, that is said."""
+        if self._last is None:
+            self._complain(self._word("none_yet"))
+        return self._last
+
+    def _word(self, name: str) -> str:
+        return WORDS[self._language][name]
+
+    def _say(self, sentence: str) -> None:
+        self._console.print(Text(sentence, style="dim"))
+
+    def _complain(self, sentence: str) -> None:
+        self._errors.print(Text(sentence, style="yellow"), soft_wrap=True)

@@ -1,0 +1,45 @@
+"""What begins with a slash and is no question."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from schemas.language import Language
+
+COMMANDS: Mapping[str, Mapping[Language, str]] = MappingProxyType(
+    {
+        "/new": {"zh": "开始新的会话", "en": "begin a new conversation"},
+        "/sources": {
+            "zh": "列出上一个回答的依据；/sources 2 显示第 2 条",
+            "en": "list what the last answer cites; /sources 2 shows [2]",
+        },
+        "/retrieved": {
+            "zh": "显示为上一个问题检索到的片段",
+            "en": "show the chunks found for the last question",
+        },
+        "/copy": {"zh": "复制上一个回答", "en": "copy the last answer"},
+        "/help": {"zh": "列出命令", "en": "list the commands"},
+        "/quit": {"zh": "退出，同 Ctrl-D", "en": "leave, as Ctrl-D does"},
+    }
+)
+"""What each is for."""
+
+
+class Command(NamedTuple):
+    """One of COMMANDS, or a word that looks like one; and what stands behind it."""
+
+    name: str
+    argument: str
+
+
+def read_command(text: str) -> Command | None:
+    """The command that `text` is, or the only one that begins so; None for a question, such as one that
+    begins with a path.
+    """
+    name, _, argument = text.partition(" ")
+    if not (name[:1] == "/" and name[1:].isalpha()):
+        return None
+    beginning = [each for each in COMMANDS if each.startswith(name)]
+    if len(beginning) == 1:
+        return Command(beginning[0], argument.strip())
+    return None if argument else Command(name, "")

@@ -1,0 +1,392 @@
+"""`apidesk chat`: what is typed, what is answered, and what stays of it."""
+
+import asyncio
+import fcntl
+import io
+import os
+import re
+import select
+import shlex
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from pydantic import SecretStr
+from rich.console import Console
+
+from app.asked import Asked
+from app.chat.chat import Chat
+from app.chat.clipboard import copy
+from app.chat.commands import Command, read_command
+from app.chat.history import MaskedHistory, open_history
+from app.chat.interrupt import until_interrupted
+from app.chat.readers import LineReader, TerminalReader
+from app.desk import Desk
+from app.serving.local_server import LocalServer, announced
+from app.terminal.remote_desk import RemoteDesk
+from app.terminal.terminal_desk import LocalDesk, TerminalDesk
+from runnables.listener import Listener
+from schemas.answer import Answer, Source
+from schemas.language import Language
+from tests.live_server import live_server
+from tests.model_server import ModelServer, Reply
+
+APIDESK = Path(sys.executable).with_name("apidesk")
+KEY = "a-key-for-local-commands"
+PATIENCE = 60.0
+
+ALT_ENTER = "\x1b\r"
+PASTED = "\x1b[200~{}\x1b[201~"
+
+READ_AS = {
+    "a command": ("/new", Command("/new", "")),
+    "with an argument": ("/sources 2", Command("/sources", "2")),
+    "the beginning of one": ("/s 2", Command("/sources", "2")),
+    "an unknown one": ("/nwe", Command("/nwe", "")),
+    "a question": ("怎么发货", None),
+    "a path": ("/dop/api/v1/order/search", None),
+    "a question about a path": ("/orders 接口怎么用", None),
+    "a slash": ("/", None),
+    "a question with a command in it": ("what is /help", None),
+}
+
+TYPED = {
+    "Enter sends": ("怎么发货\r", "怎么发货"),
+    "Alt+Enter begins a line": (f"one{ALT_ENTER}two\r", "one\ntwo"),
+    "what is pasted stays together": (PASTED.format("a: 1\r\nb: 2\r\n") + "\r", "a: 1\nb: 2\n"),
+    "a blank line is not sent": ("  \r\r怎么\r", "  怎么"),
+    "Ctrl-C drops what was typed": ("secret\x03", ""),
+    "Ctrl-D leaves": ("\x04", None),
+}
+
+CHATS: dict[str, tuple[str, list[str]]] = {
+    "a follow-up": (
+        "发货接口是哪个\n那错误码呢\n",
+        ["/dop/api/v1/", "41001", "[1] 订单发货 > 错误码\n", "apiId=1110"],
+    ),
+    "footnotes": (
+        "what does error 44203 mean?\n",
+        [
+            "44203",
+            "────\n[1] Update SKU Price > Error codes\n    https://open.example.com/#/api?apiId=1206\n",
+            "Confidence high",
+        ],
+    ),
+    "the text of a source": (
+        "what does error 44203 mean?\n/sources\n/sources 1\n/sources [1]\n/sources 7\n",
+        [
+            "Update SKU Price > Error codes",
+            "Idempotency key",
+            "上一个回答没有 [7]。",
+        ],
+    ),
+    "what was retrieved": ("怎么发货\n/retrieved\n", ["score", "发货流程"]),
+    "nothing to copy to": ("怎么发货\n/copy\n", ["输出不是终端，无法复制。"]),
+    "commands without an answer": ("/sources\n/retrieved\n/copy\n", ["还没有回答。"] * 3),
+    "anew": ("怎么发货\n/new\n/sources\n", ["新的会话。", "还没有回答。"]),
+    "help": ("/help\n", ["/retrieved  显示", "Ctrl-C"]),
+    "nothing after /quit": ("/quit\n/help\n", []),
+    "off topic": ("今天天气怎么样\n/sources\n", ["请换一个问题试试", "上一个回答没有引用文档。"]),
+    "blank lines and half a character": ("\n  \n怎么发货\udce4\n", ["发货流程"]),
+}
+
+FAILING = {
+    "too long": ("a" * 20_001 + "\n怎么发货\n", "20001 characters, at most 20000"),
+    "no such command": ("/nwe\n怎么发货\n", "没有 /nwe 这个命令"),
+}
+
+
+class Talk:
+    """A chat over lines of text; what is said on stdout and stderr comes together, as at a terminal."""
+
+    def __init__(self, desk: Desk, language: Language = "zh", terminal: bool = False) -> None:
+        self.output = io.StringIO()
+        self.console = Console(
+            file=self.output,
+            highlight=False,
+            width=80,
+            force_terminal=terminal,
+            legacy_windows=False,
+        )
+        self._desk = desk
+        self._language: Language = language
+
+    def run(self, lines: str, patch: pytest.MonkeyPatch, desk: TerminalDesk | None = None) -> int:
+        """How many of `lines` could not be answered."""
+        patch.setattr(sys, "stdin", io.StringIO(lines))
+        local = LocalDesk(self._desk)
+        settings, console = self._desk.settings, self.console
+        chat = Chat(desk or local, settings, self._language, "pipeline", console, console)
+        try:
+            asyncio.run(chat.run(LineReader(console)))
+        finally:
+            local.close()
+        return chat.failures
+
+    @property
+    def said(self) -> str:
+        """All that was printed."""
+        return self.output.getvalue()
+
+
+def in_order(texts: list[str], said: str) -> bool:
+    """Whether `texts` stand in `said`, one after the other."""
+    return re.search(".*".join(map(re.escape, texts)), said, re.DOTALL) is not None
+
+
+@pytest.mark.parametrize(("text", "command"), READ_AS.values(), ids=READ_AS)
+def test_what_is_a_command(text: str, command: Command | None) -> None:
+    assert read_command(text) == command
+
+
+@pytest.mark.parametrize(("lines", "texts"), CHATS.values(), ids=CHATS)
+def test_a_chat(
+    sample_desk: Desk, monkeypatch: pytest.MonkeyPatch, lines: str, texts: list[str]
+) -> None:
+    talk = Talk(sample_desk)
+    assert talk.run(lines, monkeypatch) == 0
+    assert in_order(texts, talk.said), talk.said
+    if not texts:
+        assert talk.said == "› /quit\n"
+
+
+@pytest.mark.parametrize(("lines", "sentence"), FAILING.values(), ids=FAILING)
+def test_what_cannot_be_answered(
+    sample_desk: Desk, monkeypatch: pytest.MonkeyPatch, lines: str, sentence: str
+) -> None:
+    """One sentence, and the next question is answered."""
+    talk = Talk(sample_desk)
+    assert talk.run(lines, monkeypatch) == 1
+    assert in_order([sentence, "发货流程"], talk.said)
+
+
+def test_a_sources_table_is_whole(sample_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk(sample_desk)
+    talk.run("订单发货接口的错误码有哪些\n/sources 1\n", monkeypatch)
+    table = talk.said.rpartition("/sources 1")[2]
+    cells = ["".join(line.split()) for line in table.splitlines()]
+    assert "错误信息" in table
+    assert "…" not in "".join(cells)
+
+
+def test_it_speaks_english(sample_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk(sample_desk, "en")
+    talk.run("/help\n/sources\n", monkeypatch)
+    assert in_order(["begin a new conversation", "There is no answer yet."], talk.said)
+
+
+def test_links_and_the_clipboard_of_a_terminal(
+    sample_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Talk(sample_desk, terminal=True)
+    talk.run("what does error 44203 mean?\n/copy\n", monkeypatch)
+    linked = (
+        r"\x1b\]8;[^;]*;https://open.example.com/#/api\?apiId=1206\x1b\\[^\x1b]*Update SKU Price"
+    )
+    assert re.search(linked, talk.said)
+    assert re.search(r"\x1b\]52;c;[A-Za-z0-9+/=]+\x07", talk.said)
+
+
+def test_copying() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True)
+    assert copy("发货", console)
+    assert console.file.getvalue() == "\x1b]52;c;5Y+R6LSn\x07"  # type: ignore[attr-defined]
+
+
+def test_a_servers_answers(sample_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session is the server's; once it is gone, one sentence says so and nothing ends."""
+    lines = "发货接口是哪个\n那错误码呢\n/retrieved\n"
+    talk, silent = Talk(sample_desk), Talk(sample_desk)
+    with live_server(sample_desk, KEY) as url:
+        failures = talk.run(lines, monkeypatch, Reconnecting(url))
+    assert failures == 0
+    assert in_order(["41001", "[1] 订单发货 > 错误码\n", "score"], talk.said)
+    assert silent.run("怎么发货\n怎么发货\n", monkeypatch, Reconnecting(url)) == 2
+    assert silent.said.count(f"the server at {url} does not answer") == 2
+
+
+class Reconnecting:
+    """A remote desk that is connected to where it is used."""
+
+    def __init__(self, url: str) -> None:
+        self._server = LocalServer(url=url, key=SecretStr(KEY))
+
+    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
+        async with RemoteDesk.connected(self._server, PATIENCE) as desk:
+            return await desk.ask(asked, listener)
+
+    async def retrieve(self, asked: Asked) -> list[Source]:
+        async with RemoteDesk.connected(self._server, PATIENCE) as desk:
+            return await desk.retrieve(asked)
+
+
+@pytest.mark.parametrize(("keys", "text"), TYPED.values(), ids=TYPED)
+def test_what_is_typed(keys: str, text: str | None) -> None:
+    with create_pipe_input() as keyboard, create_app_session(keyboard, DummyOutput()):
+        keyboard.send_text(keys)
+        reader = TerminalReader(InMemoryHistory(), "zh")
+        assert asyncio.run(reader.read()) == text
+
+
+def test_the_history_holds_no_secret(tmp_path: Path) -> None:
+    path = tmp_path / "apidesk" / "chat-history"
+    history = open_history(path)
+    secret = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+    history.append_string(f"签名错误\nsign={secret}&page=1")
+    history.append_string("half \udce4")
+    assert next(iter(history.get_strings())) == f"签名错误\nsign={secret}&page=1"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    again = MaskedHistory(str(path))
+    assert list(again.load_history_strings()) == ["half \ufffd", "签名错误\nsign=‹sign›&page=1"]
+
+
+def test_a_history_that_cannot_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    history = open_history(tmp_path / "file" / "chat-history")
+    history.append_string("怎么发货")
+    assert history.get_strings() == ["怎么发货"]
+
+
+def test_ctrl_c_ends_the_work_alone() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    ended: list[str] = []
+
+    async def work() -> str:
+        try:
+            asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
+            await asyncio.sleep(PATIENCE)
+        finally:
+            ended.append("cleaned up")
+        return "never"
+
+    async def quick() -> str:
+        return "done"
+
+    async def main() -> list[str | None]:
+        return [await until_interrupted(work()), await until_interrupted(quick())]
+
+    assert asyncio.run(main()) == [None, "done"]
+    assert ended == ["cleaned up"]
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+class Terminal:
+    """A process at a pseudo-terminal of 80 columns."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self._master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        name = os.ttyname(slave)
+        # A session's leader that opens a terminal gets it, and with it Ctrl-C.
+        opened = f"exec {shlex.join(command)} <{name} >{name} 2>&1"
+        self.process = subprocess.Popen(
+            ["sh", "-c", opened], env=environment, start_new_session=True
+        )
+        self._slave = slave  # held: without anybody at the other end, reading fails
+        self._unread = ""
+
+    def type(self, keys: str) -> None:
+        """As a keyboard would."""
+        os.write(self._master, keys.encode())
+
+    def read_to(self, text: str) -> str:
+        """What is shown until `text` is."""
+        deadline = time.monotonic() + PATIENCE
+        while text not in self._unread:
+            assert time.monotonic() < deadline, self._unread
+            assert self.process.poll() is None, self._unread
+            if select.select([self._master], [], [], 1)[0]:
+                self._unread += os.read(self._master, 65536).decode(errors="replace")
+        shown, _, self._unread = self._unread.partition(text)
+        return shown + text
+
+    def close(self) -> None:
+        """Whatever still runs is ended."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+        os.close(self._slave)
+
+
+@pytest.fixture
+def open_terminal() -> Iterator[Callable[..., Terminal]]:
+    """Opens terminals, and closes them."""
+    opened: list[Terminal] = []
+
+    def make(command: list[str], environment: dict[str, str]) -> Terminal:
+        opened.append(Terminal(command, environment))
+        return opened[-1]
+
+    yield make
+    for terminal in opened:
+        terminal.close()
+
+
+@contextmanager
+def announced_server(desk: Desk) -> Iterator[None]:
+    """A server that commands find, since it holds the desk's store."""
+    with live_server(desk, KEY) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with announced(desk.settings, host, int(port), KEY):
+            yield
+
+
+def test_at_a_terminal(
+    tmp_path: Path,
+    sample_desk: Desk,
+    model_server: ModelServer,
+    open_terminal: Callable[..., Terminal],
+) -> None:
+    """Questions over two lines, an answer with links, one that Ctrl-C stops, and Ctrl-D."""
+    model_server.default = Reply("no such key", status=401)
+    model_server.route(lambda request: "怎么发货" in request.text, Reply(action="stall"))
+    scripted = {
+        "chat_model": "openai:scripted-chat",
+        "chat_base_url": model_server.base_url,
+        "chat_api_key": SecretStr("test-key"),
+    }
+    settings = sample_desk.settings.model_copy(update=scripted)
+    environment = os.environ | {
+        "APIDESK_MILVUS_URI": settings.milvus_uri,
+        "APIDESK_DATABASE_URL": settings.database_url,
+        "XDG_DATA_HOME": str(tmp_path),
+        "PROMPT_TOOLKIT_NO_CPR": "1",
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+    }
+    with announced_server(Desk(settings, sample_desk.platform, sample_desk.job)):
+        terminal = open_terminal([str(APIDESK), "chat"], environment)
+        assert "青桥开放平台" in terminal.read_to("/help 列出命令")
+        terminal.type(
+            f"what does error 44203 mean?{ALT_ENTER}token=9f8e7d6c5b4a39281706f5e4d3c2b1a0\r"
+        )
+        assert "\x1b]8;" in terminal.read_to("by extractive")
+        terminal.type("怎么发货\r")
+        deadline = time.monotonic() + PATIENCE
+        while not any("怎么发货" in request.text for request in model_server.chat_requests):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        terminal.type("\x03")
+        terminal.read_to("已中断。")
+        assert model_server.abandoned.wait(PATIENCE), "the answer goes on"
+        terminal.type("/h")
+        terminal.read_to("列出命令")
+        terminal.type("\t\r")
+        terminal.read_to("/quit")
+        terminal.read_to("› ")
+        terminal.type("\x04")
+        assert terminal.process.wait(PATIENCE) == 0
+    kept = (tmp_path / "apidesk" / "chat-history").read_text(encoding="utf-8")
+    assert in_order(["+what does error 44203 mean?\n+token=‹token›\n", "+怎么发货\n"], kept)
