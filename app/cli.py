@@ -26,10 +26,10 @@ COMMANDS = (
     chat,
     evaluate,
     keys,
+    insights,
     replay,
     graph,
     completion,
-    insights,
 )
 
 
