@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
+from itertools import islice, takewhile
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -129,15 +130,9 @@ class History:
 
     def _remembered(self, newest_first: Sequence[Row[Any]]) -> list[Turn]:
         """The turns at the beginning of these rows that are within the bounds."""
-        kept: list[Turn] = []
-        left = self._chars
-        for row in newest_first[: self._turns]:
-            turn = fitted(_turn(row), self._chars)
-            left -= _size(turn)
-            if left < 0 or turn.asked_at < self._oldest():
-                break
-            kept.append(turn)
-        return kept
+        oldest = self._oldest()
+        young = takewhile(lambda turn: turn.asked_at >= oldest, map(_turn, newest_first))
+        return recent(young, self._turns, self._chars)
 
     def _prune(self, connection: Connection, owner: str, session: str) -> None:
         rows = connection.execute(_newest_first(owner, session)).all()
@@ -155,6 +150,19 @@ class History:
 
     def _oldest(self) -> datetime:
         return datetime.now(UTC) - self._days
+
+
+def recent(newest_first: Iterable[Turn], turns: int, chars: int) -> list[Turn]:
+    """The first of them: at most `turns`, each fitted into `chars` characters, and all of them too."""
+    kept: list[Turn] = []
+    left = chars
+    for turn in islice(newest_first, turns):
+        short = fitted(turn, chars)
+        left -= _size(short)
+        if left < 0:
+            break
+        kept.append(short)
+    return kept
 
 
 def fitted(turn: Turn, chars: int) -> Turn:

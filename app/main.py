@@ -4,7 +4,7 @@ from importlib.metadata import metadata
 
 from litestar import Litestar, Router
 from litestar.di import Provide
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetailsPlugin
@@ -15,13 +15,16 @@ from app.description.problems import DescribedProblems
 from app.description.tags import TAGS
 from app.desk import Desk
 from app.json_request import JsonRequest
+from app.openai.errors import HANDLERS, PREFIX, handle_lost
 from app.problems import apidesk_problem, http_problem, unexpected_problem
 from app.routes.ask import ask
+from app.routes.chat_completions import complete_chat
 from app.routes.feedback import give_feedback
 from app.routes.health import live, ready
 from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
 from app.routes.insights import insights
 from app.routes.metrics import metrics
+from app.routes.models import get_model, list_models
 from app.routes.options import WholeAllow
 from app.routes.page import asset, embedded_page, page, widget
 from app.routes.retrieve import retrieve
@@ -60,6 +63,11 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             embedded_page,
             widget,
             asset,
+            Router(
+                PREFIX,
+                route_handlers=[complete_chat, list_models, get_model],
+                exception_handlers=HANDLERS,
+            ),
         ],
         dependencies={
             **{name: _provided(service) for name, service in services.by_name.items()},
@@ -72,7 +80,11 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
         request_class=JsonRequest,
         request_max_body_size=desk.settings.max_body_bytes,
         logging_config=None,  # app.telemetry.logs has done it
-        exception_handlers={Exception: unexpected_problem},
+        exception_handlers={
+            NotFoundException: handle_lost,
+            MethodNotAllowedException: handle_lost,
+            Exception: unexpected_problem,
+        },
         openapi_config=OpenAPIConfig(
             title="apidesk",
             summary=metadata("apidesk")["Summary"],

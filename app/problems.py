@@ -27,6 +27,7 @@ from schemas.errors import (
     ServerStopping,
     StoreUnavailable,
     Unauthorized,
+    UnknownModel,
 )
 from schemas.wire import WireModel
 
@@ -35,6 +36,7 @@ PROBLEM_JSON = "application/problem+json"
 RETRY_AFTER_SECONDS = "5"
 
 STATUS: dict[type[ApideskError], HTTPStatus] = {
+    UnknownModel: HTTPStatus.NOT_FOUND,
     QuestionTooLong: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     QuestionError: HTTPStatus.BAD_REQUEST,
     Unauthorized: HTTPStatus.UNAUTHORIZED,
@@ -105,9 +107,16 @@ def http_problem(error: HTTPException) -> ProblemDetailsException:
     return _problem(status, detail, _CODES.get(status, "http_error"), False, error.headers)
 
 
+def problem_for(error: Exception) -> ProblemDetailsException:
+    """The problem that any error is."""
+    if isinstance(error, ApideskError):
+        return apidesk_problem(error)
+    return http_problem(error) if isinstance(error, HTTPException) else _unexpected(error)
+
+
 def problem_of(error: Exception) -> str:
     """The problem, as JSON, of an error that comes when a response has begun already."""
-    problem = apidesk_problem(error) if isinstance(error, ApideskError) else _unexpected(error)
+    problem = problem_for(error)
     said = {"status": problem.status_code, "type": problem.type_, "title": problem.title}
     return json.dumps(said | {"detail": problem.detail} | dict(problem.extra or {}))
 

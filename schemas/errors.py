@@ -9,7 +9,8 @@
     │   ├── IngestionStopped      somebody stopped it
     │   └── DeletesRefused        too much of a source has vanished for a rebuild
     ├── QuestionError             the question cannot be taken as it is
-    │   └── QuestionTooLong
+    │   ├── QuestionTooLong
+    │   └── UnknownModel          no model of /v1 has the name
     ├── DeskBusy                  more questions than can be answered at once
     ├── ServerStopping            the server ends before the answer is there
     ├── ModelError                the language or embedding model failed
@@ -98,6 +99,15 @@ class QuestionTooLong(QuestionError):
     """The question is longer than `APIDESK_MAX_QUESTION_CHARS`."""
 
     code = "too_large"
+
+
+class UnknownModel(QuestionError):
+    """The desk is no model of this name; the message lists those that it is."""
+
+    code = "model_not_found"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, field="model")
 
 
 class DeskBusy(ApideskError):

@@ -54,6 +54,9 @@ ROUTES: list[tuple[str, str, Scope, int]] = [
     ("GET", f"/ingestions/{NONE}", "ingest", 404),
     ("POST", "/ingestions", "ingest", 400),
     ("GET", "/insights", "admin", 200),
+    ("POST", "/v1/chat/completions", "ask", 400),
+    ("GET", "/v1/models", "ask", 200),
+    ("GET", f"/v1/models/{NONE}", "ask", 404),
 ]
 """What each route needs, and what it says to a caller who has it but says nothing useful."""
 
@@ -70,6 +73,16 @@ class Guarded(NamedTuple):
 
 def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
+
+
+def told(response: httpx.Response) -> tuple[str, str]:
+    """An error's code and sentence, which stand elsewhere under /v1."""
+    body = response.json()
+    if response.url.path.startswith("/v1/"):
+        return body["error"]["code"], body["error"]["message"]
+    assert response.headers["content-type"] == "application/problem+json"
+    assert body["retryable"] is False
+    return body["code"], body["detail"]
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +110,8 @@ def test_a_route_opens_to_its_scope_and_to_admin(
             assert response.status_code == status
         else:
             assert response.status_code == 403
-            assert response.headers["content-type"] == "application/problem+json"
-            problem = response.json()
-            assert (problem["code"], problem["retryable"]) == ("forbidden", False)
-            assert problem["detail"] == f"this takes an API key with the scope {needed}"
+            sentence = f"this takes an API key with the scope {needed}"
+            assert told(response) == ("forbidden", sentence)
 
 
 def test_every_route_that_is_described_is_shut(guarded: Guarded) -> None:
@@ -115,8 +126,9 @@ def test_every_route_that_is_described_is_shut(guarded: Guarded) -> None:
             shut.add((method.upper(), re.sub(r"\{\w+\}", "", path)))
             assert response.status_code == 401
             assert response.headers["www-authenticate"] == "Bearer"
-            assert response.json()["code"] == "unauthorized"
-            assert response.json()["detail"].startswith("a valid API key is needed")
+            code, sentence = told(response)
+            assert code == "unauthorized"
+            assert sentence.startswith("a valid API key is needed")
     assert shut == {(method, path.replace(NONE, "")) for method, path, *_ in ROUTES}
 
 
@@ -208,7 +220,8 @@ def test_the_document_says_what_is_needed(guarded: Guarded) -> None:
             assert refused == ({"403"} if path in OPEN else {"401", "403", "429"})
             for status in refused:
                 (media,) = operation["responses"][status]["content"]
-                assert media == "application/problem+json"
+                is_openai = path.startswith("/v1/")
+                assert media == ("application/json" if is_openai else "application/problem+json")
 
 
 # Without a key.

@@ -1,6 +1,5 @@
 """POST /ask"""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
@@ -18,6 +17,7 @@ from app.description.ask import EVENTS, AskOperation
 from app.description.tags import QUESTIONS
 from app.problems import problem_of
 from app.routes.fields import ChunkCount, QuestionText, SessionId
+from app.routes.first_event import first_event
 from app.routes.retrieve import RETRIEVING
 from app.security.keyring import Caller
 from app.stream import stream_answer
@@ -96,32 +96,9 @@ async def ask(
     if request.accept.best_match([MediaType.JSON, EVENTS]) != EVENTS:
         return await answerer.ask(asked)
     events = stream_answer(partial(answerer.ask, asked))
-    first = await _first(events, request)
+    first = await first_event(events, request)
     # Named here once more: Litestar would send the handler's own type, which is JSON's.
     return ServerSentEvent(_messages(first, events), headers={"Content-Type": EVENTS})
-
-
-async def _first(
-    events: AsyncGenerator[Event | None], request: Request[Any, Any, Any]
-) -> Event | None:
-    """The first event, so that what fails before it is a response of its own; or None for a client
-    that has left.
-    """
-    coming = asyncio.ensure_future(anext(events))
-    leaving = asyncio.ensure_future(_left(request))
-    try:
-        await asyncio.wait({coming, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if coming.done():
-            return coming.result()
-        return None
-    finally:
-        leaving.cancel()
-        coming.cancel()
-
-
-async def _left(request: Request[Any, Any, Any]) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _messages(

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from ingestion.language import estimate_tokens
@@ -23,13 +24,24 @@ class TokenMeter(AsyncCallbackHandler):
     """Adds up the tokens of every call; where a provider tells none, they are estimated."""
 
     def __init__(self) -> None:
-        self._ended = 0
+        self._prompt = 0
+        self._completion = 0
         self._calls: dict[UUID, _Call] = {}
 
     @property
     def tokens(self) -> int:
         """So far, with those of calls that were given up before their end."""
-        return self._ended + sum(call.prompt + call.pieces for call in self._calls.values())
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Those that models read."""
+        return self._prompt + sum(call.prompt for call in self._calls.values())
+
+    @property
+    def completion_tokens(self) -> int:
+        """Those that models wrote."""
+        return self._completion + sum(call.pieces for call in self._calls.values())
 
     async def on_chat_model_start(
         self,
@@ -54,19 +66,26 @@ class TokenMeter(AsyncCallbackHandler):
         """Take what the provider counted, where it did."""
         call = self._calls.pop(run_id, _Call(0))
         generations = [generation for batch in response.generations for generation in batch]
-        told = sum(map(_told, generations))
-        said = sum(estimate_tokens(generation.text) for generation in generations)
-        self._ended += told or call.prompt + said
+        told = [usage for generation in generations if (usage := _told(generation))]
+        if told:
+            read = sum(usage["input_tokens"] for usage in told)
+            self._add(read, sum(usage["total_tokens"] for usage in told) - read)
+        else:
+            self._add(call.prompt, sum(estimate_tokens(g.text) for g in generations))
 
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A call that a provider refused, or that never reached one, took nothing."""
         call = self._calls.pop(run_id, _Call(0))
         refused = hasattr(error, "status_code") or "Connect" in type(error).__name__
         if call.pieces or not refused:
-            self._ended += call.prompt + call.pieces
+            self._add(call.prompt, call.pieces)
+
+    def _add(self, prompt: int, completion: int) -> None:
+        self._prompt += prompt
+        self._completion += completion
 
 
-def _told(generation: Any) -> int:
+def _told(generation: Any) -> UsageMetadata | None:
     message = generation.message if isinstance(generation, ChatGeneration) else None
     usage = message.usage_metadata if isinstance(message, AIMessage) else None
-    return usage["total_tokens"] if usage else 0
+    return usage if usage and usage["total_tokens"] else None

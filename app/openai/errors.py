@@ -1,0 +1,101 @@
+"""Errors under /v1, in the shape that OpenAI's clients read."""
+
+from http import HTTPStatus
+from typing import Any
+
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.openapi import ResponseSpec
+from litestar.types import ExceptionHandlersMap
+from pydantic import BaseModel
+
+from app.problems import problem_for
+from schemas.errors import ApideskError, QuestionError
+
+PREFIX = "/v1/"
+
+TYPES = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+}
+
+
+class ErrorBody(BaseModel):
+    """What went wrong, in one sentence, and with which parameter."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class ErrorResponse(BaseModel):
+    """The body of every error under /v1."""
+
+    error: ErrorBody
+
+
+RESPONSES = {
+    status: ResponseSpec(ErrorResponse, generate_examples=False, description=description)
+    for status, description in {
+        400: "The request, or a parameter of it, cannot be taken",
+        401: "No key, or none that counts",
+        403: "The key lacks the scope; or no key is configured, and the request is not of this machine",
+        404: "There is no such model",
+        413: "The question or the body is too long",
+        429: "Too much in too little time: Retry-After says when there is more",
+        503: "Busy, or a part is not there: Retry-After says when to try again",
+    }.items()
+}
+
+
+def error_response(error: Exception) -> ErrorResponse:
+    """The body that tells of `error` when a response has begun already."""
+    return _told(error)[0]
+
+
+def _handle(request: Request[Any, Any, Any], error: Exception) -> Response[ErrorResponse]:
+    body, status, headers = _told(error)
+    return Response(body, status_code=status, headers=headers, media_type="application/json")
+
+
+HANDLERS: ExceptionHandlersMap = {
+    ApideskError: _handle,
+    HTTPException: _handle,
+    Exception: _handle,
+}
+"""For the routes under /v1."""
+
+
+def handle_lost(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+    """Tell of a path or a method that no route has: in OpenAI's shape where the path is under /v1."""
+    if request.scope["path"].startswith(PREFIX):
+        return _handle(request, error)
+    return problem_for(error).to_response(request)
+
+
+def _told(error: Exception) -> tuple[ErrorResponse, int, dict[str, str] | None]:
+    problem = problem_for(error)
+    body = ErrorBody(
+        message=problem.detail,
+        type=_type(problem.status_code),
+        param=_param(error),
+        code=dict(problem.extra or {})["code"],
+    )
+    return ErrorResponse(error=body), problem.status_code, problem.headers
+
+
+def _type(status: int) -> str:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "server_error"
+    return TYPES.get(HTTPStatus(status), "invalid_request_error")
+
+
+def _param(error: Exception) -> str | None:
+    """The parameter that is wrong, as OpenAI names it: the question stands in the messages."""
+    if isinstance(error, QuestionError):
+        return "messages" if error.field == "question" else error.field
+    if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
+        return str(error.extra[0].get("key")).partition(".")[0]
+    return None

@@ -1,0 +1,488 @@
+"""The desk as a model: what OpenAI's own client gets from it, over a real server."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import openai
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+from openai import OpenAI, Stream
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from pydantic import SecretStr
+
+from app import stream
+from app.desk import Desk
+from app.markdown import markdown
+from app.openai.request import Message, read_conversation
+from app.openai.telling import Telling, said
+from app.security.keys import Keys
+from schemas.answer import Answer, Page, Source
+from schemas.errors import QuestionError
+from schemas.events import Event, Sources, Step
+from schemas.question import StructuredQuestion
+from tests.live_server import live_server
+from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_server import ModelServer, Recorded, Reply, events
+
+QUESTION = "发货接口是哪个"
+STEPS = ("调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]")
+SCRIPTED: dict[str, object] = {
+    "chat_model": "openai:scripted-chat",
+    "chat_api_key": SecretStr("test-key"),
+}
+
+
+def asking(url: str, key: str = "none") -> OpenAI:
+    """The client, which would otherwise try again by itself."""
+    return OpenAI(
+        base_url=f"{url}/v1",
+        api_key=key,
+        max_retries=0,
+        timeout=20,
+        http_client=openai.DefaultHttpxClient(trust_env=False),
+    )
+
+
+def user(text: object) -> Any:
+    return {"role": "user", "content": text}
+
+
+def complete(client: OpenAI, *messages: Any, model: str = "apidesk", **more: Any) -> ChatCompletion:
+    completion = client.chat.completions.create(model=model, messages=messages, **more)
+    assert isinstance(completion, ChatCompletion)
+    return completion
+
+
+def streamed(
+    client: OpenAI, *messages: Any, model: str = "apidesk", **more: Any
+) -> Stream[ChatCompletionChunk]:
+    coming = client.chat.completions.create(model=model, messages=messages, stream=True, **more)
+    assert isinstance(coming, Stream)
+    return coming
+
+
+def text_of(chunks: list[ChatCompletionChunk]) -> str:
+    return "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
+
+
+@pytest.fixture(scope="module")
+def plain(sample_desk: Desk) -> Iterator[OpenAI]:
+    """The client of a desk without a model."""
+    with live_server(sample_desk) as url, asking(url) as client:
+        yield client
+
+
+@pytest.fixture
+def scripted(sample_desk: Desk, model_server: ModelServer) -> Iterator[OpenAI]:
+    """The client of a desk with the scripted model."""
+    changed = SCRIPTED | {
+        "chat_base_url": model_server.base_url,
+    }
+    settings = sample_desk.settings.model_copy(update=changed)
+    desk = Desk(settings, sample_desk.platform, sample_desk.job)
+    with live_server(desk) as url, asking(url) as client:
+        yield client
+
+
+# Models
+
+
+def test_the_desk_is_a_model(plain: OpenAI, scripted: OpenAI) -> None:
+    assert [model.id for model in plain.models.list()] == ["apidesk"]
+    assert [model.id for model in scripted.models.list()] == ["apidesk", "apidesk-tools"]
+    assert scripted.models.retrieve("apidesk-tools").object == "model"
+    with pytest.raises(openai.NotFoundError):
+        plain.models.retrieve("apidesk-tools")
+
+
+# A completion
+
+
+def test_an_answer_is_text_that_ends_in_links(plain: OpenAI) -> None:
+    completion = complete(plain, user("what does error 44203 mean?"), temperature=0.2, tools=[])
+    (choice,) = completion.choices
+    text = choice.message.content or ""
+    page = "https://open.example.com/#/api?apiId=1206"
+    assert "44203" in text.split("\n\n**Sources**")[0]
+    assert text.endswith(f"**Sources**\n\n- [1] [Update SKU Price > Error codes]({page})")
+    assert (choice.finish_reason, completion.model) == ("stop", "apidesk")
+    assert completion.usage is not None
+    assert completion.usage.total_tokens == 0
+
+    (annotation,) = choice.message.annotations or []
+    cited = annotation.url_citation
+    assert (cited.url, cited.title) == (page, "Update SKU Price > Error codes")
+    linked = text[cited.start_index : cited.end_index]
+    assert linked == f"[Update SKU Price > Error codes]({page})"
+
+    told = (choice.message.model_extra or {})["apidesk"]
+    assert set(told) == {
+        "id", "type", "confidence", "sources", "relatedUrl", "unverified", "structured",
+    }  # fmt: skip
+    assert told["structured"]["error"] == "44203"
+    assert told["sources"][0]["pageUrl"] == told["relatedUrl"][0] == page
+
+
+def test_what_is_off_topic_is_refused_in_words(plain: OpenAI) -> None:
+    (choice,) = complete(plain, user("今天天气怎么样")).choices
+    assert choice.message.content
+    assert "依据" not in choice.message.content
+    assert choice.message.annotations == []
+    assert (choice.message.model_extra or {})["apidesk"]["type"] == "unknown"
+
+
+def test_tokens_are_the_providers_own_count(scripted: OpenAI, model_server: ModelServer) -> None:
+    counts = {"prompt_tokens": 700, "completion_tokens": 30, "total_tokens": 730}
+    model_server.reply(Reply(structured(), usage=counts), Reply(draft(*STEPS), usage=counts))
+    usage = complete(scripted, user(QUESTION)).usage
+    assert usage is not None
+    assert usage.model_dump(include=set(counts)) == {k: 2 * v for k, v in counts.items()}
+
+
+def test_the_model_with_tools_looks_things_up(scripted: OpenAI, model_server: ModelServer) -> None:
+    def says(request: Recorded) -> Reply:
+        if request.body.get("tools"):
+            return Reply("enough")
+        return Reply(structured() if is_classification(request) else draft(*STEPS))
+
+    model_server.default = says
+    complete(scripted, user(QUESTION), model="apidesk-tools")
+    offered = [request.body.get("tools") for request in model_server.chat_requests]
+    assert [bool(tools) for tools in offered] == [False, True, False]
+
+
+def test_the_documented_example_is_true(plain: OpenAI, capsys: pytest.CaptureFixture[str]) -> None:
+    document = (Path(__file__).resolve().parents[1] / "docs/clients.md").read_text(encoding="utf-8")
+    code, printed = re.findall(r"```(?:python|text)\n(.*?)```", document, re.DOTALL)[:2]
+    exec(code.replace("http://127.0.0.1:8000/v1", str(plain.base_url)), {})
+    assert capsys.readouterr().out == printed
+
+
+# A conversation
+
+
+def test_a_follow_up_is_about_what_was_said_before(plain: OpenAI) -> None:
+    system = {"role": "system", "content": "Speak of the weather."}
+    messages = [system, user(QUESTION)]
+    for question in ("那错误码呢", "权限包呢？"):
+        answer = complete(plain, *messages).choices[0].message.content
+        messages += [{"role": "assistant", "content": answer}, user(question)]
+    told = (complete(plain, *messages).choices[0].message.model_extra or {})["apidesk"]
+    assert (told["sources"][0]["apiName"], told["sources"][0]["section"]) == ("订单发货", "权限包")
+
+
+def spoken(role: str, content: object) -> Message:
+    return Message.model_validate({"role": role, "content": content})
+
+
+def test_history_is_what_was_asked_and_answered(sample_desk: Desk) -> None:
+    answered = "看[1]。\n\n**依据**\n\n- [1] [发货](https://open.example.com/a)"
+    image = {"type": "image_url", "image_url": {"url": "data:"}}
+    messages = [
+        spoken("developer", "Be brief."),
+        spoken("user", "not answered"),
+        spoken(
+            "user", [{"type": "text", "text": "发货接口"}, image, {"type": "text", "text": "呢"}]
+        ),
+        spoken("assistant", answered),
+        spoken("tool", "42"),
+        spoken("user", "那错误码呢"),
+        spoken("assistant", None),
+        spoken("assistant", "没有"),
+        spoken("user", "last"),
+        spoken("assistant", "a beginning"),
+    ]
+    text, history = read_conversation(messages, sample_desk.settings)
+    assert text == "last"
+    assert [(turn.question, turn.answer) for turn in history] == [
+        ("发货接口\n呢", "看[1]。"),
+        ("发货接口的错误码", "没有"),
+    ]
+    few = sample_desk.settings.model_copy(update={"history_turns": 1, "history_chars": 60})
+    long = [spoken("user", "q"), spoken("assistant", "a" * 90)] * 3
+    _, (turn,) = read_conversation([*long, spoken("user", "last")], few)
+    assert len(turn.question + turn.answer) == 60
+
+
+def test_only_text_is_asked(sample_desk: Desk) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:"}}
+    with pytest.raises(QuestionError, match="only text can be asked, no image_url"):
+        read_conversation([spoken("user", [image])], sample_desk.settings)
+
+
+# A stream
+
+
+def test_a_stream_says_the_same(plain: OpenAI) -> None:
+    whole = complete(plain, user(QUESTION)).choices[0].message
+    chunks = list(streamed(plain, user(QUESTION)))
+    assert text_of(chunks) == whole.content
+    assert {chunk.id for chunk in chunks} == {chunks[0].id}
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert [c.choices[0].finish_reason for c in chunks] == [None] * (len(chunks) - 1) + ["stop"]
+    last = chunks[-1].choices[0].delta.model_extra or {}
+    assert last["annotations"] == [note.model_dump() for note in whole.annotations or []]
+    told = (whole.model_extra or {})["apidesk"]
+    assert last["apidesk"] | {"id": told["id"]} == told
+
+
+def test_a_stream_counts_tokens_where_that_is_asked(
+    scripted: OpenAI, model_server: ModelServer
+) -> None:
+    counts = {"prompt_tokens": 700, "completion_tokens": 30, "total_tokens": 730}
+    for options in ({"include_usage": True}, None):
+        model_server.reply(Reply(structured(), usage=counts), Reply(draft(*STEPS), usage=counts))
+        *chunks, last = streamed(scripted, user(QUESTION), stream_options=options)
+        assert all(chunk.usage is None for chunk in chunks)
+        if options:
+            assert last.choices == []
+            assert last.usage is not None
+            assert last.usage.total_tokens == 1_460
+        else:
+            assert last.usage is None
+
+
+def test_a_step_comes_before_the_model_has_finished(
+    scripted: OpenAI, model_server: ModelServer
+) -> None:
+    """The model breaks off within its second step: what was said is withdrawn, in so many words."""
+    model_server.reply(structured(), lambda request: cut_off(request, "close"))
+    model_server.default = Reply("no", status=400)
+    coming = streamed(scripted, user(QUESTION))
+    begun = [next(coming), next(coming)]
+    assert text_of(begun) == STEPS[0]
+    text = text_of([*begun, *coming])
+    withdrawn, _, answer = text.partition("\n\n---\n\n以上内容已收回，请以下面的回答为准：\n\n")
+    assert withdrawn == STEPS[0]
+    assert "**依据**" in answer
+    assert said(text) == said(answer)
+
+
+def test_whoever_leaves_ends_the_models_call(scripted: OpenAI, model_server: ModelServer) -> None:
+    model_server.reply(structured())
+    model_server.default = cut_off
+    coming = streamed(scripted, user(QUESTION))
+    assert text_of([next(coming), next(coming)]) == STEPS[0]
+    coming.close()
+    assert model_server.abandoned.wait(10)
+
+
+def test_silence_is_filled(
+    scripted: OpenAI, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
+    model_server.reply(Reply(structured(), delay=0.5), draft(*STEPS))
+    body = {"model": "apidesk", "messages": [user(QUESTION)], "stream": True}
+    with httpx.stream(
+        "POST", f"{scripted.base_url}chat/completions", json=body, timeout=20, trust_env=False
+    ) as response:
+        lines = list(response.iter_lines())
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert lines.count(":") + lines.count(": ") >= 3
+    assert [line for line in lines if line][-1] == "data: [DONE]"
+
+
+def cut_off(request: Recorded, action: Literal["stall", "close"] = "stall") -> Reply:
+    """The answer as it streams up to its second step, then silence or the end."""
+    text = json.dumps({"question": "q", "answer": list(STEPS)}, ensure_ascii=False)
+    sent, written = 0, ""
+    for event in events(Reply(text), request):
+        sent += len(event)
+        written += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
+        if "发货前先" in written:
+            break
+    return Reply(text, action=action, reset_after=sent)
+
+
+# What a stream says when the steps begin anew
+
+
+def answer_of(*steps: str, nearest: tuple[Page, ...] = ()) -> Answer:
+    return Answer(
+        id="1", question="q", introduction="", answer=list(steps), related_url=[], type="general",
+        structured=StructuredQuestion(type="general"), sources=[], confidence="low", language="en",
+        answered_by="extractive", nearest=list(nearest),
+    )  # fmt: skip
+
+
+def told(*happened: str | Answer | None) -> str:
+    """What is given out: of steps, by their texts; None begins them anew."""
+    telling = Telling()
+    for what in happened:
+        if isinstance(what, Answer):
+            telling.hear(Event("answer", what))
+        elif what is None:
+            telling.hear(Event("sources", Sources(sources=[])))
+        else:
+            telling.hear(Event("step", Step(number=1, text=what, unverified=[], supported=True)))
+    return telling.text
+
+
+WITHDRAWN = "\n\n---\n\nWhat stands above is withdrawn. This is the answer:\n\n"
+
+
+@pytest.mark.parametrize(
+    ("happened", "text"),
+    [
+        ([None, "a", "b", answer_of("a", "b")], "a\n\nb"),
+        ([answer_of("a", "b")], "a\n\nb"),
+        ([None, None, "a", answer_of("a")], "a"),
+        ([None, "a", None, "a", "b", answer_of("a", "b")], "a\n\nb"),
+        ([None, "a", None, "x", None, "b", answer_of("b")], f"a{WITHDRAWN}b"),
+        ([None, "a", "b", answer_of("a")], f"a\n\nb{WITHDRAWN}a"),
+    ],
+)
+def test_what_was_said_is_gone_on_with_or_withdrawn(
+    happened: list[str | Answer | None], text: str
+) -> None:
+    assert told(*happened) == text
+
+
+# Markdown
+
+
+def test_pages_that_may_help_are_links() -> None:
+    page = Page(title="A *b* [c]", page_url="https://open.example.com/a (b)?c=<d>")
+    text = markdown(answer_of("Not covered.", nearest=(page,)))
+    assert text == (
+        "Not covered.\n\n**Pages that may help**\n\n"
+        r"- [A \*b\* \[c\]](https://open.example.com/a%20%28b%29?c=%3Cd%3E)"
+    )
+    assert said(text) == "Not covered."
+
+
+@pytest.mark.parametrize(
+    "text", ["", "**Sources**", "a **Sources**\n\nb", "**Sources**\n\n- a\n\nb", "- a"]
+)
+def test_what_others_wrote_is_kept(text: str) -> None:
+    assert said(text) == text
+
+
+def test_a_source_without_a_page_is_named() -> None:
+    source = Source(
+        number=2, source="s", document_id="d", title="Guide", section="", page_url="", api_name="",
+        api_url="", score=1.0, text="t",
+    )  # fmt: skip
+    answer = answer_of("a [2]").model_copy(update={"sources": [source]})
+    assert markdown(answer) == "a [2]\n\n**Sources**\n\n- [2] Guide"
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "param", "code", "sentence"),
+    [
+        ({"model": "gpt-5"}, 404, "model", "model_not_found", "model: there is no gpt-5; there is apidesk"),
+        ({"model": "apidesk-tools"}, 404, "model", "model_not_found", "model: there is no apidesk-tools"),
+        ({"n": 2}, 400, "n", "invalid_input", "n: Input should be 1"),
+        ({"messages": []}, 400, "messages", "invalid_input", "messages: hold no user message"),
+        ({"messages": [user(" ")]}, 400, "messages", "invalid_input", "question: is empty"),
+        ({"messages": [user("问" * 20_001)]}, 413, "messages", "too_large", "question: 20001 characters"),
+        ({"messages": [user([{"type": "image_url", "image_url": {"url": "data:"}}])]}, 400, "messages",
+         "invalid_input", "messages: only text can be asked, no image_url"),
+        ({"messages": [user(7)]}, 400, "messages", "invalid_input", "messages.0.content.str: Input should be a valid string; "),
+        ({"messages": "hello"}, 400, "messages", "invalid_input", "messages: "),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("stream", [False, True])
+def test_bad_input_is_one_sentence(
+    client: TestClient[Litestar],
+    body: dict[str, Any],
+    status: int,
+    param: str,
+    code: str,
+    sentence: str,
+    stream: bool,
+) -> None:
+    whole = {"model": "apidesk", "messages": [user(QUESTION)], "stream": stream} | body
+    response = client.post("/v1/chat/completions", json=whole)
+    assert response.status_code == status
+    error = response.json()["error"]
+    assert (error["param"], error["code"], error["type"]) == (param, code, "invalid_request_error")
+    assert error["message"].startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/v1/embeddings", b"{}", 404),
+        ("GET", "/v1/chat/completions", b"", 405),
+        ("POST", "/v1/chat/completions", b"{", 400),
+        ("POST", "/v1/chat/completions", b"", 400),
+    ],
+)
+def test_whatever_is_wrong_under_v1_has_the_shape(
+    client: TestClient[Litestar], method: str, path: str, body: bytes, status: int
+) -> None:
+    response = client.request(method, path, content=body)
+    assert response.status_code == status
+    assert set(response.json()["error"]) == {"message", "type", "param", "code"}
+
+
+def test_elsewhere_it_is_a_problem(client: TestClient[Litestar]) -> None:
+    for response in (client.get("/v2/models"), client.get("/ask")):
+        assert response.headers["content-type"] == "application/problem+json"
+
+
+def test_keys_and_limits_hold(sample_desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
+    url = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
+    limited = {"database_url": url, "rate_limit": "1/hour"}
+    settings = sample_desk.settings.model_copy(update=limited)
+    with closing(Keys.open(settings)) as stored:
+        key, other = (stored.add(scope, (scope,), None)[1] for scope in ("ask", "ingest"))
+    with live_server(Desk(settings, sample_desk.platform, sample_desk.job)) as server:
+        for wrong, error in (
+            ("wrong", openai.AuthenticationError),
+            (other, openai.PermissionDeniedError),
+        ):
+            with asking(server, wrong) as client, pytest.raises(error):
+                client.models.list()
+        with asking(server, key) as client:
+            assert complete(client, user(QUESTION)).choices
+            with pytest.raises(openai.RateLimitError) as limit:
+                complete(client, user(QUESTION))
+    assert int(limit.value.response.headers["retry-after"]) > 0
+    assert limit.value.code == "rate_limited"
+    assert limit.value.type == "rate_limit_error"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_that_fails_is_a_server_error(
+    model_client: MakeClient, model_server: ModelServer, stream: bool
+) -> None:
+    model_server.reply(*[Reply("no", status=401)] * 9)
+    http = model_client(on_model_failure="error")
+    body = {"model": "apidesk", "messages": [user(QUESTION)], "stream": stream}
+    response = http.post("/v1/chat/completions", json=body)
+    model_server.replies.clear()
+    assert response.status_code == 503
+    assert "retry-after" in response.headers
+    assert response.json()["error"]["type"] == "server_error"
+
+
+def test_an_error_after_the_first_chunk_reaches_the_client(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.reply(structured(), *[Reply("no", status=400)] * 9)
+    http = model_client(on_model_failure="error")
+    body = {"model": "apidesk", "messages": [user(QUESTION)], "stream": True}
+    lines = http.post("/v1/chat/completions", json=body).text.split("\n")
+    model_server.replies.clear()
+    data = [line.strip() for line in lines if line.startswith("data: ")]
+    error = json.loads(data[-1].removeprefix("data: "))["error"]
+    assert (error["type"], error["code"]) == ("server_error", "model_refused")
+
+
+def test_what_was_asked_is_kept(client: TestClient[Litestar]) -> None:
+    """A question by this way can be judged as any other: it left its record."""
+    body = {"model": "apidesk", "messages": [user(QUESTION)]}
+    completion = client.post("/v1/chat/completions", json=body).json()
+    answer_id = completion["choices"][0]["message"]["apidesk"]["id"]
+    assert client.post(f"/answers/{answer_id}/feedback", json={"score": 1}).status_code == 204
