@@ -12,6 +12,7 @@ from app.commands.ingest import ingest
 from app.commands.init import init
 from app.commands.insights import insights
 from app.commands.keys import keys
+from app.commands.mcp import mcp
 from app.commands.replay import replay
 from app.commands.schedule import schedule
 from app.commands.serve import serve
@@ -28,6 +29,7 @@ COMMANDS = (
     keys,
     insights,
     replay,
+    mcp,
     graph,
     completion,
 )

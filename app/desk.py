@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from langchain_core.runnables import Runnable, RunnableLambda
 from langsmith import tracing_context
@@ -31,6 +32,9 @@ from schemas.language import Language
 from schemas.platform import Platform
 from schemas.question import AnswerMode, Filters, Question
 from schemas.settings import Settings
+
+if TYPE_CHECKING:
+    from runnables.tools.bench import Library
 
 NO_TOOLS = "mode tools takes a chat model, and APIDESK_CHAT_MODEL names none"
 
@@ -151,6 +155,11 @@ class Desk:
             except TimeoutError:
                 raise DeskBusy("too many questions are being answered: ask again later") from None
             yield
+
+    @cached_property
+    def library(self) -> "Library":
+        """What tools look things up in; the first use blocks."""
+        return self._wiring.library()
 
     @cached_property
     def _with_tools(self) -> Runnable[Question, Answer]:

@@ -23,6 +23,7 @@ from app.routes.feedback import give_feedback
 from app.routes.health import live, ready
 from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
 from app.routes.insights import insights
+from app.routes.mcp import mcp_route
 from app.routes.metrics import metrics
 from app.routes.models import get_model, list_models
 from app.routes.options import WholeAllow
@@ -63,6 +64,7 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             embedded_page,
             widget,
             asset,
+            mcp_route(services),
             Router(
                 PREFIX,
                 route_handlers=[complete_chat, list_models, get_model],

@@ -1,5 +1,7 @@
 """The steps of the pipeline, made from Settings and platform.toml."""
 
+from typing import TYPE_CHECKING
+
 from langchain_core.runnables import Runnable, RunnableSequence
 
 from ingestion.job import IngestionJob
@@ -30,6 +32,9 @@ from schemas.document import RetrievedChunk
 from schemas.platform import Platform
 from schemas.question import AnswerMode, Question
 from schemas.settings import Settings
+
+if TYPE_CHECKING:
+    from runnables.tools.bench import Library
 
 
 class Wiring:
@@ -72,6 +77,12 @@ class Wiring:
         settings = self._settings.model_copy(update={"retrieval": "full_text"})
         retriever = open_retriever(settings, self._job.collection, None)
         return build_retriever(Finder(retriever, self._glossary, None))
+
+    def library(self) -> "Library":
+        """What tools look things up in. What it takes is imported only now, which takes a moment."""
+        from runnables.tools.bench import Library
+
+        return Library(self._job.collection, self._finder(), self._glossary)
 
     def pipeline(
         self,
@@ -132,13 +143,12 @@ class Wiring:
         self, models: ChatModels, gather: Runnable[Understood, Evidence]
     ) -> Runnable[Understood, Evidence]:
         # Imported here: LangChain's agent takes as long to load as all the rest.
-        from runnables.tools.bench import Library
         from runnables.tools.research import build_research
 
         return build_research(
             models,
             self._voice,
-            Library(self._job.collection, self._finder(), self._glossary),
+            self.library(),
             gather,
             rounds=self._settings.tool_rounds,
             seconds=self._settings.tool_timeout,

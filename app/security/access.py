@@ -84,6 +84,14 @@ class Doors:
         return caller
 
 
+async def count_request(connection: Connection, limits: Limits) -> None:
+    """Count what is done on a route that is not limited itself. Raises RateLimited."""
+    caller: Caller = connection.user
+    if caller is not LOCAL:
+        await limits.take_address(_counted(connection))
+        await limits.take_request(caller.account)
+
+
 def caller_of(request: Request[Any, Any, Any]) -> Caller:
     """The dependency `caller`, for routes that name what they need."""
     caller: Caller = request.user

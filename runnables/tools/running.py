@@ -61,7 +61,7 @@ class InTime(AgentMiddleware[AgentState[Any], Bench]):
     async def awrap_tool_call(self, request: ToolCallRequest, handler: RunTool) -> Told:
         """One call."""
         if request.tool is not None:
-            _check(request.tool, request.tool_call["args"])
+            check_arguments(request.tool, request.tool_call["args"])
         async with asyncio.timeout(_journal(request).seconds_left):
             return await handler(request)
 
@@ -77,15 +77,21 @@ def sentence_of(error: Exception, request: ToolCallRequest) -> str:
     return f"{name} failed ({type(error).__name__})"
 
 
-def _check(tool: BaseTool, arguments: dict[str, Any]) -> None:
+def arguments_schema(tool: BaseTool) -> type[BaseModel]:
+    """What `tool`, a function, takes from its caller."""
+    return cast(type[BaseModel], tool.tool_call_schema)
+
+
+def check_arguments(tool: BaseTool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Those of `arguments` that `tool` has. Raises ToolException that says in a sentence what is wrong."""
     if UNREADABLE in arguments:
         raise ToolException("the arguments are no JSON object, or too long")
-    schema = cast(type[BaseModel], tool.tool_call_schema)  # of a function's arguments
     try:
-        schema.model_validate(arguments)
+        taken = arguments_schema(tool).model_validate(arguments)
     except ValidationError as error:
         wrong = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
         raise ToolException("; ".join(wrong)) from None
+    return {name: getattr(taken, name) for name in taken.model_fields_set}
 
 
 def _journal(request: ToolCallRequest) -> Journal:

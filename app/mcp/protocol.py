@@ -1,0 +1,80 @@
+"""The toolbox as a server of the protocol, by its official SDK."""
+
+import logging
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from langchain.tools import ToolException
+from mcp.server.lowlevel import Server
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+from app.mcp.toolbox import RESULTS, Toolbox, described_tools
+from runnables.tools.running import arguments_schema
+from schemas.errors import ApideskError
+from schemas.platform import Voice
+
+NAME = "apidesk"
+
+READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+
+FAILED = "something went wrong here"
+
+log = logging.getLogger(__name__)
+
+
+def toolbox_server(toolbox: Toolbox, voice: Voice) -> Server[Any]:
+    """A server whose tools are those of `toolbox`, with `voice` saying whose documentation it is."""
+
+    async def list_tools(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=described())
+
+    async def call_tool(_: object, params: CallToolRequestParams) -> CallToolResult:
+        try:
+            given = await toolbox.call(params.name, params.arguments or {})
+        except (ApideskError, ToolException) as error:
+            return failed(str(error))
+        except Exception:
+            log.exception("the tool %s failed", params.name)
+            return failed(FAILED)
+        return CallToolResult(
+            content=[TextContent(text=given.text)],
+            structured_content=given.result.model_dump(mode="json", by_alias=True),
+        )
+
+    return Server(
+        NAME,
+        version=version(NAME),
+        instructions=f"The documentation of {voice.name}. `ask` answers a question with its sources; "
+        "`search`, `outline` and `open` read the documentation itself.",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+@cache
+def described() -> list[Tool]:
+    """The tools as clients see them."""
+    return [
+        Tool(
+            name=name,
+            description=tool.description,
+            input_schema=arguments_schema(tool).model_json_schema(),
+            output_schema=RESULTS[name].model_json_schema(mode="serialization"),
+            annotations=READS,
+        )
+        for name, tool in described_tools().items()
+    ]
+
+
+def failed(sentence: str) -> CallToolResult:
+    """A call that gave nothing, and why."""
+    return CallToolResult(content=[TextContent(text=sentence)], is_error=True)

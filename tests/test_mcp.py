@@ -1,0 +1,340 @@
+"""The documentation as tools: what the SDK's own client gets, over HTTP and over stdio."""
+
+import ast
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx2
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent, Tool
+from pydantic import SecretStr
+
+from app.desk import Desk
+from app.mcp.stdio import open_server
+from app.security.keys import Keys
+from app.serving.local_server import announced
+from schemas.errors import StoreLocked, StoreUnavailable
+from schemas.settings import read_settings
+from tests.live_server import live_server
+from tests.model_desk import draft, structured
+from tests.model_server import ModelServer, Reply
+from tests.serving_process import APIDESK
+from tests.test_cli import environment_of, write_platform
+
+LOCAL_KEY = "b" * 40
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+Mode = Literal["auto", "legacy"]
+
+
+@asynccontextmanager
+async def connected(url: str, key: str = "", mode: Mode = "auto") -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    async with (
+        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+def call(
+    url: str, tool: str, *, key: str = "", mode: Mode = "auto", **arguments: Any
+) -> CallToolResult:
+    """What a call gives."""
+
+    async def calling() -> CallToolResult:
+        async with connected(url, key, mode) as client:
+            return await client.call_tool(tool, arguments)
+
+    return asyncio.run(calling())
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+@pytest.fixture(scope="module")
+def url(sample_desk: Desk) -> Iterator[str]:
+    """A desk without a model and without keys."""
+    with live_server(sample_desk) as address:
+        yield address
+
+
+# Tools
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_tools_say_what_they_do(url: str, mode: Mode) -> None:
+    async def listing() -> tuple[list[Tool], str]:
+        async with connected(url, mode=mode) as client:
+            return (await client.list_tools()).tools, client.instructions or ""
+
+    tools, instructions = asyncio.run(listing())
+    assert "青桥开放平台" in instructions
+    assert {tool.name: tool.input_schema["required"] for tool in tools} == {
+        "ask": ["question"], "search": ["query"], "outline": ["name"], "open": ["document", "section"],
+    }  # fmt: skip
+    for tool in tools:
+        assert tool.description
+        assert tool.output_schema
+        assert all(field["description"] for field in tool.input_schema["properties"].values())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_ask_gives_the_answer_with_its_sources(url: str, mode: Mode) -> None:
+    result = call(url, "ask", mode=mode, question="what does error 44203 mean?")
+    assert not result.is_error
+    text = text_of(result)
+    page = "https://open.example.com/#/api?apiId=1206"
+    assert text.endswith(f"**Sources**\n\n- [1] [Update SKU Price > Error codes]({page})")
+    told = result.structured_content
+    assert text.startswith("\n\n".join(told["answer"]))
+    assert told["sources"] == [
+        {"number": 1, "title": "Update SKU Price", "section": "Error codes", "pageUrl": page}
+    ]
+    assert (told["type"], told["confidence"], told["nearest"]) == ("api_call", "high", [])
+
+
+def test_the_language_of_an_answer_can_be_chosen(url: str) -> None:
+    text = text_of(call(url, "ask", question="44203", language="en"))
+    assert "**Sources**" in text
+
+
+def test_an_agent_finds_its_way(url: str) -> None:
+    """From a name to a document, from that to a section: each leads to the next."""
+    documents = call(url, "outline", name="订单发货").structured_content["documents"]
+    (shipping,) = [document for document in documents if document["apiName"] == "订单发货"]
+    heading = next(h for h in shipping["headings"] if "错误码" in h)
+
+    opened = call(url, "open", document=shipping["title"], section=heading)
+    passages = opened.structured_content["passages"]
+    assert {passage["apiName"] for passage in passages} == {"订单发货"}
+    assert all(passage["section"] == heading for passage in passages)
+    assert text_of(opened).startswith(
+        f"# {shipping['title']} > {heading}\n{shipping['pageUrl']}\n\n"
+    )
+
+    found = call(url, "search", query="发货失败", document="订单发货", section="错误码")
+    assert found.structured_content["passages"][0] in passages
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "sentence"),
+    [
+        ("outline", {"name": "qqqq"}, "nothing is called qqqq"),
+        ("search", {"query": "订单", "document": "qqqq"}, "no document is called qqqq"),
+    ],
+)
+def test_what_is_not_there_is_said(
+    url: str, tool: str, arguments: dict[str, Any], sentence: str
+) -> None:
+    result = call(url, tool, **arguments)
+    assert not result.is_error
+    assert text_of(result) == sentence
+    assert list(result.structured_content.values()) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "sentence"),
+    [
+        ("write", {}, "there is no tool write; there are ask, outline, search, open"),
+        ("ask", {}, "question: Field required"),
+        ("ask", {"question": 7}, "question: Input should be a valid string"),
+        ("ask", {"question": " "}, "question: is empty"),
+        ("search", {"query": " "}, "question: is empty"),
+        ("search", {"query": "问" * 20_001}, "question: 20001 characters, at most 20000 are taken"),
+        ("ask", {"question": "a", "language": "fr"}, "language: Input should be 'zh' or 'en'"),
+        ("open", {"document": "订单发货", "section": "qqqq"}, "no such section; there are: "),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(
+    url: str, tool: str, arguments: dict[str, Any], sentence: str
+) -> None:
+    result = call(url, tool, **arguments)
+    assert result.is_error
+    assert text_of(result).startswith(sentence)
+    assert "\n" not in text_of(result)
+
+
+def test_a_model_that_fails_is_said_too(sample_desk: Desk, model_server: ModelServer) -> None:
+    model_server.default = Reply("no", status=401)
+    with live_server(scripted(sample_desk, model_server, on_model_failure="error")) as server:
+        result = call(server, "ask", question="发货接口是哪个")
+    assert result.is_error
+    assert "APIDESK_CHAT_MODEL" in text_of(result)
+
+
+def test_whoever_leaves_ends_the_models_call(sample_desk: Desk, model_server: ModelServer) -> None:
+    model_server.default = Reply(structured(), action="stall")
+    body = PING | {
+        "method": "tools/call",
+        "params": {"name": "ask", "arguments": {"question": "发货接口是哪个"}},
+    }
+    with (
+        live_server(scripted(sample_desk, model_server)) as server,
+        httpx2.Client(base_url=server, timeout=0.5, trust_env=False) as http,
+    ):
+        with pytest.raises(httpx2.ReadTimeout):
+            http.post("/mcp", json=body, headers=ACCEPT)
+        assert model_server.abandoned.wait(10)
+
+
+def scripted(sample_desk: Desk, model_server: ModelServer, **changed: object) -> Desk:
+    """The samples with the scripted model."""
+    settings = {
+        "chat_model": "openai:scripted-chat",
+        "chat_base_url": model_server.base_url,
+        "chat_api_key": SecretStr("test-key"),
+    }
+    changed_settings = sample_desk.settings.model_copy(update=settings | changed)
+    return Desk(changed_settings, sample_desk.platform, sample_desk.job)
+
+
+# Keys and limits
+
+
+def test_keys_and_limits_hold(sample_desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A call counts as a request; what else clients say does not. What was asked is its key's own."""
+    database = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
+    limited = {"database_url": database, "rate_limit": "2/hour"}
+    settings = sample_desk.settings.model_copy(update=limited)
+    with closing(Keys.open(settings)) as stored:
+        key, other = (stored.add(scope, (scope,), None)[1] for scope in ("ask", "ingest"))
+    desk = Desk(settings, sample_desk.platform, sample_desk.job)
+    with live_server(desk) as server, httpx2.Client(base_url=server, trust_env=False) as http:
+        for wrong, status in (("", 401), ("wrong", 401), (other, 403)):
+            response = http.post("/mcp", json=PING, headers=ACCEPT | bearer(wrong))
+            assert response.status_code == status
+            assert response.headers["content-type"] == "application/problem+json"
+        with pytest.raises((MCPError, ExceptionGroup)):
+            call(server, "ask", question="发货接口是哪个")
+
+        answer = call(server, "ask", key=key, question="发货接口是哪个").structured_content
+        feedback = f"/answers/{answer['id']}/feedback"
+        assert http.post(feedback, json={"score": 1}, headers=bearer(key)).status_code == 204
+        refused = call(server, "outline", key=key, name="订单发货")
+    assert refused.is_error
+    assert text_of(refused).startswith("requests: 2 per 1 hour are allowed; wait ")
+
+
+def test_tokens_are_counted(sample_desk: Desk, model_server: ModelServer) -> None:
+    model_server.reply(structured(), draft("调用“订单发货”接口。[1]"))
+    with live_server(scripted(sample_desk, model_server, token_limit="10/hour")) as server:
+        assert not call(server, "ask", question="发货接口是哪个").is_error
+        refused = call(server, "ask", question="发货接口是哪个")
+    assert text_of(refused).startswith("tokens: 10 per 1 hour are allowed; wait ")
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Forwarded": "for=x"}],
+)
+def test_without_a_key_only_this_machine_is_answered(
+    client: TestClient[Litestar], headers: dict[str, str]
+) -> None:
+    assert client.post("/mcp", json=PING, headers=ACCEPT | headers).status_code == 403
+
+
+def test_a_request_is_bounded_and_is_a_post(client: TestClient[Litestar]) -> None:
+    assert client.get("/mcp", headers=ACCEPT).status_code == 405
+    assert client.delete("/mcp").status_code == 405
+    large = PING | {"params": {"name": "x" * 2_000_000}}
+    assert client.post("/mcp", json=large, headers=ACCEPT).status_code == 413
+
+
+def test_a_request_is_logged_with_its_tool(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="app"):
+        call(url, "outline", name="订单发货")
+    lines = [str(record.msg) for record in caplog.records if "request" in str(record.msg)]
+    assert any("'tool': 'outline'" in line and "'route': '/mcp'" in line for line in lines)
+
+
+# stdio
+
+
+def test_stdio_with_a_desk_of_its_own(tmp_path: Path) -> None:
+    """A process that indexes, answers, and says on stdout nothing but the protocol."""
+    platform = write_platform(tmp_path)
+    process = StdioServerParameters(
+        command=APIDESK,
+        args=["mcp", "--platform", str(platform)],
+        env=environment_of(tmp_path / "milvus.db"),
+        cwd=tmp_path,
+    )
+
+    async def calling() -> tuple[CallToolResult, CallToolResult]:
+        async with Client(process) as client:
+            answer = await client.call_tool("ask", {"question": "how do I sign a request?"})
+            return answer, await client.call_tool("search", {"query": "orders", "service": "s"})
+
+    answer, found = asyncio.run(calling())
+    assert "HMAC-SHA256" in text_of(answer)
+    assert [p["title"] for p in found.structured_content["passages"]] == ["Search orders"]
+
+
+def test_stdio_by_the_server_that_holds_the_store(sample_desk: Desk, tmp_path: Path) -> None:
+    """Keys are asked for; the one that the server left beside the store opens."""
+    store = tmp_path / "held.db"
+    store.write_text("not to be opened")
+    settings = read_settings(milvus_uri=str(store))
+    keyed = sample_desk.settings.model_copy(update={"admin_key": SecretStr("a" * 40)})
+    desk = Desk(keyed, sample_desk.platform, sample_desk.job)
+
+    async def calling() -> CallToolResult:
+        async with open_server(settings) as server, Client(server) as client:
+            assert len((await client.list_tools()).tools) == 4
+            assert "青桥开放平台" in (client.instructions or "")
+            found = await client.call_tool("outline", {"name": "订单发货"})
+            with announced(settings, "127.0.0.1", 9, "moved"):
+                lost = await client.call_tool("outline", {"name": "订单发货"})
+                assert lost.is_error
+                assert text_of(lost) == "the server at http://127.0.0.1:9 does not answer"
+                with pytest.raises(StoreUnavailable, match="does not answer"):
+                    await opened(settings)
+            gone = await client.call_tool("outline", {"name": "订单发货"})
+            assert text_of(gone) == "the server that held the store has ended: start it again"
+        return found
+
+    with live_server(desk, LOCAL_KEY) as address:
+        host, _, port = address.removeprefix("http://").rpartition(":")
+        with announced(settings, host, int(port), LOCAL_KEY):
+            found = asyncio.run(calling())
+    assert "订单发货" in text_of(found)
+    assert found.structured_content["documents"]
+    with pytest.raises(StoreLocked):
+        asyncio.run(opened(settings))
+
+
+async def opened(settings: Any) -> None:
+    async with open_server(settings):
+        pass
+
+
+def test_only_what_is_asked_loads_the_sdk() -> None:
+    """The SDK and LangChain's agent take a moment; neither `--help` nor `serve` is to wait for them."""
+    app = Path(__file__).resolve().parents[1] / "app"
+    for path in app.rglob("*.py"):
+        if path.parent.name == "mcp":
+            continue
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        modules = {node.module or "" for node in body if isinstance(node, ast.ImportFrom)}
+        modules |= {
+            name.name for node in body if isinstance(node, ast.Import) for name in node.names
+        }
+        assert not [m for m in modules if m.startswith(("mcp", "app.mcp"))], path
