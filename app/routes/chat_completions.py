@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from litestar import Request, post
@@ -13,20 +14,18 @@ from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
 from app.asked import Answerer, Asked
+from app.description.ask import EVENTS
 from app.desk import Desk
 from app.openai.errors import RESPONSES, error_response
 from app.openai.models import mode_of
 from app.openai.request import ChatRequest, read_conversation
 from app.openai.response import Chunk, Completion, Usage
 from app.openai.streaming import stream_chunks
-from app.routes.ask import EVENTS, HEARTBEAT
+from app.routes.ask import HEARTBEAT
 from app.routes.first_event import first_event
 from app.security.keyring import Caller
-from app.security.limits import Limits
 from app.security.token_meter import TokenMeter
 from app.stream import stream_answer
-from runnables.listener import Listener
-from schemas.answer import Answer
 from schemas.events import Event
 
 DONE = ServerSentEventMessage(data="[DONE]")
@@ -51,7 +50,6 @@ async def complete_chat(
     data: JSONBody[ChatRequest],
     answerer: NamedDependency[Answerer],
     desk: NamedDependency[Desk],
-    limits: NamedDependency[Limits],
     caller: NamedDependency[Caller],
 ) -> Completion | ServerSentEvent:
     """Answer the last user message from the platform's documentation; those before it are its history.
@@ -62,21 +60,18 @@ async def complete_chat(
     text, history = await asyncio.to_thread(read_conversation, data.messages, desk.settings)
     used = TokenMeter()
 
-    async def asking(listener: Listener | None = None) -> Answer:
-        async with limits.metered(caller.account) as meter:
-            asked = Asked(
-                text,
-                mode=mode,
-                owner=caller.id,
-                fresh="no-cache" in request.headers.get("cache-control", "").lower(),
-                history=history,
-                callbacks=(meter, used),
-            )
-            return await answerer.ask(asked, listener)
-
+    asked = Asked(
+        text,
+        mode=mode,
+        owner=caller.id,
+        account=caller.account,
+        fresh="no-cache" in request.headers.get("cache-control", "").lower(),
+        history=history,
+        callbacks=(used,),
+    )
     if not data.stream:
-        return Completion.of(data.model, await asking(), Usage.of(used))
-    events = stream_answer(asking)
+        return Completion.of(data.model, await answerer.ask(asked), Usage.of(used))
+    events = stream_answer(partial(answerer.ask, asked))
     first = await first_event(events, request)
     count = (lambda: Usage.of(used)) if data.counts_at_end else None
     chunks = stream_chunks(_again(first, events), data.model, count)
