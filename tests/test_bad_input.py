@@ -253,9 +253,6 @@ def test_schema(client: TestClient[Litestar]) -> None:
         ("get", "/suggestions", "suggestions"),
         ("post", "/answers/{answer_id}/feedback", "feedback"),
         ("get", "/insights", "insights"),
-        ("post", "/v1/chat/completions", "chatCompletions"),
-        ("get", "/v1/models", "models"),
-        ("get", "/v1/models/{model}", "model"),
     }
     answered = response.json()["paths"]["/ask"]["post"]["responses"]["200"]["content"]
     assert answered["application/json"]["schema"] == {"$ref": "#/components/schemas/Answer"}

@@ -175,7 +175,12 @@ def paths() -> set[str]:
     platform = read_platform(SAMPLE_PLATFORM)
     nothing = SimpleNamespace()
     desk = SimpleNamespace(
-        settings=settings, platform=platform, job=nothing, collection=nothing, metrics=Metrics()
+        settings=settings,
+        platform=platform,
+        job=SimpleNamespace(embeddings=None),
+        collection=nothing,
+        models=None,
+        metrics=Metrics(),
     )
     return set(create_app(cast(Desk, desk)).openapi_schema.paths or {})
 

@@ -2,9 +2,9 @@
 
 import threading
 from typing import Any
-from uuid import uuid4
 
 import pytest
+from langchain_core.utils.uuid import uuid7
 from litestar import Litestar
 from litestar.testing import TestClient
 from sqlalchemy.engine import Engine
@@ -124,7 +124,7 @@ def test_the_record_may_be_in_another_processs_spool(
     """The process that answered moves it into the database while this one waits."""
     folder = Keeper(engine, settings).folder
     assert folder
-    other, answer = Spool(folder), str(uuid4())
+    other, answer = Spool(folder), str(uuid7())
     other.append(record(answer, owner=""))
     moving = threading.Timer(0.1, other.drain, [RecordStore(engine).add])
     moving.start()

@@ -5,7 +5,6 @@ from typing import Any
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
-from litestar.openapi import ResponseSpec
 from litestar.types import ExceptionHandlersMap
 from pydantic import BaseModel
 
@@ -34,20 +33,6 @@ class ErrorResponse(BaseModel):
     """The body of every error under /v1."""
 
     error: ErrorBody
-
-
-RESPONSES = {
-    status: ResponseSpec(ErrorResponse, generate_examples=False, description=description)
-    for status, description in {
-        400: "The request, or a parameter of it, cannot be taken",
-        401: "No key, or none that counts",
-        403: "The key lacks the scope; or no key is configured, and the request is not of this machine",
-        404: "There is no such model",
-        413: "The question or the body is too long",
-        429: "Too much in too little time: Retry-After says when there is more",
-        503: "Busy, or a part is not there: Retry-After says when to try again",
-    }.items()
-}
 
 
 def error_response(error: Exception) -> ErrorResponse:

@@ -8,7 +8,6 @@ from typing import Any
 
 from litestar import Request, post
 from litestar.di import NamedDependency
-from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
@@ -16,7 +15,7 @@ from litestar.response.sse import ServerSentEventMessage
 from app.asked import Answerer, Asked
 from app.description.ask import EVENTS
 from app.desk import Desk
-from app.openai.errors import RESPONSES, error_response
+from app.openai.errors import error_response
 from app.openai.models import mode_of
 from app.openai.request import ChatRequest, read_conversation
 from app.openai.response import Chunk, Completion, Usage
@@ -30,19 +29,11 @@ from schemas.events import Event
 
 DONE = ServerSentEventMessage(data="[DONE]")
 
-COMPLETED = ResponseSpec(
-    Completion,
-    generate_examples=False,
-    description="The answer; with `stream`, its chunks as events",
-)
-
 
 @post(
     "/chat/completions",
     status_code=200,
-    operation_id="chatCompletions",
-    summary="Answer a conversation, as OpenAI does",
-    responses={200: COMPLETED, **RESPONSES},
+    include_in_schema=False,  # OpenAI describes it
     needs="ask",
 )
 async def complete_chat(

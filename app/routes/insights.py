@@ -8,11 +8,12 @@ from litestar.exceptions import ValidationException
 from litestar.openapi import ResponseSpec
 from litestar.params import FromQuery, QueryParameter
 
+from app.description.insights import CSV, InsightsOperation
+from app.description.tags import OPERATING
 from app.insights.csv_tables import csv_of
 from app.insights.reports import Reports
+from schemas.errors import StoreUnavailable
 from schemas.insights import TABLES, Insights, Table
-
-CSV = "text/csv"
 
 MOST_DAYS = 36_500
 
@@ -28,7 +29,10 @@ REPORTED = ResponseSpec(
     operation_id="insights",
     summary="What questions say about the documentation",
     responses={200: REPORTED},
+    operation_class=InsightsOperation,
+    tags=[OPERATING],
     needs="admin",
+    errors=(StoreUnavailable,),
 )
 async def insights(
     request: Request[Any, Any, Any],

@@ -5,16 +5,13 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from app.desk import Desk
-from app.openai.errors import RESPONSES
 from app.openai.models import mode_of, model_names
 from app.openai.response import Model, Models
 
 
 @get(
     "/models",
-    operation_id="models",
-    summary="List the models",
-    responses=RESPONSES,
+    include_in_schema=False,  # OpenAI describes it
     sync_to_thread=False,
     needs="ask",
 )
@@ -25,9 +22,7 @@ def list_models(desk: NamedDependency[Desk]) -> Models:
 
 @get(
     "/models/{model:str}",
-    operation_id="model",
-    summary="Get a model",
-    responses=RESPONSES,
+    include_in_schema=False,  # OpenAI describes it
     sync_to_thread=False,
     needs="ask",
 )
