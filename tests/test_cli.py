@@ -452,11 +452,11 @@ class TestAskTheServer:
 
     def test_its_log_is_one_object_a_line(self, served: Path) -> None:
         """The first ingestion has one, a request has one, uvicorn's are of the same form."""
-        response = httpx.get(f"{url_of(served)}/no/such")
-        log = served.with_suffix(".log").read_text(encoding="utf-8")
-        lines = [json.loads(line) for line in log.splitlines()]
+        request_id = httpx.get(f"{url_of(served)}/no/such").headers["x-request-id"]
+        log = served.with_suffix(".log")
+        until(lambda: request_id in log.read_text(encoding="utf-8"))  # after the response
+        lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
         assert {"uvicorn.error", "app.telemetry.ingestion_log"} < {line["logger"] for line in lines}
-        request_id = response.headers["x-request-id"]
         (line,) = (line for line in lines if line.get("request_id") == request_id)
         assert (line["event"], line["status"]) == ("request", 404)
         (run,) = (line for line in lines if line["event"] == "ingestion")
