@@ -27,7 +27,7 @@ from app.routes.mcp import mcp_route
 from app.routes.metrics import metrics
 from app.routes.models import get_model, list_models
 from app.routes.options import WholeAllow
-from app.routes.page import asset, embedded_page, page, widget
+from app.routes.page import admin_page, asset, embedded_page, page, widget
 from app.routes.retrieve import retrieve
 from app.routes.sessions import delete_session
 from app.routes.suggestions import suggest
@@ -61,6 +61,7 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             insights,
             suggest,
             page,
+            admin_page,
             embedded_page,
             widget,
             asset,

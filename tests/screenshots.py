@@ -1,22 +1,37 @@
 """The pictures of docs/page.md: `make screenshots`. Needs chromium and a font with Chinese characters."""
 
+import asyncio
 import io
+import json
 import logging
+import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from app.desk import connect_desk
+from app.asked import Asked
+from app.desk import Desk, connect_desk
+from app.records.record import record_of
+from app.records.store import RecordStore
+from ingestion.database import open_engine
+from schemas.ingestion import IngestionRun, SourceReport
+from schemas.record import Feedback, Record
 from schemas.settings import read_settings
 from tests.browser import running_chromium, window
 from tests.live_server import live_server
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
+
+DATA = Path(__file__).parent / "data"
+
+COMMENTS = ("答的是别的接口", "", "The limit has changed since.")
+"""Of those who were not helped."""
 
 PHONE = {"viewport": {"width": 375, "height": 780}}
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
@@ -37,6 +52,19 @@ def main() -> None:
                 ask(page, "what does error 44203 mean?")
                 page.locator(".citation").first.click()
                 take(page, f"page-{name}-source")
+            with opened_admin(browser, url, size | CHINESE) as page:
+                take(page, f"admin-{name}")
+                page.locator(".gaps").evaluate("node => scrollTo(0, node.offsetTop - 160)")
+                take(page, f"admin-{name}-gaps")
+            with opened_admin(browser, url, size | ENGLISH) as page:
+                page.locator("[href='#ingestions']").click()
+                page.locator("progress").first.wait_for()
+                take(page, f"admin-{name}-ingestions")
+                page.locator("[href='#search']").click()
+                page.get_by_role("searchbox").fill("how do I sign a request?")
+                page.keyboard.press("Enter")
+                page.locator(".results").wait_for()
+                take(page, f"admin-{name}-search")
 
 
 @contextmanager
@@ -47,6 +75,8 @@ def samples() -> Iterator[str]:
         desk = connect_desk(read_settings(**store))
         try:
             desk.job.run(desk.job.new_run("start"))
+            keep(desk, asyncio.run(month(desk)))
+            desk.job.runs.save(halfway(desk))
             with live_server(desk) as url:
                 yield url
         finally:
@@ -60,6 +90,61 @@ def opened(browser: Browser, url: str, context: dict[str, Any]) -> Iterator[Page
         win.page.goto(url)
         win.page.locator(".suggestions button").first.wait_for()
         yield win.page
+
+
+@contextmanager
+def opened_admin(browser: Browser, url: str, context: dict[str, Any]) -> Iterator[Page]:
+    """The admin view with its report, standing still."""
+    with window(browser, url, reduced_motion="reduce", **context) as win:
+        win.page.goto(f"{url}/admin")
+        win.page.locator(".tiles").wait_for()
+        yield win.page
+
+
+def halfway(desk: Desk) -> IngestionRun:
+    """A run of another process, in the middle of its work."""
+    run = desk.job.new_run("schedule")
+    done = SourceReport(name="reference", expected=18, documents=18, changed=2, unchanged=16)
+    run.sources = [done, SourceReport(name="guides", expected=14, documents=9, added=1)]
+    return run
+
+
+async def month(desk: Desk) -> list[Record]:
+    """Questions as the desk answers them, on days of the last month that are drawn, always alike."""
+    names = (
+        "insights_gaps",
+        "on_topic",
+        "on_topic_held_out",
+        "on_topic_fresh",
+        "retrieval_samples",
+    )
+    lines = [line for name in names for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
+    chance = random.Random(5)
+    return [await asked(desk, json.loads(line)["question"], chance) for line in lines]
+
+
+async def asked(desk: Desk, question: str, chance: random.Random) -> Record:
+    """The record of one question; one in twenty is judged."""
+    record = record_of(Asked(question), await desk.ask(Asked(question)), 1)
+    days = 29 - 29 * chance.random() ** 1.4
+    told: dict[str, Any] = {"asked_at": datetime.now(UTC) - timedelta(days=days), "session": None}
+    if chance.random() < 0.05:
+        helped = chance.random() < 0.6
+        told["feedback"] = Feedback(
+            score=1 if helped else -1, comment="" if helped else chance.choice(COMMENTS)
+        )
+    return record.model_copy(update=told | {"cached": chance.random() < 0.2})
+
+
+def keep(desk: Desk, records: list[Record]) -> None:
+    """Put the records where the desk's server keeps its own."""
+    engine = open_engine(desk.settings)
+    store = RecordStore(engine)
+    store.add(records)
+    for record in records:
+        if record.feedback:
+            store.rate(record.owner, record.id, record.feedback)
+    engine.dispose()
 
 
 def ask(page: Page, question: str) -> None:

@@ -1,6 +1,7 @@
 """The page's files and headers, over plain HTTP."""
 
 import re
+from pathlib import Path
 
 import pytest
 from litestar import Litestar
@@ -14,6 +15,7 @@ from tests.model_desk import MakeClient
     ("path", "kind"),
     [
         ("/", "text/html"),
+        ("/admin", "text/html"),
         ("/embed", "text/html"),
         ("/widget.js", "text/javascript"),
         ("/assets/js/main.js", "text/javascript"),
@@ -34,8 +36,9 @@ def test_files_are_sent_once(client: TestClient[Litestar], path: str, kind: str)
     assert client.get(path, headers={"If-None-Match": '"x"'}).content == first.content
 
 
-def test_the_page_may_load_its_own_files_only(client: TestClient[Litestar]) -> None:
-    policy = client.get("/").headers["content-security-policy"].split("; ")
+@pytest.mark.parametrize("path", ["/", "/admin"])
+def test_the_page_may_load_its_own_files_only(client: TestClient[Litestar], path: str) -> None:
+    policy = client.get(path).headers["content-security-policy"].split("; ")
     assert "default-src 'none'" in policy
     assert "script-src 'self'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -68,10 +71,23 @@ def test_no_file_asks_another_host(client: TestClient[Litestar]) -> None:
                 assert address.startswith(allowed), (file.name, address)
 
 
-def test_both_languages_say_everything() -> None:
-    root = STATIC / "js"
-    named = {
-        name: re.findall(r"^  (\w+):", (root / name).read_text(), re.MULTILINE)
-        for name in ("text.en.js", "text.zh.js")
-    }
-    assert named["text.en.js"] == named["text.zh.js"]
+@pytest.mark.parametrize("folder", ["js", "js/admin"])
+def test_both_languages_say_everything(folder: str) -> None:
+    said = {language: texts(STATIC / folder / f"text.{language}.js") for language in ("en", "zh")}
+    assert list(said["en"]) == list(said["zh"])
+    for name, text in said["en"].items():
+        assert gaps_in(text) == gaps_in(said["zh"][name]), name
+
+
+def test_the_admin_view_takes_no_word_of_the_desk_for_its_own() -> None:
+    assert not texts(STATIC / "js/text.en.js").keys() & texts(STATIC / "js/admin/text.en.js").keys()
+
+
+def texts(file: Path) -> dict[str, str]:
+    """The texts of a file by name, in its order."""
+    return dict(re.findall(r'^  (\w+): "(.*)",$', file.read_text(), re.MULTILINE))
+
+
+def gaps_in(text: str) -> set[str]:
+    """The names of what is filled in."""
+    return set(re.findall(r"\{(\w+)\}", text))

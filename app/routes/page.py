@@ -1,4 +1,4 @@
-"""GET /, /embed, /widget.js and /assets/{path}"""
+"""GET /, /admin, /embed, /widget.js and /assets/{path}"""
 
 from typing import Any
 
@@ -18,6 +18,14 @@ PAGE = page_policy(cache=None)
 def page(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> Response[bytes]:
     """The page."""
     return _send(request, files, "index.html")
+
+
+@get("/admin", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE)
+def admin_page(
+    request: Request[Any, Any, Any], files: NamedDependency[PageFiles]
+) -> Response[bytes]:
+    """The admin view, which says nothing by itself: all that it shows it asks for with a key."""
+    return _send(request, files, "admin.html")
 
 
 @get("/embed", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE)

@@ -45,7 +45,8 @@ export async function forget(session) {
   await send("DELETE", `sessions/${encodeURIComponent(session)}`).catch(() => {});
 }
 
-async function send(method, address, body, headers = {}, signal) {
+/** The response to a call with the tab's key. Throws Problem, and AbortError where `signal` says so. */
+export async function send(method, address, body, headers = {}, signal) {
   const key = tab.get("key");
   const response = await fetch(address, {
     method,

@@ -1,12 +1,12 @@
 // The desk on a page: its tools, the conversation and the question box.
 
+import { readerTools } from "./bar.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
-import { switchLanguage, t, translate } from "./i18n.js";
+import { t, translate } from "./i18n.js";
 import { suggestionList } from "./suggestions.js";
-import { switchTheme } from "./theme.js";
 
 const at = (id) => document.getElementById(id);
 
@@ -40,25 +40,17 @@ export function openDesk(more = () => []) {
       composer.focus();
       await conversation.clear();
     };
-    const other = () => {
-      switchLanguage();
+    const renew = () => {
       speak();
       conversation.renew();
-      at("tools").querySelector(".language").focus();
     };
     return [
       el("button", { type: "button", class: "quiet begin", title: t("newConversation"), onclick: begin }, icon("begin"), el("span", {}, t("newConversation"))),
-      el("button", { type: "button", class: "quiet language", "aria-label": t("languageLabel"), onclick: other }, t("language")),
-      tool("theme", t("theme"), switchTheme),
+      ...readerTools(renew),
     ];
   }
 
   speak();
   show();
   composer.focus();
-}
-
-/** A button of the bar: an icon, and its label for those who hover or listen. */
-export function tool(name, label, onclick) {
-  return el("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick }, icon(name));
 }

@@ -1,6 +1,7 @@
 // The desk in the widget's frame. All that it tells the site around it is that it wants to close.
 
-import { openDesk, tool } from "./desk.js";
+import { tool } from "./bar.js";
+import { openDesk } from "./desk.js";
 import { t } from "./i18n.js";
 
 function close() {

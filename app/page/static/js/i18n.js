@@ -4,7 +4,7 @@ import en from "./text.en.js";
 import zh from "./text.zh.js";
 import { browser } from "./store.js";
 
-const TEXTS = { en, zh };
+const TEXTS = { en: { ...en }, zh: { ...zh } };
 
 let language = initialLanguage();
 
@@ -16,6 +16,11 @@ function initialLanguage() {
 
 export function currentLanguage() {
   return language;
+}
+
+/** Words that only some pages use, by language. */
+export function learn(texts) {
+  for (const [spoken, more] of Object.entries(texts)) Object.assign(TEXTS[spoken], more);
 }
 
 /** The text called `name`, with `{…}` filled in. */

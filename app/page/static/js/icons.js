@@ -1,6 +1,6 @@
 // Icons as strokes on a grid of 24.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { svg } from "./dom.js";
 
 const PATHS = {
   ask: "M12 19V5M5.5 11.5 12 5l6.5 6.5",
@@ -13,17 +13,14 @@ const PATHS = {
   close: "M6 6l12 12M18 6 6 18",
   begin: "M12 5v14M5 12h14",
   theme: "M12 3a9 9 0 1 0 9 9 7 7 0 0 1-9-9z",
+  download: "M12 4v11M7 10.5l5 5 5-5M5 20h14",
+  empty: "M4 13l2.5-8h11L20 13v6H4zM4 13h5l1 2.5h4l1-2.5h5",
+  search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.2 15.2 20.5 20.5",
+  question: "M4 5h16v11H11l-5 4v-4H4zM8.5 10.5h7",
   outside: "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
 };
 
 /** The icon called `name`; what it means is said by the text beside it or the button's label. */
 export function icon(name) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("class", "icon");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", PATHS[name]);
-  svg.append(path);
-  return svg;
+  return svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, svg("path", { d: PATHS[name] }));
 }

@@ -4,15 +4,15 @@ import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { t } from "./i18n.js";
 
-/** The problem with a button to try again, which waits as long as the server asked to. */
-export function renderProblem(problem, retry) {
+/** The problem under `title`, with a button to try again, which waits as long as the server asked to. */
+export function renderProblem(problem, retry, title = t("problem")) {
   const label = el("span", {}, t("retry"));
   const button = el("button", { type: "button", onclick: retry }, icon("again"), label);
   if (problem.retryAfter) countDown(problem.retryAfter, button, label);
   return el(
     "div",
     { class: "problem", role: "alert" },
-    el("p", {}, el("strong", {}, t("problem"))),
+    el("p", {}, el("strong", {}, title)),
     el("p", {}, problem.message),
     button,
   );

@@ -1,0 +1,24 @@
+// Numbers, shares, times and durations as the reader's language writes them.
+
+import { currentLanguage, t } from "../i18n.js";
+
+const locale = () => (currentLanguage() === "zh" ? "zh-CN" : "en");
+
+export const number = (value) => new Intl.NumberFormat(locale()).format(value);
+
+export const share = (value) => new Intl.NumberFormat(locale(), { style: "percent" }).format(value);
+
+/** A time in the reader's zone; it breaks between the day and the hour alone. */
+export function moment(text) {
+  const part = (options) => new Intl.DateTimeFormat(locale(), options).format(new Date(text)).replace(/ /g, "\u00a0");
+  return `${part({ month: "short", day: "numeric" })} ${part({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" })}`;
+}
+
+/** A day of the report, which counts them in UTC. */
+export const day = (text) =>
+  new Intl.DateTimeFormat(locale(), { month: "short", day: "numeric", timeZone: "UTC" }).format(new Date(text));
+
+export function duration(seconds) {
+  if (seconds < 60) return t("seconds", { count: seconds < 10 ? seconds.toFixed(1) : Math.round(seconds) });
+  return t("minutes", { minutes: Math.floor(seconds / 60), seconds: Math.round(seconds % 60) });
+}

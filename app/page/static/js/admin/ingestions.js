@@ -1,0 +1,103 @@
+// The ingestion runs, the one that goes on as it goes on, and a button that begins one.
+
+import { el } from "../dom.js";
+import { icon } from "../icons.js";
+import { t } from "../i18n.js";
+import { beginIngestion, ingestion, ingestions } from "./calls.js";
+import { nothing, Panel } from "./panel.js";
+import { runningCard, runTable } from "./runs.js";
+
+const PAUSE = 1000;
+
+export class IngestionsView {
+  node = el("section", { class: "ingestions", "aria-labelledby": "ingestions-title" });
+  #say;
+  #shown = false;
+  #timer = null;
+  #dryRun = false;
+  #head = el("header", { class: "head" });
+  #refusal = el("div", { role: "alert" });
+  #panel = new Panel((runs) => this.#runs(runs));
+
+  /** `say` tells a screen reader. */
+  constructor(say) {
+    this.#say = say;
+    this.node.append(this.#head, this.#refusal, this.#panel.node);
+    document.addEventListener("visibilitychange", () => this.#follow());
+  }
+
+  show() {
+    this.#shown = true;
+    this.#load();
+  }
+
+  hide() {
+    this.#shown = false;
+    this.#follow();
+  }
+
+  translate() {
+    const chosen = (event) => (this.#dryRun = event.currentTarget.checked);
+    const begin = el("button", { type: "button", class: "primary", onclick: (event) => this.#begin(event.currentTarget) }, icon("again"), t("begin"));
+    this.#head.replaceChildren(
+      el("div", {}, el("h2", { id: "ingestions-title" }, t("ingestionsTitle")), el("p", {}, t("ingestionsHint"))),
+      el(
+        "div",
+        { class: "choices" },
+        el("label", { class: "check" }, el("input", { type: "checkbox", onchange: chosen, checked: this.#dryRun }), t("dryRun")),
+        begin,
+      ),
+    );
+    if (this.#panel.data) this.#panel.translate();
+  }
+
+  async #load() {
+    await this.#panel.load(ingestions);
+    this.#follow();
+  }
+
+  async #begin(button) {
+    button.disabled = true;
+    this.#refusal.replaceChildren();
+    try {
+      const run = await beginIngestion({ dryRun: this.#dryRun });
+      this.#say(t("begun"));
+      this.#panel.show([run, ...(this.#panel.data ?? [])]);
+      this.#follow();
+    } catch (problem) {
+      this.#refusal.replaceChildren(el("p", { class: "problem" }, problem.message));
+      if (problem.status === 409) await this.#load();
+    }
+    button.disabled = false;
+  }
+
+  /** Ask for the run that goes on, each second, for as long as somebody looks. */
+  #follow() {
+    clearTimeout(this.#timer);
+    const run = this.#panel.data?.find(({ state }) => state === "running");
+    if (run && this.#shown && !document.hidden) this.#timer = setTimeout(() => this.#ask(run.id), PAUSE);
+  }
+
+  async #ask(id) {
+    try {
+      const now = await ingestion(id);
+      this.#panel.show(this.#panel.data.map((run) => (run.id === id ? now : run)));
+      if (now.state !== "running") this.#ended(now);
+    } catch (problem) {
+      this.#panel.fail(problem);
+      return;
+    }
+    this.#follow();
+  }
+
+  #ended({ state }) {
+    this.#refusal.replaceChildren();
+    this.#say(t("ended", { state: t(`state_${state}`) }));
+  }
+
+  #runs(runs) {
+    if (!runs.length) return [nothing(t("noRuns"), t("noRunsHint"))];
+    const running = runs.find(({ state }) => state === "running");
+    return [running && runningCard(running), runTable(runs)].filter(Boolean);
+  }
+}

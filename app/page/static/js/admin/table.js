@@ -1,0 +1,20 @@
+// Tables.
+
+import { el } from "../dom.js";
+
+/** A table called `label`; each column is `{name, cell, numeric, head}`, `head` for what names its row. */
+export function table(label, columns, rows) {
+  const heading = ({ name, numeric }) => el("th", { scope: "col", class: numeric && "numeric" }, name);
+  const cell = (row) => ({ cell, numeric, head }) =>
+    el(head ? "th" : "td", { scope: head && "row", class: numeric && "numeric" }, cell(row));
+  return el(
+    "div",
+    { class: "rows", role: "region", "aria-label": label, tabindex: "0" },
+    el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, columns.map(heading))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, columns.map(cell(row))))),
+    ),
+  );
+}

@@ -1,0 +1,326 @@
+"""The admin view, in a real browser, against a server that takes keys and whose documents are hostile."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from pydantic import SecretStr
+
+from app.desk import Desk
+from app.insights.csv_tables import BYTE_ORDER_MARK
+from app.records.store import RecordStore
+from app.security.keys import Keys
+from ingestion.database import open_engine
+from ingestion.lock import run_lock
+from schemas.answer import Page as DocumentPage
+from schemas.ingestion import SourceReport
+from schemas.insights import Insights
+from schemas.record import Feedback
+from schemas.settings import Settings
+from tests.browser import Window, missing_chromium, running_chromium, window
+from tests.conftest import DeskMaker
+from tests.live_server import live_server
+from tests.test_insights import NOON, SHIP, asked, keep, wordings
+from tests.test_page import HOSTILE, PAYLOADS, hostile_platform, problem, violations
+
+ENGLISH = {"locale": "en-US", "viewport": {"width": 1280, "height": 860}}
+PHONE = {"width": 375, "height": 780}
+
+ADMIN_KEY = "a" * 40
+
+NEAREST = DocumentPage(title="Kettles", page_url="https://open.example.com/docs/kettles")
+
+RECORDS = [
+    asked(1, **SHIP),
+    asked(2, **SHIP, asked_at=NOON - timedelta(days=1), error="44203"),
+    asked(3, **SHIP, confidence="low", error="44203"),
+    asked(4, api_name=HOSTILE, api_url=HOSTILE, error=HOSTILE),
+    asked(5, type="unknown", pages=(), confidence=None, cached=True),
+    asked(6, type=None, confidence=None, failure="model_timeout"),
+    asked(7, question=HOSTILE, feedback=Feedback(score=-1, comment=f"no use {HOSTILE}")),
+    asked(8, **SHIP, asked_at=NOON - timedelta(days=20)),
+    *wordings(
+        ["drone delivery", f"Is there a drone API? {HOSTILE}", "drone delivery\nprice"],
+        nearest=NEAREST,
+    ),
+]
+
+
+class Served(NamedTuple):
+    """A server, and who may ask it."""
+
+    url: str
+    desk: Desk
+    ask_key: str
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """The one browser of this file."""
+    if reason := missing_chromium():
+        pytest.skip(reason)
+    with running_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def served(make_desk: DeskMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The server of this file; its database holds `RECORDS`."""
+    platform = hostile_platform(tmp_path_factory.mktemp("hostile"))
+    desk = make_desk(platform=platform, admin_key=SecretStr(ADMIN_KEY))
+    key = prepare(desk.settings)
+    with live_server(desk) as url:
+        yield Served(url, desk, key)
+
+
+def prepare(settings: Settings) -> str:
+    """Keep the records; a key that may only ask."""
+    engine = open_engine(settings)
+    keep(RecordStore(engine), RECORDS)
+    _, key = Keys(engine).add("asks", ("ask",), None)
+    engine.dispose()
+    return key
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def open_admin(chromium: Browser, served: Served) -> Iterator[Open]:
+    """Opens a view with the key given already; nothing may go wrong in it."""
+    opened: list[Window] = []
+    with window(chromium, served.url, **ENGLISH) as one:
+
+        def opening(view: str, **media: Any) -> Page:
+            one.page.emulate_media(reduced_motion="reduce", **media)
+            one.page.add_init_script(f"sessionStorage.setItem('apidesk.key', '{ADMIN_KEY}')")
+            one.page.goto(f"{served.url}/admin#{view}")
+            opened.append(one)
+            return one.page
+
+        yield opening
+        assert [fault for each in opened for fault in each.faults] == []
+
+
+def card(page: Page, title: str) -> Any:
+    """The part of the report under this title."""
+    return page.get_by_role("region", name=title, exact=True).first
+
+
+def view(page: Page, name: str) -> None:
+    """Go to another view."""
+    page.get_by_role("navigation").get_by_role("link", name=name).click()
+
+
+def made_of_it(page: Page) -> list[str]:
+    """Elements and addresses that only a payload would bring about."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("body :is(img, script, iframe, object, svg:not([class])), body a")]
+          .filter((node) => node.tagName !== "A" || !/^https?:/.test(node.protocol))
+          .map((node) => node.outerHTML)"""
+    )
+    return found
+
+
+def test_a_key_is_asked_for_and_has_to_have_the_scope(chromium: Browser, served: Served) -> None:
+    with window(chromium, served.url, **ENGLISH) as opened:
+        page = opened.page
+        page.goto(f"{served.url}/admin")
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("a valid API key is needed")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("alert")).to_contain_text("Without an API key")
+        page.get_by_role("button", name="Try again").click()
+        page.get_by_label("API key", exact=True).fill(served.ask_key)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("an API key with the scope admin")
+
+        page.get_by_role("button", name="Use another key").click()
+        page.get_by_label("API key", exact=True).fill(ADMIN_KEY)
+        page.keyboard.press("Enter")
+        expect(page.locator(".tiles")).to_be_visible()
+        page.reload()
+        expect(page.locator(".tiles")).to_be_visible()
+        view(page, "Ingestion")
+        expect(page.locator(".state").first).to_be_visible()
+        assert dialog.count() == 0, "it is asked for once"
+
+
+def test_what_was_asked_is_shown(open_admin: Open) -> None:
+    page = open_admin("insights")
+    expect(page.locator(".tiles b")).to_have_text(["11", "10%", "10%", "1"])
+    expect(page.get_by_role("img")).to_have_attribute(
+        "aria-label", re.compile(r"About an API 9, Off topic 1, Failed 1\.")
+    )
+    page.get_by_text("As a table").click()
+    row = card(page, "Questions by day").get_by_role("row").nth(1)
+    expect(row.get_by_role("cell")).to_have_text(["7", "1", "1"])
+
+    gap = page.locator(".gaps > li")
+    expect(gap).to_have_count(1)
+    expect(gap.locator(".size b")).to_have_text("3")
+    expect(gap.locator(".missing")).to_contain_text("drone")
+    expect(gap.get_by_role("link", name="Kettles")).to_have_attribute("href", NEAREST.page_url)
+    expect(gap.locator("details li").first).to_be_hidden()
+    gap.get_by_text("Further wordings (2)").click()
+    expect(gap.locator("details li")).to_have_count(2)
+
+    shipping = card(page, "APIs asked for").get_by_role("row", name="订单发货")
+    expect(shipping.get_by_role("cell")).to_have_text(["4", "1"])
+    code = card(page, "Error codes").get_by_role("row", name="44203")
+    expect(code.get_by_role("cell")).to_have_text(["2"])
+    expect(card(page, "Feedback").locator("blockquote")).to_contain_text("no use")
+
+    page.get_by_role("button", name="7 days").click()
+    expect(page.locator(".tiles b").first).to_have_text("10")
+    expect(page.get_by_role("button", name="7 days")).to_have_attribute("aria-pressed", "true")
+    assert made_of_it(page) == []
+
+
+def test_a_table_is_saved_as_csv(open_admin: Open, tmp_path: Path) -> None:
+    page = open_admin("insights")
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save as CSV: What the documentation").click()
+    assert saving.value.suggested_filename == "insights-gaps-30-days.csv"
+    saving.value.save_as(tmp_path / "gaps.csv")
+    saved = (tmp_path / "gaps.csv").read_text(encoding="utf-8")
+    assert saved.startswith(f"{BYTE_ORDER_MARK}question,size,")
+    assert "drone delivery" in saved
+
+
+def test_a_run_is_followed_to_its_end(open_admin: Open, served: Served) -> None:
+    """First one of another process, beside which none can be begun; then one that the button begins."""
+    job = served.desk.job
+    run = job.new_run("schedule")
+    run.sources = [SourceReport(name=HOSTILE, expected=8, documents=3, refused=[f"x: {HOSTILE}"])]
+    with run_lock(served.desk.settings, run):
+        job.runs.save(run)
+        page = open_admin("ingestions")
+        expect(page.locator(".card.running")).to_contain_text("3 of 8 read")
+        run.sources[0].documents = 7
+        job.runs.save(run)
+        expect(page.get_by_role("progressbar")).to_have_attribute("value", "7")
+        run.state = "partial"
+        job.runs.save(run)
+        expect(page.get_by_role("status")).to_have_text("The run has ended: Partial.")
+        expect(page.locator(".state").first).to_have_text("Partial")
+        expect(page.get_by_role("progressbar")).to_have_count(0)
+        assert made_of_it(page) == []
+    page.get_by_label("Dry run").check()
+    page.get_by_role("button", name="Begin a run").click()
+    expect(page.get_by_role("status")).to_have_text("The run has ended: Succeeded.")
+    expect(page.get_by_role("row").nth(1)).to_contain_text("by request · dry run")
+
+
+def test_a_run_beside_another_is_refused_in_a_sentence(chromium: Browser, served: Served) -> None:
+    run = served.desk.job.new_run("command")
+    with window(chromium, served.url, **ENGLISH) as opened, run_lock(served.desk.settings, run):
+        page = opened.page
+        page.add_init_script(f"sessionStorage.setItem('apidesk.key', '{ADMIN_KEY}')")
+        page.goto(f"{served.url}/admin#ingestions")
+        page.get_by_role("button", name="Begin a run").click()
+        expect(page.get_by_role("alert")).to_contain_text("another ingestion is under way: process")
+
+
+def test_a_search_shows_scores(open_admin: Open) -> None:
+    page = open_admin("search")
+    page.get_by_role("searchbox").fill("does the kettle need vinegar?")
+    page.keyboard.press("Enter")
+    found = page.locator(".results > li").first
+    expect(found.locator(".score b")).to_have_text(re.compile(r"^\d+(\.\d+)?$"))
+    expect(found.get_by_role("heading")).to_contain_text(PAYLOADS[0])
+    expect(found.locator(".excerpt")).to_contain_text(f"needs vinegar. {PAYLOADS[0]}")
+    expect(found.locator(".from")).to_have_text("docs")
+    assert found.get_by_role("link").count() == 0, "its page is no web address"
+    found.get_by_role("button", name="Read it whole").click()
+    expect(page.get_by_role("dialog")).to_contain_text(PAYLOADS[1])
+    assert made_of_it(page) == []
+
+
+def test_nothing_is_said_to_be_nothing(open_admin: Open) -> None:
+    page = open_admin("search")
+    expect(page.locator(".nothing")).to_contain_text("Ask as a developer would")
+    page.get_by_role("searchbox").fill("zzzz")
+    page.keyboard.press("Enter")
+    expect(page.locator(".nothing")).to_contain_text("Nothing was found")
+    empty = Insights(days=30, questions=0, unanswered=0, off_topic_share=0, cached_share=0)
+    page.route("**/insights?*", lambda route: route.fulfill(json=empty.as_json()))
+    view(page, "Insights")
+    expect(page.locator(".nothing")).to_contain_text("Nobody asked in this time")
+    page.route("**/ingestions", lambda route: route.fulfill(json={"ingestions": []}))
+    view(page, "Ingestion")
+    expect(page.locator(".nothing")).to_contain_text("Nothing was ingested yet")
+
+
+def test_a_problem_is_told_and_can_be_tried_again(chromium: Browser, served: Served) -> None:
+    with window(chromium, served.url, **ENGLISH) as opened:
+        page = opened.page
+        page.add_init_script(f"sessionStorage.setItem('apidesk.key', '{ADMIN_KEY}')")
+        page.route("**/insights?*", problem(503, "the database rests"))
+        page.goto(f"{served.url}/admin")
+        expect(page.get_by_role("alert")).to_contain_text("the database rests")
+        page.unroute("**/insights?*")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.locator(".tiles")).to_be_visible()
+
+
+def test_the_keyboard_is_enough(open_admin: Open) -> None:
+    page = open_admin("insights")
+    expect(page.locator(".tiles")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    for _ in range(4):
+        page.keyboard.press("Shift+Tab")
+    expect(page.get_by_role("link", name="Ingestion")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Ingestion runs")).to_be_visible()
+    expect(page.get_by_role("link", name="Ingestion")).to_be_focused()
+    page.go_back()
+    expect(page.get_by_role("heading", name="What people ask")).to_be_visible()
+
+
+def test_it_speaks_both_languages(open_admin: Open) -> None:
+    page = open_admin("insights")
+    expect(page.locator(".tiles")).to_be_visible()
+    page.get_by_role("button", name="切换到中文").click()
+    for name, heading in (("入库", "入库记录"), ("检索", "能找到什么"), ("洞察", "大家在问什么")):
+        view(page, name)
+        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+    expect(page.locator(".tiles dt").first).to_have_text("问题")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(open_admin: Open, served: Served, scheme: str) -> None:
+    page = open_admin("insights", color_scheme=scheme)
+    expect(page.locator(".tiles")).to_be_visible()
+    page.get_by_text("As a table").click()
+    page.get_by_text("Further wordings").click()
+    sound(page)
+    view(page, "Search")
+    page.get_by_role("searchbox").fill("kettle vinegar")
+    page.keyboard.press("Enter")
+    expect(page.locator(".results")).to_be_visible()
+    sound(page)
+    run = served.desk.job.new_run("watch")
+    run.sources = [SourceReport(name="docs", expected=8, documents=3, refused=["x: is broken"])]
+    served.desk.job.runs.save(run)
+    view(page, "Ingestion")
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    sound(page)
+    run.state, run.error = "failed", "the disk is full"
+    served.desk.job.runs.save(run)
+
+
+def sound(page: Page) -> None:
+    """Both widths are accessible, and nothing is cut off."""
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    assert violations(page) == []
+    page.set_viewport_size(ENGLISH["viewport"])  # type: ignore[arg-type]
+    assert violations(page) == []
