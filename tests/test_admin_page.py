@@ -226,6 +226,30 @@ def test_a_run_beside_another_is_refused_in_a_sentence(chromium: Browser, served
         expect(page.get_by_role("alert")).to_contain_text("another ingestion is under way: process")
 
 
+def test_a_run_is_asked_for_only_while_somebody_looks(chromium: Browser, served: Served) -> None:
+    run = served.desk.job.new_run("command")
+    served.desk.job.runs.save(run)
+    polls: list[str] = []
+    with window(chromium, served.url, **ENGLISH) as opened:
+        page = opened.page
+        page.clock.install()
+        page.add_init_script(f"sessionStorage.setItem('apidesk.key', '{ADMIN_KEY}')")
+        page.on("request", lambda sent: polls.extend([sent.url] if run.id in sent.url else []))
+        page.goto(f"{served.url}/admin#ingestions")
+        expect(page.locator(".card.running")).to_be_visible()
+        view(page, "Search")
+        expect(page.get_by_role("search")).to_be_visible()
+        polls.clear()
+        page.clock.run_for(5_000)
+        assert polls == []
+        view(page, "Ingestion")
+        expect(page.locator(".card.running")).to_be_visible()
+        with page.expect_request(f"**/ingestions/{run.id}"):
+            page.clock.run_for(1_500)
+    run.state = "failed"
+    served.desk.job.runs.save(run)
+
+
 def test_a_search_shows_scores(open_admin: Open) -> None:
     page = open_admin("search")
     page.get_by_role("searchbox").fill("does the kettle need vinegar?")

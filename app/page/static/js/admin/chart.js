@@ -8,7 +8,7 @@ const ABOVE = 8;
 
 /**
  * Stacked bars. `columns` are `{label, title, parts}`, the parts as many numbers as there are `classes`;
- * `label` tells everything to those who do not see it. Five of the columns are named below.
+ * `label` tells everything to those who do not see it. Four of the columns are named below.
  */
 export function stackedBars({ columns, classes, label, format }) {
   const step = tickStep(Math.max(1, ...columns.map((column) => sum(column.parts))));
@@ -61,10 +61,10 @@ function dayLabel(text, index, count, wide) {
   return svg("text", { class: "label", x: `${x}%`, y: HEIGHT + 20, "text-anchor": anchor }, text);
 }
 
-/** The columns that have their name below: the first, the last, and three between. */
+/** The columns that have their name below: the first, the last, and two between. */
 function named(columns) {
   const last = columns.length - 1;
-  return [...new Set([0, 0.25, 0.5, 0.75, 1].map((share) => Math.round(last * share)))];
+  return [...new Set([0, 1 / 3, 2 / 3, 1].map((part) => Math.round(last * part)))];
 }
 
 /** The smallest of 1, 2, 5, 10, 20 … that needs at most four lines. */

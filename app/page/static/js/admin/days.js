@@ -40,8 +40,8 @@ function legend(totals) {
 }
 
 function dayTable(counted, types) {
-  const of = (type) => ({ name: t(`type_${type}`), cell: ({ parts }) => number(parts[TYPES.indexOf(type)]), numeric: true });
-  const columns = [{ name: t("day"), cell: ({ date }) => day(date), head: true }, ...types.map(of)];
+  const of = (type) => ({ name: t(`type_${type}`), cell: ({ parts }) => number(parts[TYPES.indexOf(type)]), kind: "numeric" });
+  const columns = [{ name: t("day"), cell: ({ date }) => day(date), kind: "short", head: true }, ...types.map(of)];
   return table(t("byType"), columns, counted.filter(({ parts }) => sum(parts)).reverse());
 }
 

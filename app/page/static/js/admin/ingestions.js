@@ -17,7 +17,10 @@ export class IngestionsView {
   #dryRun = false;
   #head = el("header", { class: "head" });
   #refusal = el("div", { role: "alert" });
-  #panel = new Panel((runs) => this.#runs(runs));
+  #panel = new Panel((runs) => {
+    this.#follow();
+    return shownRuns(runs);
+  });
 
   /** `say` tells a screen reader. */
   constructor(say) {
@@ -28,7 +31,7 @@ export class IngestionsView {
 
   show() {
     this.#shown = true;
-    this.#load();
+    this.#panel.load(ingestions);
   }
 
   hide() {
@@ -51,11 +54,6 @@ export class IngestionsView {
     if (this.#panel.data) this.#panel.translate();
   }
 
-  async #load() {
-    await this.#panel.load(ingestions);
-    this.#follow();
-  }
-
   async #begin(button) {
     button.disabled = true;
     this.#refusal.replaceChildren();
@@ -63,10 +61,9 @@ export class IngestionsView {
       const run = await beginIngestion({ dryRun: this.#dryRun });
       this.#say(t("begun"));
       this.#panel.show([run, ...(this.#panel.data ?? [])]);
-      this.#follow();
     } catch (problem) {
       this.#refusal.replaceChildren(el("p", { class: "problem" }, problem.message));
-      if (problem.status === 409) await this.#load();
+      if (problem.status === 409) await this.#panel.load(ingestions);
     }
     button.disabled = false;
   }
@@ -85,19 +82,17 @@ export class IngestionsView {
       if (now.state !== "running") this.#ended(now);
     } catch (problem) {
       this.#panel.fail(problem);
-      return;
     }
-    this.#follow();
   }
 
   #ended({ state }) {
     this.#refusal.replaceChildren();
     this.#say(t("ended", { state: t(`state_${state}`) }));
   }
+}
 
-  #runs(runs) {
-    if (!runs.length) return [nothing(t("noRuns"), t("noRunsHint"))];
-    const running = runs.find(({ state }) => state === "running");
-    return [running && runningCard(running), runTable(runs)].filter(Boolean);
-  }
+function shownRuns(runs) {
+  if (!runs.length) return [nothing(t("noRuns"), t("noRunsHint"))];
+  const running = runs.find(({ state }) => state === "running");
+  return [running && runningCard(running), runTable(runs)].filter(Boolean);
 }

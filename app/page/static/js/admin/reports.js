@@ -45,8 +45,8 @@ export function apis(rows) {
   const most = Math.max(...found.map(({ questions }) => questions));
   return barTable(t("byApi"), found, [
     { name: t("api"), head: true, cell: ({ apiName, apiUrl }) => [apiName || apiUrl, apiName && apiUrl && el("code", {}, apiUrl)].filter(Boolean) },
-    { name: t("questions"), numeric: true, cell: ({ questions }) => [number(questions), shareBar(questions / most)] },
-    { name: t("unanswered"), numeric: true, cell: ({ unanswered }) => (unanswered ? el("span", { class: "bad" }, number(unanswered)) : "0") },
+    { name: t("questions"), kind: "numeric", cell: ({ questions }) => [number(questions), shareBar(questions / most)] },
+    { name: t("unanswered"), kind: "numeric", cell: ({ unanswered }) => (unanswered ? el("span", { class: "bad" }, number(unanswered)) : "0") },
   ]);
 }
 
@@ -68,7 +68,7 @@ export function errors(found) {
   const most = Math.max(...found.map(({ questions }) => questions));
   return barTable(t("errors"), found, [
     { name: t("error"), head: true, cell: ({ error }) => el("code", {}, error) },
-    { name: t("questions"), numeric: true, cell: ({ questions }) => [number(questions), shareBar(questions / most)] },
+    { name: t("questions"), kind: "numeric", cell: ({ questions }) => [number(questions), shareBar(questions / most)] },
   ]);
 }
 

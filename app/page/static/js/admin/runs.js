@@ -30,7 +30,7 @@ function progress({ name, documents, expected, ...counts }) {
 export function runTable(runs) {
   const columns = [
     { name: t("run"), head: true, cell: (run) => [state(run), el("span", { class: "hint" }, t(`trigger_${run.trigger}`), options(run))] },
-    { name: t("startedAt"), cell: (run) => [moment(run.startedAt), el("span", { class: "hint" }, took(run))] },
+    { name: t("startedAt"), kind: "short", cell: (run) => [moment(run.startedAt), el("span", { class: "hint" }, took(run))] },
     { name: t("documents"), cell: documents },
   ];
   return table(t("runs"), columns, runs);

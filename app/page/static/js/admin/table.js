@@ -2,11 +2,11 @@
 
 import { el } from "../dom.js";
 
-/** A table called `label`; each column is `{name, cell, numeric, head}`, `head` for what names its row. */
+/** A table called `label`; each column is `{name, cell, kind, head}`, `head` for what names its row. */
 export function table(label, columns, rows) {
-  const heading = ({ name, numeric }) => el("th", { scope: "col", class: numeric && "numeric" }, name);
-  const cell = (row) => ({ cell, numeric, head }) =>
-    el(head ? "th" : "td", { scope: head && "row", class: numeric && "numeric" }, cell(row));
+  const heading = ({ name, kind }) => el("th", { scope: "col", class: kind }, name);
+  const cell = (row) => ({ cell, kind, head }) =>
+    el(head ? "th" : "td", { scope: head && "row", class: kind }, cell(row));
   return el(
     "div",
     { class: "rows", role: "region", "aria-label": label, tabindex: "0" },
