@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +14,12 @@ from playwright.sync_api import Browser, Page, Route, expect
 from pydantic import SecretStr
 
 from app.desk import Desk
+from app.records.store import RecordStore
+from ingestion.database import open_engine
 from schemas.answer import Answer, Round, Source
 from schemas.answer import Page as DocumentPage
 from schemas.question import StructuredQuestion
+from schemas.record import Feedback
 from tests.browser import (
     Site,
     Window,
@@ -281,23 +285,21 @@ def test_what_is_not_covered_names_the_nearest_pages(open_page: Open) -> None:
     assert page.locator(".confidence").count() == 0
 
 
-def test_feedback_is_sent_with_the_answers_id(open_page: Open) -> None:
+def test_feedback_is_stored(open_page: Open, sample_desk: Desk) -> None:
     page = open_page().page
-    sent: list[Any] = []
-
-    def keep(route: Route) -> None:
-        sent.append((route.request.url.split("/")[-2], route.request.post_data_json))
-        route.fulfill(status=204)
-
-    page.route("**/answers/*/feedback", keep)
-    tell(page, made_answer("Yes."))
-    ask(page, "is it so?")
+    ask(page, "what does error 44203 mean?")
+    answered(page)
     page.get_by_role("button", name="Not helpful").click()
-    page.get_by_label("What was right or wrong?").fill("it is not")
+    page.get_by_label("What was right or wrong?").fill("it is another by now")
     page.keyboard.press("Enter")
     expect(page.locator(".after form")).to_have_count(0)
     expect(page.get_by_role("button", name="Not helpful")).to_have_attribute("aria-pressed", "true")
-    assert sent == [("made", {"score": -1}), ("made", {"score": -1, "comment": "it is not"})]
+    engine = open_engine(sample_desk.settings)
+    records = RecordStore(engine).since(datetime.now(UTC) - timedelta(hours=1))
+    judged = [(record.question, record.feedback) for record in records if record.feedback]
+    engine.dispose()
+    wrong = Feedback(score=-1, comment="it is another by now")
+    assert ("what does error 44203 mean?", wrong) in judged
 
 
 def test_an_answer_is_copied_as_markdown(open_page: Open, served: str) -> None:
