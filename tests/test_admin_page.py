@@ -197,13 +197,18 @@ def test_a_run_is_followed_to_its_end(open_admin: Open, served: Served) -> None:
     job = served.desk.job
     run = job.new_run("schedule")
     run.sources = [SourceReport(name=HOSTILE, expected=8, documents=3, refused=[f"x: {HOSTILE}"])]
+    earlier = job.new_run("watch")
+    earlier.sources, earlier.state = [SourceReport(name="docs", refused=["broken"])], "partial"
+    job.runs.save(earlier)
     with run_lock(served.desk.settings, run):
         job.runs.save(run)
         page = open_admin("ingestions")
         expect(page.locator(".card.running")).to_contain_text("3 of 8 read")
+        page.locator(".rows summary").click()
         run.sources[0].documents = 7
         job.runs.save(run)
         expect(page.get_by_role("progressbar")).to_have_attribute("value", "7")
+        expect(page.locator(".rows li")).to_be_visible()
         run.state = "partial"
         job.runs.save(run)
         expect(page.get_by_role("status")).to_have_text("The run has ended: Partial.")

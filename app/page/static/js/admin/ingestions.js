@@ -78,14 +78,23 @@ export class IngestionsView {
   async #ask(id) {
     try {
       const now = await ingestion(id);
-      this.#panel.show(this.#panel.data.map((run) => (run.id === id ? now : run)));
-      if (now.state !== "running") this.#ended(now);
+      const runs = this.#panel.data.map((run) => (run.id === id ? now : run));
+      if (now.state === "running") this.#goesOn(now, runs);
+      else this.#ended(now, runs);
     } catch (problem) {
       this.#panel.fail(problem);
     }
   }
 
-  #ended({ state }) {
+  /** Only the card changes: what a reader opened in the table stays open. */
+  #goesOn(run, runs) {
+    this.#panel.keep(runs);
+    this.node.querySelector(".card.running")?.replaceWith(runningCard(run));
+    this.#follow();
+  }
+
+  #ended({ state }, runs) {
+    this.#panel.show(runs);
     this.#refusal.replaceChildren();
     this.#say(t("ended", { state: t(`state_${state}`) }));
   }
@@ -94,5 +103,6 @@ export class IngestionsView {
 function shownRuns(runs) {
   if (!runs.length) return [nothing(t("noRuns"), t("noRunsHint"))];
   const running = runs.find(({ state }) => state === "running");
-  return [running && runningCard(running), runTable(runs)].filter(Boolean);
+  const others = runs.filter((run) => run !== running);
+  return [running && runningCard(running), others.length > 0 && runTable(others)].filter(Boolean);
 }

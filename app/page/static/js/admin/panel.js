@@ -45,6 +45,11 @@ export class Panel {
     this.translate();
   }
 
+  /** Remember `data` as what is shown, because whoever loaded it has shown it. */
+  keep(data) {
+    this.#data = data;
+  }
+
   fail(error) {
     if (!(error instanceof Problem)) console.error(error);
     this.#problem = error instanceof Problem ? error : new Problem({ detail: t("unreadable") });

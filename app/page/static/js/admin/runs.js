@@ -1,4 +1,4 @@
-// Ingestion runs: the one that goes on, and the table of all.
+// Ingestion runs: the one that goes on, and the table of the others.
 
 import { el } from "../dom.js";
 import { t } from "../i18n.js";
@@ -10,7 +10,7 @@ export function runningCard(run) {
   return el(
     "section",
     { class: "card running", "aria-labelledby": "running-title" },
-    el("header", {}, el("h3", { id: "running-title" }, t("running")), el("p", { class: "hint" }, `${t(`trigger_${run.trigger}`)} · ${took(run)}`)),
+    el("header", {}, el("h3", { id: "running-title" }, t("running")), el("p", { class: "hint" }, t(`trigger_${run.trigger}`), options(run), ` · ${took(run)}`)),
     run.sources.length ? run.sources.map(progress) : el("p", { class: "progress" }, t("starting")),
   );
 }
