@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test check format pin screenshots bench-retrieval soak fuzz
+.PHONY: help setup run ask test acceptance check format pin screenshots bench-retrieval soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +33,11 @@ run: setup ## index the platform if need be, then serve http://127.0.0.1:8000 (P
 ask: setup ## ask one question: make ask Q="怎么发货"
 	@$(BIN)/apidesk ask "$$Q"
 
-test: setup ## run the tests
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+test: setup ## run the tests, but for those of whole processes and of a browser
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not acceptance"
+
+acceptance: setup ## run those
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m acceptance
 
 check: setup ## lint and types, as CI runs them
 	@$(BIN)/ruff check .

@@ -27,6 +27,8 @@ from tests.live_server import live_server
 from tests.test_insights import NOON, SHIP, asked, keep, wordings
 from tests.test_page import HOSTILE, PAYLOADS, hostile_platform, problem, violations
 
+pytestmark = pytest.mark.acceptance
+
 ENGLISH = {"locale": "en-US", "viewport": {"width": 1280, "height": 860}}
 PHONE = {"width": 375, "height": 780}
 

@@ -510,6 +510,7 @@ def check_gaps(gaps: Sequence[tuple[str, Sequence[str]]]) -> None:
     assert sorted(topics) == sorted(set(GAPS.values()))
 
 
+@pytest.mark.acceptance
 @needs_shared_data
 def test_gaps_among_four_hundred_questions(
     model_client: MakeClient, model_server: ModelServer, tmp_path: Path

@@ -13,6 +13,8 @@ from tests.killed_job import fork_server, ingest, kill_after, mend, run
 from tests.test_ingestions import PLATFORM
 from tests.test_sync import write_page, write_pages
 
+pytestmark = pytest.mark.acceptance
+
 KILLS = 20
 PAGES = 60
 

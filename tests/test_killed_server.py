@@ -16,6 +16,8 @@ from tests.serving_process import ServingProcess, ask, wait_until
 from tests.test_keeper import kept, used
 from tests.test_workers import PLATFORM, QUOTAS
 
+pytestmark = pytest.mark.acceptance
+
 QUESTIONS = [f"how many tokens may workspace {number} create?" for number in range(12)]
 
 

@@ -353,6 +353,7 @@ def test_any_broken_json_gets_an_answer(
         answered(client)
 
 
+@pytest.mark.acceptance
 def test_any_mixture_of_misbehaviour_is_survived(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:

@@ -80,6 +80,7 @@ def operations(document: Json) -> Iterator[tuple[str, str, Json]]:
             yield method, path, operation
 
 
+@pytest.mark.acceptance
 def test_schemathesis_finds_nothing(desk: Desk, tmp_path: Path) -> None:
     told = tmp_path / "report.json"
     with live_server(desk) as url:

@@ -33,6 +33,8 @@ from tests.live_server import live_server
 from tests.model_desk import draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply, events
 
+pytestmark = pytest.mark.acceptance
+
 SHIPPING = "怎么发货"
 CHINESE = {"locale": "zh-CN"}
 ENGLISH = {"locale": "en-US"}

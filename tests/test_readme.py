@@ -20,10 +20,13 @@ FENCE = re.compile(r"^```(console|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SERVER = "make run"
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / ".venv/bin/apidesk").exists() or not shutil.which("curl"),
-    reason="needs the checkout's own .venv (make setup) and curl",
-)
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.skipif(
+        not (ROOT / ".venv/bin/apidesk").exists() or not shutil.which("curl"),
+        reason="needs the checkout's own .venv (make setup) and curl",
+    ),
+]
 
 
 def read_blocks() -> list[tuple[str, str]]:

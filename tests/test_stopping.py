@@ -13,6 +13,8 @@ from schemas.settings import read_settings
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.serving_process import APIDESK, PATIENCE, wait_until
 
+pytestmark = pytest.mark.acceptance
+
 PLATFORM = """
 [platform]
 name = "Acme Cloud"

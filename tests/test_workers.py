@@ -19,6 +19,8 @@ from tests.model_desk import draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.serving_process import APIDESK, PATIENCE, ServingProcess, ask, paused, wait_until
 
+pytestmark = pytest.mark.acceptance
+
 PLATFORM = """
 [platform]
 name = "Acme Cloud"
