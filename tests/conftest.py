@@ -34,6 +34,7 @@ PROVIDERS = ("OPENAI_", "ANTHROPIC_", "DEEPSEEK_", "OLLAMA_")
 LONGEST = (
     "test_workers",
     "test_readme",
+    "test_page",
     "test_misbehaviour",
     "test_sessions",
     "test_page",
