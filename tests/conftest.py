@@ -37,7 +37,6 @@ LONGEST = (
     "test_page",
     "test_misbehaviour",
     "test_sessions",
-    "test_page",
     "test_kill",
     "test_exact",
     "test_grounding",
