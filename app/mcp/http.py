@@ -25,7 +25,7 @@ def open_toolbox(services: Services, connection: Connection) -> Toolbox:
         async with services.limits.metered(caller.account) as meter:
             yield meter
 
-    return Toolbox(services.desk, services.answerer, caller.id, counted)
+    return Toolbox(services.desk, services.answerer, caller.id, caller.account, counted)
 
 
 async def answer_request(

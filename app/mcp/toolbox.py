@@ -77,13 +77,19 @@ class Toolbox:
     """The tools in the hands of one caller. Making it blocks."""
 
     def __init__(
-        self, desk: Desk, answerer: Answerer, owner: str = "", metered: Metered = unmetered
+        self,
+        desk: Desk,
+        answerer: Answerer,
+        owner: str = "",
+        account: str = "",
+        metered: Metered = unmetered,
     ) -> None:
         self.tools = described_tools()
         self._desk = desk
         self._library = desk.library
         self._answerer = answerer
         self._owner = owner
+        self._account = account
         self._metered = metered
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Given:
@@ -94,15 +100,15 @@ class Toolbox:
         taken = check_arguments(self.tools[name], arguments)
         async with self._metered() as meter:
             if name == ASK:
-                return await self._ask(taken, meter)
+                return await self._ask(taken)  # which is charged where it is answered
             return _given(name, await self._look_up(name, taken, meter))
 
-    async def _ask(self, arguments: dict[str, Any], meter: TokenMeter) -> Given:
+    async def _ask(self, arguments: dict[str, Any]) -> Given:
         asked = Asked(
             arguments["question"],
             language=arguments.get("language"),
             owner=self._owner,
-            callbacks=(meter,),
+            account=self._account,
         )
         answer = await self._answerer.ask(asked)
         return Given(markdown(answer), Answered.of(answer))
