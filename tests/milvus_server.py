@@ -36,7 +36,9 @@ class MilvusServer:
         address = ("--host", "127.0.0.1", "--port", str(self._port))
         command = [str(program), "server", *address, "--data-dir", str(self._folder)]
         quiet = subprocess.DEVNULL
-        self._process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
+        self._process = subprocess.Popen(
+            command, stdout=quiet, stderr=quiet, preexec_fn=_listen_to_sigint
+        )
         while not self._listens():
             assert self._process.poll() is None, "Milvus Lite does not start"
             time.sleep(0.05)
@@ -58,3 +60,8 @@ class MilvusServer:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _listen_to_sigint() -> None:
+    """By which it is stopped; a shell's background jobs, and what they start, do not hear it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
