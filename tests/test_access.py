@@ -150,7 +150,9 @@ def test_a_route_that_names_nothing_needs_admin(tmp_path: Path) -> None:
     doors = Doors(Keyring.open(settings), Limits(settings))
     problems: dict[Any, Any] = {ApideskError: apidesk_problem}
     plugin = ProblemDetailsPlugin(ProblemDetailsConfig(exception_to_problem_detail_map=problems))
-    app = Litestar([unnamed, unlimited], guards=[doors.check], plugins=[plugin])
+    app = Litestar(
+        [unnamed, unlimited], guards=[doors.check], plugins=[plugin], logging_config=None
+    )
 
     def statuses(path: str, *headers: dict[str, str]) -> list[int]:
         return [http.get(path, headers=h).status_code for h in headers]

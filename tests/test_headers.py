@@ -61,7 +61,9 @@ def test_a_page_loads_from_here_alone(policy: Policy, framed: bool) -> None:
     def script() -> str:
         return ""
 
-    with TestClient(Litestar([a_page, script], before_send=[add_security_headers])) as http:
+    with TestClient(
+        Litestar([a_page, script], before_send=[add_security_headers], logging_config=None)
+    ) as http:
         headers = http.get("/page").headers
         directives = dict(d.split(" ", 1) for d in headers["content-security-policy"].split("; "))
         assert directives["default-src"] == "'none'"

@@ -425,6 +425,7 @@ def http(tmp_path: Path) -> Iterator[TestClient[Litestar]]:
     with closing(History.open(settings_of(url))) as history:
         app = Litestar(
             [delete_session],
+            logging_config=None,
             dependencies={
                 "history": Provide(lambda: history, sync_to_thread=False),
                 "caller": Provide(lambda: nobody("here"), sync_to_thread=False),
