@@ -48,8 +48,6 @@ class ErrorCount(WireModel):
 class Gap(WireModel):
     """What several questions ask for and the documentation does not answer."""
 
-    name: str = ""
-    """What a chat model calls it; empty where none was asked."""
     question: str
     """The most typical of its wordings."""
     size: int
@@ -62,6 +60,8 @@ class Gap(WireModel):
     """The page that most of them came nearest to."""
     first_asked: datetime
     last_asked: datetime
+    name: str = ""
+    """What a chat model calls it; empty where none was asked."""
 
 
 class Rated(WireModel):

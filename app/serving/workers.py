@@ -28,7 +28,7 @@ from schemas.settings import PREFIX, Settings, variable_if_unset
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Where prometheus-client finds what the other processes counted, by its own variable."""
 
-START_SECONDS = 60
+START_SECONDS = 30
 """How long a worker may take to start, or not answer, until it counts as dead."""
 
 STORE_SECONDS = 300
