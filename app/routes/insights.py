@@ -4,7 +4,6 @@ from typing import Annotated, Any, Literal
 
 from litestar import MediaType, Request, Response, get
 from litestar.di import NamedDependency
-from litestar.exceptions import ValidationException
 from litestar.openapi import ResponseSpec
 from litestar.params import FromQuery, QueryParameter
 
@@ -13,7 +12,7 @@ from app.description.tags import OPERATING
 from app.insights.csv_tables import csv_of
 from app.insights.reports import Reports
 from schemas.errors import StoreUnavailable
-from schemas.insights import TABLES, Insights, Table
+from schemas.insights import Insights, Table
 
 MOST_DAYS = 36_500
 
@@ -43,13 +42,11 @@ async def insights(
 ) -> Response[Any]:
     """Counts by type and by API, what the documentation does not answer, errors, and feedback.
 
-    One `table` comes as CSV with `Accept: text/csv` or `format=csv`.
+    With `Accept: text/csv` or `format=csv` one table comes as CSV: `table`, or else `gaps`.
     """
     if not (format == "csv" or (format is None and _prefers_csv(request))):
         return Response((await reports.make(days, table)).as_json(table))
-    if table is None:
-        problem = {"key": "table", "message": f"CSV takes one of {', '.join(TABLES)}"}
-        raise ValidationException(extra=[problem])
+    table = table or "gaps"
     name = f"insights-{table}-{days}-days.csv"
     return Response(
         csv_of(await reports.make(days, table), table),
