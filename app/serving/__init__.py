@@ -1,1 +1,1 @@
-"""The processes that stay: the server and the scheduler."""
+"""The processes that stay: the server, its workers, the scheduler."""
