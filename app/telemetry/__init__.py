@@ -1,1 +1,1 @@
-"""What an operator sees: logs, metrics."""
+"""What an operator sees: traces, metrics, logs."""
