@@ -48,9 +48,10 @@ format: setup ## format and sort imports
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format .
 
-pin: setup ## renew the pinned requirements from pyproject.toml
+pin: setup ## renew all pinned requirements
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade pyproject.toml -o requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade --group dev pyproject.toml -o requirements-dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt
 
 screenshots: setup ## take the pictures of docs/page.md anew
 	@$(BIN)/python -m tests.screenshots
