@@ -1,0 +1,127 @@
+"""What the two Haystack peers share: the pipeline around their retrieval, and Hayhooks around that.
+
+One `Pipeline` holds both model calls; a router between them ends the run where a question is off-topic.
+It runs by `run_async` in the wrapper's `run_api_async`, which Hayhooks advises for throughput.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hayhooks import create_app
+from hayhooks.server.utils.deploy_utils import deploy_pipeline_files
+from haystack import Document, Pipeline, component
+from haystack.components.builders import AnswerBuilder, ChatPromptBuilder
+from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.dataclasses import ChatMessage
+from haystack.utils import Secret
+
+from benchmarks.peers.command import App, Site
+from benchmarks.peers.passages import Passage
+from benchmarks.peers.task import (
+    ANSWER,
+    API_KEY,
+    CHAT_MODEL,
+    CLASSIFY,
+    Classification,
+    Reply,
+    Source,
+    refusal,
+)
+
+DOCUMENTS = "PEER_DOCUMENTS"
+MODEL_URL = "PEER_MODEL_URL"
+"""Hayhooks makes the wrapper, so it learns from the environment what it is to serve."""
+
+PASSAGES = """\
+{% for document in documents %}[{{ loop.index }}] {{ document.content }}
+
+{% endfor %}Question: {{ question }}"""
+
+
+@component
+class TopicRouter:
+    """Sends the question on where it is about the platform."""
+
+    @component.output_types(question=str, type=str)
+    def run(self, question: str, replies: list[ChatMessage]) -> dict[str, str]:
+        """The type, and unless that is `unknown` the question."""
+        classification = Classification.model_validate_json(replies[0].text)
+        if classification.type == "unknown":
+            return {"type": classification.type}
+        return {"type": classification.type, "question": question}
+
+
+def client_settings(model_url: str) -> dict[str, Any]:
+    """How Haystack's components reach the model server."""
+    return {
+        "api_key": Secret.from_token(API_KEY),
+        "api_base_url": model_url,
+        "max_retries": 0,
+    }
+
+
+def documents(passages: list[Passage]) -> list[Document]:
+    """The passages, as Haystack takes them."""
+    return [
+        Document(id=p.id, content=p.content, meta={"title": p.title, "url": p.url})
+        for p in passages
+    ]
+
+
+def answering_pipeline(model_url: str) -> Pipeline:
+    """Both model calls; retrieval is missing between `topic.question` and `answer_prompt.documents`."""
+    chat_model = {"model": CHAT_MODEL, **client_settings(model_url)}
+    system, user = ChatMessage.from_system, ChatMessage.from_user
+    pipeline = Pipeline()
+    pipeline.add_component(
+        "classify_prompt", ChatPromptBuilder([system(CLASSIFY), user("{{ question }}")])
+    )
+    pipeline.add_component(
+        "classifier",
+        OpenAIChatGenerator(**chat_model, generation_kwargs={"response_format": Classification}),
+    )
+    pipeline.add_component("topic", TopicRouter())
+    pipeline.add_component("answer_prompt", ChatPromptBuilder([system(ANSWER), user(PASSAGES)]))
+    pipeline.add_component("llm", OpenAIChatGenerator(**chat_model))
+    pipeline.add_component("answer", AnswerBuilder(reference_pattern=r"\[(\d+)\]"))
+    pipeline.connect("classify_prompt.prompt", "classifier.messages")
+    pipeline.connect("classifier.replies", "topic.replies")
+    pipeline.connect("topic.question", "answer_prompt.question")
+    pipeline.connect("answer_prompt.prompt", "llm.messages")
+    pipeline.connect("llm.replies", "answer.replies")
+    pipeline.connect("topic.question", "answer.query")
+    return pipeline
+
+
+async def ask(pipeline: Pipeline, question: str) -> dict[str, Any]:
+    """Run the pipeline for one question."""
+    given = {"question": question}
+    said = await pipeline.run_async({"classify_prompt": given, "topic": given})
+    if "answer" not in said:
+        return refusal().model_dump()
+    answer = said["answer"]["answers"][0]
+    sources = [
+        Source(number=d.meta["source_index"], title=d.meta["title"], url=d.meta["url"])
+        for d in answer.documents
+    ]
+    return Reply(type=said["topic"]["type"], answer=answer.data, sources=sources).model_dump()
+
+
+def site_of_wrapper() -> Site:
+    """What the wrapper is to serve."""
+    return Site(Path(os.environ[DOCUMENTS]), os.environ[MODEL_URL])
+
+
+def hayhooks_app(name: str, wrapper: Path) -> Callable[[Site], App]:
+    """Hayhooks with the `PipelineWrapper` of a file deployed, which answers at `/NAME/run`."""
+
+    def app(site: Site) -> App:
+        os.environ.update({DOCUMENTS: str(site.documents), MODEL_URL: site.model_url})
+        hayhooks = create_app()
+        files = {"pipeline_wrapper.py": wrapper.read_text(encoding="utf-8")}
+        deploy_pipeline_files(name, files, app=hayhooks, save_files=False)
+        return hayhooks
+
+    return app

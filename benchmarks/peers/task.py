@@ -1,0 +1,74 @@
+"""What every peer does: classify the question, then answer it from five passages, with citations."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel
+
+K = 5
+"""Passages an answer is written from."""
+
+CHAT_MODEL = "scripted-chat"
+EMBEDDING_MODEL = "scripted-embedding"
+API_KEY = "none"
+
+CLASSIFY = """\
+CLASSIFY the question of a developer who uses the open platform.
+api_call: how to call an interface, its parameters, its errors.
+general: anything else about the platform: rules, accounts, how things work.
+unknown: not about the platform at all.
+Give the type, and the reason in one sentence."""
+
+ANSWER = """\
+Answer the developer's question from the numbered passages alone, in the language of the question.
+Cite each passage that a statement comes from by its number in brackets, such as [1].
+Say so where the passages do not answer the question."""
+
+REFUSAL = "That is not about this platform."
+
+_CITATION = re.compile(r"\[(\d+)\]")
+
+
+class Classification(BaseModel):
+    """What a question is about."""
+
+    type: Literal["api_call", "general", "unknown"]
+    reason: str
+
+
+class Question(BaseModel):
+    """What a peer is asked."""
+
+    question: str
+
+
+class Source(BaseModel):
+    """A passage that an answer cites."""
+
+    number: int
+    title: str
+    url: str
+
+
+class Reply(BaseModel):
+    """What a peer says."""
+
+    type: str
+    answer: str
+    sources: list[Source]
+
+
+def refusal() -> Reply:
+    """The reply to what is off-topic; it costs no second model call."""
+    return Reply(type="unknown", answer=REFUSAL, sources=[])
+
+
+def cited(answer: str, passages: Sequence[tuple[str, str]]) -> list[Source]:
+    """The sources that `answer` cites, of the titles and addresses that it was written from."""
+    numbers = sorted({int(number) for number in _CITATION.findall(answer)})
+    return [
+        Source(number=number, title=passages[number - 1][0], url=passages[number - 1][1])
+        for number in numbers
+        if 1 <= number <= len(passages)
+    ]
