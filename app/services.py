@@ -21,6 +21,7 @@ from app.security.keyring import Keyring
 from app.security.keys import Keys
 from app.security.limits import Limits
 from app.security.metered import Metered
+from app.telemetry.loop_lag import watch_loop
 from ingestion.database import open_engine
 
 
@@ -63,6 +64,7 @@ class Services:
             await stack.enter_async_context(self.keyring.running())
             await stack.enter_async_context(self.keeper.running())
             await stack.enter_async_context(self.ingestions.running(plan))
+            stack.callback(asyncio.create_task(watch_loop(self.desk.metrics)).cancel)
             yield
 
     @property

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from tenacity import wait_none
 
 from app.desk import Desk
 from app.main import create_app
+from app.telemetry.loop_lag import SLEEP_SECONDS, watch_loop
+from app.telemetry.metrics import Metrics
 from schemas.ingestion import IngestionOptions
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
@@ -364,6 +367,7 @@ from app.telemetry.metrics import Metrics, forget_process
 metrics = Metrics()
 metrics.count_request("GET", "/ask", 200, 0.2)
 metrics.circuit_state.labels("chat", "a:b").set(int(sys.argv[1]))
+metrics.see_loop_lag(0.002, 0.5)
 before = metrics.exposition().decode()
 for pid in sys.argv[2:]:
     forget_process(int(pid))
@@ -390,12 +394,31 @@ def test_processes_count_together(tmp_path: Path) -> None:
     count = 'apidesk_requests_total{method="GET",route="/ask",status="200"}'
     seconds = 'apidesk_request_seconds_count{method="GET",route="/ask"}'
     circuit = 'apidesk_model_circuit_state{model="a:b",role="chat"}'
+    lags = "apidesk_event_loop_lag_seconds_count"
     told = [
-        [read(text).get(name) for name in (count, seconds, circuit)]
+        [read(text).get(name) for name in (count, seconds, circuit, lags)]
         for text in (alone, both, after)
     ]
-    assert told == [[1, 1, 2], [2, 2, 2], [2, 2, 1]]
+    assert told == [[1, 1, 2, 1], [2, 2, 2, 2], [2, 2, 1, 2]]
+    longest = [name for name in read(both) if name.startswith("apidesk_event_loop_lag_max")]
+    assert len(longest) == 2, "each process has its own"
     assert "process_cpu_seconds_total" not in read(both)
+
+
+def test_a_blocked_event_loop_is_seen() -> None:
+    metrics = Metrics()
+
+    async def block() -> None:
+        watching = asyncio.create_task(watch_loop(metrics))
+        await asyncio.sleep(0)
+        time.sleep(SLEEP_SECONDS + 0.06)  # noqa: ASYNC251  # that is the point
+        await asyncio.sleep(0.01)
+        watching.cancel()
+
+    asyncio.run(block())
+    seen = read(metrics.exposition().decode())
+    assert seen['apidesk_event_loop_lag_seconds_bucket{le="0.05"}'] == 0
+    assert seen["apidesk_event_loop_lag_max_seconds"] > 0.05
 
 
 def test_the_documentation_lists_every_metric(client: TestClient[Litestar]) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)
 
+LAGS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
+
 CIRCUIT = {"closed": 0, "half_open": 1, "open": 2}
 
 
@@ -96,6 +98,19 @@ class Metrics:
             "unsupported_steps", "Steps that what they cite does not bear out"
         )
 
+        self.loop_lag = Histogram(
+            "apidesk_event_loop_lag_seconds",
+            "Seconds that the event loop wakes up late",
+            buckets=LAGS,
+            registry=registry,
+        )
+        self.longest_loop_lag = Gauge(
+            "apidesk_event_loop_lag_max_seconds",
+            "The longest of the last minute, of each process",
+            registry=registry,
+            multiprocess_mode="liveall",
+        )
+
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request that has ended."""
         self.requests.labels(method, route, str(status)).inc()
@@ -122,6 +137,11 @@ class Metrics:
     def see_calls(self, slots: "Slots") -> None:
         """The calls of chat models under way, as they are now."""
         _see(self.model_calls_under_way, slots)
+
+    def see_loop_lag(self, seconds: float, longest: float) -> None:
+        """How late the event loop was just now, and at most during the last minute."""
+        self.loop_lag.observe(seconds)
+        self.longest_loop_lag.set(longest)
 
     def exposition(self, *scraped: Collector) -> bytes:
         """All metrics in Prometheus's text format, with what `scraped` collects now.
