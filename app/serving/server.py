@@ -11,6 +11,7 @@ import uvicorn
 
 from app.desk import Desk, open_desk
 from app.main import create_app
+from app.serving.garbage import spare_what_stays
 from app.serving.listening import check_doors, first_ingestion, uvicorn_options
 from app.serving.local_server import announced
 from app.serving.stopping import stop_on_signals
@@ -56,6 +57,7 @@ class _DeskServer(uvicorn.Server):
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         self._stack.enter_context(announced(self._desk.settings, host, port, self._key))
         stop_on_signals(self._desk)
+        spare_what_stays()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop; in a hurry, too, the application is told before its loop ends."""
