@@ -121,6 +121,7 @@ def test_an_answer_is_given_again(
         ask(client, QUESTION, session="mine"),
     )
     assert len(model_server.chat_requests) == 2
+    assert not any(each.body.get("stream") for each in model_server.chat_requests)
     assert [each["cached"] for each in (first, second, third)] == [False, True, True]
     assert [each["session"] for each in (first, second, third)] == [None, None, "mine"]
     assert len({each["id"] for each in (first, second, third)}) == 3
@@ -371,11 +372,11 @@ def scripted(desk: Desk, server: ModelServer, overrides: dict[str, object]) -> D
 class Crowd:
     """Many who ask the same at the same time, as JSON and as events; those who leave do so midway."""
 
-    def __init__(self, url: str, classified: threading.Event) -> None:
+    def __init__(self, url: str, classified: threading.Event, writing: threading.Event) -> None:
         limits = httpx.Limits(max_connections=200)
         self._http = httpx.AsyncClient(base_url=url, timeout=60, trust_env=False, limits=limits)
         self._classified = classified
-        self.told_sources = asyncio.Event()
+        self._writing = writing
 
     async def json(self) -> dict[str, Any]:
         response = await self._http.post("/ask", json={"question": QUESTION})
@@ -384,12 +385,7 @@ class Crowd:
 
     async def events(self) -> dict[str, Any]:
         async with aconnect_sse(self._http, "POST", "/ask", json={"question": QUESTION}) as source:
-            coming = source.aiter_sse()
-            events = []
-            async for event in coming:
-                events.append(event)
-                if event.event == "sources":
-                    self.told_sources.set()
+            events = [event async for event in source.aiter_sse()]
         assert [event.event for event in events] == ["structured", "sources", "step", "answer"]
         return dict(events[-1].json())
 
@@ -399,7 +395,7 @@ class Crowd:
             leaving = [asyncio.create_task(self.json())]
             await asyncio.to_thread(self._classified.wait, 20)
             leaving += [asyncio.create_task(self.events()) for _ in range(9)]
-            await self.told_sources.wait()
+            await asyncio.to_thread(self._writing.wait, 20)
             staying = [
                 asyncio.create_task(self.events() if number % 2 else self.json())
                 for number in range(90)
@@ -414,12 +410,13 @@ class Crowd:
 def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
     sample_desk: Desk, model_server: ModelServer, tmp_path: Path
 ) -> None:
-    classified, may_answer = threading.Event(), threading.Event()
+    classified, writing, may_answer = threading.Event(), threading.Event(), threading.Event()
 
     def slow(request: Recorded) -> Reply:
         if is_classification(request):
             classified.set()
         else:
+            writing.set()
             assert may_answer.wait(30), "nobody let it answer"
         return good(request)
 
@@ -430,7 +427,7 @@ def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
         "token_limit": f"{3 * TOKENS}/day",
     }
     with live_server(scripted(sample_desk, model_server, own)) as url:
-        found = asyncio.run(Crowd(url, classified).ask(may_answer))
+        found = asyncio.run(Crowd(url, classified, writing).ask(may_answer))
         assert [is_classification(each) for each in model_server.chat_requests] == [True, False]
         assert len({each["id"] for each in found}) == 90
         assert {tuple(each["answer"]) for each in found} == {tuple(found[0]["answer"])}

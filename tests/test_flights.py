@@ -51,7 +51,7 @@ class Work:
         self.may_end = asyncio.Event()
         self.error: Exception | None = None
 
-    async def __call__(self, listener: Listener) -> Answer:
+    async def __call__(self, listener: Listener | None) -> Answer:
         self.begun += 1
         self.tell = listener
         try:

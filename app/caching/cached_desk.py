@@ -53,12 +53,13 @@ class CachedDesk:
         milliseconds = round((time.monotonic() - started) * 1000)
         return await self._desk.repeat(asked, answer, milliseconds)
 
-    async def _known_or_new(self, key: str, asked: Asked, listener: Listener) -> Answer:
+    async def _known_or_new(self, key: str, asked: Asked, listener: Listener | None) -> Answer:
         """Looked up within the flight: else who looks while it lands would find neither."""
         known = await self._known(key)
         if known is None:
             return await self._new(key, asked, listener)
-        await listener(Event("structured", known.structured))
+        if listener is not None:
+            await listener(Event("structured", known.structured))
         return known.model_copy(update={"cached": True})
 
     async def _known(self, key: str) -> Answer | None:

@@ -8,7 +8,7 @@ from runnables.listener import Listener
 from schemas.answer import Answer
 from schemas.events import Event
 
-Start = Callable[[Listener], Coroutine[Any, Any, Answer]]
+Start = Callable[[Listener | None], Coroutine[Any, Any, Answer]]
 
 
 class Flights:
@@ -20,13 +20,14 @@ class Flights:
     async def join(self, key: str, start: Start, listener: Listener | None) -> tuple[Answer, bool]:
         """The answer of `start`, or of the one that is under way under `key`, and whether it was.
 
-        `listener` is told everything, from the beginning. Raises what `start` raises. The work is
-        cancelled when everybody who waits for it has left.
+        `listener` is told everything, from the beginning; nothing where the one who began it does not
+        listen, since following a model's reply costs more than all the rest. Raises what `start` raises.
+        The work is cancelled when everybody who waits for it has left.
         """
         flight = self._flights.get(key)
         if flight is not None and not flight.over:
             return await flight.wait(listener), True
-        flight = self._flights[key] = _Flight(start)
+        flight = self._flights[key] = _Flight(start, listener is not None)
         flight.task.add_done_callback(lambda _: self._land(key, flight))
         return await flight.wait(listener), False
 
@@ -36,11 +37,11 @@ class Flights:
 
 
 class _Flight:
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, followed: bool) -> None:
         self._events: list[Event] = []
         self._listeners: list[Listener] = []
         self._waiting = 0
-        self.task = asyncio.create_task(start(self._tell))
+        self.task = asyncio.create_task(start(self._tell if followed else None))
 
     @property
     def over(self) -> bool:
