@@ -23,6 +23,8 @@ class _Call:
 class TokenMeter(AsyncCallbackHandler):
     """Adds up the tokens of every call; where a provider tells none, they are estimated."""
 
+    run_inline = True  # else LangChain makes a task of each token
+
     def __init__(self) -> None:
         self._prompt = 0
         self._completion = 0

@@ -32,6 +32,8 @@ STEPS = {
 class RunObserver(AsyncCallbackHandler):
     """Times the steps of one run by their run names, and counts for `metrics`."""
 
+    run_inline = True  # else LangChain makes a task of each event, and every token is one
+
     def __init__(self, metrics: Metrics) -> None:
         self.milliseconds: Counter[str] = Counter()
         """By step."""

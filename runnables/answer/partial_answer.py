@@ -50,9 +50,10 @@ class PartialAnswer:
         """Tell of the steps that `text`, the reply so far, has completed since the last time."""
         if len(text) < self._characters and self._read:
             await self.begin()  # the model was asked again
+        new = text[self._characters :]
         self._characters = len(text)
-        if len(text) > LONGEST:
-            return
+        if '"' not in new or len(text) > LONGEST:
+            return  # a step ends with a quotation mark
         for written in complete_steps(text)[self._read :]:
             self._read += 1
             grounded = self._grounder.step(written)

@@ -200,6 +200,14 @@ class ChatModel:
         return refused
 
 
+def wait_for_chunks(client: BaseChatModel) -> None:
+    """Let a stream's chunks come without a time limit each, which costs a task a chunk: the deadline of
+    the whole call holds anyway.
+    """
+    if "stream_chunk_timeout" in type(client).model_fields:
+        client.stream_chunk_timeout = None  # type: ignore[attr-defined]
+
+
 def count_streams(client: BaseChatModel, count: bool) -> None:
     """Ask for the tokens of streams too, or no more; OpenAI's client does not by itself at any other
     address than OpenAI's.
@@ -224,15 +232,9 @@ async def _reply(
     config: RunnableConfig,
     follow: Follow | None,
 ) -> AIMessage:
-    try:
-        if follow is not None:
-            return await _followed(runnable, messages, config, follow)
-        reply = await runnable.ainvoke(messages, config)
-    except Exception as error:
-        # openai's client takes a reply that ran into its length limit for an error.
-        if completion := getattr(error, "completion", None):
-            return AIMessage(completion.choices[0].message.content or "")
-        raise
+    if follow is not None:
+        return await _followed(runnable, messages, config, follow)
+    reply = await runnable.ainvoke(messages, config)
     return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
 
 
@@ -243,11 +245,8 @@ async def _followed(
     follow: Follow,
 ) -> AIMessage:
     whole: AIMessageChunk | None = None
-    task = asyncio.current_task()
     async for chunk in runnable.astream(messages, config):
-        if task is not None and task.cancelling():
-            # A cancellation that comes together with a chunk is lost in asyncio.wait_for (Python 3.11).
-            raise asyncio.CancelledError
         whole = chunk if whole is None else whole + chunk
         await follow(whole.text)
+        await asyncio.sleep(0)  # chunks that come all at once would keep everybody else waiting
     return whole or AIMessage("")

@@ -7,7 +7,7 @@ from langchain_core.language_models import BaseChatModel
 
 from ingestion.model_errors import ModelRole
 from ingestion.providers import connection_options, open_client
-from runnables.models.chat_model import ChatModel, count_streams
+from runnables.models.chat_model import ChatModel, count_streams, wait_for_chunks
 from runnables.models.slots import Slots
 from schemas.settings import Settings
 
@@ -73,6 +73,7 @@ def _open(settings: Settings, slots: Slots, prefix: str) -> ChatModel:
         options["max_retries"] = 0  # ChatModel retries, within the deadline
     client: BaseChatModel = open_client(init_chat_model, role, options)
     count_streams(client, True)
+    wait_for_chunks(client)
     known = (client.profile or {}).get("max_input_tokens")
     window = settings.chat_context_tokens or known or DEFAULT_WINDOW
     return ChatModel(role, client, window, slots)

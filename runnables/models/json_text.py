@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import json_repair
@@ -120,11 +121,17 @@ def _unwrapped(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]
     """`value`, or what it wraps under a name that the schema does not have or under a single one."""
     if "$defs" in value or ("properties" in value and value.get("type") == "object"):
         raise _Echoed
-    names = set(schema.model_json_schema()["properties"]) | set(schema.model_fields)
+    names = _names(schema)
     inner = [v for v in value.values() if isinstance(v, dict) and names & set(v)]
     if names & set(value) and len(value) > 1:
         return value
     return inner[0] if len(inner) == 1 else value
+
+
+@lru_cache
+def _names(schema: type[BaseModel]) -> frozenset[str]:
+    """What its fields may be called, on the wire and in Python."""
+    return frozenset(schema.model_json_schema()["properties"]) | frozenset(schema.model_fields)
 
 
 def _place(error: Any) -> str:

@@ -19,6 +19,7 @@ from typing import Any, Generic, Literal, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import (
     Runnable,
+    RunnableBinding,
     RunnableConfig,
     RunnableLambda,
     RunnableParallel,
@@ -218,7 +219,20 @@ def in_mode(model: ChatModel, mode: Mode, schema: type[BaseModel]) -> Runnable[A
     # `whole` is the bound client beside nothing, then a parser of LangChain's, which takes minutes over
     # long text.
     beside = whole.first if isinstance(whole, RunnableSequence) else whole
-    return beside.steps__["raw"] if isinstance(beside, RunnableParallel) else beside
+    bound = beside.steps__["raw"] if isinstance(beside, RunnableParallel) else beside
+    return _sent_as_it_is(bound)
+
+
+def _sent_as_it_is(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    """`bound`, with its format as a part of the body that OpenAI's client does not know: what it knows,
+    it parses every chunk of a stream by, which takes a third as long again.
+    """
+    if not isinstance(bound, RunnableBinding) or not hasattr(bound.bound, "extra_body"):
+        return bound
+    options = dict(bound.kwargs)
+    if (wanted := options.pop("response_format", None)) is not None:
+        options["extra_body"] = {"response_format": wanted}
+    return bound.bound.bind(**options)
 
 
 def text_of(reply: AIMessage) -> str:
