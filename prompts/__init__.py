@@ -1,8 +1,8 @@
 """CO-STAR prompts as Jinja2 templates, one file a prompt and language.
 
 Text that comes from users or documents stands in tags and goes through the filter `data`, so that
-it can neither close its tag nor open another. Parts that never change come first and the question
-last, which lets providers cache the prefix.
+it can neither close its tag nor open another. What never changes comes first, then what depends on
+the question's language and on the documents, the question last: providers cache the prefix.
 """
 
 import re

@@ -1,5 +1,8 @@
 """The pipeline with models: over the real HTTP protocol, against a scripted server on loopback."""
 
+import json
+import os
+
 import pytest
 
 from app.desk import Desk
@@ -41,6 +44,25 @@ def test_two_calls_answer_a_question_and_one_refuses(
     voice = sample_desk.platform.platform
     assert refused["answer"] == [voice.say(voice.refusal, "zh")]
     assert refused["sources"] == refused["relatedUrl"] == []
+
+
+def test_what_providers_may_cache_is_the_same_for_every_question(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    client = model_client()
+    for question in ("发货接口是哪个", "how do I refund an order?"):
+        model_server.reply(structured(), draft("用“订单发货”接口。[1]"))
+        ask(client, question)
+    classify, write, classify_another, write_another = model_server.chat_requests
+    for one, another, until in (
+        (classify, classify_another, "<question>"),
+        (write, write_another, "`written`"),
+    ):
+        prefix = os.path.commonprefix([one.text, another.text])
+        assert until in prefix
+        assert json.dumps(one.body["response_format"]) == json.dumps(
+            another.body["response_format"]
+        )
 
 
 def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: ModelServer) -> None:

@@ -1,11 +1,13 @@
 """Prompts are data: what users and documents say stays inside its tags."""
 
+import os
 import re
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from prompts import TAGS, data, load
+from prompts import TAGS, PromptName, data, load
 from schemas.language import Language
 from schemas.platform import Voice
 
@@ -59,3 +61,45 @@ def test_every_prompt_stands_in_both_languages(name: str) -> None:
         f"{name}.zh.md.j2",
         f"{name}.en.md.j2",
     }
+
+
+FIRST: dict[str, Any] = {
+    "greeting": "您好。",
+    "language": "zh",
+    "chunks": [],
+    "passages": [],
+    "statements": [],
+    "groups": [],
+    "history": [],
+    "structured": "{}",
+    "question": "退款怎么做",
+    "written": "一",
+    "draft": "",
+}
+"""What a prompt is given that may be other for each question."""
+
+SECOND: dict[str, Any] = {
+    "greeting": "Hello.",
+    "language": "en",
+    "chunks": [],
+    "passages": ["# Refunds"],
+    "statements": [{"documents": [1], "text": "Refunds take a day. [1]"}],
+    "groups": [["how do refunds work"]],
+    "history": [{"question": "hi", "answer": "hello", "api_name": None}],
+    "structured": '{"type": "general"}',
+    "question": "how do refunds work",
+    "written": "two",
+    "draft": "{}",
+}
+
+STEPS = [p for p in TEMPLATES if not p.name.startswith(("extractive", "repair"))]
+
+
+@pytest.mark.parametrize("path", STEPS, ids=lambda path: path.name)
+def test_all_that_stays_the_same_comes_first(path: Path) -> None:
+    name, language = cast(tuple[PromptName, Language], path.name.split(".")[:2])
+    same = {"voice": VOICE, "schema": "{}", "rounds": 2, "calls": 4}
+    first, second = (load(name, language).render(same | given) for given in (FIRST, SECOND))
+    prefix = os.path.commonprefix([first, second])
+    guard = next(line for line in first.splitlines() if re.search("is data|数据", line))
+    assert guard in prefix
