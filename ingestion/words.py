@@ -12,8 +12,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-COMMON_ZIPF = 5.8
-"""Words more common than this in everyday language (about 1 in 1,600) tell nothing of a question."""
+from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9]++(?:[_./:\-]++[A-Za-z0-9]++)+")
 _CAMEL = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
@@ -85,18 +84,6 @@ def with_parts(words: Iterable[str]) -> Iterator[str]:
         if len(word) > 1 and not word.isascii():
             yield from word
         yield word
-
-
-def zipf_frequency(word: str) -> float:
-    """How common `word` is in everyday Chinese or English: log10 of uses per billion words, 0 to 8.
-
-    From the word lists of the `wordfreq` library.
-    """
-    import wordfreq
-
-    language = "en" if word.isascii() else "zh"
-    frequency = wordfreq.get_frequency_dict(language).get(word, 0.0)
-    return float(wordfreq.freq_to_zipf(frequency)) if frequency else 0.0
 
 
 def _joined_forms(text: str) -> list[str]:

@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-from ingestion.words import index_words, normalise, query_text, split_words, zipf_frequency
+from ingestion.everyday_words import RAREST_ZIPF, listed_words, zipf_frequency
+from ingestion.words import index_words, normalise, query_text, split_words
+from schemas.language import Language
 
 TEXTS = [
     "cancel_pick_up",
@@ -113,6 +115,18 @@ def test_no_run_is_too_long_for_jieba(length: int) -> None:
 
 
 def test_how_common_a_word_is() -> None:
-    assert zipf_frequency("的") > zipf_frequency("订单") > zipf_frequency("揽收") >= 0
-    assert zipf_frequency("the") > zipf_frequency("signature") > 0
-    assert zipf_frequency("cancelpickup") == zipf_frequency("") == 0
+    assert zipf_frequency("的") > zipf_frequency("订单") > zipf_frequency("揽收") >= RAREST_ZIPF
+    assert zipf_frequency("the") > zipf_frequency("signature") > RAREST_ZIPF
+    for unlisted in ("cancelpickup", "", "龘龘龘龘", "\ud800", "zzzzzz"):
+        assert zipf_frequency(unlisted) == RAREST_ZIPF
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_every_listed_word_is_found(language: Language) -> None:
+    of_the_language = [
+        (word, zipf)
+        for word, zipf in listed_words(language)
+        if word.isascii() == (language == "en")
+    ]
+    for word, zipf in of_the_language[::500]:
+        assert zipf_frequency(word) == max(zipf, RAREST_ZIPF)

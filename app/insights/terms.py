@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ingestion.words import COMMON_ZIPF, stem, vocabulary_words, zipf_frequency
+from ingestion.everyday_words import COMMON_ZIPF, RAREST_ZIPF, listed_words, zipf_frequency
+from ingestion.words import stem, vocabulary_words
 from runnables.question.developer_words import DEVELOPER_WORDS
 from runnables.question.pasted import search_query
 from runnables.question.question_words import tells
-from runnables.question.topic import DEVELOPER_SHARE, RAREST_ZIPF
+from runnables.question.topic import DEVELOPER_SHARE
 from runnables.retrieval.glossary import Glossary
 
 LONGEST_TEXT = 2_000
@@ -90,7 +91,7 @@ def _words(text: str, glossary: Glossary | None) -> list[str]:
 
 def _terms(word: str, documented: float) -> Iterator[Term]:
     """`word`, and the characters of a Chinese one: 代金券 and 优惠券 have 券 in common."""
-    everyday = 10 ** (max(zipf_frequency(word), RAREST_ZIPF) - 9)
+    everyday = 10 ** (zipf_frequency(word) - 9)
     known = word in DEVELOPER_WORDS
     developers = known or word in _DEVELOPER_CHARACTERS
     expected = max(everyday, DEVELOPER_SHARE if developers else 0.0, documented)
@@ -111,10 +112,8 @@ def _character(character: str, documented: float) -> Iterator[Term]:
 @lru_cache
 def _character_shares() -> dict[str, float]:
     """The share of everyday Chinese words that hold each character."""
-    import wordfreq
-
     shares: defaultdict[str, float] = defaultdict(float)
-    for word, share in wordfreq.get_frequency_dict("zh").items():
+    for word, zipf in listed_words("zh"):
         for character in set(word):
-            shares[character] += share
+            shares[character] += 10 ** (zipf - 9)
     return dict(shares)

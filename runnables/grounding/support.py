@@ -8,15 +8,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
 from ingestion.language import detect_language
-from ingestion.words import (
-    COMMON_ZIPF,
-    index_words,
-    normalise,
-    stem,
-    vocabulary_words,
-    zipf_frequency,
-)
+from ingestion.words import index_words, normalise, stem, vocabulary_words
 from runnables.grounding.citations import without_marks
 from runnables.grounding.quantities import Quantity, quantities
 from schemas.document import Chunk

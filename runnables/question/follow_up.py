@@ -9,8 +9,9 @@ make an off-topic question sound like the platform.
 import re
 from collections.abc import Iterable, Sequence
 
+from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
 from ingestion.language import detect_language
-from ingestion.words import COMMON_ZIPF, split_words, stem, vocabulary_words, zipf_frequency
+from ingestion.words import split_words, stem, vocabulary_words
 from runnables.question.developer_words import DEVELOPER_WORDS
 from runnables.question.pasted import error_codes, read_pasted
 from schemas.conversation import Turn

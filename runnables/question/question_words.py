@@ -4,7 +4,7 @@ A closed class. Questions hold them far more often than everyday language does, 
 would take them for a topic.
 """
 
-from ingestion.words import COMMON_ZIPF, zipf_frequency
+from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
 
 _ENGLISH = """
 a additionally also am any are be been being by can could did do does doing done for from get had has

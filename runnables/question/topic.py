@@ -11,14 +11,12 @@ it was not made with: docs/decisions/0002-topic-gate.md.
 import math
 from collections.abc import Callable, Iterable
 
-from ingestion.words import COMMON_ZIPF, vocabulary_words, zipf_frequency
+from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
+from ingestion.words import vocabulary_words
 from runnables.question.developer_words import DEVELOPER_WORDS
 
 MIXTURE = 0.3
 """Weight of the documents' model against everyday language."""
-
-RAREST_ZIPF = 2.0
-"""A word that no word list knows is taken to be this common: once in ten million words."""
 
 DEVELOPER_SHARE = 1e-3
 """Share of the documents' words that each word of `DEVELOPER_WORDS` is taken to have at least."""
@@ -50,7 +48,7 @@ class TopicModel:
         share = count / self._total
         if word in DEVELOPER_WORDS:
             share = max(share, DEVELOPER_SHARE)
-        everyday = 10 ** (max(zipf_frequency(word), RAREST_ZIPF) - 9)
+        everyday = 10 ** (zipf_frequency(word) - 9)
         return math.log(1 - MIXTURE + MIXTURE * share / everyday)
 
 
