@@ -44,8 +44,8 @@ COPY --from=build /opt/apidesk /opt/apidesk
 
 # Nothing is written but to /srv/data (the embedded store and its database; unused where a Milvus server
 # and PostgreSQL are named), APIDESK_SPOOL (questions on their way to the database, in /srv/data by
-# default) and TMPDIR (the lock of ingestion runs): the root may be read-only. jieba is told to keep no
-# cache, and bytecode was compiled above.
+# default) and TMPDIR (the lock of ingestion runs): the root may be read-only. Bytecode was compiled
+# above.
 ENV PATH=/opt/apidesk/bin:$PATH \
     HOME=/tmp TMPDIR=/tmp \
     PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1

@@ -139,11 +139,9 @@ def _import_everything() -> None:
     import langchain_openai
     import milvus_lite.db  # type: ignore[import-untyped]
     import pymilvus
+    import rjieba
 
-    from ingestion.words import quiet_jieba
-
-    quiet_jieba().initialize()
-    _ = (langchain.embeddings, langchain_openai, milvus_lite.db, pymilvus)
+    _ = (langchain.embeddings, langchain_openai, milvus_lite.db, pymilvus, rjieba)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ingestion.words import quiet_jieba
 from schemas.errors import ConfigurationError, StoreLocked, StoreUnavailable
 from schemas.settings import Settings
 
@@ -71,7 +70,6 @@ def open_milvus(settings: Settings) -> "MilvusClient":
     _quiet_pymilvus()
     if settings.embedded:
         _make_folder(Path(settings.milvus_uri).parent)
-        quiet_jieba()
     token = settings.milvus_token.get_secret_value() if settings.milvus_token else ""
     # Embedded, the client's pings would annoy its own server, which hangs up and says so on stderr.
     options = {"grpc.keepalive_time_ms": HOUR_MS} if settings.embedded else _patience()

@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from types import ModuleType
 from typing import Any
 
 from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
@@ -25,7 +24,7 @@ _WORD = re.compile(r"[^\W_]")
 
 
 def normalise(text: str) -> str:
-    """NFKC (full width becomes half width), and no run so long that jieba turns quadratic."""
+    """NFKC (full width becomes half width), and no run beyond 400 characters."""
     return _LONG_RUN.sub(r"\1 ", unicodedata.normalize("NFKC", text))
 
 
@@ -65,14 +64,20 @@ def split_words(text: str) -> list[str]:
         if piece.isascii():
             words.append(piece)
         else:
-            words += _dictionary_words(piece)
+            words += filter(_WORD.search, dictionary_words(piece))
     return words
 
 
 @lru_cache(maxsize=10_000)
-def _dictionary_words(piece: str) -> tuple[str, ...]:
-    """Kept, since the same chunks are cut again for each question that finds them."""
-    return tuple(word for word in quiet_jieba().cut(piece, HMM=False) if _WORD.search(word))
+def dictionary_words(piece: str) -> tuple[str, ...]:
+    """Chinese cut into words of jieba's dictionary alone, punctuation among them.
+
+    By jieba-rs: the same words in a tenth of the time and half the memory of jieba. Kept, since the
+    same chunks are cut again for each question that finds them.
+    """
+    import rjieba
+
+    return tuple(rjieba.cut(piece, False))
 
 
 def with_parts(words: Iterable[str]) -> Iterator[str]:
@@ -114,20 +119,3 @@ def _stemmer() -> Any:
     import snowballstemmer
 
     return snowballstemmer.stemmer("english")
-
-
-@lru_cache
-def quiet_jieba() -> ModuleType:
-    """jieba, made to write neither messages nor a cache; call it before Milvus Lite loads it.
-
-    Its dictionary is read when the first Chinese word is cut, which a command that hands its work to a
-    server never does.
-    """
-    import logging
-
-    import jieba
-
-    jieba.setLogLevel(logging.CRITICAL)
-    # A folder that does not exist: jieba then keeps no cache file, which gains nothing and can fail.
-    jieba.dt.tmp_dir = "/nonexistent"
-    return jieba  # type: ignore[no-any-return]

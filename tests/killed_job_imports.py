@@ -2,11 +2,11 @@
 
 import milvus_lite.db  # type: ignore[import-untyped]
 import pymilvus
+import rjieba
 
 import ingestion.job
 import ingestion.words
 import tests.killed_job
 import tests.test_sync
 
-ingestion.words.quiet_jieba().initialize()
-__all__ = ["ingestion", "milvus_lite", "pymilvus", "tests"]
+__all__ = ["ingestion", "milvus_lite", "pymilvus", "rjieba", "tests"]

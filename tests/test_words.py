@@ -108,7 +108,7 @@ def test_full_width_becomes_half_width(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("length", [399, 400, 401, 800, 5_000])
-def test_no_run_is_too_long_for_jieba(length: int) -> None:
+def test_no_run_is_longer_than_400_characters(length: int) -> None:
     text = normalise("订单" * length)
     assert max(map(len, re.findall(r"\w+", text))) <= 400
     assert text.replace(" ", "") == "订单" * length

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
-from ingestion.words import quiet_jieba
+from ingestion.words import dictionary_words
 from runnables.grounding.mention import Mention
 
 _PERMISSION = re.compile(
@@ -91,10 +90,4 @@ def _words_before(text: str, end: int) -> tuple[str, ...]:
         title = _TITLE_WORDS.search(text[max(0, end - _LONGEST_TITLE) : end])
         return tuple(title[0].split()) if title else ()
     han = _HAN.search(text[max(0, end - _LONGEST_HAN) : end])
-    return _han_words(han[0]) if han else ()
-
-
-@lru_cache(maxsize=1_000)
-def _han_words(han: str) -> tuple[str, ...]:
-    """By the dictionary alone; kept, for an answer's steps are compared with the same chunks again."""
-    return tuple(quiet_jieba().lcut(han, HMM=False))
+    return dictionary_words(han[0]) if han else ()
