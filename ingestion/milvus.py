@@ -70,6 +70,7 @@ def open_milvus(settings: Settings) -> "MilvusClient":
     _quiet_pymilvus()
     if settings.embedded:
         _make_folder(Path(settings.milvus_uri).parent)
+        _return_memory()
     token = settings.milvus_token.get_secret_value() if settings.milvus_token else ""
     # Embedded, the client's pings would annoy its own server, which hangs up and says so on stderr.
     options = {"grpc.keepalive_time_ms": HOUR_MS} if settings.embedded else _patience()
@@ -137,6 +138,13 @@ def every_row(
             yield list(page)
     finally:
         rows.close()
+
+
+def _return_memory() -> None:
+    """Arrow, which reads the embedded store's files, would keep 20 MB of what that took."""
+    import pyarrow  # type: ignore[import-untyped]
+
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
 
 
 def _quiet_pymilvus() -> None:

@@ -20,12 +20,16 @@ from app.commands.command import one_line_errors, platform_option, settings_with
 @one_line_errors
 def serve(host: str, port: int, workers: int | None, platform: Path | None) -> None:
     """Answer questions over HTTP; index the platform first, if that was never done."""
+    from app.serving.garbage import importing
+
     settings = settings_with(platform, workers=workers)
     if settings.workers > 1:
-        from app.serving.workers import run_workers
+        with importing():
+            from app.serving.workers import run_workers
 
         run_workers(settings, host, port)
     else:
-        from app.serving.server import run_server
+        with importing():
+            from app.serving.server import run_server
 
         asyncio.run(run_server(settings, host, port))

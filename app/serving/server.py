@@ -11,7 +11,7 @@ import uvicorn
 
 from app.desk import Desk, open_desk
 from app.main import create_app
-from app.serving.garbage import spare_what_stays
+from app.serving.garbage import keep_what_is_there
 from app.serving.listening import check_doors, first_ingestion, uvicorn_options
 from app.serving.local_server import announced
 from app.serving.stopping import stop_on_signals
@@ -34,6 +34,7 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
             desk = await stack.enter_async_context(open_desk(settings, progress))
         key = secrets.token_urlsafe(32)
         config = server_config(desk, key, host, port)
+        keep_what_is_there()
         await _DeskServer(config, desk, stack, key).serve()
 
 
@@ -57,7 +58,6 @@ class _DeskServer(uvicorn.Server):
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         self._stack.enter_context(announced(self._desk.settings, host, port, self._key))
         stop_on_signals(self._desk)
-        spare_what_stays()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop; in a hurry, too, the application is told before its loop ends."""

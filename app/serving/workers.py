@@ -18,7 +18,7 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 
 from app.desk import Desk, open_desk
 from app.main import create_app
-from app.serving.garbage import spare_what_stays
+from app.serving.garbage import keep_what_is_there
 from app.serving.listening import check_doors, first_ingestion, uvicorn_options
 from app.serving.stopping import stop_on_signals
 from app.telemetry.logs import configure_logging
@@ -99,8 +99,8 @@ class _WorkerApp:
             async with AsyncExitStack() as stack:
                 desk = await _opened(self._settings, stack)
                 self._app = create_app(desk)
+                keep_what_is_there()
                 stop_on_signals(desk)
-                spare_what_stays()
                 _leave_signals_to_the_parent()
                 await self._app(scope, receive, send)
         except ApideskError as error:
