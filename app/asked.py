@@ -2,15 +2,18 @@
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
-
-from langchain_core.callbacks import BaseCallbackHandler
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from runnables.listener import Listener
 from schemas.answer import Answer
 from schemas.conversation import Turn
+from schemas.errors import QuestionError, QuestionTooLong
 from schemas.language import Language
 from schemas.question import AnswerMode, Filters
+from schemas.settings import Settings
+
+if TYPE_CHECKING:
+    from langchain_core.callbacks import BaseCallbackHandler
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Asked:
     """Whether an answer that was given before will not do."""
     history: tuple[Turn, ...] = ()
     """What was said before in the session, oldest first."""
-    callbacks: tuple[BaseCallbackHandler, ...] = field(default=(), repr=False)
+    callbacks: "tuple[BaseCallbackHandler, ...]" = field(default=(), repr=False)
     """They hear of every step and call."""
 
 
@@ -41,3 +44,14 @@ class Answerer(Protocol):
 
     def ask(self, asked: Asked, listener: Listener | None = None) -> Awaitable[Answer]:
         """The answer; `listener` is told how it comes about. Raises ApideskError."""
+
+
+def check_question(text: str, settings: Settings) -> None:
+    """Raises QuestionError for a question that is blank or too long."""
+    if not text.strip():
+        raise QuestionError("question: is empty", field="question")
+    if len(text) > settings.max_question_chars:
+        raise QuestionTooLong(
+            f"question: {len(text)} characters, at most {settings.max_question_chars} are taken",
+            field="question",
+        )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from langchain_core.runnables import Runnable, RunnableLambda
 from langsmith import tracing_context
 
-from app.asked import Asked
+from app.asked import Asked, check_question
 from app.running import Running
 from app.telemetry.metrics import Metrics
 from app.telemetry.run_observer import RunObserver
@@ -27,7 +27,7 @@ from runnables.question.pasted import read_pasted
 from runnables.retrieval.retriever import Mode
 from schemas.answer import Answer, Source
 from schemas.document import RetrievedChunk
-from schemas.errors import DeskBusy, QuestionError, QuestionTooLong
+from schemas.errors import DeskBusy
 from schemas.language import Language
 from schemas.platform import Platform
 from schemas.question import AnswerMode, Filters, Question
@@ -182,17 +182,6 @@ class Desk:
         if any(character.isalpha() for character in prose):
             return detect_language(prose)
         return self.platform.platform.language
-
-
-def check_question(text: str, settings: Settings) -> None:
-    """Raises QuestionError for a question that is blank or too long."""
-    if not text.strip():
-        raise QuestionError("question: is empty", field="question")
-    if len(text) > settings.max_question_chars:
-        raise QuestionTooLong(
-            f"question: {len(text)} characters, at most {settings.max_question_chars} are taken",
-            field="question",
-        )
 
 
 def connect_desk(settings: Settings) -> Desk:

@@ -1,29 +1,31 @@
 """Who hears of an answer while it is made: travels in the run's config, as the deadline does."""
 
 from collections.abc import Awaitable, Callable
-
-from langchain_core.runnables import RunnableConfig
+from typing import TYPE_CHECKING
 
 from schemas.events import Event
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
 
 _KEY = "listener"
 
 Listener = Callable[[Event], Awaitable[None]]
 
 
-def with_listener(config: RunnableConfig, listener: Listener) -> RunnableConfig:
+def with_listener(config: "RunnableConfig", listener: Listener) -> "RunnableConfig":
     """`config` for a run that tells `listener` what happens."""
     configurable = {**config.get("configurable", {}), _KEY: listener}
     return {**config, "configurable": configurable}
 
 
-def listener_of(config: RunnableConfig) -> Listener | None:
+def listener_of(config: "RunnableConfig") -> Listener | None:
     """Who listens, if anybody does."""
     listener: Listener | None = config.get("configurable", {}).get(_KEY)
     return listener
 
 
-async def tell(config: RunnableConfig, event: Event) -> None:
+async def tell(config: "RunnableConfig", event: Event) -> None:
     """Tell of `event` whoever listens."""
     if listener := listener_of(config):
         await listener(event)

@@ -34,8 +34,9 @@ from app.chat.interrupt import until_interrupted
 from app.chat.readers import LineReader, TerminalReader
 from app.desk import Desk
 from app.serving.local_server import LocalServer, announced
+from app.terminal.local_desk import LocalDesk
 from app.terminal.remote_desk import RemoteDesk
-from app.terminal.terminal_desk import LocalDesk, TerminalDesk
+from app.terminal.terminal_desk import TerminalDesk
 from runnables.listener import Listener
 from schemas.answer import Answer, Source
 from schemas.language import Language

@@ -19,10 +19,12 @@ from click.testing import CliRunner, Result
 from pymilvus import MilvusClient
 
 from app.cli import main
-from app.serving.local_server import announced, local_server
+from app.desk import Desk
+from app.serving.local_server import announced, local_server, running_server
 from schemas.answer import Answer
 from schemas.ingestion import IngestionRun
 from schemas.settings import read_settings
+from tests.live_server import live_server
 
 APIDESK = Path(sys.executable).parent / "apidesk"
 UNREADABLE = Path("/proc/self/mem")
@@ -35,6 +37,9 @@ HEAVY = [
     "pydantic",
     "uvicorn",
 ]
+DESK = ["pymilvus", "litestar", "sqlalchemy", "langsmith", "app.desk"]
+"""What only a desk of one's own takes."""
+
 QUESTION = "how do I sign a request?"
 CHANGING = {"cached", "id", "timings"}
 
@@ -571,6 +576,34 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     printed = subprocess.check_output([sys.executable, "-c", script], text=True, timeout=60)
     assert re.search(r"Usage: |version", printed)
     assert printed.splitlines()[-1].strip() == "imported:"
+
+
+def test_a_question_to_a_running_server_opens_no_desk(sample_desk: Desk, tmp_path: Path) -> None:
+    """Nor imports what one takes; what a killed server left is not asked."""
+    store = tmp_path / "milvus.db"
+    settings = read_settings(milvus_uri=str(store))
+    script = (
+        "import sys\n"
+        "from app.cli import main\n"
+        f"main(['ask', {QUESTION!r}], standalone_mode=False)\n"
+        f"print('imported:', *(name for name in {DESK!r} if name in sys.modules))\n"
+    )
+    with live_server(sample_desk) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with announced(settings, host, int(port), "a key"):
+            left = store.with_name("milvus.db.server.json")
+            printed = subprocess.check_output(
+                [sys.executable, "-c", script],
+                env=os.environ | {"APIDESK_MILVUS_URI": str(store)},
+                text=True,
+                timeout=60,
+            )
+            killed = left.read_text(encoding="utf-8")
+    assert "1. " in printed
+    assert printed.splitlines()[-1].strip() == "imported:"
+    left.write_text(killed, encoding="utf-8")
+    assert local_server(settings)
+    assert running_server(settings) is None
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from uuid import uuid4
 from rich.console import Console
 from rich.text import Text
 
-from app.asked import Asked
+from app.asked import Asked, check_question
 from app.characters import whole_characters
 from app.chat.clipboard import copy
 from app.chat.commands import COMMANDS, Command, read_command
@@ -14,7 +14,6 @@ from app.chat.footnotes import as_markdown, place_of, print_footnotes, print_wit
 from app.chat.interrupt import until_interrupted
 from app.chat.readers import Reader
 from app.chat.words import WORDS
-from app.desk import check_question
 from app.terminal.live_answer import live_answer
 from app.terminal.markdown import Markdown
 from app.terminal.printing import print_retrieved

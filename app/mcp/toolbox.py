@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from langchain.tools import BaseTool, ToolException, ToolRuntime
 from langchain_core.tools import StructuredTool
 
-from app.asked import Answerer, Asked
-from app.desk import Desk, check_question
+from app.asked import Answerer, Asked, check_question
+from app.desk import Desk
 from app.markdown import markdown
 from app.mcp.results import Answered, Documents, Passages
 from app.security.token_meter import TokenMeter

@@ -1,13 +1,14 @@
 """Where the server that holds an embedded store can be reached.
 
-Milvus Lite serves one process at a time. The server leaves its address beside the store, so that
-another command can ask it instead of failing on the lock; and a key, good for as long as it runs,
-since whoever may read the store may ask it.
+Milvus Lite serves one process at a time. The server leaves its address beside the store, locked as long as
+it runs, so that another command can ask it instead of waiting for its own imports to fail on the store's
+lock; and a key, good for as long, since whoever may read the store may ask it.
 """
 
+import fcntl
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -43,13 +44,31 @@ def announced(settings: Settings, host: str, port: int, key: str) -> Iterator[No
     left = {"url": url, "platform": str(settings.platform.resolve()), "key": key}
     _write_privately(address, json.dumps(left))
     try:
-        yield
+        with address.open("rb") as announcement:
+            with suppress(
+                OSError
+            ):  # on a file system without locks commands find out the slower way
+                fcntl.flock(announcement, fcntl.LOCK_SH)
+            yield
     finally:
         address.unlink(missing_ok=True)
 
 
+def running_server(settings: Settings) -> LocalServer | None:
+    """The server that holds the embedded store and still runs, as its lock on what it left shows."""
+    try:
+        with _address_file(settings).open("rb") as announcement:
+            try:
+                fcntl.flock(announcement, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return LocalServer.model_validate_json(announcement.read())
+    except (OSError, ValidationError):
+        pass
+    return None
+
+
 def local_server(settings: Settings) -> LocalServer | None:
-    """The server that holds the embedded store, if one left its address."""
+    """The server that left its address beside the embedded store, whether or not it still runs."""
     try:
         return LocalServer.model_validate_json(_address_file(settings).read_bytes())
     except (OSError, ValidationError):

@@ -1,8 +1,7 @@
 """One question from the command line."""
 
-from app.asked import Asked
+from app.asked import Asked, check_question
 from app.characters import whole_characters
-from app.desk import check_question
 from app.terminal.terminal_desk import open_terminal_desk
 from runnables.listener import Listener
 from schemas.answer import Answer, Source

@@ -1,17 +1,20 @@
 """Answers and retrieved chunks, printed for a person."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.model_check import ModelCheck
 from app.terminal.markdown import Markdown
 from schemas.answer import Answer, Source
 from schemas.ingestion import IngestionRun
 from schemas.language import Language
+
+if TYPE_CHECKING:
+    from app.model_check import ModelCheck
 
 WORDS: dict[Language, dict[str, str]] = {
     "zh": {
@@ -92,7 +95,7 @@ def _footer(answer: Answer) -> str:
     return " · ".join([*said, f"{answer.timings.get('total', 0)} ms"])
 
 
-def print_checks(checks: list[ModelCheck]) -> None:
+def print_checks(checks: "list[ModelCheck]") -> None:
     """A table of models and what became of their calls, on stdout."""
     console = Console(highlight=False)
     if not checks:

@@ -7,8 +7,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from app.terminal.printing import print_run
-from ingestion.job import Progress as OnProgress
 from schemas.ingestion import IngestionRun
+
+OnProgress = Callable[[IngestionRun], None]
 
 
 @contextmanager

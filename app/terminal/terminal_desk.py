@@ -1,19 +1,13 @@
-"""Whoever answers at the terminal: a desk of this process, or the server that holds the store."""
+"""Whoever answers at the terminal: the server that holds the embedded store, or a desk of this process."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
 from app.asked import Answerer, Asked
-from app.conversations import Conversations
-from app.desk import Desk, open_desk
-from app.history import History
-from app.serving.local_server import LocalServer, local_server
-from app.terminal.progress import ingestion_progress
+from app.serving.local_server import LocalServer, local_server, running_server
 from app.terminal.remote_desk import RemoteDesk
-from runnables.listener import Listener
-from schemas.answer import Answer, Source
+from schemas.answer import Source
 from schemas.errors import StoreLocked
 from schemas.settings import Settings
 
@@ -32,23 +26,23 @@ class TerminalDesk(Answerer, Protocol):
 async def open_terminal_desk(
     settings: Settings, other_model: bool = False
 ) -> AsyncIterator[TerminalDesk]:
-    """A desk of this process; the server's, where one holds the embedded store.
+    """The server's desk, where one holds the embedded store; else one of this process.
 
     With `other_model` the settings name another model than the server's, which cannot serve then.
 
     Raises ApideskError.
     """
     async with AsyncExitStack() as stack:
-        try:
-            with ingestion_progress() as progress:
-                desk = await stack.enter_async_context(open_desk(settings, progress))
-            local = await asyncio.to_thread(LocalDesk, desk)
-            stack.push_async_callback(asyncio.to_thread, local.close)
-            found: TerminalDesk = local
-        except StoreLocked:
-            server = local_server(settings)
-            if server is None:
-                raise
+        found: TerminalDesk
+        server = running_server(settings)
+        if server is None:
+            try:
+                found = await stack.enter_async_context(_own(settings))
+            except StoreLocked:  # by a server that has just begun
+                server = local_server(settings)
+                if server is None:
+                    raise
+        if server is not None:
             if other_model:
                 raise _has_its_own_model(server) from None
             seconds = settings.request_timeout + PATIENCE
@@ -56,25 +50,11 @@ async def open_terminal_desk(
         yield found
 
 
-class LocalDesk:
-    """This process's own desk, and the sessions in its database. Opening it blocks."""
+def _own(settings: Settings) -> AbstractAsyncContextManager[TerminalDesk]:
+    # Imported here: it takes two seconds, which a question to a server need not wait.
+    from app.terminal.local_desk import open_local_desk
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._history = History.open(desk.settings)
-        self._conversations = Conversations(desk, self._history)
-
-    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
-        """The answer, remembered where a session is named. Raises ApideskError."""
-        return await self._conversations.ask(asked, listener)
-
-    async def retrieve(self, asked: Asked) -> list[Source]:
-        """The k best chunks. Raises ApideskError."""
-        return await self._desk.retrieve(asked)
-
-    def close(self) -> None:
-        """Close the sessions; the desk is closed by whoever opened it."""
-        self._history.close()
+    return open_local_desk(settings)
 
 
 def _has_its_own_model(server: LocalServer) -> StoreLocked:
