@@ -127,6 +127,13 @@ def says(response: httpx.Response) -> str:
     return str(answer["answer"][0])
 
 
+def test_no_worker_loads_what_only_the_embedded_store_takes(site: Site) -> None:
+    for pid in site.server.workers:
+        loaded = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+        assert "cygrpc" in loaded
+        assert not [name for name in ("faiss", "scipy/cluster") if name in loaded]
+
+
 def test_each_worker_answers_and_sees_what_another_process_indexed(site: Site) -> None:
     before, after = (f"Every workspace may create {number} tokens. [1]" for number in (20, 35))
     first, second = answers_by_worker(site)
