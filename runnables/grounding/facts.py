@@ -37,31 +37,36 @@ class Known:
     `texts` are Markdown, one a chunk: a method belongs to a path that stands in the same text.
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str] = ()) -> None:
         self._names: set[str] = set()
         self._fields: set[str] = set()
         self._heads: set[str] = set()
         """What dotted names begin with."""
         self._code_families: set[tuple[int, str]] = set()
         """How long the error codes are, and their first two digits."""
+        self._folded: set[str] = set()
+        """The names in lower case."""
         self._addresses = Addresses()
         self._permissions = Permissions()
         for text in texts:
-            self._read(text.replace("\\_", "_"))
-        self._folded = {name.lower() for name in self._names}
-        self._close_fields()
+            self.read(text)
 
-    def _read(self, text: str) -> None:
+    def read(self, text: str) -> None:
+        """Adds what one more text says."""
+        text = text.replace("\\_", "_")
         self._addresses.read(text)
         self._permissions.read(text)
-        self._names.update(_WORD.findall(text))
-        for match in RUN.finditer(text):
-            self._names.update(_pieces(match[0]))
+        names = set(_WORD.findall(text))
+        for run in set(RUN.findall(text)):
+            names.update(_pieces(run))
+        self._names |= names
+        self._folded.update(map(str.lower, names))
         self._fields.update(name for found in _FIELD.findall(text) for name in found if name)
         shown = RUN.findall(without_programs(text))
         self._heads.update(run.partition(".")[0] for run in shown if "." in run)
         for code in _CODE_CELL.findall(text):
             self._code_families.add(_family(code))
+        self._close_fields()
 
     def _close_fields(self) -> None:
         """The parts of a dotted name are fields where its first one is: `data.total`, not `isv.x`."""

@@ -53,6 +53,7 @@ class Grounder:
         self._chunks = [retrieved.chunk for retrieved in chunks]
         self._rules = rules
         self._cited: dict[int, None] = {}
+        self._known, self._read = Known([self._question]), set[int]()
         self.links = Links(
             (chunk.page_url for chunk in self._chunks),
             self._question,
@@ -108,9 +109,17 @@ class Grounder:
         return [self._chunks[number - 1] for number in numbers]
 
     def _unverified(self, cited: Cited) -> list[str]:
-        numbers = list(dict.fromkeys([*self._cited, *cited.numbers]))
-        known = Known([*(chunk.text for chunk in self._of(numbers)), self._question])
+        known = self._known_of({*self._cited, *cited.numbers})
         return unverified(without_marks(cited.text), known)
+
+    def _known_of(self, numbers: set[int]) -> Known:
+        """What these chunks and the question say; each chunk is read once, unless a step lost its mark."""
+        if not self._read <= numbers:
+            self._known, self._read = Known([self._question]), set()
+        for chunk in self._of(sorted(numbers - self._read)):
+            self._known.read(chunk.text)
+        self._read = numbers
+        return self._known
 
 
 def judged(step: GroundedStep, supported: bool | None) -> GroundedStep:
