@@ -100,26 +100,29 @@ class MilvusRetriever(BaseRetriever):
 
         `more` are words that full text looks for besides those of `query`.
         """
-        ranking = self._ranking(f"{query} {more}".strip(), vector, filters)
+        best = partial(self._best, f"{query} {more}".strip(), vector, filters)
         if names := identifiers(query):
-            chosen = spread(defining_first(self._best(ranking, max(CANDIDATES, k)), names), k)
+            chosen = spread(defining_first(best(max(CANDIDATES, k)), names), k)
         else:
-            chosen = spread(self._best(ranking, 3 * k), k)
+            chosen = spread(best(3 * k), k)
             if crowded(chosen):  # there was nothing else among those
-                chosen = spread(self._best(ranking, max(CANDIDATES, k)), k)
+                chosen = spread(best(max(CANDIDATES, k)), k)
         return [_document(retrieved) for retrieved in chosen]
 
-    def _best(self, ranking: Ranking, count: int) -> list[RetrievedChunk]:
-        """The first `count` of `ranking`, read from the collection."""
+    def _best(
+        self, query: str, vector: Vector | None, filters: Filters, count: int
+    ) -> list[RetrievedChunk]:
+        """The best `count` chunks, read from the collection."""
+        ranking = self._ranking(query, vector, filters, count)
         chunks = self.collection.by_ids(list(ranking)[:count])
         return [RetrievedChunk(chunk=chunk, score=ranking[chunk.id]) for chunk in chunks]
 
-    def _ranking(self, query: str, vector: Vector | None, filters: Filters) -> Ranking:
+    def _ranking(self, query: str, vector: Vector | None, filters: Filters, count: int) -> Ranking:
         search = partial(self.collection.ranked, filters=filters)
         if vector is None:
-            return search(query, CANDIDATES, "full_text")
+            return search(query, count, "full_text")
         if self.mode == "dense":
-            return search(query, CANDIDATES, "dense", vector)
+            return search(query, count, "dense", vector)
         full_text, dense = search(query, POOL, "full_text"), search(query, POOL, "dense", vector)
         return fuse(full_text, dense, self._weight)
 
