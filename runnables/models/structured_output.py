@@ -31,7 +31,7 @@ from prompts import PromptName, load
 from runnables.deadline import remaining
 from runnables.models.chat_model import ChatModel, Follow, Mode
 from runnables.models.json_text import NotReadable, clean, read_object
-from runnables.steps import child
+from runnables.steps import child, step
 from runnables.telemetry import MODEL_FAILURE, STRUCTURED_OUTPUT, tell_handlers
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
 from schemas.language import Language
@@ -92,7 +92,7 @@ class StructuredOutput(Generic[T]):
         follow: Follow | None = None,
     ) -> Structured[T]:
         """The object from `model`; `follow` is told the reply as it comes. Raises ModelError."""
-        prompt = HumanMessage(await self._render(variables, config))
+        prompt = HumanMessage(await self._rendered(variables, config))
         text, rung = await self._reply(model, [prompt], config, follow)
         try:
             value, rung = await self._parse(model, text, rung, config)
@@ -156,30 +156,28 @@ class StructuredOutput(Generic[T]):
     ) -> tuple[T, Rung]:
         """The object in `text`, and the rung that it came by. Raises NotReadable, ModelOutputInvalid."""
 
-        def parse(
-            reply: str,
-        ) -> tuple[T, Rung]:  # LangChain runs it in a thread: repairing takes time
-            value, repaired = read_object(reply, self.schema)
-            return value, "repair" if repaired else rung
-
-        parser = RunnableLambda(parse, name=f"{self.step}/parser")
+        parser = RunnableLambda(self._read, name=f"{self.step}/parser")
         seconds = remaining(config)
         try:
             async with asyncio.timeout(None if seconds == float("inf") else seconds):
-                return await parser.ainvoke(text, child(config, f"{self.step}/parser"))
+                value, repaired = await parser.ainvoke(text, child(config, parser.get_name()))
+                return value, "repair" if repaired else rung
         except TimeoutError:
             setting = model.role.setting
             raise ModelOutputInvalid(f"{setting}: the reply cannot be read in time") from None
 
+    def _read(
+        self, reply: str
+    ) -> tuple[T, bool]:  # LangChain runs it in a thread: mending takes time
+        return read_object(reply, self.schema)
+
+    async def _rendered(self, variables: Variables, config: RunnableConfig) -> str:
+        prompt = step(f"{self.step}/prompt", self._render)
+        return await prompt.ainvoke(variables, child(config, prompt.get_name()))
+
     async def _render(self, variables: Variables, config: RunnableConfig) -> str:
         template = load(self.prompt, self.language)
-        schema = _schema_of(self.schema)
-
-        def render(given: Variables) -> str:
-            return template.render(schema=schema, **given)
-
-        rendered = RunnableLambda(render, name=f"{self.step}/prompt")
-        return await rendered.ainvoke(variables, child(config, f"{self.step}/prompt"))
+        return template.render(schema=_schema_of(self.schema), **variables)
 
     async def _served(
         self, value: T, rung: Rung, model: ChatModel, config: RunnableConfig
