@@ -43,11 +43,12 @@ def build_pipeline(
     return RunnableSequence(condense, turn.with_config(run_name="turn"), name="ask")
 
 
-def is_small_talk(question: Question) -> bool:
+# What is asynchronous runs on the loop; LangChain would send a plain function to a thread.
+async def is_small_talk(question: Question) -> bool:
     """Whether a follow-up asks nothing."""
     return question.small_talk
 
 
-def is_off_topic(understood: Understood) -> bool:
+async def is_off_topic(understood: Understood) -> bool:
     """Whether the question is not about this platform."""
     return understood["classified"].structured.type == "unknown"
