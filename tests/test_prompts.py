@@ -1,6 +1,5 @@
 """Prompts are data: what users and documents say stays inside its tags."""
 
-import os
 import re
 from pathlib import Path
 from typing import Any, cast
@@ -100,6 +99,6 @@ def test_all_that_stays_the_same_comes_first(path: Path) -> None:
     name, language = cast(tuple[PromptName, Language], path.name.split(".")[:2])
     same = {"voice": VOICE, "schema": "{}", "rounds": 2, "calls": 4}
     first, second = (load(name, language).render(same | given) for given in (FIRST, SECOND))
-    prefix = os.path.commonprefix([first, second])
     guard = next(line for line in first.splitlines() if re.search("is data|数据", line))
-    assert guard in prefix
+    before, guard, _ = first.partition(guard)
+    assert second.startswith(before + guard)
