@@ -462,6 +462,8 @@ class ModelServer:
         self.embedding_reply: Reply | Callable[[Recorded], Reply | None] | None = None
         """Answers embedding requests; a callable may return None for the vectors after all."""
         self.requests: list[Recorded] = []
+        self.connections = 0
+        """That clients have opened."""
         self.faults: list[str] = []
         """What was wrong with the script itself: it ran out, or raised."""
         self.abandoned = threading.Event()
@@ -590,6 +592,7 @@ class ModelServer:
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Begin the conversation with a client; however it ends, its connection closes."""
+        self.connections += 1
         conversation = asyncio.create_task(
             self._converse(Connection(reader, writer, self.abandoned))
         )

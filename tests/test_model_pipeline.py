@@ -63,6 +63,18 @@ def test_what_providers_may_cache_is_the_same_for_every_question(
         )
 
 
+def test_questions_share_their_connections(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    client = model_client(cache_answers=True)
+    for number, accept in enumerate(["application/json", "text/event-stream"] * 3):
+        model_server.reply(structured(), draft("用“订单发货”接口。[1]"))
+        question = {"question": f"发货接口 {number} 是哪个"}
+        assert client.post("/ask", json=question, headers={"Accept": accept}).is_success
+    assert len(model_server.chat_requests) == 12
+    assert model_server.connections == 1
+
+
 def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: ModelServer) -> None:
     desk = make_desk(
         chat_model="openai:scripted-chat",
@@ -76,14 +88,16 @@ def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: Mo
     embedded = sum(len(r.body["input"]) for r in model_server.embedding_requests if r.body)
     rows = desk.collection.contract.rows
     assert rows < embedded < rows + 1.5 * ASKED  # each chunk, and the sentences that measure
-    before = len(model_server.embedding_requests)
+    before, connections = len(model_server.embedding_requests), model_server.connections
 
-    model_server.reply(structured(), draft("发货用“订单发货”接口。[1]"))
     with http_client(create_app(desk)) as client:
-        answer = ask(client, "发货接口是哪个")
+        for question in ("发货接口是哪个", "发货接口要什么参数"):
+            model_server.reply(structured(), draft("发货用“订单发货”接口。[1]"))
+            answer = ask(client, question)
 
-    assert len(model_server.embedding_requests) == before + 1
+    assert len(model_server.embedding_requests) == before + 2
     assert answer["sources"]
+    assert model_server.connections == connections + 2, "one for each kind of model"
 
 
 @pytest.mark.parametrize(
