@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ingestion.collection_schema import (
     CHUNK_FIELDS,
     Contract,
+    IndexedSource,
     Reliability,
     Vector,
     catalogue_stamp,
@@ -16,8 +17,10 @@ from ingestion.collection_schema import (
     collection_state,
     expected_contract,
     read_contract,
+    read_sources,
     words_name,
     write_contract,
+    write_sources,
 )
 from ingestion.collection_writer import (
     InPlace,
@@ -244,8 +247,28 @@ class Collection:
             if self._client.has_collection(self._alias):
                 self._check(read_contract(self._client, self._alias))
 
-    def stored(self) -> Iterator[StoredChunk]:
-        """Every chunk that was written before, whatever settings made it; none where there are none.
+    def indexed(self) -> dict[str, IndexedSource]:
+        """What the last run left of every source that there is; empty where that is not certain.
+
+        Raises CollectionMismatch when the collection is not ours.
+        """
+        with milvus_errors():
+            if not self._client.has_collection(self._alias):
+                return {}
+            contract = read_contract(self._client, self._alias)
+            if contract.unfinished or self._is_damaged(contract):
+                return {}
+            return read_sources(self._client, self._alias)
+
+    def keep_indexed(self, sources: dict[str, IndexedSource]) -> None:
+        """Write down what this run left of every source."""
+        with milvus_errors():
+            if sources != read_sources(self._client, self._alias):
+                write_sources(self._client, self._alias, sources)
+
+    def stored(self, without: Sequence[str] = ()) -> Iterator[StoredChunk]:
+        """Every chunk that was written before, whatever settings made it, but those of the sources
+        `without`; none where there are none.
 
         Raises CollectionMismatch when the collection is not ours.
         """
@@ -254,7 +277,8 @@ class Collection:
                 return
             read_contract(self._client, self._alias)
             self._client.load_collection(self._alias)
-            for page in every_row(self._client, self._alias, list(StoredChunk._fields)):
+            expression = f"source not in {literal(without)}" if without else ""
+            for page in every_row(self._client, self._alias, list(StoredChunk._fields), expression):
                 yield from (StoredChunk(**row) for row in page)
 
     def writer(self, rebuild: bool) -> Writer:

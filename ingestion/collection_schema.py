@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from ingestion.catalogue import ENTRY_FIELDS, Row
 from ingestion.chunking import CHUNKER_VERSION
 from ingestion.words import stem, vocabulary_words, with_parts
@@ -25,6 +27,9 @@ CONTRACT_PROPERTY = "apidesk.contract"
 
 CATALOGUE_PROPERTY = "apidesk.catalogue"
 """The property of a collection that says which catalogue lies beside it: version and time of writing."""
+
+SOURCES_PROPERTY = "apidesk.sources"
+"""The property of a collection that says what of each source was indexed, and as of which writing."""
 
 CATALOGUE_VERSION = 1
 """Raise it when the same chunks would give another catalogue: the next run makes it anew."""
@@ -54,6 +59,24 @@ class Reliability(WireModel):
     dense: float
     rows: int
     """Rows of the collection when it was measured."""
+
+
+class IndexedSource(WireModel):
+    """A source as a run left it that could read all of it."""
+
+    digest: str
+    """Of everything that was read; empty where something was refused, or can change unseen."""
+    files: int | None
+    documents: int
+    chunks: int
+
+
+class IndexedSources(WireModel):
+    """What of every source that a collection holds was indexed."""
+
+    stamp: str
+    """The `catalogue_stamp` of the collection then: a later writing is not what this is about."""
+    sources: dict[str, IndexedSource]
 
 
 class Contract(WireModel):
@@ -125,6 +148,26 @@ def write_finished(client: "MilvusClient", name: str, contract: Contract) -> Non
     client.alter_collection_properties(
         name,
         properties={CONTRACT_PROPERTY: contract.model_dump_json(), CATALOGUE_PROPERTY: stamp},
+    )
+
+
+def read_sources(client: "MilvusClient", name: str) -> dict[str, IndexedSource]:
+    """What of each source was indexed when the collection `name` was last written; empty where that
+    is not known.
+    """
+    properties = _properties(client, name)
+    try:
+        found = IndexedSources.model_validate_json(properties.get(SOURCES_PROPERTY, ""))
+    except ValidationError:  # never written, or by another version
+        return {}
+    return found.sources if found.stamp == _catalogue_stamp(properties) else {}
+
+
+def write_sources(client: "MilvusClient", name: str, sources: dict[str, IndexedSource]) -> None:
+    """Keep what of each source is indexed as of the last writing of the collection `name`."""
+    indexed = IndexedSources(stamp=catalogue_stamp(client, name), sources=sources)
+    client.alter_collection_properties(
+        name, properties={SOURCES_PROPERTY: indexed.model_dump_json()}
     )
 
 

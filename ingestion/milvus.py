@@ -129,10 +129,10 @@ def batches(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
 
 
 def every_row(
-    client: "MilvusClient", name: str, fields: list[str]
+    client: "MilvusClient", name: str, fields: list[str], expression: str = ""
 ) -> Iterator[list[dict[str, Any]]]:
-    """All rows of the collection `name`, page by page."""
-    rows = client.query_iterator(name, batch_size=PAGE, output_fields=fields)
+    """All rows of the collection `name`, page by page; or those of which `expression` is true."""
+    rows = client.query_iterator(name, batch_size=PAGE, filter=expression, output_fields=fields)
     try:
         while page := rows.next():
             yield list(page)

@@ -1,22 +1,23 @@
 """What changed, what vanished, what to refuse: documents compared with the collection.
 
 Documents are streamed: read, cut into chunks, compared by content hash, embedded and written, a batch
-at a time. What is kept of the whole is an id and a hash a chunk.
+at a time. What is kept of the whole is an id and a hash a chunk. A source of which every file is as the
+last run left it is neither read nor compared.
 """
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion import reliability
 from ingestion.chunking import chunk_document
 from ingestion.collection import Collection
-from ingestion.collection_schema import Vector
+from ingestion.collection_schema import IndexedSource, Vector
 from ingestion.collection_writer import Writer
 from ingestion.embeddings import ChunkEmbedder
 from ingestion.milvus import batches
-from ingestion.sources import count_files, read_source
+from ingestion.sources import count_files, digest, digest_source, read_source
 from ingestion.sources.folder import Known, Unchanged
 from ingestion.sources.limits import Limits
 from schemas.document import Chunk, SourceDocument
@@ -66,25 +67,25 @@ class Sync:
         """Chunks by document, by source, as they were before."""
         self._fingerprints: dict[str, dict[str, set[str]]] = defaultdict(dict)
         """Of the chunks of each document that was there before, by source."""
+        self._unread: dict[str, IndexedSource] = {}
+        """The sources that are as the last run left them."""
+        self._digests: dict[str, str] = {}
+        """Of what was read of each source."""
         self._dropped: set[str] = set()
         self._unfinished = False
         """Whether the last run died while it wrote in place."""
 
-    def run(self, sources: Iterable[Source]) -> None:
+    def run(self, sources: Sequence[Source]) -> None:
         """Bring the collection in step with `sources`; unless it is a dry run.
 
         Raises ApideskError: then the collection answers as before, or, on a server, from what was
         written so far; the next run goes on.
         """
-        for chunk in self._collection.stored():
-            document = self._stored[chunk.source].setdefault(chunk.document_id, {})
-            document[chunk.id] = chunk.content_hash
-            seen = self._fingerprints[chunk.source].setdefault(chunk.document_id, set())
-            seen.add(chunk.fingerprint)
-        stored = self._collection.stored_contract()
-        self._unfinished = stored is not None and stored.unfinished
         if not self._options.rebuild:
             self._collection.check()
+        stored = self._collection.stored_contract()
+        self._unfinished = stored is not None and stored.unfinished
+        self._read_stored(sources)
         if self._options.dry_run:
             for _ in self._changed(sources):
                 pass
@@ -96,6 +97,25 @@ class Sync:
             writer.abandon()
             raise
 
+    def _read_stored(self, sources: Sequence[Source]) -> None:
+        """Find out what is there of the sources that may have changed."""
+        indexed = {} if self._options.rebuild else self._collection.indexed()
+        self._unread = {
+            source.name: indexed[source.name]
+            for source in sources
+            if source.name in indexed and self._is_as_before(source, indexed[source.name])
+        }
+        if indexed and indexed.keys() == self._unread.keys():
+            return
+        for chunk in self._collection.stored(without=list(self._unread)):
+            document = self._stored[chunk.source].setdefault(chunk.document_id, {})
+            document[chunk.id] = chunk.content_hash
+            seen = self._fingerprints[chunk.source].setdefault(chunk.document_id, set())
+            seen.add(chunk.fingerprint)
+
+    def _is_as_before(self, source: Source, indexed: IndexedSource) -> bool:
+        return indexed.digest != "" and indexed.digest == digest_source(source, self._reader.limits)
+
     def _write(self, writer: Writer, changed: Iterator[Chunk]) -> None:
         """Write what changed and drop what vanished; nothing at all where nothing did."""
         written = 0
@@ -106,13 +126,28 @@ class Sync:
                 self._report_of(chunk.source).written += 1
             self._step()
         self._check_rebuild()
-        if not written and self._stored_ids() <= self._dropped:
+        unread = sum(source.chunks for source in self._unread.values())
+        if not written and not unread and self._stored_ids() <= self._dropped:
             raise CollectionMissing(self._why_nothing())
         if written or self._dropped or self._unfinished:
             writer.finish(self._dropped)
             self._collection.load()
+        self._collection.keep_indexed(self._indexed())
         if self._embedder is not None:
             self._measure(self._embedder)
+
+    def _indexed(self) -> dict[str, IndexedSource]:
+        """What this run leaves of every source that has something in the collection."""
+        return {
+            report.name: IndexedSource(
+                digest="" if report.refused else self._digests[report.name],
+                files=report.expected,
+                documents=report.documents,
+                chunks=report.chunks,
+            )
+            for report in self.reports
+            if report.name in self._digests or report.kept
+        }
 
     def _measure(self, embedder: ChunkEmbedder) -> None:
         """Find out how far the vectors can be trusted, where that is not known yet; it can wait."""
@@ -138,31 +173,51 @@ class Sync:
         names = set()
         for source in sources:
             names.add(source.name)
-            yield from self._of_source(source)
+            if source.name in self._unread:
+                self._pass_over(self._unread[source.name], source.name)
+            else:
+                yield from self._of_source(source)
         for name in sorted(self._stored.keys() - names):
             report = SourceReport(name=name, expected=0)
             self.reports.append(report)
             self._delete_vanished(report, set())
 
+    def _pass_over(self, indexed: IndexedSource, name: str) -> None:
+        """Report a source that is not read."""
+        report = SourceReport(
+            name=name,
+            expected=indexed.files,
+            documents=indexed.documents,
+            unchanged=indexed.documents,
+            chunks=indexed.chunks,
+        )
+        self.reports.append(report)
+        self._digests[name] = indexed.digest
+        self._step()
+
     def _of_source(self, source: Source) -> Iterator[Chunk]:
         report = SourceReport(name=source.name)
         self.reports.append(report)
         seen: set[str] = set()
+        fingerprints: list[str] = []
         try:
             report.expected = count_files(source)
             for found in read_source(source, self._reader.limits, self._known(source.name)):
                 match found:
                     case SourceDocument():
                         seen.add(found.id)
+                        fingerprints.append(found.fingerprint)
                         yield from self._of_document(report, found)
                     case Unchanged():
                         seen |= found.ids
+                        fingerprints.append(found.fingerprint)
                         self._count_unchanged(report, found)
                     case SourceError():
                         report.refused.append(str(found))
                 self._step()
         except SourceError as error:
             report.refused.append(str(error))
+        self._digests[source.name] = digest(fingerprints)
         self._delete_vanished(report, seen)
 
     def _known(self, source: str) -> Known:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ingestion.markdown_blocks import parse_table
-from ingestion.sources import read_source
+from ingestion.sources import digest, digest_source, read_source
 from ingestion.sources.folder import Found, Unchanged
 from ingestion.sources.limits import Limits
 from schemas.document import Section, SourceDocument
@@ -606,7 +606,10 @@ def test_a_file_is_read_again_when_it_or_its_profile_changed(
         write(tmp_path / f"{name}{kind.suffix}", kind.page(name))
     documents, _ = apart(found(kind.make, tmp_path))
     known = {document.fingerprint: frozenset({document.id}) for document in documents}
+    before = digest_source(kind.make(name="docs", path=tmp_path), Limits())
+    assert before == digest([document.fingerprint for document in documents])
     source = kind.make(name="docs", path=tmp_path, **change(tmp_path, kind.suffix))
+    assert (digest_source(source, Limits()) == before) is (not again)
     everything = list(read_source(source, Limits(), known))
     read_again, refused = apart(everything)
     unchanged = {i for item in everything if isinstance(item, Unchanged) for i in item.ids}

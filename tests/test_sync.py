@@ -1,15 +1,24 @@
 """Sync, on a real Milvus Lite, by both writers: whatever happened before, the end is the same."""
 
+import json
+import os
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from ingestion.collection import Collection
-from ingestion.collection_schema import CHUNK_FIELDS, expected_contract, words_name
+from ingestion.collection_schema import (
+    CHUNK_FIELDS,
+    SOURCES_PROPERTY,
+    expected_contract,
+    words_name,
+    write_contract,
+    write_finished,
+)
 from ingestion.collection_writer import NextCollection
 from ingestion.milvus import every_row, open_milvus
 from ingestion.sources.limits import Limits
@@ -17,7 +26,7 @@ from ingestion.sync import Reader, Sync
 from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, DeletesRefused
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.settings import Settings, read_settings
-from schemas.source import MarkdownSource
+from schemas.source import MarkdownSource, OpenApiSource
 
 TOPICS = ["签名", "订单发货", "refund", "waybill", "库存", "webhook", "权限包", "rate limit"]
 
@@ -30,7 +39,7 @@ class Bench:
 
     collection: Collection
     folder: Path
-    sources: list[MarkdownSource] = field(default_factory=list)
+    sources: list[MarkdownSource | OpenApiSource] = field(default_factory=list)
 
     def source(self, name: str) -> Path:
         """A new source's folder."""
@@ -267,6 +276,144 @@ def test_a_second_document_of_one_id_never_takes_the_place_of_the_first(
         assert report.refused == ["two documents have the id 001: the first one counts"]
         assert (report.unchanged, report.changed) == (2, 0)
     assert_in_step(bench)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What may happen between two runs, and whether the source has to be compared then."""
+
+    what: str
+    make: Callable[[Bench], object]
+    compared: bool
+
+
+def rewrite(path: Path, old: str, new: str) -> None:
+    """Other bytes, the same size, the same date."""
+    date = path.stat().st_mtime_ns
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    os.utime(path, ns=(date, date))
+
+
+def with_profile(bench: Bench, **fields: object) -> None:
+    bench.sources[0] = bench.sources[0].model_copy(update=fields)
+
+
+def write_property(bench: Bench, name: str, value: str) -> None:
+    collection = bench.collection
+    collection._client.alter_collection_properties(collection._alias, properties={name: value})
+
+
+def write_as_another_version(bench: Bench) -> None:
+    client, alias = bench.collection._client, bench.collection._alias
+    write_finished(client, alias, bench.collection.contract)
+
+
+def die_while_writing(bench: Bench) -> None:
+    client, alias = bench.collection._client, bench.collection._alias
+    unfinished = bench.collection.contract.model_copy(update={"unfinished": True})
+    write_contract(client, alias, unfinished)
+
+
+CHANGES = [
+    Change("nothing", lambda b: None, False),
+    Change("a date", lambda b: os.utime(b.folder / "guides/001.md", (0, 0)), False),
+    Change(
+        "the folder",
+        lambda b: with_profile(b, path=(b.folder / "guides").rename(b.folder / "moved")),
+        False,
+    ),
+    Change("another source", lambda b: write_page(b.folder / "other", 7), False),
+    Change("a byte", lambda b: rewrite(b.folder / "guides/001.md", "twice", "often"), True),
+    Change("front matter", lambda b: rewrite(b.folder / "guides/000.md", "v: 1", "v: 2"), True),
+    Change("a deletion", lambda b: (b.folder / "guides/001.md").unlink(), True),
+    Change(
+        "a name",
+        lambda b: (b.folder / "guides/001.md").rename(b.folder / "guides/009.md"),
+        True,
+    ),
+    Change("a page", lambda b: write_page(b.folder / "guides", 8), True),
+    Change("an empty page", lambda b: (b.folder / "guides/8.md").write_text(""), True),
+    Change("a broken page", lambda b: (b.folder / "guides/8.md").write_bytes(b"\xff"), True),
+    Change("a template", lambda b: with_profile(b, page_url=("https://x.y/{path}",)), True),
+    Change("metadata", lambda b: with_profile(b, metadata={"version": "v"}), True),
+    Change("another writer", write_as_another_version, True),
+    Change("an unfinished run", die_while_writing, True),
+    Change("another format", lambda b: write_property(b, SOURCES_PROPERTY, '{"sources": 3}'), True),
+]
+
+
+@pytest.mark.parametrize("bench", [True], indirect=True, ids=["in place"])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.what)
+def test_a_source_is_compared_when_anything_of_it_may_have_changed(
+    bench: Bench, change: Change
+) -> None:
+    folder = bench.source("guides")
+    write_pages(folder, 5)
+    write_page(folder, 0, "---\nv: 1\n---\n# page\n\ntext\n\n## more\n\ntext")
+    write_pages(bench.source("other"), 2)
+    bench.sync()
+    bench.collection._client.delete(bench.collection._alias, filter='document_id == "004"')
+
+    change.make(bench)
+    report = bench.sync()["guides"]  # who compares misses the page that was deleted behind its back
+    assert ("004" in {row["document_id"] for row in bench.rows().values()}) is change.compared
+    assert (report.added > 0) is change.compared
+    assert change.compared or counts(report) == (0, 0, 0, 5)
+
+
+def test_a_source_with_a_broken_page_is_compared_each_time(bench: Bench) -> None:
+    folder = bench.source("guides")
+    write_pages(folder, 3)
+    (folder / "broken.md").write_bytes(b"\xff")
+    for unchanged in (0, 3, 3):
+        (report,) = bench.sync().values()
+        assert (report.unchanged, report.refused) == (unchanged, ["broken.md: not UTF-8 (byte 0)"])
+
+
+def test_what_is_passed_over_is_reported_as_what_is_compared(bench: Bench) -> None:
+    folder = bench.source("guides")
+    write_pages(folder, 3)
+    (folder / "empty.md").write_text("")
+    bench.sync()
+    passed_over = bench.sync()
+    assert passed_over == bench.sync(dry_run=True)
+    write_as_another_version(bench)
+    assert passed_over == bench.sync()
+
+
+@pytest.mark.parametrize("bench", [True], indirect=True, ids=["in place"])
+def test_a_reader_of_another_version_reads_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pages(bench.source("guides"), 3)
+    bench.sync()
+    bench.collection._client.delete(bench.collection._alias, filter='document_id == "002"')
+    monkeypatch.setattr("ingestion.sources.folder.READER_VERSION", 0)
+    assert bench.sync()["guides"].added == 1
+
+
+def test_a_lost_collection_is_written_again(bench: Bench) -> None:
+    write_pages(bench.source("guides"), 3)
+    bench.sync()
+    bench.collection._client.delete(bench.collection._alias, filter='id != ""')
+    bench.collection._client.flush(bench.collection._alias)
+    assert bench.sync()["guides"].added == 3
+
+
+@pytest.mark.parametrize("bench", [True], indirect=True, ids=["in place"])
+def test_a_description_is_read_with_what_it_refers_to(bench: Bench) -> None:
+    described = {"openapi": "3.1.0", "info": {"title": "A", "version": "1"}}
+    operation = {"summary": "Pick up", "responses": {}}
+    described["paths"] = {"/pickups": {"$ref": "pickups.json"}}
+    (bench.folder / "openapi.json").write_text(json.dumps(described))
+    bench.sources.append(
+        OpenApiSource(kind="openapi", name="api", path=bench.folder / "openapi.json")
+    )
+    for summary, expected in (("Pick up", (1, 0)), ("Pick up", (0, 0)), ("Collect", (0, 1))):
+        item = {"post": operation | {"summary": summary}}
+        (bench.folder / "pickups.json").write_text(json.dumps(item))
+        report = bench.sync()["api"]
+        assert (report.added, report.changed) == expected
 
 
 def test_why_nothing_could_be_indexed_is_said(bench: Bench) -> None:

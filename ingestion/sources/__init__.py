@@ -1,11 +1,12 @@
 """One reader a format; each turns a source of platform.toml into SourceDocuments."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import assert_never
 
 from ingestion.sources import api_docs, files, markdown, openapi
-from ingestion.sources.folder import Found, Known, Unchanged, list_files
+from ingestion.sources.folder import Found, Known, Unchanged, fingerprints, list_files
 from ingestion.sources.limits import Limits
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
@@ -61,12 +62,35 @@ def count_files(source: Source) -> int | None:
 
     Raises SourceError for a folder that has none.
     """
+    if isinstance(source, OpenApiSource):
+        return None
+    return len(list_files(source.path, _suffixes(source)))
+
+
+def digest_source(source: Source, limits: Limits) -> str:
+    """The `digest` of all that `read_source` would read; empty where that is not known before, or a
+    file would be refused.
+    """
+    if isinstance(source, OpenApiSource):
+        return ""
+    try:
+        return digest(fingerprints(source, _suffixes(source), limits))
+    except SourceError:
+        return ""
+
+
+def digest(fingerprints: Sequence[str]) -> str:
+    """One word for the files with these fingerprints; empty where one is not known."""
+    return hashlib.sha256("".join(fingerprints).encode()).hexdigest() if all(fingerprints) else ""
+
+
+def _suffixes(source: ApiDocsSource | MarkdownSource | FilesSource) -> set[str]:
     match source:
         case ApiDocsSource():
-            return len(list_files(source.path, api_docs.SUFFIXES))
+            return api_docs.SUFFIXES
         case MarkdownSource():
-            return len(list_files(source.path, markdown.SUFFIXES))
+            return markdown.SUFFIXES
         case FilesSource():
-            return len(list_files(source.path, files.file_suffixes(source)))
+            return files.file_suffixes(source)
         case _:
-            return None
+            assert_never(source)

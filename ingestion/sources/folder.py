@@ -21,13 +21,15 @@ Known = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True)
 class Unchanged:
-    """Documents of a file that is as it was when they were indexed."""
+    """A file of which nothing is to be indexed: it is as it was, or makes no document."""
 
+    fingerprint: str
     ids: frozenset[str]
+    """Its documents, indexed already."""
 
 
 Found = SourceDocument | Unchanged | SourceError
-"""A document, or that it need not be read, or in one line why there is none."""
+"""A document, or that there is nothing new, or in one line why there is none."""
 
 FolderSource = ApiDocsSource | PageSource
 
@@ -62,20 +64,29 @@ def read_files(
 
     Raises SourceError for a folder that is not there or has no such file.
     """
-    how = f"{READER_VERSION}\0{source.model_dump_json(exclude={'path'})}"
+    how = _how(source)
     for path in list_files(source.path, suffixes):
-        name = path.relative_to(source.path).as_posix()
         try:
-            _check_file(path, source.path, limits)
-            fingerprint = _fingerprint(path, f"{how}\0{name}")
+            fingerprint = _fingerprint(path, source.path, how, limits)
             document = None if fingerprint in known else read(path)
         except SourceError as error:
-            yield SourceError(f"{name}: {error}")
+            yield SourceError(f"{_name(path, source.path)}: {error}")
             continue
-        if fingerprint in known:
-            yield Unchanged(known[fingerprint])
-        elif document is not None:
+        if document is None:
+            yield Unchanged(fingerprint, known.get(fingerprint, frozenset()))
+        else:
             yield document.model_copy(update={"fingerprint": fingerprint})
+
+
+def fingerprints(source: FolderSource, suffixes: Iterable[str], limits: Limits) -> list[str]:
+    """What tells each file of `source` from every other and from what it was: its content, its name
+    and how it is read.
+
+    Raises SourceError for the first file that is refused.
+    """
+    how = _how(source)
+    paths = list_files(source.path, suffixes)
+    return [_fingerprint(path, source.path, how, limits) for path in paths]
 
 
 def read_text(path: Path) -> str:
@@ -114,13 +125,6 @@ def page_url(templates: Sequence[str], values: Values) -> str:
     return next(filter(None, (_filled(template, values) for template in templates)), "")
 
 
-def _check_file(path: Path, folder: Path, limits: Limits) -> None:
-    """Raises SourceError for a file that is too large, or that a link has lead to from outside."""
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise SourceError("is a link that leads out of the source's folder")
-    check_size(path.stat().st_size, limits)
-
-
 def check_size(size: int, limits: Limits) -> None:
     """Raises SourceError when `size`, in bytes, is more than is taken."""
     if size > limits.file_bytes:
@@ -129,9 +133,24 @@ def check_size(size: int, limits: Limits) -> None:
         )
 
 
-def _fingerprint(path: Path, how: str) -> str:
+def _how(source: FolderSource) -> str:
+    """What of the program and the profile a file's document depends on."""
+    return f"{READER_VERSION}\0{source.model_dump_json(exclude={'path'})}"
+
+
+def _name(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def _fingerprint(path: Path, folder: Path, how: str, limits: Limits) -> str:
+    """Raises SourceError for a file that is too large, or a link that leads out of `folder`."""
+    # Only the last part of a path may be a link: none is followed where files are listed.
+    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        raise SourceError("is a link that leads out of the source's folder")
     try:
-        return hashlib.sha256(how.encode() + b"\0" + path.read_bytes()).hexdigest()
+        check_size(path.stat().st_size, limits)
+        key = f"{how}\0{_name(path, folder)}\0".encode()
+        return hashlib.sha256(key + path.read_bytes()).hexdigest()
     except OSError as error:
         raise SourceError(f"{error.strerror}") from None
 
