@@ -245,7 +245,7 @@ def _create_unsearched(client: "MilvusClient", name: str, schema: "CollectionSch
 
     schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)
     index = client.prepare_index_params()
-    index.add_index("unused", index_type="AUTOINDEX", metric_type="COSINE")
+    index.add_index("unused", index_type="FLAT", metric_type="COSINE")
     _create(client, name, schema, index)
 
 

@@ -49,7 +49,7 @@ from ingestion.collection_schema import (
     write_contract,
     write_finished,
 )
-from ingestion.milvus import batches, every_row, literal, milvus_errors
+from ingestion.milvus import BATCH, batches, every_row, literal, milvus_errors
 from schemas.catalogue import CatalogueEntry
 from schemas.document import Chunk
 
@@ -89,6 +89,8 @@ class NextCollection(Writer):
         self._name = f"{alias}_{time.time_ns()}"
         self._created = False
         self._written: set[str] = set()
+        self._waiting: list[Row] = []
+        """Rows until there are enough for an insert: embedded texts come in smaller batches."""
         self._rows = 0
         self._words = Counter[str]()
         self._gathering = Gathering()
@@ -96,8 +98,7 @@ class NextCollection(Writer):
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
         """Write `chunks` to the next collection."""
         words = [chunk_words(chunk) for chunk in chunks]
-        with milvus_errors():
-            self._insert(chunk_rows(chunks, words, vectors))
+        self._add(chunk_rows(chunks, words, vectors))
         self._written.update(chunk.id for chunk in chunks)
         self._words.update(chain.from_iterable(words))
 
@@ -106,6 +107,7 @@ class NextCollection(Writer):
         with milvus_errors():
             if self._old is not None:
                 self._copy(dropped, self._old)
+            self._insert()
             self._words = +self._words
             contract = self._expected.model_copy(
                 update={
@@ -126,7 +128,16 @@ class NextCollection(Writer):
         with milvus_errors():
             drop_leftovers(self._client, self._alias)
 
-    def _insert(self, rows: list[Row]) -> None:
+    def _add(self, rows: list[Row]) -> None:
+        self._waiting += rows
+        if len(self._waiting) >= BATCH:
+            with milvus_errors():
+                self._insert()
+
+    def _insert(self) -> None:
+        rows, self._waiting = self._waiting, []
+        if not rows:
+            return
         if not self._created:
             dimension = len(rows[0]["dense"]) if "dense" in rows[0] else None
             create_chunks(self._client, self._name, dimension, self._expected.tokenizer)
@@ -146,7 +157,7 @@ class NextCollection(Writer):
                 if row["id"] not in staying:
                     self._words.subtract(chunk_words(chunk_of(row)))
             for rows in batches(stay):
-                self._insert(rows)
+                self._add(rows)
 
     def _complete(self, contract: Contract) -> None:
         words, catalogue = words_name(self._name), catalogue_name(self._name)

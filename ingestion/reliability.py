@@ -11,11 +11,11 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
+from ingestion.catalogue import DocumentKey
 from ingestion.collection import Collection, Route
 from ingestion.collection_schema import Contract, Reliability
 from ingestion.embeddings import ChunkEmbedder
 from ingestion.words import vocabulary_words
-from schemas.document import Chunk, RetrievedChunk
 
 ASKED = 64
 """Sentences that are asked for, about: the standard error of a mean rank is 0.06 at most."""
@@ -44,14 +44,18 @@ def measure(collection: Collection, embedder: ChunkEmbedder) -> Reliability:
         for chunk in collection.some(ASKED)
         for sentence in _telling(chunk.body)
     ]
-    vectors = embedder.embed_texts([question for question, _ in asked])
+    questions = [question for question, _ in asked]
+    vectors = embedder.embed_texts(questions)
 
     def mean_rank(route: Route) -> float:
+        if not questions:
+            return 0.0
+        found = collection.documents(questions, DEPTH, route, vectors)
         ranks = [
-            _reciprocal_rank(collection.search(question, DEPTH, route, vector), chunk)
-            for (question, chunk), vector in zip(asked, vectors, strict=True)
+            _reciprocal_rank(documents, (chunk.source, chunk.document_id))
+            for documents, (_, chunk) in zip(found, asked, strict=True)
         ]
-        return sum(ranks) / len(ranks) if ranks else 0.0
+        return sum(ranks) / len(ranks)
 
     return Reliability(
         full_text=mean_rank("full_text"),
@@ -74,12 +78,6 @@ def _half(sentence: str) -> str:
     return " ".join(kept or words)
 
 
-def _reciprocal_rank(found: Sequence[RetrievedChunk], chunk: Chunk) -> float:
-    """1 over the place of the first chunk of the same document; 0 where there is none."""
-    for place, retrieved in enumerate(found, 1):
-        if (retrieved.chunk.source, retrieved.chunk.document_id) == (
-            chunk.source,
-            chunk.document_id,
-        ):
-            return 1 / place
-    return 0.0
+def _reciprocal_rank(found: Sequence[DocumentKey], document: DocumentKey) -> float:
+    """1 over the place of the first chunk of `document`; 0 where there is none."""
+    return 1 / (found.index(document) + 1) if document in found else 0.0

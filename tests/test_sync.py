@@ -20,7 +20,7 @@ from ingestion.collection_schema import (
     write_finished,
 )
 from ingestion.collection_writer import NextCollection
-from ingestion.milvus import every_row, open_milvus
+from ingestion.milvus import BATCH, every_row, open_milvus
 from ingestion.sources.limits import Limits
 from ingestion.sync import Reader, Sync
 from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, DeletesRefused
@@ -498,7 +498,7 @@ def test_what_a_dead_run_left_is_cleaned_up(bench: Bench) -> None:
     bench.sync()
     collection = bench.collection
     dead = NextCollection(collection._client, collection._alias, collection._expected, None)
-    dead.put(collection.chunks_of("001", "guides"), None)
+    dead.put(collection.chunks_of("001", "guides") * BATCH, None)
     assert len(collections_of(bench)) == 4
     bench.sync()
     assert len(collections_of(bench)) == 3
