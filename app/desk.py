@@ -82,8 +82,7 @@ class Desk:
             config = with_listener(config, listener)
         try:
             async with self.running.within(seconds), self._admitted():
-                pipeline = await asyncio.to_thread(self.pipeline, asked.mode)
-                answer = await pipeline.ainvoke(question, config)
+                answer = await (await self._pipeline_of(asked.mode)).ainvoke(question, config)
         finally:
             self.see_circuits()
         no_tools = NO_TOOLS if asked.mode == "tools" and not self.models else None
@@ -141,6 +140,11 @@ class Desk:
     def pipeline(self, mode: AnswerMode) -> Runnable[Question, Answer]:
         """What answers in `mode`. It blocks the first time that a model is to look things up."""
         return self._pipeline if mode == "pipeline" else self._with_tools
+
+    async def _pipeline_of(self, mode: AnswerMode) -> Runnable[Question, Answer]:
+        return (
+            self._pipeline if mode == "pipeline" else await asyncio.to_thread(self.pipeline, mode)
+        )
 
     @asynccontextmanager
     async def _admitted(self) -> AsyncIterator[None]:

@@ -35,10 +35,10 @@ class NotReadable(ValueError):
     """No object of the schema is in the text; the message says what is wrong, for the model to mend."""
 
 
-def read_object(text: str, schema: type[T]) -> tuple[T, bool]:
+def read_object(text: str, schema: type[T], mend: bool = True) -> tuple[T, bool]:
     """The first `schema` object in `text`, and whether it had to be repaired. Raises NotReadable."""
     problem = "there is no JSON object in it"
-    for repaired, value in _values(text[:LONGEST]):
+    for repaired, value in _values(text[:LONGEST], mend):
         try:
             return schema.model_validate(_unwrapped(value, schema)), repaired
         except ValidationError as error:
@@ -62,12 +62,12 @@ class _Echoed(Exception):
     """The model sent the schema back."""
 
 
-def _values(text: str) -> Iterator[tuple[bool, dict[str, Any]]]:
+def _values(text: str, mend: bool) -> Iterator[tuple[bool, dict[str, Any]]]:
     """The objects that `text` may mean: as it stands first, repaired last."""
     candidates = list(dict.fromkeys(_candidates(text)))
     for candidate in candidates:
         yield from ((False, value) for value in _decoded(candidate))
-    for candidate in candidates:
+    for candidate in candidates if mend else ():
         start = candidate.find("{")
         mended = _repaired(candidate[start:]) if start >= 0 else None
         if isinstance(mended, dict):

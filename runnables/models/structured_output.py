@@ -12,6 +12,7 @@ import json
 import logging
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
@@ -21,7 +22,6 @@ from langchain_core.runnables import (
     Runnable,
     RunnableBinding,
     RunnableConfig,
-    RunnableLambda,
     RunnableParallel,
     RunnableSequence,
 )
@@ -41,6 +41,9 @@ Variables = dict[str, Any]
 Rung = Literal[Mode, "repair", "re-ask", "text"]
 
 MODES: tuple[Mode, ...] = ("json_schema", "json_mode", "plain")
+QUICKLY_READ = 10_000
+"""Characters of a reply that are read at once, where it needs no mending; all else is done in a thread."""
+
 SHOWN = 4_000
 """Characters of its own reply that a model is shown when it is asked once more."""
 
@@ -155,8 +158,7 @@ class StructuredOutput(Generic[T]):
         self, model: ChatModel, text: str, rung: Rung, config: RunnableConfig
     ) -> tuple[T, Rung]:
         """The object in `text`, and the rung that it came by. Raises NotReadable, ModelOutputInvalid."""
-
-        parser = RunnableLambda(self._read, name=f"{self.step}/parser")
+        parser = step(f"{self.step}/parser", self._read)
         seconds = remaining(config)
         try:
             async with asyncio.timeout(None if seconds == float("inf") else seconds):
@@ -166,10 +168,12 @@ class StructuredOutput(Generic[T]):
             setting = model.role.setting
             raise ModelOutputInvalid(f"{setting}: the reply cannot be read in time") from None
 
-    def _read(
-        self, reply: str
-    ) -> tuple[T, bool]:  # LangChain runs it in a thread: mending takes time
-        return read_object(reply, self.schema)
+    async def _read(self, reply: str, config: RunnableConfig) -> tuple[T, bool]:
+        """The object in `reply`, and whether it had to be mended. Raises NotReadable."""
+        if len(reply) <= QUICKLY_READ:
+            with suppress(NotReadable):
+                return read_object(reply, self.schema, mend=False)
+        return await asyncio.to_thread(read_object, reply, self.schema)
 
     async def _rendered(self, variables: Variables, config: RunnableConfig) -> str:
         prompt = step(f"{self.step}/prompt", self._render)

@@ -18,9 +18,9 @@ def build_focus(collection: Collection) -> Runnable[Understood, Evidence]:
     """The step `focus`: chunks of the API named by url or name first, then what was retrieved."""
 
     async def focus(understood: Understood, config: RunnableConfig) -> Evidence:
-        named = await asyncio.to_thread(
-            named_chunks, collection, understood["classified"].structured
-        )
+        structured, named = understood["classified"].structured, list[Chunk]()
+        if structured.api_url or structured.api_name:
+            named = await asyncio.to_thread(named_chunks, collection, structured)
         allowed = [chunk for chunk in named if understood["asked"].filters.allow(chunk)]
         return Evidence(
             asked=understood["asked"],

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Literal
@@ -100,20 +100,23 @@ class MilvusRetriever(BaseRetriever):
 
         `more` are words that full text looks for besides those of `query`.
         """
-        best = partial(self._best, f"{query} {more}".strip(), vector, filters)
-        if names := identifiers(query):
-            chosen = spread(defining_first(best(max(CANDIDATES, k)), names), k)
-        else:
-            chosen = spread(best(3 * k), k)
-            if crowded(chosen):  # there was nothing else among those
-                chosen = spread(best(max(CANDIDATES, k)), k)
-        return [_document(retrieved) for retrieved in chosen]
+        ranked = partial(self._ranking, f"{query} {more}".strip(), vector, filters)
+        return [_document(retrieved) for retrieved in self._chosen(query, k, ranked)]
 
-    def _best(
-        self, query: str, vector: Vector | None, filters: Filters, count: int
-    ) -> list[RetrievedChunk]:
-        """The best `count` chunks, read from the collection."""
-        ranking = self._ranking(query, vector, filters, count)
+    def _chosen(self, query: str, k: int, ranked: Callable[[int], Ranking]) -> list[RetrievedChunk]:
+        """Of as few as will do: each hit takes time, and each chunk that is read more."""
+        many = max(CANDIDATES, k)
+        if names := identifiers(query):
+            return spread(defining_first(self._read(ranked(many), many), names), k)
+        ranking = ranked(3 * k)
+        for count in (k, 3 * k):
+            chosen = spread(self._read(ranking, count), k)
+            if not crowded(chosen):
+                return chosen
+        return spread(self._read(ranked(many), many), k)
+
+    def _read(self, ranking: Ranking, count: int) -> list[RetrievedChunk]:
+        """The first `count` of `ranking`, read from the collection."""
         chunks = self.collection.by_ids(list(ranking)[:count])
         return [RetrievedChunk(chunk=chunk, score=ranking[chunk.id]) for chunk in chunks]
 
