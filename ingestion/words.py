@@ -77,7 +77,8 @@ def dictionary_words(piece: str) -> tuple[str, ...]:
     """
     import rjieba
 
-    return tuple(rjieba.cut(piece, False))
+    whole = piece.encode("utf-8", "replace").decode()  # it refuses half a surrogate pair
+    return tuple(rjieba.cut(whole, False))
 
 
 def with_parts(words: Iterable[str]) -> Iterator[str]:

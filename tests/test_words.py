@@ -21,6 +21,7 @@ TEXTS = [
     "HTTPServerError at http://host:8080/a//b",
     "错误码 isv.missing-parameters:app_keys",
     "__init__ a__b -x- ..",
+    "取消\ud800揽收",
 ]
 
 
