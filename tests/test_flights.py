@@ -75,6 +75,10 @@ class Heard:
         self.numbers.append(event.data.number)
 
 
+async def unkept(answer: Answer) -> None:
+    """Keep nothing."""
+
+
 def begin(work: Coroutine[Any, Any, tuple[Answer, bool]]) -> asyncio.Task[tuple[Answer, bool]]:
     return asyncio.create_task(work)
 
@@ -87,13 +91,13 @@ async def turn() -> None:
 
 async def test_who_comes_later_hears_all_from_the_beginning() -> None:
     flights, work, early, late = Flights(), Work(), Heard(), Heard()
-    first = begin(flights.join("q", work, early))
+    first = begin(flights.join("q", work, unkept, early))
     await turn()
     assert work.tell
     await work.tell(step(1))
     others = [
-        begin(flights.join("q", work, late)),
-        *(begin(flights.join("q", work, None)) for _ in range(98)),
+        begin(flights.join("q", work, unkept, late)),
+        *(begin(flights.join("q", work, unkept, None)) for _ in range(98)),
     ]
     await turn()
     await work.tell(step(2))
@@ -108,13 +112,31 @@ async def test_another_key_or_a_later_time_is_another_answer() -> None:
     flights, work = Flights(), Work()
     work.may_end.set()
     for key in ("q", "q", "another"):
-        await flights.join(key, work, None)
+        await flights.join(key, work, unkept, None)
     assert work.begun == 3
+
+
+async def test_only_who_comes_meanwhile_waits_until_an_answer_is_kept() -> None:
+    flights, work, kept, may_keep = Flights(), Work(), list[str](), asyncio.Event()
+    work.may_end.set()
+
+    async def keep(answer: Answer) -> None:
+        await may_keep.wait()
+        kept.append(answer.id)
+
+    first, _ = await flights.join("q", work, keep, None)
+    later = [begin(flights.join("q", work, keep, None)) for _ in range(3)]
+    await turn()
+    assert (first.id, work.begun, kept) == ("answer 1", 1, [])
+    may_keep.set()
+    found = await asyncio.gather(*later)
+    assert {answer.id for answer, _ in found} == {"answer 2"}
+    assert [joined for _, joined in found].count(False) == 1
 
 
 async def test_the_work_goes_on_while_anybody_waits() -> None:
     flights, work = Flights(), Work()
-    first, second = (begin(flights.join("q", work, Heard())) for _ in range(2))
+    first, second = (begin(flights.join("q", work, unkept, Heard())) for _ in range(2))
     await turn()
     first.cancel()
     await turn()
@@ -125,12 +147,12 @@ async def test_the_work_goes_on_while_anybody_waits() -> None:
 
 async def test_the_work_ends_when_everybody_has_left_and_begins_anew_for_who_comes_then() -> None:
     flights, work = Flights(), Work()
-    tasks = [begin(flights.join("q", work, None)) for _ in range(2)]
+    tasks = [begin(flights.join("q", work, unkept, None)) for _ in range(2)]
     await turn()
     for task in tasks:
         task.cancel()
     await turn()
-    late = begin(flights.join("q", work, None))
+    late = begin(flights.join("q", work, unkept, None))
     await turn()
     assert (work.begun, work.cancelled) == (2, 1)
     work.may_end.set()
@@ -140,7 +162,7 @@ async def test_the_work_ends_when_everybody_has_left_and_begins_anew_for_who_com
 async def test_a_failure_is_everybodys() -> None:
     flights, work = Flights(), Work()
     work.error = ModelUnavailable("down")
-    tasks = [begin(flights.join("q", work, None)) for _ in range(3)]
+    tasks = [begin(flights.join("q", work, unkept, None)) for _ in range(3)]
     await turn()
     work.may_end.set()
     found = await asyncio.gather(*tasks, return_exceptions=True)

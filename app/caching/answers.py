@@ -76,6 +76,7 @@ class CachedAnswers:
         self._days = timedelta(days=days)
         self._insert = insert_in_sqlite if engine.dialect.name == "sqlite" else insert_in_postgresql
         self._threads = ThreadPoolExecutor(THREADS, "cache")
+        self._closed = False
 
     async def get(self, key: str) -> CachedAnswer | None:
         """The answer under `key`, if one was kept and is not too old."""
@@ -90,11 +91,14 @@ class CachedAnswers:
         await self._in_thread(lambda: self._drop(key))
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """Begin nothing more: what is asked for now raises StoreUnavailable."""
+        self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         inside = copy_context().run  # so that what it logs names the request
+        if self._closed:
+            raise StoreUnavailable("the server is stopping")
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, inside, work)

@@ -43,9 +43,12 @@ class CachedDesk:
         key = self._key(asked)
         if asked.fresh:
             self._lookups.labels("bypass").inc()
-            return await self._new(key, asked, listener)
+            answer = await self._answerer.ask(asked, listener)
+            await self._keep(key, asked, answer)
+            return answer
         known_or_new = partial(self._known_or_new, key, asked)
-        answer, joined = await self._flights.join(key, known_or_new, listener)
+        keep = partial(self._keep, key, asked)
+        answer, joined = await self._flights.join(key, known_or_new, keep, listener)
         result = "hit" if answer.cached else "joined" if joined else "miss"
         self._lookups.labels(result).inc()
         if result == "miss":
@@ -57,7 +60,7 @@ class CachedDesk:
         """Looked up within the flight: else who looks while it lands would find neither."""
         known = await self._known(key)
         if known is None:
-            return await self._new(key, asked, listener)
+            return await self._answerer.ask(asked, listener)
         if listener is not None:
             await listener(Event("structured", known.structured))
         return known.model_copy(update={"cached": True})
@@ -77,16 +80,15 @@ class CachedDesk:
             log.warning("the cache of answers does not answer: %s", error)
         return None
 
-    async def _new(self, key: str, asked: Asked, listener: Listener | None) -> Answer:
-        answer = await self._answerer.ask(asked, listener)
-        if _may_be_kept(asked, answer):
-            try:
-                await self._keep(key, answer)
-            except StoreError as error:
-                log.warning("an answer is not cached: %s", error)
-        return answer
+    async def _keep(self, key: str, asked: Asked, answer: Answer) -> None:
+        """Keep an answer that may be kept; one that is not, is still an answer."""
+        try:
+            if _may_be_kept(asked, answer):
+                await self._put(key, answer)
+        except StoreError as error:
+            log.warning("an answer is not cached: %s", error)
 
-    async def _keep(self, key: str, answer: Answer) -> None:
+    async def _put(self, key: str, answer: Answer) -> None:
         """Keep `answer`, unless what it cites was changed while it was made, or is of the web."""
         places = {(source.source, source.document_id) for source in answer.sources}
         chunks = await asyncio.to_thread(self._desk.collection.chunks_of_all, places)
@@ -104,11 +106,11 @@ class CachedDesk:
 
 
 def _may_be_kept(asked: Asked, answer: Answer) -> bool:
-    """Whether `answer` holds as long as the documents do. One that cites none, or is in doubt, may be
-    another when there are more of them; a degraded one would be better a minute later.
+    """Whether `answer` is new, and holds as long as the documents do. One that cites none, or is in
+    doubt, may be another when there are more of them; a degraded one would be better a minute later.
     """
     sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
-    return sound and not has_secret(asked.text)
+    return not answer.cached and sound and not has_secret(asked.text)
 
 
 def _shown(chunk: Chunk) -> Source:

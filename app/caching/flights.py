@@ -9,6 +9,7 @@ from schemas.answer import Answer
 from schemas.events import Event
 
 Start = Callable[[Listener | None], Coroutine[Any, Any, Answer]]
+Keep = Callable[[Answer], Coroutine[Any, Any, None]]
 
 
 class Flights:
@@ -17,19 +18,31 @@ class Flights:
     def __init__(self) -> None:
         self._flights: dict[str, _Flight] = {}
 
-    async def join(self, key: str, start: Start, listener: Listener | None) -> tuple[Answer, bool]:
+    async def join(
+        self, key: str, start: Start, keep: Keep, listener: Listener | None
+    ) -> tuple[Answer, bool]:
         """The answer of `start`, or of the one that is under way under `key`, and whether it was.
+
+        Nobody waits until the answer is kept but who comes meanwhile, and then begins anew.
 
         `listener` is told everything, from the beginning; nothing where the one who began it does not
         listen, since following a model's reply costs more than all the rest. Raises what `start` raises.
         The work is cancelled when everybody who waits for it has left.
         """
-        flight = self._flights.get(key)
+        while (flight := self._flights.get(key)) and flight.keeping:
+            await asyncio.wait([flight.keeping])
         if flight is not None and not flight.over:
             return await flight.wait(listener), True
         flight = self._flights[key] = _Flight(start, listener is not None)
-        flight.task.add_done_callback(lambda _: self._land(key, flight))
+        flight.task.add_done_callback(lambda _: self._arrived(key, flight, keep))
         return await flight.wait(listener), False
+
+    def _arrived(self, key: str, flight: "_Flight", keep: Keep) -> None:
+        if flight.task.cancelled() or flight.task.exception():
+            self._land(key, flight)
+        else:
+            flight.keeping = asyncio.create_task(keep(flight.task.result()))
+            flight.keeping.add_done_callback(lambda _: self._land(key, flight))
 
     def _land(self, key: str, flight: "_Flight") -> None:
         if self._flights.get(key) is flight:
@@ -42,6 +55,7 @@ class _Flight:
         self._listeners: list[Listener] = []
         self._waiting = 0
         self.task = asyncio.create_task(start(self._tell if followed else None))
+        self.keeping: asyncio.Task[None] | None = None
 
     @property
     def over(self) -> bool:
