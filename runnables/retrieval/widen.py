@@ -24,11 +24,11 @@ def build_widen(finder: Finder) -> Runnable[Understood, Understood]:
         asked, terms = understood["asked"], understood["classified"].structured.search_terms
         if not terms:
             return understood
-        in_terms = asked.model_copy(update={"text": " ".join(terms)})
-        by_terms = await finder.glance(in_terms, config)
         share = held(asked.text, understood["retrieved"])
-        if share >= STRONG and share > held(in_terms.text, by_terms):
-            return understood
+        if share >= STRONG:
+            in_terms = asked.model_copy(update={"text": " ".join(terms)})
+            if share > held(in_terms.text, await finder.glance(in_terms, config)):
+                return understood
         return {**understood, "retrieved": await finder.find(asked, config, terms)}
 
     return step("widen", widen)
