@@ -14,12 +14,11 @@ from langsmith import tracing_context
 from app.asked import Asked
 from app.desk import open_desk
 from app.evaluation.measures import percentile
-from app.evaluation.questions import read_questions
 from benchmarks.corpus import write_corpus
 from benchmarks.fresh_process import in_fresh_process
-from benchmarks.ingestion import job
+from benchmarks.performance.ingestion import job
+from benchmarks.performance.questions import distinct_questions
 from benchmarks.retrieval_quality import settings_of
-from benchmarks.retrieval_sets import ROOT
 from benchmarks.scripted_vectors import Embedding, NGrams
 from benchmarks.vector_server import serve_vectors
 from schemas.settings import Settings
@@ -32,9 +31,6 @@ FIRST = 10
 
 STARTS = FIRST
 """Fresh processes that ask them, each in another order: every question is once first and once last."""
-
-QUESTIONS = ("retrieval_samples", "on_topic", "on_topic_held_out")
-"""Files in tests/data: the pages that are indexed are of the samples' sentences."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +81,6 @@ def speed_of(route: str, settings: Settings, starts: int = STARTS) -> Speed:
         first=median(each[0] for each in series),
         tenth=median(each[-1] for each in series),
     )
-
-
-def distinct_questions() -> list[str]:
-    """Questions of the tests, each once."""
-    files = (ROOT / "tests" / "data" / f"{name}.jsonl" for name in QUESTIONS)
-    texts = (question.question for path in files for question in read_questions(path))
-    return list(dict.fromkeys(texts))
 
 
 def times_of(settings: Settings, texts: Sequence[str]) -> list[float]:

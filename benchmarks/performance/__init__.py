@@ -1,0 +1,1 @@
+"""Is it fast? What was promised of speed, beside other systems: `python -m benchmarks.performance`."""

@@ -1,0 +1,41 @@
+"""How often each thing is measured."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Rounds and counts; a median stands on at least five of each."""
+
+    sections: int = 750
+    """Of the corpus, which become about 1,000 chunks."""
+    rounds: int = 10
+    """Questions that each system is asked one at a time, the model at its pace."""
+    rounds_at_once: int = 40
+    """The same, the model taking no time."""
+    load_rounds: int = 5
+    load_questions: int = 128
+    """In each of those rounds, by all clients together."""
+    ingestion_rounds: int = 5
+    commands: int = 11
+    """`apidesk --help`, and `python -c pass`."""
+    starts: int = 5
+    memory_questions: int = 50
+    growth: tuple[int, ...] = (750, 7_500, 37_500)
+    """Sections that become about 1,000, 10,000 and 50,000 chunks."""
+
+
+THOROUGH = Effort()
+QUICK = Effort(
+    sections=150,
+    rounds=1,
+    rounds_at_once=3,
+    load_rounds=1,
+    load_questions=64,
+    ingestion_rounds=1,
+    commands=3,
+    starts=1,
+    memory_questions=5,
+    growth=(150, 750),
+)
+"""To see that everything runs; the figures mean nothing."""

@@ -1,0 +1,73 @@
+"""How long retrieval takes over more and more chunks in an embedded store."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks.corpus import write_corpus
+from benchmarks.fresh_process import in_fresh_process
+from benchmarks.performance.calls import AT_ONCE
+from benchmarks.performance.ingestion import job, settings_of
+from benchmarks.performance.model_process import Model
+from benchmarks.performance.questions import distinct_questions
+from benchmarks.performance.rounds import p50, p95
+from benchmarks.performance.rows import Row, milliseconds
+from benchmarks.retrieval_speed import times_of
+
+ROUTES = ("full_text", "hybrid")
+
+SLOW = 0.1
+"""Seconds at p95 from which on a server should take over: a wait that is felt before the model begins."""
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Seconds that questions take over so many chunks by one route."""
+
+    route: str
+    chunks: int
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True)
+class Growth:
+    """By route, smallest first."""
+
+    grown: tuple[Grown, ...]
+
+    def largest(self, route: str) -> int:
+        """Chunks of the largest store that is not slow yet by a route; 0 where even the smallest is."""
+        return max((e.chunks for e in self.grown if e.route == route and e.p95 <= SLOW), default=0)
+
+    @property
+    def routes(self) -> list[str]:
+        """The routes."""
+        return list(dict.fromkeys(each.route for each in self.grown))
+
+    def rows(self) -> Iterator[Row]:
+        """What was promised of growth: that it is reported."""
+        for route in self.routes:
+            mine = [each for each in self.grown if each.route == route]
+            counts = " / ".join(f"{each.chunks:,}" for each in mine)
+            times = " / ".join(milliseconds(each.p50) for each in mine)
+            factor = mine[-1].p50 / mine[0].p50
+            yield Row(f"retrieval p50, {route}, {counts} chunks", times, "the smallest", factor)
+
+
+def measure(model: Model, folder: Path, sections: Sequence[int]) -> Growth:
+    """Index so many sections for each figure and ask by each route, each time in a fresh process."""
+    model.set_pace(AT_ONCE)
+    return Growth(tuple(each for count in sections for each in _grown(model, folder, count)))
+
+
+def _grown(model: Model, folder: Path, sections: int) -> Iterator[Grown]:
+    corpus = folder / str(sections)
+    settings = settings_of(corpus, write_corpus(corpus, sections), model)
+    chunks = in_fresh_process(partial(job, settings))
+    for route in ROUTES:
+        chosen = settings.model_copy(update={"retrieval": route})
+        times = in_fresh_process(partial(times_of, chosen, distinct_questions()))
+        seconds = [milliseconds / 1000 for milliseconds in times]
+        yield Grown(route.replace("_", " "), chunks, p50(seconds), p95(seconds))

@@ -1,0 +1,179 @@
+"""How fast documents are indexed, with 30 ms an embedding request, and indexed again unchanged."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.fresh_process import in_fresh_process
+from benchmarks.peers.environment import INGESTING, Name, ingest
+from benchmarks.performance.calls import FIXED
+from benchmarks.performance.model_process import Model
+from benchmarks.performance.passages import Passages, chunks_of
+from benchmarks.performance.rounds import in_turns, p50
+from benchmarks.performance.rows import Reach, Row
+from ingestion.collection import Collection
+from ingestion.collection_schema import embedded_text
+from ingestion.embeddings import open_embeddings
+from ingestion.job import IngestionJob
+from schemas.settings import Settings, read_settings
+
+NAIVE_CHUNKS = 300
+"""Chunks that the naive loop takes: its rate is the same for more, and known sooner."""
+
+OURS, NAIVE = "apidesk", "naive loop"
+
+RATES = {
+    NAIVE: Reach(15, True),
+    "llama_index": Reach(1.5, True),
+    "haystack_dense": Reach(1.5, True),
+}
+"""What our first run is to reach of each other one's."""
+
+AGAIN = Reach(0.02)
+NO_REQUEST = Reach(0)
+
+
+class Indexed(NamedTuple):
+    """What it took to index, in seconds, and then to find everything unchanged."""
+
+    chunks: int
+    first: float
+    again: float
+    requests: int
+    """For embeddings, in the first run; peers' both runs are counted together."""
+    requests_again: int | None
+
+    @property
+    def rate(self) -> float:
+        """Chunks a second, in the first run."""
+        return self.chunks / self.first
+
+
+@dataclass
+class Ingestion:
+    """Each round's runs, by system."""
+
+    runs: defaultdict[str, list[Indexed]] = field(default_factory=lambda: defaultdict(list))
+
+    def rate(self, name: str) -> float:
+        """Chunks a second in first runs."""
+        return p50([run.rate for run in self.runs[name]])
+
+    def again(self, name: str) -> float:
+        """Seconds that a second run takes, the first one taking 1."""
+        return p50([run.again / run.first for run in self.runs[name]])
+
+    def rows(self) -> Iterator[Row]:
+        """What was promised of indexing."""
+        mine, what = self.rate(OURS), "ingestion, first run, chunks a second"
+        for name, reach in RATES.items():
+            if name in self.runs:
+                theirs = self.rate(name)
+                yield Row(what, f"{mine:,.0f}", f"{name} {theirs:,.0f}", mine / theirs, reach)
+            else:
+                yield Row(what, f"{mine:,.0f}", f"{name} not measured", None, reach)
+        again = p50([run.again for run in self.runs[OURS]])
+        first = p50([run.first for run in self.runs[OURS]])
+        yield Row(
+            "ingestion, second run", f"{again:.3f} s", f"first run {first:.3f} s",
+            self.again(OURS), AGAIN,
+        )  # fmt: skip
+        requests = max(run.requests_again or 0 for run in self.runs[OURS])
+        yield Row("embedding requests of the second run", str(requests), "", requests, NO_REQUEST)
+
+
+def measure(
+    passages: Passages, model: Model, folder: Path, rounds: int, peers: tuple[Name, ...]
+) -> Ingestion:
+    """Index `passages` by each way in turns, each time into an empty store in `folder`."""
+    found = Ingestion()
+    model.set_pace(FIXED)
+    ways: dict[str, Callable[[Path], Indexed]] = {
+        OURS: lambda store: _ours(settings_of(store, passages.platform, model), model),
+        NAIVE: lambda store: _naive(settings_of(store, passages.platform, model)),
+    }
+    for peer in [name for name in INGESTING if name in peers]:
+        ways[peer] = partial(_peer, peer, passages, model)
+    for number, (name, index) in in_turns(list(ways.items()), rounds):
+        store = folder / f"{name}-{number}"
+        store.mkdir(parents=True)
+        found.runs[name].append(index(store))
+    return found
+
+
+def settings_of(folder: Path, platform: Path, model: Model) -> Settings:
+    """An embedded store and a database in `folder`, and the scripted embedding."""
+    return read_settings(
+        milvus_uri=str(folder / "milvus.db"),
+        database_url=f"sqlite:///{folder / 'apidesk.db'}",
+        platform=platform,
+        embedding_model="openai:scripted-embedding",
+        embedding_base_url=model.base_url,
+        embedding_api_key="none",
+    )
+
+
+def _ours(settings: Settings, model: Model) -> Indexed:
+    """A run of the ingestion job, and one over unchanged documents, each in a process of its own."""
+    model.seen()
+    chunks, first = in_fresh_process(partial(_timed, job, settings))
+    requests = model.seen().count("embedding")
+    _, again = in_fresh_process(partial(_timed, job, settings))
+    return Indexed(chunks, first, again, requests, model.seen().count("embedding"))
+
+
+def _naive(settings: Settings) -> Indexed:
+    chunks, seconds = in_fresh_process(partial(_timed, naive, settings))
+    return Indexed(chunks, seconds, seconds, chunks, None)
+
+
+def _peer(name: Name, passages: Passages, model: Model, _: Path) -> Indexed:
+    model.seen()
+    ingested = ingest(name, passages.file, model.base_url)
+    requests = model.seen().count("embedding")
+    return Indexed(ingested.chunks, ingested.first, ingested.second, requests, None)
+
+
+def job(settings: Settings) -> int:
+    """A run of the ingestion job. How many chunks the documents have."""
+    ingestion = IngestionJob.connect(settings)
+    return ingestion.run(ingestion.new_run("command")).sources[0].chunks
+
+
+def naive(settings: Settings) -> int:
+    """What a first script does: read, cut, embed one chunk, insert it, go on. How many chunks."""
+    collection, model = Collection.connect(settings), open_embeddings(settings)
+    assert model is not None
+    writer = collection.writer(rebuild=True)
+    chunks = list(islice(chunks_of(settings.platform), NAIVE_CHUNKS))
+    for chunk in chunks:
+        writer.put([chunk], model.embed_documents([embedded_text(chunk)]))
+    writer.finish(())
+    collection.load()
+    return len(chunks)
+
+
+def _timed(index: Callable[[Settings], int], settings: Settings) -> tuple[int, float]:
+    """How many chunks `index` found, and the seconds that it took once everything was imported."""
+    import_everything()
+    began = time.perf_counter()
+    chunks = index(settings)
+    return chunks, time.perf_counter() - began
+
+
+def import_everything() -> None:
+    """What indexing imports once it needs it, and the words that it reads from a file."""
+    import langchain.embeddings
+    import langchain_openai
+    import milvus_lite.db  # type: ignore[import-untyped]
+    import pymilvus
+
+    from ingestion.words import quiet_jieba
+
+    quiet_jieba().initialize()
+    _ = (langchain.embeddings, langchain_openai, milvus_lite.db, pymilvus)

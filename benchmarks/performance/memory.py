@@ -1,0 +1,100 @@
+"""What a serving process weighs after it has answered, beside a peer with the same documents."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from benchmarks.peers.environment import Name, start_peer
+from benchmarks.performance.calls import AT_ONCE
+from benchmarks.performance.model_process import Model
+from benchmarks.performance.passages import Passages
+from benchmarks.performance.questions import on_topic
+from benchmarks.performance.rows import Reach, Row
+from benchmarks.performance.systems import PATIENCE, System, ask, running_apidesk
+from tests.milvus_server import MilvusServer
+
+EMBEDDED, SERVED = "apidesk, embedded", "apidesk, Milvus server"
+
+REACHES = {EMBEDDED: Reach(2.0), SERVED: Reach(1.2)}
+
+HAYHOOKS: tuple[Name, ...] = ("haystack_bm25", "haystack_dense")
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Memory of a process and its children, in MB."""
+
+    resident: float
+    proportional: float
+    """What they share with others counted in part (PSS)."""
+
+
+@dataclass
+class Memory:
+    """Weights by system."""
+
+    weights: dict[str, Weight] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[Row]:
+        """What was promised of memory, against the lighter of Hayhooks' two."""
+        theirs = [(self.weights[name].resident, name) for name in HAYHOOKS if name in self.weights]
+        for name, reach in REACHES.items():
+            mine, what = self.weights[name].resident, f"resident memory, {name}"
+            if theirs:
+                least, peer = min(theirs)
+                against = f"{peer} {least:.0f} MB"
+                yield Row(what, f"{mine:.0f} MB", against, mine / least, reach)
+            else:
+                yield Row(what, f"{mine:.0f} MB", "Hayhooks not measured", None, reach)
+
+
+def measure(
+    samples: Passages, model: Model, folder: Path, questions: int, peers: tuple[Name, ...]
+) -> Memory:
+    """Start each system by itself with `samples`, ask so many questions, and weigh it."""
+    model.set_pace(AT_ONCE)
+    found = Memory()
+    embedded = running_apidesk(EMBEDDED, folder / "embedded", samples, model)
+    found.weights[EMBEDDED] = _weighed(embedded, questions)
+    with MilvusServer(folder / "served") as milvus:
+        served = running_apidesk(
+            SERVED, folder / "serving", samples, model, APIDESK_MILVUS_URI=milvus.uri
+        )
+        found.weights[SERVED] = _weighed(served, questions)
+    for name in HAYHOOKS:
+        if name in peers:
+            started = start_peer(name, samples.file, model.base_url)
+            found.weights[name] = _weighed(started, questions)
+    return found
+
+
+def _weighed(starting: AbstractContextManager[System], questions: int) -> Weight:
+    with starting as system:
+        asyncio.run(_ask(system, questions))
+        family = _family(system.pid)
+        return Weight(
+            sum(_megabytes(f"/proc/{pid}/status", "VmRSS:") for pid in family),
+            sum(_megabytes(f"/proc/{pid}/smaps_rollup", "Pss:") for pid in family),
+        )
+
+
+async def _ask(system: System, questions: int) -> None:
+    asked = on_topic()
+    async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as http:
+        for _ in range(questions):
+            await ask(http, system, next(asked))
+
+
+def _family(pid: int) -> list[int]:
+    """A process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return [pid, *(each for child in children for each in _family(int(child)))]
+
+
+def _megabytes(path: str, what: str) -> float:
+    _, _, rest = Path(path).read_text(encoding="utf-8").partition(what)
+    return int(rest.split()[0]) / 1024

@@ -1,0 +1,194 @@
+"""The scripted model as a process: OpenAI's protocol with fixed latencies, and a log of its calls.
+
+    python -m benchmarks.performance.model_server
+
+prints its address. `POST /pace` sets its latencies; `GET /calls` gives, once, when each call since then
+came and ended. It shares the machine with what is measured, so it is frugal: requests are read by
+their Content-Length alone, which every client sends, vectors are kept.
+"""
+
+import asyncio
+import base64
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from json.encoder import encode_basestring as quoted
+from typing import Any, NamedTuple
+
+from benchmarks.performance.calls import Call, Pace
+from benchmarks.performance.scripted_model import Kind, Said, reply_to
+from benchmarks.performance.word_vectors import vector
+
+LONGEST_HEAD = 65_536
+"""Bytes of a request's headers."""
+
+NOTICED = 0.05
+"""Seconds in which it is noticed that a client has left."""
+
+
+class ModelServer:
+    """Answers chat completions, streamed or whole, and embeddings."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._calls: list[Call] = []
+        self._bodies: dict[str, str] = {}
+        """The last request of each kind, as it came."""
+        self._vectors: dict[str, bytes] = {}
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection until the client leaves."""
+        line = _Line(reader, writer)
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                body = await reader.readexactly(_length(head))
+                await self._answer(head.split(b" ", 2)[1].decode(), body, line)
+        writer.close()
+
+    async def _answer(self, path: str, body: bytes, line: "_Line") -> None:
+        if path == "/calls":
+            said = {"calls": self._calls, "bodies": self._bodies}
+            self._calls = []
+            line.send(_whole(json.dumps(said).encode()))
+        elif path == "/pace":
+            self._pace = Pace(**json.loads(body))
+            line.send(_whole(b"{}"))
+        else:
+            await self._call(path, body, line)
+
+    async def _call(self, path: str, body: bytes, line: "_Line") -> None:
+        """Answer one call of a model, at its pace."""
+        began, request = time.monotonic(), json.loads(body)
+        kind: Kind = "embedding"
+        try:
+            if path.endswith("/embeddings"):
+                embedded = self._embedded(request)
+                await line.until(began + self._pace.embedding)
+                line.send(embedded)
+            else:
+                said = reply_to(request)
+                kind = said.kind
+                self._bodies[kind] = body.decode()
+                await self._chat(request, said, began, line)
+        finally:
+            self._calls.append(Call(kind, began, time.monotonic()))
+
+    async def _chat(self, request: dict[str, Any], said: Said, began: float, line: "_Line") -> None:
+        pace, due = self._pace, began + self._pace.first
+        if not request.get("stream"):
+            await line.until(due + len(said.tokens) * pace.token)
+            line.send(_whole(_completion(said)))
+            return
+        line.send(STREAM_HEAD)
+        events = list(_events(request, said))
+        for event in events if pace.token else [b"".join(events)]:
+            await line.until(due)
+            line.send(event)
+            due += pace.token
+
+    def _embedded(self, request: dict[str, Any]) -> bytes:
+        texts = request["input"] if isinstance(request["input"], list) else [request["input"]]
+        for text in texts:
+            if text not in self._vectors:
+                self._vectors[text] = vector(text)
+        packed = request.get("encoding_format") == "base64"
+        data = b",".join(
+            b'{"object":"embedding","index":%d,"embedding":%b}'
+            % (index, _packed(self._vectors[text]) if packed else _listed(self._vectors[text]))
+            for index, text in enumerate(texts)
+        )
+        return _whole(
+            b'{"object":"list","model":"scripted","data":[%b],'
+            b'"usage":{"prompt_tokens":0,"total_tokens":0}}' % data
+        )
+
+
+class _Line(NamedTuple):
+    """A connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def until(self, due: float) -> None:
+        """Wait for that time. Raises ConnectionError when the client leaves before."""
+        while (wait := due - time.monotonic()) > 0:
+            await asyncio.sleep(min(wait, NOTICED))
+            if self.reader.at_eof():
+                raise ConnectionError
+
+    def send(self, data: bytes) -> None:
+        """Send at once."""
+        self.writer.write(data)
+
+
+def _length(head: bytes) -> int:
+    _, _, rest = head.lower().partition(b"content-length:")
+    return int(rest.partition(b"\r\n")[0] or 0)
+
+
+def _whole(body: bytes) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % len(body) + body
+
+
+STREAM_HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+
+_SAME = '"id":"scripted","created":0,"model":"scripted-chat"'
+
+
+def _completion(said: Said) -> bytes:
+    message = {"role": "assistant", "content": said.text}
+    choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+    usage = json.dumps(_usage(said))
+    return (
+        f'{{{_SAME},"object":"chat.completion","choices":{json.dumps(choices)},"usage":{usage}}}'
+    ).encode()
+
+
+def _events(request: dict[str, Any], said: Said) -> Iterator[bytes]:
+    """An event a token, each and one that ends the stream."""
+    for token in said.tokens:
+        yield _event(f'[{{"index":0,"delta":{{"role":"assistant","content":{quoted(token)}}}}}]')
+    last = _event('[{"index":0,"delta":{},"finish_reason":"stop"}]')
+    if (request.get("stream_options") or {}).get("include_usage"):
+        last += _event("[]", f',"usage":{json.dumps(_usage(said))}')
+    yield last + _chunk(b"data: [DONE]\n\n") + _chunk(b"")
+
+
+def _event(choices: str, more: str = "") -> bytes:
+    event = f'data: {{{_SAME},"object":"chat.completion.chunk","choices":{choices}{more}}}\n\n'
+    return _chunk(event.encode())
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def _usage(said: Said) -> dict[str, int]:
+    count = len(said.tokens)
+    return {"prompt_tokens": 0, "completion_tokens": count, "total_tokens": count}
+
+
+def _packed(floats: bytes) -> bytes:
+    return b'"%b"' % base64.b64encode(floats)
+
+
+def _listed(floats: bytes) -> bytes:
+    return json.dumps(memoryview(floats).cast("f").tolist()).encode()
+
+
+async def main() -> None:
+    """Serve on a free port of loopback until the input ends."""
+    model = ModelServer(Pace())
+    server = await asyncio.start_server(model.serve, "127.0.0.1", 0, limit=LONGEST_HEAD)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,51 @@
+"""What everybody answers from: our own chunks, as a file that any other system can index too."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.corpus import write_corpus
+from benchmarks.peers.passages import Passage, write_passages
+from ingestion.chunking import chunk_document
+from ingestion.profile import read_platform
+from ingestion.sources import read_source
+from ingestion.sources.limits import Limits
+from schemas.document import Chunk, SourceDocument
+from schemas.settings import read_settings
+
+
+@dataclass(frozen=True)
+class Passages:
+    """The same text twice."""
+
+    platform: Path
+    """Names the pages for our ingestion."""
+    file: Path
+    """A passage a line, for `benchmarks.peers`."""
+    count: int
+
+
+def corpus_passages(folder: Path, sections: int) -> Passages:
+    """Pages of so many sections, and the passages that they are cut into, in `folder`."""
+    return passages_of(write_corpus(folder, sections), folder / "passages.jsonl")
+
+
+def passages_of(platform: Path, file: Path) -> Passages:
+    """The chunks of the documents that `platform` names, written to `file`."""
+    passages = [_passage(chunk) for chunk in chunks_of(platform)]
+    write_passages(file, passages)
+    return Passages(platform, file, len(passages))
+
+
+def chunks_of(platform: Path) -> Iterator[Chunk]:
+    """The chunks of the documents that `platform` names, as the ingestion job cuts them."""
+    chunk_tokens = read_settings().chunk_tokens
+    for source in read_platform(platform).sources:
+        for document in read_source(source, Limits()):
+            assert isinstance(document, SourceDocument), document
+            yield from chunk_document(document, chunk_tokens)
+
+
+def _passage(chunk: Chunk) -> Passage:
+    title = " > ".join(part for part in (chunk.title, chunk.section) if part)
+    return Passage(chunk.id, title, chunk.body, chunk.page_url or chunk.document_id)

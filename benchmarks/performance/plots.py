@@ -1,0 +1,131 @@
+"""The figures of docs/performance.md."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.evaluation.plots import GRID, INK, PALE, STYLE
+from benchmarks.performance.end_to_end import OVERHEAD, EndToEnd
+from benchmarks.performance.growth import Growth
+from benchmarks.performance.ingestion import OURS as OUR_JOB
+from benchmarks.performance.ingestion import Ingestion
+from benchmarks.performance.load import THROUGHPUT, Load
+from benchmarks.performance.report import Result, figure_name
+from benchmarks.performance.rounds import p50
+from benchmarks.performance.systems import OURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OUR_COLOUR, THEIR_COLOUR = "#0072B2", "#b9b9b9"
+"""Told from each other in grey too."""
+
+LINES = {"full text": ("#D55E00", "s", "--"), "hybrid": ("#0072B2", "o", "-")}
+
+BAR = 0.42
+"""Inches that a bar takes."""
+
+
+def draw(result: Result, images: Path) -> None:
+    """What there is to see of `result`, into files in the folder `images`."""
+    images.mkdir(exist_ok=True)
+    if isinstance(result, EndToEnd):
+        _overhead(result, images / figure_name("overhead"))
+    elif isinstance(result, Load):
+        _throughput(result, images / figure_name("throughput"))
+    elif isinstance(result, Ingestion):
+        _ingestion(result, images / figure_name("ingestion"))
+    elif isinstance(result, Growth):
+        _growth(result, images / figure_name("growth"))
+
+
+def _overhead(found: EndToEnd, path: Path) -> None:
+    shown = [
+        (found.outside, "outside model calls, ms"),
+        (found.at_once, "models of 0 ms, from question to answer, ms"),
+    ]
+    with _panels(path, 2, len(found.outside)) as panels:
+        for axes, (seconds, label) in zip(panels, shown, strict=True):
+            _bars(axes, {name: p50(each) * 1000 for name, each in seconds.items()}, label)
+            if peer := found.fastest_peer(seconds):
+                _goal(axes, peer[1] * 1000 * OVERHEAD.limit, f"{OVERHEAD.limit:g} of the fastest")
+
+
+def _throughput(found: Load, path: Path) -> None:
+    rates = {name: p50(each) for name, each in found.at_once.items()}
+    with _panels(path, 1, len(rates)) as (axes,):
+        _bars(axes, rates, "questions a second, models of 0 ms")
+        if others := [rate for name, rate in rates.items() if name not in OURS.values()]:
+            _goal(axes, max(others) * THROUGHPUT.limit, f"{THROUGHPUT.limit:g} times the best")
+
+
+def _ingestion(found: Ingestion, path: Path) -> None:
+    rates = {name: found.rate(name) for name in found.runs}
+    with _panels(path, 1, len(rates)) as (axes,):
+        _bars(axes, rates, "chunks a second, 30 ms an embedding request")
+
+
+def _growth(found: Growth, path: Path) -> None:
+    with _panels(path, 1, 8) as (axes,):
+        for route in found.routes:
+            colour, marker, dashes = LINES[route]
+            mine = [each for each in found.grown if each.route == route]
+            chunks = [each.chunks for each in mine]
+            for share, width, times in (
+                ("p50", 1.9, [each.p50 * 1000 for each in mine]),
+                ("p95", 0.9, [each.p95 * 1000 for each in mine]),
+            ):
+                axes.plot(
+                    chunks, times, label=f"{route}, {share}", color=colour, linestyle=dashes,
+                    linewidth=width, marker=marker, markerfacecolor="white",
+                )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_xticks(chunks, [f"{count:,}" for count in chunks])
+        axes.minorticks_off()
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("chunks in an embedded store", color=INK)
+        axes.set_ylabel("retrieval, ms", color=INK)
+        axes.legend(frameon=False)
+        axes.grid(axis="y", color=GRID)
+
+
+@contextmanager
+def _panels(path: Path, count: int, bars: int) -> "Iterator[list[Axes]]":
+    """Panels below each other, each with room for so many bars; saved at the end."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):
+        height = count * (0.9 + BAR * bars)
+        figure = Figure(figsize=(7.2, height), layout="constrained")
+        panels = [figure.add_subplot(count, 1, number + 1) for number in range(count)]
+        yield panels
+        for axes in panels:
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.set_axisbelow(True)
+            axes.tick_params(colors=PALE, labelcolor=INK)
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _bars(axes: "Axes", values: Mapping[str, float], label: str) -> None:
+    """A bar a system, the first one on top, ours in colour, each with its figure."""
+    ours = {*OURS.values(), OUR_JOB}
+    names = list(values)[::-1]
+    colours = [OUR_COLOUR if name in ours else THEIR_COLOUR for name in names]
+    bars = axes.barh(names, [values[name] for name in names], color=colours, height=0.62)
+    form: Callable[[float], str] = (
+        "{:,.0f}".format if max(values.values()) >= 50 else "{:.1f}".format
+    )
+    axes.bar_label(bars, fmt=form, padding=4, color=INK)
+    axes.margins(x=0.12)
+    axes.set_xlabel(label, color=INK)
+    axes.grid(axis="x", color=GRID)
+
+
+def _goal(axes: "Axes", value: float, label: str) -> None:
+    axes.axvline(value, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    axes.annotate(
+        label, (value, 1), xycoords=("data", "axes fraction"), xytext=(3, 2),
+        textcoords="offset points", color=INK, fontsize=8.5,
+    )  # fmt: skip

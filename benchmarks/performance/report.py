@@ -1,0 +1,174 @@
+"""What was measured of speed, as the section of docs/performance.md that it becomes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.document import prose, table
+from benchmarks.performance.end_to_end import EndToEnd
+from benchmarks.performance.growth import SLOW, Growth
+from benchmarks.performance.ingestion import NAIVE, NAIVE_CHUNKS, Ingestion
+from benchmarks.performance.load import CLIENTS, LAG_SHARE, Load
+from benchmarks.performance.memory import Memory
+from benchmarks.performance.rounds import p50, p95
+from benchmarks.performance.rows import Row
+from benchmarks.performance.start import Start
+
+Result = EndToEnd | Load | Ingestion | Start | Memory | Growth
+"""What a subject came to."""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What the figures depend on."""
+
+    cores: int
+    chunks: int
+    missing: str
+    """Why peers could not be measured; empty where they were."""
+
+
+def report(results: Sequence[Result], circumstances: Circumstances) -> str:
+    """The whole section."""
+    missing = circumstances.missing and f"The peers were not measured: {circumstances.missing}"
+    said = f"""
+        Written by `make bench` on a machine with {circumstances.cores} cores, over
+        {circumstances.chunks:,} chunks. {missing}
+    """
+    rows = [row for result in results for row in result.rows()]
+    return "\n\n".join(
+        [prose(said), promises(rows), *(part for each in results for part in _details(each))]
+    )
+
+
+def promises(rows: Sequence[Row]) -> str:
+    """A row a promise."""
+    head = ["", "apidesk", "against", "ratio", "reach", "reached"]
+    cells = [
+        [
+            row.what,
+            row.ours,
+            row.against,
+            "" if row.value is None else f"{row.value:.3g}",
+            str(row.reach or ""),
+            row.verdict,
+        ]
+        for row in rows
+    ]
+    return table(head, cells, words=3)
+
+
+def _details(result: Result) -> Iterator[str]:
+    writers: dict[type, Callable[..., Iterator[str]]] = {
+        EndToEnd: _questions,
+        Load: _load,
+        Ingestion: _ingestion,
+        Start: lambda _: iter(()),
+        Memory: _memory,
+        Growth: _growth,
+    }
+    return writers[type(result)](result)
+
+
+def _questions(found: EndToEnd) -> Iterator[str]:
+    rows = []
+    for name, seconds in found.outside.items():
+        calls = ", ".join(f"{count} {kind}" for kind, count in sorted(found.calls[name].items()))
+        at_once = found.at_once[name]
+        rows.append([name, calls, *(_ms(f(s)) for s in (seconds, at_once) for f in (p50, p95))])
+    head = [
+        "one question at a time",
+        "calls",
+        "outside, p50 ms",
+        "p95 ms",
+        "models of 0 ms, p50 ms",
+        "p95 ms",
+    ]
+    yield table(head, rows, words=2)
+    yield _figure("What a question takes beside its models", "overhead")
+
+
+def _load(found: Load) -> Iterator[str]:
+    rows = [
+        [name, f"{p50(rates):.1f}", f"{p50(found.fixed[name]):.1f}", _lag(found, name)]
+        for name, rates in found.at_once.items()
+    ]
+    head = [
+        f"{CLIENTS} clients",
+        "a second, models of 0 ms",
+        "a second, models at their pace",
+        "event loop late by, ms",
+    ]
+    yield table(head, rows)
+    yield prose(
+        f"""
+        Models at their pace bind whoever keeps up: {CLIENTS} clients can have no more answers than
+        {CLIENTS} over the seconds of the model's calls. Lateness is what {LAG_SHARE:.0%} of looks at
+        the event loop did not exceed during the load, where `/metrics` says so.
+        """
+    )
+    yield _figure(f"Questions a second at {CLIENTS} clients", "throughput")
+
+
+def _lag(found: Load, name: str) -> str:
+    return f"at most {_ms(found.lag[name])}" if name in found.lag else ""
+
+
+def _ingestion(found: Ingestion) -> Iterator[str]:
+    rows = []
+    for name, runs in found.runs.items():
+        last = runs[-1]
+        alone = name == NAIVE
+        asked = str(last.requests)
+        if last.requests_again is not None:
+            asked += f", then {last.requests_again}"
+        again = "" if alone else f"{found.again(name):.3f}"
+        rows.append([name, f"{last.chunks:,}", f"{found.rate(name):,.0f}", again, asked])
+    head = ["ingestion", "chunks", "a second, first run", "second run to first", "requests"]
+    yield table(head, rows)
+    yield prose(
+        f"""
+        The naive loop reads, cuts, embeds one chunk, inserts it and goes on; it was given the first
+        {NAIVE_CHUNKS} chunks, since its rate is the same for more. Of peers, the requests of both runs
+        are counted together.
+        """
+    )
+    yield _figure("Chunks indexed a second", "ingestion")
+
+
+def _memory(found: Memory) -> Iterator[str]:
+    rows = [
+        [name, f"{weight.resident:.0f}", f"{weight.proportional:.0f}"]
+        for name, weight in found.weights.items()
+    ]
+    yield table(["serving the samples", "resident MB", "proportional MB"], rows)
+
+
+def _growth(found: Growth) -> Iterator[str]:
+    rows = [
+        [each.route, f"{each.chunks:,}", f"{each.p50 * 1000:.1f}", f"{each.p95 * 1000:.1f}"]
+        for each in found.grown
+    ]
+    yield table(["`retrieve`", "chunks", "p50 ms", "p95 ms"], rows)
+    most = {route: found.largest(route) for route in found.routes}
+    said = "; ".join(f"{route}: {count:,} chunks" for route, count in most.items())
+    yield prose(
+        f"""
+        The largest embedded store measured that answers 95 of 100 retrievals within {_ms(SLOW)} ms:
+        {said}. Beyond that a Milvus server should take over; so it should where more than one process
+        answers.
+        """
+    )
+    yield _figure("Retrieval over more and more chunks", "growth")
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f}" if seconds >= 0.1 else f"{seconds * 1000:.1f}"
+
+
+def _figure(said: str, name: str) -> str:
+    return f"![{said}](images/{figure_name(name)})"
+
+
+def figure_name(name: str) -> str:
+    """The file that a figure is drawn into."""
+    return f"performance-{name}.svg"

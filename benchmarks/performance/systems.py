@@ -1,0 +1,143 @@
+"""What is measured, each as a server that takes questions: apidesk, and the peers."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+
+from benchmarks.peers.environment import Name, start_peer
+from benchmarks.performance.model_process import Model
+from benchmarks.performance.passages import Passages
+from tests.serving_process import ServingProcess
+
+PATIENCE = 300.0
+"""Seconds after which a question will not be answered any more."""
+
+MOST_AT_ONCE = 128
+"""Questions that apidesk answers at once here: more than there are clients."""
+
+EMBEDDED = "milvus.db"
+
+
+class System(Protocol):
+    """A server that answers questions."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+
+    @property
+    def url(self) -> str:
+        """Where questions are posted to."""
+
+    @property
+    def pid(self) -> int:
+        """Of the process that answers."""
+
+    def payload(self, question: str) -> dict[str, str]:
+        """The JSON body of a question."""
+
+    def answer(self, body: Any) -> dict[str, Any]:
+        """The reply in the JSON body of a response; it has a `type` and `sources`."""
+
+
+@dataclass(frozen=True)
+class Apidesk:
+    """Our own server."""
+
+    name: str
+    server: str
+    """Its address."""
+    pid: int
+
+    @property
+    def url(self) -> str:
+        """Where questions are posted to."""
+        return f"{self.server}/ask"
+
+    def payload(self, question: str) -> dict[str, str]:
+        """The JSON body of a question."""
+        return {"question": question}
+
+    def answer(self, body: Any) -> dict[str, Any]:
+        """The reply, which is the body. Raises ValueError for one that no model wrote."""
+        if body["degraded"]:
+            raise ValueError(body["degraded"])
+        reply: dict[str, Any] = body
+        return reply
+
+
+def environment(folder: Path, platform: Path, model: Model, dense: bool = True) -> dict[str, str]:
+    """Settings of a desk whose data lies in `folder`, with an embedding model or full text alone."""
+    chat = {
+        "APIDESK_MILVUS_URI": str(folder / EMBEDDED),
+        "APIDESK_DATABASE_URL": f"sqlite:///{folder / 'apidesk.db'}",
+        "APIDESK_SPOOL": str(folder / "spool"),
+        "APIDESK_PLATFORM": str(platform),
+        "APIDESK_CHAT_MODEL": "openai:scripted-chat",
+        "APIDESK_CHAT_BASE_URL": model.base_url,
+        "APIDESK_CHAT_API_KEY": "none",
+        "APIDESK_MAX_CONCURRENCY": str(MOST_AT_ONCE),
+        "LANGSMITH_TRACING": "false",
+    }
+    embedding = {
+        "APIDESK_EMBEDDING_MODEL": "openai:scripted-embedding",
+        "APIDESK_EMBEDDING_BASE_URL": model.base_url,
+        "APIDESK_EMBEDDING_API_KEY": "none",
+    }
+    return chat | (embedding if dense else {})
+
+
+@contextmanager
+def running_apidesk(
+    name: str,
+    folder: Path,
+    passages: Passages,
+    model: Model,
+    dense: bool = True,
+    **settings: str,
+) -> Iterator[Apidesk]:
+    """`apidesk serve` with its data in `folder`, once it has indexed the passages and answers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    given = environment(folder, passages.platform, model, dense) | settings
+    server = ServingProcess(folder / "log", given)
+    try:
+        server.wait_for_workers(1)
+        yield Apidesk(name, server.url, server.process.pid)
+    finally:
+        server.stop()
+
+
+@contextmanager
+def running_systems(
+    folder: Path, passages: Passages, model: Model, peers: tuple[Name, ...]
+) -> Iterator[list[System]]:
+    """Our server by both routes, and the peers, all with the same passages."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                running_apidesk(OURS[dense], folder / f"dense-{dense}", passages, model, dense)
+            )
+            for dense in (True, False)
+        ] + [stack.enter_context(start_peer(name, passages.file, model.base_url)) for name in peers]
+
+
+OURS = {True: "apidesk, hybrid", False: "apidesk, full text"}
+"""What tables call our server, with an embedding model and without."""
+
+
+def one_thread() -> None:
+    """BLAS takes one core in this process and those that it starts."""
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+
+
+async def ask(http: httpx.AsyncClient, system: System, question: str) -> dict[str, Any]:
+    """The reply to a question. Raises httpx.HTTPError and ValueError when there is none."""
+    response = await http.post(system.url, json=system.payload(question), timeout=PATIENCE)
+    response.raise_for_status()
+    return system.answer(response.json())

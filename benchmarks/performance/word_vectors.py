@@ -1,0 +1,24 @@
+"""An embedding without a model that is worth asking: the words of a text, hashed into a vector."""
+
+import re
+from zlib import crc32
+
+import numpy as np
+
+DIMENSION = 1_024
+"""As many as common embedding models give."""
+
+_WORD = re.compile(r"[a-z0-9_]+|(?=([\u4e00-\u9fff]{2}))")
+"""A Latin word, or each two Chinese characters that stand together."""
+
+
+def vector(text: str) -> bytes:
+    """The floats of a vector of length 1: each word adds to one place, with a sign of its own.
+
+    Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML 2009.
+    """
+    words = {found[1] or found[0] for found in _WORD.finditer(text.lower())}
+    hashes = np.array([crc32(word.encode()) for word in words if word], dtype=np.uint32)
+    signs = np.where(hashes & 1, 1.0, -1.0)
+    summed = np.bincount((hashes >> 1) % DIMENSION, signs, minlength=DIMENSION)
+    return (summed / (np.linalg.norm(summed) or 1.0)).astype(np.float32).tobytes()
