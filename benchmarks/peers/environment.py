@@ -85,7 +85,9 @@ def make_environment(folder: Path, requirements: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     hashed = ["--quiet", "--require-hashes", "-r", str(requirements)]
     uv = Path(sys.executable).with_name("uv")
-    faster = [str(uv), "pip", "install", "--compile-bytecode", "--python", str(interpreter)]
+    # nltk, which LlamaIndex splits sentences with, opens no file that has a hard link, as uv makes them.
+    how = ["--compile-bytecode", "--link-mode=copy", "--python", str(interpreter)]
+    faster = [str(uv), "pip", "install", *how]
     if not uv.exists() or subprocess.run(faster + hashed, check=False).returncode != 0:
         subprocess.run([interpreter, "-m", "pip", "install", *hashed], check=True)
 
