@@ -5,6 +5,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import httpx
 
@@ -35,14 +36,14 @@ class EndToEnd:
 
     outside: Seconds = field(default_factory=lambda: defaultdict(list))
     """During which no call of a model was under way."""
+    whole: Seconds = field(default_factory=lambda: defaultdict(list))
+    """From question to answer."""
     calls: dict[str, Counter[str]] = field(default_factory=dict)
     """What a question about the platform asks of models, by kind."""
     at_once: Seconds = field(default_factory=lambda: defaultdict(list))
     """From question to answer, the model taking no time."""
-    whole: list[float] = field(default_factory=list)
-    """From question to answer, ours."""
     calls_alone: list[float] = field(default_factory=list)
-    """The two calls that such an answer takes, one after the other."""
+    """The two calls that an answer of ours takes, one after the other."""
     refused: list[float] = field(default_factory=list)
     """From a question that is off-topic to its answer."""
     first_call_alone: list[float] = field(default_factory=list)
@@ -62,12 +63,11 @@ class EndToEnd:
             yield self._overhead(name, "outside model calls", self.outside)
         for name in (HYBRID, FULL_TEXT):
             yield self._overhead(name, "with models of 0 ms", self.at_once)
-        alone = "its model calls alone"
-        yield _compared("end to end, on-topic", self.whole, alone, self.calls_alone, WHOLE)
-        yield _compared("end to end, off-topic", self.refused, alone, self.first_call_alone, WHOLE)
-        at_once = "the whole answer"
-        yield _compared("first grounded step", self.first_step, at_once, self.whole, FIRST_STEP)
-        yield _compared("the same question again", self.again, "first time", self.whole, CACHED)
+        whole, both, first = self.whole[HYBRID], "its two model calls alone", "its first one alone"
+        yield _compared("end to end, on-topic", whole, both, self.calls_alone, WHOLE)
+        yield _compared("end to end, off-topic", self.refused, first, self.first_call_alone, WHOLE)
+        yield _compared("first grounded step", self.first_step, "all at once", whole, FIRST_STEP)
+        yield _compared("the same question again", self.again, "first time", whole, CACHED)
 
     def _overhead(self, name: str, what: str, seconds: Seconds) -> Row:
         ours, peer = p50(seconds[name]), self.fastest_peer(seconds)
@@ -102,14 +102,20 @@ async def _measure(
             await ask(http, system, next(asker.questions))
         model.set_pace(FIXED)
         for _, system in in_turns(systems, rounds):
-            await asker.ask_once(system)
-            if system is systems[-1]:
-                await asker.ask_ours(systems[0])
+            asked = await asker.ask_once(system)
+            if system is systems[0]:
+                await asker.ask_ours(system, asked)
         model.set_pace(AT_ONCE)
         for _, system in in_turns(systems, rounds_at_once):
-            _, seconds = await asker.timed(system, next(asker.questions))
-            found.at_once[system.name].append(seconds)
+            found.at_once[system.name].append(await asker.timed(system, next(asker.questions)))
     return found
+
+
+class _Asked(NamedTuple):
+    """A question, and what models were asked for it."""
+
+    question: str
+    seen: Seen
 
 
 class _Asker:
@@ -122,29 +128,29 @@ class _Asker:
         self.questions = on_topic()
         self._off_topic = off_topic()
 
-    async def timed(self, system: System, question: str) -> tuple[float, float]:
-        """When a question was asked (`time.monotonic`), and the seconds until its answer."""
+    async def timed(self, system: System, question: str) -> float:
+        """Seconds until the answer to a question."""
         began = time.monotonic()
         await ask(self._http, system, question)
-        return began, time.monotonic() - began
+        return time.monotonic() - began
 
-    async def ask_once(self, system: System) -> None:
+    async def ask_once(self, system: System) -> _Asked:
         """A question about the platform, to any system."""
         self._model.seen()
-        began, seconds = await self.timed(system, next(self.questions))
-        calls = self._model.seen().calls
-        self._found.outside[system.name].append(outside(began, began + seconds, calls))
-        self._found.calls[system.name] = Counter(call.kind for call in calls)
-
-    async def ask_ours(self, system: System) -> None:
-        """Everything that is promised of our own answers, each beside what it is compared with."""
-        question = next(self.questions)
-        self._found.whole.append((await self.timed(system, question))[1])
+        question, began = next(self.questions), time.monotonic()
+        seconds = await self.timed(system, question)
         seen = self._model.seen()
-        calls = [await self._alone(seen, kind) for kind in ("classification", "answer")]
+        self._found.whole[system.name].append(seconds)
+        self._found.outside[system.name].append(outside(began, began + seconds, seen.calls))
+        self._found.calls[system.name] = Counter(call.kind for call in seen.calls)
+        return _Asked(question, seen)
+
+    async def ask_ours(self, system: System, asked: _Asked) -> None:
+        """What else is promised of our own answers, beside what that is compared with."""
+        calls = [await self._alone(asked.seen, kind) for kind in ("classification", "answer")]
         self._found.calls_alone.append(sum(calls))
-        self._found.again.append((await self.timed(system, question))[1])
-        self._found.refused.append((await self.timed(system, next(self._off_topic)))[1])
+        self._found.again.append(await self.timed(system, asked.question))
+        self._found.refused.append(await self.timed(system, next(self._off_topic)))
         alone = await self._alone(self._model.seen(), "classification")
         self._found.first_call_alone.append(alone)
         self._found.first_step.append(await self._first_step(system, next(self.questions)))

@@ -12,6 +12,7 @@ import httpx
 from benchmarks.peers.environment import Name, start_peer
 from benchmarks.performance.model_process import Model
 from benchmarks.performance.passages import Passages
+from benchmarks.performance.scripted_model import OFF_TOPIC
 from tests.serving_process import ServingProcess
 
 PATIENCE = 300.0
@@ -137,7 +138,14 @@ def one_thread() -> None:
 
 
 async def ask(http: httpx.AsyncClient, system: System, question: str) -> dict[str, Any]:
-    """The reply to a question. Raises httpx.HTTPError and ValueError when there is none."""
+    """The reply to a question. Raises httpx.HTTPError, and ValueError for an error or a wrong reply: what
+    is about the platform is answered with sources, anything else is not.
+    """
     response = await http.post(system.url, json=system.payload(question), timeout=PATIENCE)
-    response.raise_for_status()
-    return system.answer(response.json())
+    if response.is_error:
+        raise ValueError(f"{system.name}: {response.status_code} {response.text}")
+    reply = system.answer(response.json())
+    off_topic = question.startswith(OFF_TOPIC)
+    if off_topic != (reply["type"] == "unknown") or off_topic == bool(reply["sources"]):
+        raise ValueError(f"{system.name}, {question!r}: {reply}")
+    return reply
