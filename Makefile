@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test acceptance check format pin screenshots bench-retrieval soak fuzz
+.PHONY: help setup run ask test acceptance check format pin screenshots bench bench-retrieval soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ pin: setup ## renew all pinned requirements
 
 screenshots: setup ## take the pictures of docs/page.md anew
 	@$(BIN)/python -m tests.screenshots
+
+bench: setup ## twenty minutes of speed beside other systems, written into docs/performance.md
+	@$(BIN)/python -m benchmarks.performance
 
 bench-retrieval: setup ## measure retrieval and write it into docs/retrieval.md (DATA=...)
 	@$(BIN)/python -m benchmarks.retrieval --data "$(DATA)"

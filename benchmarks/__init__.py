@@ -1,1 +1,1 @@
-"""Figures of speed and memory, as ratios taken in one run; `python -m benchmarks.ingestion`."""
+"""Figures of speed, memory, retrieval and reliability; `make` lists what takes them."""

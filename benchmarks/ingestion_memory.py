@@ -1,0 +1,71 @@
+"""In how much memory documents are indexed, with the store in another process.
+
+python -m benchmarks.ingestion_memory [--chunks 100000]
+"""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from benchmarks.corpus import write_corpus
+from benchmarks.fresh_process import in_fresh_process
+from benchmarks.performance.ingestion import import_everything, settings_of
+from benchmarks.performance.model_process import running_model
+from ingestion.collection import Collection
+from ingestion.collection_schema import expected_contract
+from ingestion.embeddings import open_embeddings
+from ingestion.job import IngestionJob
+from ingestion.milvus import open_milvus
+from ingestion.runs import Runs
+from schemas.settings import Settings
+from tests.milvus_server import MilvusServer
+
+
+class Weight(NamedTuple):
+    """Megabytes of a process before it indexed so many chunks, and at its highest."""
+
+    chunks: int
+    before: float
+    highest: float
+
+
+@click.command()
+@click.option("--chunks", default=100_000, show_default=True, help="Sections to index.")
+def main(chunks: int) -> None:
+    """Index, and print what the job's process weighed."""
+    with tempfile.TemporaryDirectory() as name, running_model() as model:
+        folder = Path(name)
+        settings = settings_of(folder, write_corpus(folder / "corpus", chunks), model)
+        with MilvusServer(folder / "served") as milvus:
+            served = settings.model_copy(update={"milvus_uri": milvus.uri})
+            weight = in_fresh_process(partial(weigh, served))
+    click.echo(
+        f"memory of the job's process over {weight.chunks} chunks: {weight.before:.0f} MB before, "
+        f"{weight.highest:.0f} MB at its highest"
+    )
+
+
+def weigh(settings: Settings) -> Weight:
+    """Index everything; this process's memory before, and at its highest."""
+    import_everything()
+    # It is Milvus Lite that serves, though at an address: it has Lite's tokenizer and no aliases.
+    contract = expected_contract(settings, lite=True)
+    collection = Collection(open_milvus(settings), settings.collection, contract, in_place=True)
+    ingestion = IngestionJob(settings, collection, open_embeddings(settings), Runs.open(settings))
+    before = resident()
+    seen = [before]
+    run = ingestion.run(ingestion.new_run("command"), lambda _: seen.append(resident()))
+    return Weight(run.sources[0].chunks, before, max(*seen, resident()))
+
+
+def resident() -> float:
+    """This process's resident memory in MB."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+if __name__ == "__main__":
+    main()
