@@ -1,0 +1,285 @@
+"""`make bench` in small: its arithmetic, its model server, its table."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from openai import OpenAI
+
+from benchmarks.document import write_between_markers
+from benchmarks.peers.environment import PEERS
+from benchmarks.performance import questions
+from benchmarks.performance.calls import AT_ONCE, Call, Pace, outside
+from benchmarks.performance.end_to_end import FULL_TEXT, HYBRID, EndToEnd
+from benchmarks.performance.growth import Grown, Growth
+from benchmarks.performance.ingestion import NAIVE, OURS, Indexed, Ingestion
+from benchmarks.performance.load import Load, late
+from benchmarks.performance.memory import EMBEDDED, SERVED, Memory, Weight
+from benchmarks.performance.model_process import Model, running_model
+from benchmarks.performance.passages import passages_of
+from benchmarks.performance.plots import draw
+from benchmarks.performance.report import Circumstances, Result, report
+from benchmarks.performance.rounds import in_turns
+from benchmarks.performance.rows import Reach, Row
+from benchmarks.performance.scripted_model import (
+    ANSWER_TOKENS,
+    CLASSIFICATION_TOKENS,
+    OFF_TOPIC,
+    reply_to,
+)
+from benchmarks.performance.start import Start
+from benchmarks.performance.word_vectors import vector
+from schemas.answer import AnswerDraft
+from schemas.question import StructuredQuestion
+from schemas.settings import SAMPLE_PLATFORM
+
+
+def calls(*spans: tuple[float, float]) -> list[Call]:
+    return [Call("answer", *span) for span in spans]
+
+
+@pytest.mark.parametrize(
+    ("spans", "seconds"),
+    [
+        ([], 10),
+        ([(2, 5)], 7),
+        ([(2, 5), (5, 6)], 6),
+        ([(5, 6), (2, 5.5)], 6),  # they overlap, and came in another order
+        ([(2, 8), (3, 4)], 4),  # one beside the other
+        ([(-3, -1), (11, 12)], 10),  # another question's
+        ([(-1, 1), (9, 12)], 8),
+        ([(-1, 11)], 0),
+    ],
+)
+def test_time_outside_calls_is_what_their_union_leaves(
+    spans: list[tuple[float, float]], seconds: float
+) -> None:
+    assert outside(0, 10, calls(*spans)) == pytest.approx(seconds)
+
+
+def test_turns_begin_with_another_one_each_round() -> None:
+    turns = list(in_turns("abc", 4))
+    assert "".join(thing for _, thing in turns) == "abcbcacababc"
+    assert Counter(turns).most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "reach", "verdict"),
+    [
+        (0.8, Reach(0.8), "yes"),
+        (0.81, Reach(0.8), "**no**"),
+        (1.5, Reach(1.5, at_least=True), "yes"),
+        (1.4, Reach(1.5, at_least=True), "**no**"),
+        (None, Reach(1.5), "not measured"),
+        (3.0, None, "reported"),
+    ],
+)
+def test_a_promise_is_kept_or_not(value: float | None, reach: Reach | None, verdict: str) -> None:
+    assert Row("", "", "", value, reach).verdict == verdict
+
+
+def test_lateness_is_that_of_the_looks_between() -> None:
+    before = {0.001: 100.0, 0.01: 100.0, float("inf"): 100.0}
+    after = {0.001: 150.0, 0.01: 199.0, float("inf"): 200.0}
+    assert late(before, after) == 0.01
+    assert late(before, after, share=0.5) == 0.001
+    assert late(after, after) is None
+    assert late({}, {}) is None
+
+
+@pytest.mark.parametrize("asked", [questions.on_topic, questions.off_topic])
+def test_no_question_comes_twice(asked: Any) -> None:
+    many = list(islice(asked(), 700))
+    assert len(set(many)) == len(many)
+
+
+def test_no_question_about_the_platform_passes_for_another() -> None:
+    assert not any(q.startswith(OFF_TOPIC) for q in islice(questions.on_topic(), 700))
+    assert all(q.startswith(OFF_TOPIC) for q in islice(questions.off_topic(), 20))
+
+
+def test_passages_are_our_chunks(tmp_path: Path) -> None:
+    passages = passages_of(SAMPLE_PLATFORM, tmp_path / "passages.jsonl")
+    lines = passages.file.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == passages.count > 200
+
+
+def test_vectors_find_a_text_by_its_words() -> None:
+    texts = ["怎么取消订单", "How is an invoice issued?", "取消订单的接口", "issue an invoice"]
+    rows = np.stack([np.frombuffer(vector(text), np.float32) for text in texts])
+    near = rows @ rows.T
+    assert np.allclose(np.diag(near), 1)
+    assert near[0, 2] > 0.3 > near[0, 1]
+    assert near[1, 3] > 0.3 > near[1, 2]
+
+
+DOCUMENTS = "".join(
+    f'<document number="{n}">\n# Heading\nThis long sentence of the documents says {n} times.\n</document>'
+    for n in range(1, 6)
+)
+
+
+def request(prompt: str, schema: Any = None, system: str = "") -> dict[str, Any]:
+    """The body of a chat completion."""
+    body: dict[str, Any] = {
+        "model": "scripted",
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt}],
+    }
+    if schema is not None:
+        named = {"name": schema.__name__, "schema": schema.model_json_schema()}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    return body
+
+
+def test_the_model_fills_our_schemas() -> None:
+    prompt = f"{DOCUMENTS}<question>\nHow often?\n</question>"
+    said = reply_to(request(prompt, AnswerDraft))
+    draft = AnswerDraft.model_validate_json(said.text)
+    assert draft.answer[2] == "This long sentence of the documents says 3 times. [3]"
+    assert list(json.loads(said.text)) == list(AnswerDraft.model_json_schema()["properties"])
+    assert len(said.tokens) == ANSWER_TOKENS
+    assert "".join(said.tokens) == said.text
+    for question, kind in (("How often?", "general"), (OFF_TOPIC[0], "unknown")):
+        said = reply_to(request(f"<question>{question}</question>", StructuredQuestion))
+        assert StructuredQuestion.model_validate_json(said.text).type == kind
+        assert len(said.tokens) == CLASSIFICATION_TOKENS
+
+
+def test_the_model_knows_topics_without_a_schema() -> None:
+    assert '"general"' in reply_to(request("How often?", system="CLASSIFY this")).text
+    assert '"unknown"' in reply_to(request(OFF_TOPIC[1], system="CLASSIFY this")).text
+    assert "[3]" in reply_to(request("Is it CLASSIFY?")).text
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[Model]:
+    with running_model() as running:
+        yield running
+
+
+def test_the_model_server_speaks_the_protocol(model: Model) -> None:
+    with OpenAI(base_url=model.base_url, api_key="none") as client:
+        messages: Any = [{"role": "user", "content": "How often?"}]
+        whole = client.chat.completions.create(model="any", messages=messages)
+        stream = client.chat.completions.create(
+            model="any", messages=messages, stream=True, stream_options={"include_usage": True}
+        )
+        events = list(stream)
+        floats = client.embeddings.create(model="any", input="text", encoding_format="float")
+        packed = client.embeddings.create(model="any", input=["other", "text"])
+    text = "".join(e.choices[0].delta.content or "" for e in events if e.choices)
+    assert text == whole.choices[0].message.content == reply_to(request("How often?")).text
+    assert len(events) == ANSWER_TOKENS + 2
+    assert events[-1].usage == whole.usage
+    assert whole.usage is not None
+    assert whole.usage.completion_tokens == ANSWER_TOKENS
+    assert np.allclose(packed.data[1].embedding, floats.data[0].embedding)
+    seen = model.seen()
+    assert [call.kind for call in seen.calls] == ["answer", "answer", "embedding", "embedding"]
+    assert '"stream":true' in seen.bodies["answer"].replace(" ", "")
+    assert model.seen().calls == []
+
+
+def test_a_call_that_is_given_up_ends_then(model: Model) -> None:
+    model.set_pace(Pace(first=60))
+    with pytest.raises(httpx.TimeoutException):
+        httpx.post(
+            f"{model.base_url}/chat/completions",
+            json=request("How often?"),
+            timeout=0.05,
+            trust_env=False,
+        )
+    model.set_pace(AT_ONCE)
+    found: list[Call] = []
+    while not found:
+        found = model.seen().calls
+    assert 0.04 < found[0].ended - found[0].began < 30
+
+
+def everything() -> list[Result]:
+    """A result of each subject."""
+    names = [HYBRID, FULL_TEXT, *PEERS]
+    alone = EndToEnd(
+        calls={name: Counter({"classification": 1, "answer": 1}) for name in names},
+        calls_alone=[4.0],
+        refused=[0.82],
+        first_call_alone=[0.8],
+        first_step=[2.1],
+        again=[0.02],
+    )
+    load = Load(lag={HYBRID: 0.025})
+    for place, name in enumerate(names, 1):
+        alone.outside[name] = [place * 0.01]
+        alone.whole[name] = [4 + place * 0.01]
+        alone.at_once[name] = [place * 0.02]
+        load.at_once[name] = [60 / place]
+        load.fixed[name] = [12.0]
+    ingestion = Ingestion()
+    ingestion.runs[OURS] = [Indexed(1000, 1.0, 0.01, 32, 0)]
+    ingestion.runs[NAIVE] = [Indexed(300, 10.0, 10.0, 300, None)]
+    ingestion.runs["llama_index"] = [Indexed(1000, 4.0, 0.01, 10, None)]
+    weights = {EMBEDDED: Weight(300, 250), SERVED: Weight(150, 120)}
+    return [
+        alone,
+        load,
+        ingestion,
+        Start(help=[0.3], python=[0.02], ready=[3.0]),
+        Memory({**weights, "haystack_bm25": Weight(140, 120), "haystack_dense": Weight(160, 130)}),
+        Growth(
+            tuple(
+                Grown(route, chunks, chunks / 1e6, chunks / 4e5)
+                for chunks in (1_000, 10_000, 50_000)
+                for route in ("full text", "hybrid")
+            )
+        ),
+    ]
+
+
+LINES = [
+    "| outside model calls, hybrid | 10.0 ms | haystack_bm25 30.0 ms | 0.333 | at most 0.8 | yes |",
+    "| outside model calls, full text | 20.0 ms | haystack_bm25 30.0 ms | 0.667 | at most 0.8 | yes |",
+    "| end to end, on-topic | 4,010 ms | its two model calls alone 4,000 ms | 1 | at most 1.05 | yes |",
+    "| first grounded step | 2,100 ms | all at once 4,010 ms | 0.524 | at most 0.5 | **no** |",
+    "| 64 clients, models of 0 ms, full text | 30.0 a second | haystack_bm25 20.0 | 1.5 | at least 1.5 | yes |",
+    "| ingestion, first run, chunks a second | 1,000 | naive loop 30 | 33.3 | at least 15 | yes |",
+    "| ingestion, first run, chunks a second | 1,000 | haystack_dense not measured |  | at least 1.5 | not measured |",
+    "| embedding requests of the second run | 0 |  | 0 | at most 0 | yes |",
+    "| resident memory, apidesk, embedded | 300 MB | haystack_bm25 140 MB | 2.14 | at most 2 | **no** |",
+    "| start to ready, warm | 3.00 s |  | 3 | at most 4 s | yes |",
+    "| apidesk, hybrid | 60.0 | 12.0 | at most 25.0 |",
+]
+
+
+def test_the_figures_go_into_the_document(tmp_path: Path) -> None:
+    document = tmp_path / "performance.md"
+    document.write_text("# Performance\n\n<!-- figures -->\n<!-- /figures -->\n")
+    text = report(everything(), Circumstances(2, 1_004, ""))
+    write_between_markers(document, text)
+    written = document.read_text()
+    for line in LINES:
+        assert line in written
+    assert "full text: 10,000 chunks; hybrid: 10,000 chunks" in " ".join(written.split())
+    for result in everything():
+        draw(result, tmp_path / "images")
+    shown = {path.name for path in (tmp_path / "images").iterdir()}
+    assert len(shown) == 4
+    assert all(f"(images/{name})" in written for name in shown)
+
+
+def test_without_peers_nothing_is_said_to_be_reached() -> None:
+    alone = everything()[0]
+    assert isinstance(alone, EndToEnd)
+    for seconds in (alone.outside, alone.at_once):
+        for name in PEERS:
+            del seconds[name]
+    text = report([alone], Circumstances(2, 1_004, "no network."))
+    assert "The peers were not measured: no network." in text
+    assert (
+        "| outside model calls, hybrid | 10.0 ms | no peer measured |  | at most 0.8 | not" in text
+    )
