@@ -3,6 +3,7 @@
 python -m benchmarks.ingestion_memory [--chunks 100000]
 """
 
+import os
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from benchmarks.corpus import write_corpus
 from benchmarks.fresh_process import in_fresh_process
 from benchmarks.performance.ingestion import import_everything, settings_of
 from benchmarks.performance.model_process import running_model
+from benchmarks.process_memory import resident
 from ingestion.collection import Collection
 from ingestion.collection_schema import expected_contract
 from ingestion.embeddings import open_embeddings
@@ -55,16 +57,9 @@ def weigh(settings: Settings) -> Weight:
     contract = expected_contract(settings, lite=True)
     collection = Collection(open_milvus(settings), settings.collection, contract, in_place=True)
     ingestion = IngestionJob(settings, collection, open_embeddings(settings), Runs.open(settings))
-    before = resident()
-    seen = [before]
-    run = ingestion.run(ingestion.new_run("command"), lambda _: seen.append(resident()))
-    return Weight(run.sources[0].chunks, before, max(*seen, resident()))
-
-
-def resident() -> float:
-    """This process's resident memory in MB."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+    seen = [resident(os.getpid())]
+    run = ingestion.run(ingestion.new_run("command"), lambda _: seen.append(resident(os.getpid())))
+    return Weight(run.sources[0].chunks, seen[0], max(seen))
 
 
 if __name__ == "__main__":

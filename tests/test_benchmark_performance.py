@@ -242,15 +242,15 @@ def everything() -> list[Result]:
 
 
 LINES = [
-    "| outside model calls, hybrid | 10.0 ms | haystack_bm25 30.0 ms | 0.333 | at most 0.8 | yes |",
-    "| outside model calls, full text | 20.0 ms | haystack_bm25 30.0 ms | 0.667 | at most 0.8 | yes |",
+    "| outside model calls, hybrid | 10.0 ms | Haystack, BM25 30.0 ms | 0.333 | at most 0.8 | yes |",
+    "| outside model calls, full text | 20.0 ms | Haystack, BM25 30.0 ms | 0.667 | at most 0.8 | yes |",
     "| end to end, on-topic | 4,010 ms | its two model calls alone 4,000 ms | 1 | at most 1.05 | yes |",
     "| first grounded step | 2,100 ms | all at once 4,010 ms | 0.524 | at most 0.5 | **no** |",
-    "| 64 clients, models of 0 ms, full text | 30.0 a second | haystack_bm25 20.0 | 1.5 | at least 1.5 | yes |",
+    "| 64 clients, models of 0 ms, full text | 30.0 a second | Haystack, BM25 20.0 | 1.5 | at least 1.5 | yes |",
     "| ingestion, first run, chunks a second | 1,000 | naive loop 30 | 33.3 | at least 15 | yes |",
-    "| ingestion, first run, chunks a second | 1,000 | haystack_dense not measured |  | at least 1.5 | not measured |",
+    "| ingestion, first run, chunks a second | 1,000 | Haystack, dense not measured |  | at least 1.5 | not measured |",
     "| embedding requests of the second run | 0 |  | 0 | at most 0 | yes |",
-    "| resident memory, apidesk, embedded | 300 MB | haystack_bm25 140 MB | 2.14 | at most 2 | **no** |",
+    "| resident memory, apidesk, embedded | 300 MB | Haystack, BM25 140 MB | 2.14 | at most 2 | **no** |",
     "| start to ready, warm | 3.00 s |  | 3 | at most 4 s | yes |",
     "| apidesk, hybrid | 60.0 | 12.0 | at most 25.0 |",
 ]

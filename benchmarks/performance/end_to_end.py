@@ -14,7 +14,7 @@ from benchmarks.performance.model_process import Model, Seen
 from benchmarks.performance.questions import off_topic, on_topic
 from benchmarks.performance.rounds import in_turns, p50
 from benchmarks.performance.rows import Reach, Row, milliseconds
-from benchmarks.performance.systems import OURS, PATIENCE, System, ask
+from benchmarks.performance.systems import OURS, PATIENCE, System, ask, title
 
 WARM_UP = 3
 """Questions that a system is asked before any counts."""
@@ -74,7 +74,7 @@ class EndToEnd:
         said = f"{what}, {name.removeprefix('apidesk, ')}"
         if peer is None:
             return Row(said, milliseconds(ours), "no peer measured", None, OVERHEAD)
-        against = f"{peer[0]} {milliseconds(peer[1])}"
+        against = f"{title(peer[0])} {milliseconds(peer[1])}"
         return Row(said, milliseconds(ours), against, ours / peer[1], OVERHEAD)
 
 

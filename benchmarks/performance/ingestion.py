@@ -16,6 +16,7 @@ from benchmarks.performance.model_process import Model
 from benchmarks.performance.passages import Passages, chunks_of
 from benchmarks.performance.rounds import in_turns, p50
 from benchmarks.performance.rows import Reach, Row
+from benchmarks.performance.systems import title
 from ingestion.collection import Collection
 from ingestion.collection_schema import embedded_text
 from ingestion.embeddings import open_embeddings
@@ -74,9 +75,11 @@ class Ingestion:
         for name, reach in RATES.items():
             if name in self.runs:
                 theirs = self.rate(name)
-                yield Row(what, f"{mine:,.0f}", f"{name} {theirs:,.0f}", mine / theirs, reach)
+                yield Row(
+                    what, f"{mine:,.0f}", f"{title(name)} {theirs:,.0f}", mine / theirs, reach
+                )
             else:
-                yield Row(what, f"{mine:,.0f}", f"{name} not measured", None, reach)
+                yield Row(what, f"{mine:,.0f}", f"{title(name)} not measured", None, reach)
         again = p50([run.again for run in self.runs[OURS]])
         first = p50([run.first for run in self.runs[OURS]])
         yield Row(

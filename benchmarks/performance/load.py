@@ -14,7 +14,7 @@ from benchmarks.performance.model_process import Model
 from benchmarks.performance.questions import on_topic
 from benchmarks.performance.rounds import in_turns, p50
 from benchmarks.performance.rows import Reach, Row
-from benchmarks.performance.systems import OURS, PATIENCE, Apidesk, System, ask
+from benchmarks.performance.systems import OURS, PATIENCE, Apidesk, System, ask, title
 
 CLIENTS = 64
 
@@ -52,7 +52,9 @@ class Load:
         if not others:
             return Row(said, f"{mine:.1f} a second", "no peer measured", None, reach)
         theirs, best = max(others)
-        return Row(said, f"{mine:.1f} a second", f"{best} {theirs:.1f}", mine / theirs, reach)
+        return Row(
+            said, f"{mine:.1f} a second", f"{title(best)} {theirs:.1f}", mine / theirs, reach
+        )
 
 
 def measure(systems: Sequence[System], model: Model, rounds: int, questions: int) -> Load:

@@ -14,7 +14,8 @@ from benchmarks.performance.model_process import Model
 from benchmarks.performance.passages import Passages
 from benchmarks.performance.questions import on_topic
 from benchmarks.performance.rows import Reach, Row
-from benchmarks.performance.systems import PATIENCE, System, ask, running_apidesk
+from benchmarks.performance.systems import PATIENCE, System, ask, running_apidesk, title
+from benchmarks.process_memory import family, proportional, resident
 from tests.milvus_server import MilvusServer
 
 EMBEDDED, SERVED = "apidesk, embedded", "apidesk, Milvus server"
@@ -46,7 +47,7 @@ class Memory:
             mine, what = self.weights[name].resident, f"resident memory, {name}"
             if theirs:
                 least, peer = min(theirs)
-                against = f"{peer} {least:.0f} MB"
+                against = f"{title(peer)} {least:.0f} MB"
                 yield Row(what, f"{mine:.0f} MB", against, mine / least, reach)
             else:
                 yield Row(what, f"{mine:.0f} MB", "Hayhooks not measured", None, reach)
@@ -75,11 +76,8 @@ def measure(
 def _weighed(starting: AbstractContextManager[System], questions: int) -> Weight:
     with starting as system:
         asyncio.run(_ask(system, questions))
-        family = _family(system.pid)
-        return Weight(
-            sum(_megabytes(f"/proc/{pid}/status", "VmRSS:") for pid in family),
-            sum(_megabytes(f"/proc/{pid}/smaps_rollup", "Pss:") for pid in family),
-        )
+        processes = family(system.pid)
+        return Weight(sum(map(resident, processes)), sum(map(proportional, processes)))
 
 
 async def _ask(system: System, questions: int) -> None:
@@ -87,14 +85,3 @@ async def _ask(system: System, questions: int) -> None:
     async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as http:
         for _ in range(questions):
             await ask(http, system, next(asked))
-
-
-def _family(pid: int) -> list[int]:
-    """A process and its children."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return [pid, *(each for child in children for each in _family(int(child)))]
-
-
-def _megabytes(path: str, what: str) -> float:
-    _, _, rest = Path(path).read_text(encoding="utf-8").partition(what)
-    return int(rest.split()[0]) / 1024

@@ -13,7 +13,7 @@ from benchmarks.performance.ingestion import Ingestion
 from benchmarks.performance.load import THROUGHPUT, Load
 from benchmarks.performance.report import Result, figure_name
 from benchmarks.performance.rounds import p50
-from benchmarks.performance.systems import OURS
+from benchmarks.performance.systems import OURS, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,10 +113,9 @@ def _bars(axes: "Axes", values: Mapping[str, float], label: str) -> None:
     ours = {*OURS.values(), OUR_JOB}
     names = list(values)[::-1]
     colours = [OUR_COLOUR if name in ours else THEIR_COLOUR for name in names]
-    bars = axes.barh(names, [values[name] for name in names], color=colours, height=0.62)
-    form: Callable[[float], str] = (
-        "{:,.0f}".format if max(values.values()) >= 50 else "{:.1f}".format
-    )
+    lengths = [values[name] for name in names]
+    bars = axes.barh([title(name) for name in names], lengths, color=colours, height=0.62)
+    form: Callable[[float], str] = "{:,.0f}".format if max(lengths) >= 50 else "{:.1f}".format
     axes.bar_label(bars, fmt=form, padding=4, color=INK)
     axes.margins(x=0.12)
     axes.set_xlabel(label, color=INK)

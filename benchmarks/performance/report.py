@@ -12,6 +12,7 @@ from benchmarks.performance.memory import Memory
 from benchmarks.performance.rounds import p50, p95
 from benchmarks.performance.rows import Row
 from benchmarks.performance.start import Start
+from benchmarks.performance.systems import title
 
 Result = EndToEnd | Load | Ingestion | Start | Memory | Growth
 """What a subject came to."""
@@ -74,7 +75,7 @@ def _questions(found: EndToEnd) -> Iterator[str]:
     for name, seconds in found.outside.items():
         calls = ", ".join(f"{count} {kind}" for kind, count in sorted(found.calls[name].items()))
         times = (found.whole[name], seconds, found.at_once[name])
-        rows.append([name, calls, *(_ms(f(each)) for each in times for f in (p50, p95))])
+        rows.append([title(name), calls, *(_ms(f(each)) for each in times for f in (p50, p95))])
     head = [
         "one question at a time",
         "calls",
@@ -91,7 +92,7 @@ def _questions(found: EndToEnd) -> Iterator[str]:
 
 def _load(found: Load) -> Iterator[str]:
     rows = [
-        [name, f"{p50(rates):.1f}", f"{p50(found.fixed[name]):.1f}", _lag(found, name)]
+        [title(name), f"{p50(rates):.1f}", f"{p50(found.fixed[name]):.1f}", _lag(found, name)]
         for name, rates in found.at_once.items()
     ]
     head = [
@@ -124,7 +125,7 @@ def _ingestion(found: Ingestion) -> Iterator[str]:
         if last.requests_again is not None:
             asked += f", then {last.requests_again}"
         again = "" if alone else f"{found.again(name):.3f}"
-        rows.append([name, f"{last.chunks:,}", f"{found.rate(name):,.0f}", again, asked])
+        rows.append([title(name), f"{last.chunks:,}", f"{found.rate(name):,.0f}", again, asked])
     head = ["ingestion", "chunks", "a second, first run", "second run to first", "requests"]
     yield table(head, rows)
     yield prose(
@@ -139,7 +140,7 @@ def _ingestion(found: Ingestion) -> Iterator[str]:
 
 def _memory(found: Memory) -> Iterator[str]:
     rows = [
-        [name, f"{weight.resident:.0f}", f"{weight.proportional:.0f}"]
+        [title(name), f"{weight.resident:.0f}", f"{weight.proportional:.0f}"]
         for name, weight in found.weights.items()
     ]
     yield table(["serving the samples", "resident MB", "proportional MB"], rows)

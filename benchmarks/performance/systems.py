@@ -21,7 +21,20 @@ PATIENCE = 300.0
 MOST_AT_ONCE = 128
 """Questions that apidesk answers at once here: more than there are clients."""
 
-EMBEDDED = "milvus.db"
+OURS = {True: "apidesk, hybrid", False: "apidesk, full text"}
+"""Our server, with an embedding model and without."""
+
+_TITLES = {
+    "haystack_bm25": "Haystack, BM25",
+    "haystack_dense": "Haystack, dense",
+    "llama_index": "LlamaIndex",
+    "langchain_chain": "LangChain",
+}
+
+
+def title(name: str) -> str:
+    """What tables and figures call a system."""
+    return _TITLES.get(name, name)
 
 
 class System(Protocol):
@@ -29,7 +42,7 @@ class System(Protocol):
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """By which it is known here."""
 
     @property
     def url(self) -> str:
@@ -75,7 +88,7 @@ class Apidesk:
 def environment(folder: Path, platform: Path, model: Model, dense: bool = True) -> dict[str, str]:
     """Settings of a desk whose data lies in `folder`, with an embedding model or full text alone."""
     chat = {
-        "APIDESK_MILVUS_URI": str(folder / EMBEDDED),
+        "APIDESK_MILVUS_URI": str(folder / "milvus.db"),
         "APIDESK_DATABASE_URL": f"sqlite:///{folder / 'apidesk.db'}",
         "APIDESK_SPOOL": str(folder / "spool"),
         "APIDESK_PLATFORM": str(platform),
@@ -125,10 +138,6 @@ def running_systems(
             )
             for dense in (True, False)
         ] + [stack.enter_context(start_peer(name, passages.file, model.base_url)) for name in peers]
-
-
-OURS = {True: "apidesk, hybrid", False: "apidesk, full text"}
-"""What tables call our server, with an embedding model and without."""
 
 
 def one_thread() -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.process_memory import family, resident
 from benchmarks.soak.documents import Documents
 from tests.milvus_server import MilvusServer
 from tests.serving_process import APIDESK, ServingProcess
@@ -165,24 +166,10 @@ class Weight:
 async def weigh(site: Site, weights: list[Weight], until: Callable[[], bool]) -> None:
     """Take the memory of the processes each second."""
     while not until():
-        server = sum(map(_resident, _family(site.server.process.pid)))
+        server = sum(map(resident, family(site.server.process.pid)))
         milvus = (
-            0.0 if site.is_away(time.monotonic(), time.monotonic()) else _resident(site.milvus.pid)
+            0.0 if site.is_away(time.monotonic(), time.monotonic()) else resident(site.milvus.pid)
         )
         weights.append(Weight(time.monotonic(), server, milvus))
         site.model.tidy()
         await asyncio.sleep(1)
-
-
-def _family(pid: int) -> list[int]:
-    """A process and its children."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return [pid, *(each for child in children for each in _family(int(child)))]
-
-
-def _resident(pid: int) -> float:
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    except FileNotFoundError:  # it has just ended
-        return 0.0
-    return int((status.partition("VmRSS:")[2].split() or ["0"])[0]) / 1024
