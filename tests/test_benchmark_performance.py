@@ -19,7 +19,7 @@ from benchmarks.performance.calls import AT_ONCE, Call, Pace, outside
 from benchmarks.performance.end_to_end import FULL_TEXT, HYBRID, EndToEnd
 from benchmarks.performance.growth import Grown, Growth
 from benchmarks.performance.ingestion import NAIVE, OURS, Indexed, Ingestion
-from benchmarks.performance.load import Load, late
+from benchmarks.performance.load import Load, buckets, late
 from benchmarks.performance.memory import EMBEDDED, SERVED, Memory, Weight
 from benchmarks.performance.model_process import Model, running_model
 from benchmarks.performance.passages import passages_of
@@ -84,13 +84,21 @@ def test_a_promise_is_kept_or_not(value: float | None, reach: Reach | None, verd
     assert Row("", "", "", value, reach).verdict == verdict
 
 
+def lags(*counts: int) -> str:
+    """What /metrics says after so many looks found the event loop within each bound."""
+    lines = (
+        f'apidesk_event_loop_lag_seconds_bucket{{le="{bound}"}} {float(count)}'
+        for bound, count in zip(("0.001", "0.01", "+Inf"), counts, strict=True)
+    )
+    return "\n".join(["# TYPE apidesk_event_loop_lag_seconds histogram", *lines])
+
+
 def test_lateness_is_that_of_the_looks_between() -> None:
-    before = {0.001: 100.0, 0.01: 100.0, float("inf"): 100.0}
-    after = {0.001: 150.0, 0.01: 199.0, float("inf"): 200.0}
+    before, after = buckets(lags(100, 100, 100)), buckets(lags(150, 199, 200))
     assert late(before, after) == 0.01
     assert late(before, after, share=0.5) == 0.001
     assert late(after, after) is None
-    assert late({}, {}) is None
+    assert late(buckets(""), buckets("")) is None
 
 
 @pytest.mark.parametrize("asked", [questions.on_topic, questions.off_topic])

@@ -9,7 +9,7 @@ class Effort:
 
     sections: int = 750
     """Of the corpus, which become about 1,000 chunks."""
-    rounds: int = 10
+    rounds: int = 8
     """Questions that each system is asked one at a time, the model at its pace."""
     rounds_at_once: int = 40
     """The same, the model taking no time."""

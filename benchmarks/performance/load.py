@@ -101,8 +101,12 @@ Buckets = dict[float, float]
 async def _lags(http: httpx.AsyncClient, system: System) -> Buckets:
     if not isinstance(system, Apidesk):
         return {}
-    text = (await http.get(f"{system.server}/metrics")).text
-    return {float(bound): float(count) for bound, count in _BUCKET.findall(text)}
+    return buckets((await http.get(f"{system.server}/metrics")).text)
+
+
+def buckets(metrics: str) -> Buckets:
+    """The buckets of the event loop's lag in what `/metrics` says; none where it does not."""
+    return {float(bound): float(count) for bound, count in _BUCKET.findall(metrics)}
 
 
 def late(before: Buckets, after: Buckets, share: float = LAG_SHARE) -> float | None:

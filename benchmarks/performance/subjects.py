@@ -1,0 +1,85 @@
+"""What is measured, subject by subject, each with processes and a store of its own."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.peers.environment import Name
+from benchmarks.performance import end_to_end, growth, ingestion, load, memory, start
+from benchmarks.performance.effort import Effort
+from benchmarks.performance.model_process import Model, running_model
+from benchmarks.performance.passages import Passages, corpus_passages, passages_of
+from benchmarks.performance.report import Result
+from benchmarks.performance.systems import running_systems
+from schemas.settings import SAMPLE_PLATFORM
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is measured, on what."""
+
+    folder: Path
+    effort: Effort
+    model: Model
+    peers: tuple[Name, ...]
+    corpus: Passages
+    samples: Passages
+
+
+@contextmanager
+def site(effort: Effort, peers: tuple[Name, ...]) -> Iterator[Site]:
+    """A model that runs, and passages to index."""
+    with tempfile.TemporaryDirectory() as name, running_model() as model:
+        folder = Path(name)
+        corpus = corpus_passages(folder / "corpus", effort.sections)
+        samples = passages_of(SAMPLE_PLATFORM, folder / "samples.jsonl")
+        yield Site(folder, effort, model, peers, corpus, samples)
+
+
+def questions(site: Site) -> Result:
+    """One at a time."""
+    folder, effort = site.folder / "questions", site.effort
+    with running_systems(folder, site.corpus, site.model, site.peers) as systems:
+        return end_to_end.measure(systems, site.model, effort.rounds, effort.rounds_at_once)
+
+
+def throughput(site: Site) -> Result:
+    """Many at a time."""
+    folder, effort = site.folder / "throughput", site.effort
+    with running_systems(folder, site.corpus, site.model, site.peers) as systems:
+        return load.measure(systems, site.model, effort.load_rounds, effort.load_questions)
+
+
+def indexing(site: Site) -> Result:
+    """By each way, first and again."""
+    folder, rounds = site.folder / "indexing", site.effort.ingestion_rounds
+    return ingestion.measure(site.corpus, site.model, folder, rounds, site.peers)
+
+
+def starting(site: Site) -> Result:
+    """A command and a server."""
+    folder, effort = site.folder / "starting", site.effort
+    return start.measure(site.samples, site.model, folder, effort.commands, effort.starts)
+
+
+def weighing(site: Site) -> Result:
+    """Serving processes."""
+    folder, asked = site.folder / "weighing", site.effort.memory_questions
+    return memory.measure(site.samples, site.model, folder, asked, site.peers)
+
+
+def growing(site: Site) -> Result:
+    """The embedded store."""
+    return growth.measure(site.model, site.folder / "growing", site.effort.growth)
+
+
+SUBJECTS: dict[str, Callable[[Site], Result]] = {
+    "questions": questions,
+    "load": throughput,
+    "ingestion": indexing,
+    "start": starting,
+    "memory": weighing,
+    "growth": growing,
+}
