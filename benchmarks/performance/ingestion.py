@@ -44,10 +44,11 @@ class Indexed(NamedTuple):
 
     chunks: int
     first: float
-    again: float
     requests: int
     """For embeddings, in the first run; peers' both runs are counted together."""
-    requests_again: int | None
+    again: float | None = None
+    """None where there was no second run."""
+    requests_again: int | None = None
 
     @property
     def rate(self) -> float:
@@ -65,9 +66,10 @@ class Ingestion:
         """Chunks a second in first runs."""
         return p50([run.rate for run in self.runs[name]])
 
-    def again(self, name: str) -> float:
-        """Seconds that a second run takes, the first one taking 1."""
-        return p50([run.again / run.first for run in self.runs[name]])
+    def again(self, name: str) -> float | None:
+        """Seconds that a second run takes, the first one taking 1; None where there was none."""
+        ratios = [run.again / run.first for run in self.runs[name] if run.again is not None]
+        return p50(ratios) if ratios else None
 
     def rows(self) -> Iterator[Row]:
         """What was promised of indexing."""
@@ -80,7 +82,7 @@ class Ingestion:
                 )
             else:
                 yield Row(what, f"{mine:,.0f}", f"{title(name)} not measured", None, reach)
-        again = p50([run.again for run in self.runs[OURS]])
+        again = p50([run.again or 0.0 for run in self.runs[OURS]])
         first = p50([run.first for run in self.runs[OURS]])
         yield Row(
             "ingestion, second run", f"{again:.3f} s", f"first run {first:.3f} s",
@@ -127,19 +129,19 @@ def _ours(settings: Settings, model: Model) -> Indexed:
     chunks, first = in_fresh_process(partial(_timed, job, settings))
     requests = model.seen().count("embedding")
     _, again = in_fresh_process(partial(_timed, job, settings))
-    return Indexed(chunks, first, again, requests, model.seen().count("embedding"))
+    return Indexed(chunks, first, requests, again, model.seen().count("embedding"))
 
 
 def _naive(settings: Settings) -> Indexed:
     chunks, seconds = in_fresh_process(partial(_timed, naive, settings))
-    return Indexed(chunks, seconds, seconds, chunks, None)
+    return Indexed(chunks, seconds, chunks)
 
 
 def _peer(name: Name, passages: Passages, model: Model, _: Path) -> Indexed:
     model.seen()
     ingested = ingest(name, passages.file, model.base_url)
     requests = model.seen().count("embedding")
-    return Indexed(ingested.chunks, ingested.first, ingested.second, requests, None)
+    return Indexed(ingested.chunks, ingested.first, requests, ingested.second)
 
 
 def job(settings: Settings) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from benchmarks.document import prose, table
 from benchmarks.performance.end_to_end import EndToEnd
 from benchmarks.performance.growth import SLOW, Growth
-from benchmarks.performance.ingestion import NAIVE, NAIVE_CHUNKS, Ingestion
+from benchmarks.performance.ingestion import NAIVE_CHUNKS, Ingestion
 from benchmarks.performance.load import CLIENTS, LAG_SHARE, Load
 from benchmarks.performance.memory import Memory
 from benchmarks.performance.rounds import p50, p95
@@ -118,13 +118,12 @@ def _lag(found: Load, name: str) -> str:
 def _ingestion(found: Ingestion) -> Iterator[str]:
     rows = []
     for name, runs in found.runs.items():
-        last = runs[-1]
-        alone = name == NAIVE
+        last, again = runs[-1], found.again(name)
         asked = str(last.requests)
         if last.requests_again is not None:
             asked += f", then {last.requests_again}"
-        again = "" if alone else f"{found.again(name):.3f}"
-        rows.append([title(name), f"{last.chunks:,}", f"{found.rate(name):,.0f}", again, asked])
+        rate, ratio = f"{found.rate(name):,.0f}", "" if again is None else f"{again:.3f}"
+        rows.append([title(name), f"{last.chunks:,}", rate, ratio, asked])
     head = ["ingestion", "chunks", "a second, first run", "second run to first", "requests"]
     yield table(head, rows)
     yield prose(
