@@ -241,7 +241,7 @@ def everything() -> list[Result]:
         Memory({**weights, "haystack_bm25": Weight(140, 120), "haystack_dense": Weight(160, 130)}),
         Growth(
             tuple(
-                Grown(route, chunks, chunks / 1e6, chunks / 4e5)
+                Grown(route, chunks, chunks / 4e5, chunks / 1e5)
                 for chunks in (1_000, 10_000, 50_000)
                 for route in ("full text", "hybrid")
             )

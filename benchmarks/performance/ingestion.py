@@ -175,10 +175,11 @@ def import_everything() -> None:
     """What indexing imports once it needs it, and the words that it reads from a file."""
     import langchain.embeddings
     import langchain_openai
-    import milvus_lite.db  # type: ignore[import-untyped]
+    import milvus_lite.adapter.grpc.server  # type: ignore[import-untyped]
     import pymilvus
+    import rjieba
 
-    from ingestion.words import quiet_jieba
+    from ingestion.everyday_words import zipf_frequency
 
-    quiet_jieba().initialize()
-    _ = (langchain.embeddings, langchain_openai, milvus_lite.db, pymilvus)
+    zipf_frequency("word")
+    _ = (langchain.embeddings, langchain_openai, milvus_lite.adapter, pymilvus, rjieba)
