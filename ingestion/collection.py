@@ -4,7 +4,7 @@ Its name in Settings is an alias. Every method blocks; call them in a worker thr
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ingestion.catalogue import DocumentKey, document_key
 from ingestion.collection_schema import (
@@ -38,6 +38,7 @@ from ingestion.words import query_text, with_parts
 from schemas.catalogue import CatalogueEntry
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import CollectionMismatch, CollectionMissing
+from schemas.language import Language
 from schemas.question import Filters
 from schemas.settings import Settings
 
@@ -77,6 +78,7 @@ class Collection:
         self._in_place = in_place
         self._contract: Contract | None = None
         self._counts = WordCounts(self._read_counts)
+        self._languages: frozenset[Language] | None = None
         self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
         """What was read last, and its stamp."""
         self._freshness = Freshness(self._state, self.load)
@@ -127,6 +129,7 @@ class Collection:
             self._check_rows(found)
             self._contract = found
             self._counts.forget()
+            self._languages = None
             self._freshness.loaded(state)
             self.search("预热 warm-up", 1, "full_text")
 
@@ -229,6 +232,23 @@ class Collection:
         """
         self.refresh()
         return self._counts.of(words)
+
+    def languages(self) -> frozenset[Language]:
+        """Those that the documents are in; remembered until the collection is loaded again."""
+        self.refresh()
+        if self._languages is None:
+            with self._freshness.store():
+                self._languages = frozenset(filter(self._has_language, get_args(Language)))
+        return self._languages
+
+    def _has_language(self, language: Language) -> bool:
+        found = self._client.query(
+            self._alias,
+            filter=f"language == {literal(language)}",
+            output_fields=["id"],
+            limit=1,
+        )
+        return bool(found)
 
     def _read_counts(self, words: list[str]) -> dict[str, int]:
         with self._freshness.store():

@@ -20,12 +20,12 @@ from pydantic import ConfigDict
 
 from ingestion.collection import NO_FILTERS, Collection
 from ingestion.collection_schema import Vector
-from ingestion.model_errors import model_errors
 from runnables.question.pasted import search_query
 from runnables.retrieval.exact import defining_first, identifiers
 from runnables.retrieval.fusion import POOL, Ranking, dense_weight, fuse
 from runnables.retrieval.glossary import Glossary
 from runnables.retrieval.parts import parts
+from runnables.retrieval.query_vectors import QueryVectors
 from runnables.retrieval.rerank import MOST as RERANKED
 from runnables.retrieval.rerank import Rerank
 from runnables.steps import child, step
@@ -36,9 +36,6 @@ from schemas.question import Filters, Question
 from schemas.settings import Settings
 
 Mode = Literal["full_text", "dense", "hybrid"]
-
-EMBEDDING_SECONDS = 10
-"""How long a question's embedding is waited for; then full text alone answers."""
 
 CANDIDATES = 50
 """Chunks that are looked at for the k that are given."""
@@ -58,7 +55,7 @@ class MilvusRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     collection: Collection
-    embeddings: Embeddings | None
+    vectors: QueryVectors | None
     mode: Mode
 
     def _get_relevant_documents(
@@ -70,7 +67,7 @@ class MilvusRetriever(BaseRetriever):
         more: str = "",
         filters: Filters = NO_FILTERS,
     ) -> list[Document]:
-        vector = self._model.embed_query(query) if self._takes_vectors else None
+        vector = self.vectors.blocking(query) if self.vectors and self._takes_vectors else None
         return self._find(query, more, k, vector, filters)
 
     async def _aget_relevant_documents(
@@ -80,12 +77,14 @@ class MilvusRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int = 5,
         more: str = "",
+        words: bool = False,
         filters: Filters = NO_FILTERS,
     ) -> list[Document]:
+        """With `words`, `query` is no question but words to be looked for, in full text if there is one."""
         vector = None
-        if self._takes_vectors:
+        if self.vectors and self._takes_vectors and not (words and self.mode == "hybrid"):
             try:
-                vector = await self._embed(query)
+                vector = await self.vectors.of(query)
             except ModelError as error:
                 log.warning("searching full text alone: %s", error)
                 labels = self.collection.embedding_role.labels
@@ -138,16 +137,6 @@ class MilvusRetriever(BaseRetriever):
     def _weight(self) -> float:
         return dense_weight(self.collection.contract.reliability)
 
-    @property
-    def _model(self) -> Embeddings:
-        assert self.embeddings is not None, "a mode with vectors comes with an embedding model"
-        return self.embeddings
-
-    async def _embed(self, query: str) -> Vector:
-        with model_errors(self.collection.embedding_role):
-            async with asyncio.timeout(EMBEDDING_SECONDS):
-                return await self._model.aembed_query(query)
-
 
 class Finder:
     """Retrieval as the pipeline uses it: a question in its parts, each widened by the glossary."""
@@ -155,6 +144,7 @@ class Finder:
     def __init__(
         self, retriever: MilvusRetriever, glossary: Glossary, rerank: Rerank | None
     ) -> None:
+        self._collection = retriever.collection
         self._retriever = retriever
         self._glossary = glossary
         self._rerank = rerank
@@ -172,6 +162,10 @@ class Finder:
     async def glance(self, question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
         """As `find`, but nobody reranks: for what is only looked at."""
         return spread(await self._search(question, config, (), question.k), question.k)
+
+    async def is_in_the_only_language(self, question: Question) -> bool:
+        """Whether all documents are in the language of `question`."""
+        return await asyncio.to_thread(self._collection.languages) == {question.language}
 
     async def _search(
         self, question: Question, config: RunnableConfig, terms: Sequence[str], wanted: int
@@ -192,7 +186,7 @@ class Finder:
         """
         more = " ".join([*self._glossary.widen(query), *terms])
         ask = partial(self._retriever.ainvoke, config=run, k=k, filters=filters)
-        searches = [ask(query, more=more), *([ask(more)] if more else [])]
+        searches = [ask(query, more=more), *([ask(more, words=True)] if more else [])]
         return _in_turn(
             [[_retrieved(d) for d in found] for found in await asyncio.gather(*searches)]
         )
@@ -203,7 +197,8 @@ def open_retriever(
 ) -> MilvusRetriever:
     """The retriever in the mode of Settings. Raises ConfigurationError for a mode without its model."""
     mode = _mode(settings, embeddings)
-    return MilvusRetriever(collection=collection, embeddings=embeddings, mode=mode)
+    vectors = QueryVectors(embeddings, collection.embedding_role) if embeddings else None
+    return MilvusRetriever(collection=collection, vectors=vectors, mode=mode)
 
 
 def build_retriever(finder: Finder) -> Runnable[Question, list[RetrievedChunk]]:

@@ -16,13 +16,14 @@ STRONG = 0.8
 
 
 def build_widen(finder: Finder) -> Runnable[Understood, Understood]:
-    """The step `widen`: retrieve once more with the structured question's search terms too, unless one
-    chunk holds nearly all of the question's words and more of them than any holds of the terms.
+    """The step `widen`: retrieve once more with the structured question's search terms too, which are in
+    the other language: not where no document is, nor where one chunk holds nearly all of the question's
+    words and more of them than any holds of the terms.
     """
 
     async def widen(understood: Understood, config: RunnableConfig) -> Understood:
         asked, terms = understood["asked"], understood["classified"].structured.search_terms
-        if not terms:
+        if not terms or await finder.is_in_the_only_language(asked):
             return understood
         share = held(asked.text, understood["retrieved"])
         if share >= STRONG:
