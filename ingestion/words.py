@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
 
 from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
 
@@ -112,11 +111,9 @@ def _joined(identifier: str) -> str:
 @lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
     """An English word's stem (Porter2, from the Snowball library); any other word as it is."""
-    return str(_stemmer().stemWord(word)) if _LATIN_WORD.fullmatch(word) else word
-
-
-@lru_cache
-def _stemmer() -> Any:
+    if not _LATIN_WORD.fullmatch(word):
+        return word
     import snowballstemmer
 
-    return snowballstemmer.stemmer("english")
+    # A new one each time: it keeps the word in itself, and threads would stem each other's.
+    return str(snowballstemmer.stemmer("english").stemWord(word))

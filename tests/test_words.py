@@ -1,11 +1,14 @@
 """Words of full-text search: whatever a question writes like the document is found in it."""
 
 import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from ingestion.everyday_words import RAREST_ZIPF, listed_words, zipf_frequency
-from ingestion.words import index_words, normalise, query_text, split_words
+from ingestion.words import index_words, normalise, query_text, split_words, stem
 from schemas.language import Language
 
 TEXTS = [
@@ -131,3 +134,34 @@ def test_every_listed_word_is_found(language: Language) -> None:
     ]
     for word, zipf in of_the_language[::500]:
         assert zipf_frequency(word) == max(zipf, RAREST_ZIPF)
+
+
+ENDINGS = (
+    "ationalized",
+    "ousnesses",
+    "izations",
+    "fulnesses",
+    "ivenesses",
+    "entialities",
+    "abilities",
+)
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    seconds = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(seconds)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_threads_stem_their_own_words() -> None:
+    words = [f"{start}{end}" for start in "abcdefghijklmnop" for end in ENDINGS]
+    expected = list(map(stem, words))
+    stem.cache_clear()
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda turn: list(map(stem, words[turn:])), range(4))
+        assert [each == expected[turn:] for turn, each in enumerate(found)] == [True] * 4
+
