@@ -37,16 +37,17 @@ class AnswerDraft(WireModel):
 
     model_config = ConfigDict(extra="ignore")
 
+    # First, since models write in the order of a schema, and steps are sent as soon as they are complete.
+    answer: Annotated[list[str], BeforeValidator(_steps)] = Field(
+        min_length=1,
+        description="the answer in steps; each statement ends with the numbers of the chunks it "
+        "is taken from, like [1] or [1][3]",
+    )
     question: Annotated[str, BeforeValidator(_sentence)] = Field(
         default="", description="what was asked, in one sentence, without pasted API details"
     )
     introduction: Annotated[str, BeforeValidator(_sentence)] = Field(
         default="", description="one sentence of greeting in the platform's tone"
-    )
-    answer: Annotated[list[str], BeforeValidator(_steps)] = Field(
-        min_length=1,
-        description="the answer in steps; each statement ends with the numbers of the chunks it "
-        "is taken from, like [1] or [1][3]",
     )
     related_url: Annotated[list[str], BeforeValidator(_urls)] = Field(
         default_factory=list, description="page urls of the chunks that the answer used"

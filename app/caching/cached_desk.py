@@ -92,7 +92,8 @@ class CachedDesk:
         """Keep `answer`, unless what it cites was changed while it was made, or is of the web."""
         places = {(source.source, source.document_id) for source in answer.sources}
         chunks = await asyncio.to_thread(self._desk.collection.chunks_of_all, places)
-        held = list(map(_shown, chunks))
+        cited = {source.text for source in answer.sources}
+        held = [_shown(chunk) for chunk in chunks if chunk.body in cited]
         if all(_unnumbered(source) in held for source in answer.sources):
             await self._answers.put(key, CachedAnswer(answer, digests(chunks)))
 
