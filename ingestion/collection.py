@@ -33,7 +33,7 @@ from ingestion.collection_writer import (
 from ingestion.freshness import Freshness
 from ingestion.milvus import every_row, is_lite, literal, milvus_errors, open_milvus
 from ingestion.model_errors import ModelRole
-from ingestion.word_counts import WordCounts
+from ingestion.remembered import Remembered
 from ingestion.words import query_text, with_parts
 from schemas.catalogue import CatalogueEntry
 from schemas.document import Chunk, RetrievedChunk
@@ -48,6 +48,15 @@ if TYPE_CHECKING:
 Route = Literal["full_text", "dense"]
 """An index that can be searched."""
 
+
+Place = tuple[str, str, int]
+"""Where a chunk stands: source and id of its document, and its position there."""
+
+REMEMBERED_WORDS = 50_000
+"""Words whose counts are kept: some 5 MB."""
+
+REMEMBERED_CHUNKS = 1_000
+"""Chunks that are kept of those that were found, and of those beside them: some 5 MB each."""
 
 NO_FILTERS = Filters()
 """Everything may be found."""
@@ -77,7 +86,9 @@ class Collection:
         self._expected = expected
         self._in_place = in_place
         self._contract: Contract | None = None
-        self._counts = WordCounts(self._read_counts)
+        self._counts = Remembered(self._read_counts, REMEMBERED_WORDS)
+        self._by_id = Remembered(self._read_by_id, REMEMBERED_CHUNKS)
+        self._by_place = Remembered(self._read_by_place, REMEMBERED_CHUNKS)
         self._languages: frozenset[Language] | None = None
         self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
         """What was read last, and its stamp."""
@@ -128,10 +139,15 @@ class Collection:
             self._client.load_collection(words_name(self._alias))
             self._check_rows(found)
             self._contract = found
-            self._counts.forget()
-            self._languages = None
+            self._forget()
             self._freshness.loaded(state)
             self.search("预热 warm-up", 1, "full_text")
+
+    def _forget(self) -> None:
+        """What was read before is of another writing."""
+        for remembered in (self._counts, self._by_id, self._by_place):
+            remembered.forget()
+        self._languages = None
 
     def refresh(self) -> None:
         """Load anew what was written since; it asks the store once a second at most.
@@ -176,10 +192,11 @@ class Collection:
 
     def by_ids(self, ids: Sequence[str]) -> list[Chunk]:
         """The chunks with these ids, in their order; ids that nothing has are passed over."""
-        if not ids:
-            return []
-        found = {chunk.id: chunk for chunk in self._chunks(f"id in {literal(list(ids))}")}
-        return [found[chunk_id] for chunk_id in ids if chunk_id in found]
+        self.refresh()
+        return list(self._by_id.of(ids).values())
+
+    def _read_by_id(self, ids: list[str]) -> dict[str, Chunk]:
+        return {chunk.id: chunk for chunk in self._chunks(f"id in {literal(ids)}")}
 
     def chunks_of(self, document_id: str, source: str) -> list[Chunk]:
         """All chunks of one document, in the document's order."""
@@ -189,11 +206,18 @@ class Collection:
 
     def beside(self, chunk: Chunk) -> list[Chunk]:
         """The chunks before and after `chunk` in its document, as far as there are any."""
-        positions = [chunk.position - 1, chunk.position + 1]
-        return self._chunks(
-            f"document_id == {literal(chunk.document_id)} and source == {literal(chunk.source)} "
-            f"and position in {literal(positions)}"
+        self.refresh()
+        positions = (chunk.position - 1, chunk.position + 1)
+        places = ((chunk.source, chunk.document_id, position) for position in positions)
+        return list(self._by_place.of(places).values())
+
+    def _read_by_place(self, places: list[Place]) -> dict[Place, Chunk]:
+        expression = " or ".join(
+            f"(source == {literal(source)} and document_id == {literal(document_id)} "
+            f"and position == {position})"
+            for source, document_id, position in places
         )
+        return {(c.source, c.document_id, c.position): c for c in self._chunks(expression)}
 
     def chunks_of_all(self, documents: Iterable[tuple[str, str]]) -> list[Chunk]:
         """All chunks of these documents (source, id), as `chunks_of` gives them."""
@@ -257,7 +281,7 @@ class Collection:
                 filter=f"word in {literal(words)}",
                 output_fields=["word", "occurrences"],
             )
-        return {row["word"]: row["occurrences"] for row in rows}
+        return {row["word"]: row["occurrences"] for row in rows if row["occurrences"]}
 
     def some(self, count: int) -> list[Chunk]:
         """About `count` chunks, the same ones each time: ids are hashes, so the first are a fair sample."""

@@ -12,7 +12,7 @@ from ingestion.chunking import chunk_document
 from ingestion.collection import Collection, Route
 from ingestion.collection_schema import Vector, embedded_text
 from ingestion.milvus import BATCH
-from ingestion.word_counts import WordCounts
+from ingestion.remembered import Remembered
 from ingestion.words import split_words
 from schemas.document import Chunk, Section, SourceDocument
 from schemas.errors import (
@@ -431,28 +431,37 @@ def test_a_first_write_that_fails_leaves_nothing(connect: Connect, uri: Path) ->
     assert stored(uri, "first") == []
 
 
-def test_word_counts_are_remembered_until_they_are_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("ingestion.word_counts.REMEMBERED_WORDS", 3)
+def test_what_was_read_is_remembered_until_it_is_forgotten() -> None:
     asked: list[str] = []
 
     def read(words: list[str]) -> dict[str, int]:
         asked.extend(words)
-        return {word: 1 for word in words if word != "nowhere"}
+        return {word: 0 for word in words if word != "nowhere"}
 
-    counts = WordCounts(read)
-    assert counts.of(["签名", "nowhere"]) == {"签名": 1}
+    counts = Remembered(read, most=3)
+    assert counts.of(["签名", "nowhere"]) == {"签名": 0}
     assert asked == ["签名", "nowhere"]
-    assert counts.of(["nowhere", "签名"]) == {"签名": 1}
+    assert counts.of(["nowhere", "签名"]) == {"签名": 0}
     assert asked == ["签名", "nowhere"]
-    assert set(counts.of(["订单", "发货", "签名"])) == {"订单", "发货", "签名"}
+    assert list(counts.of(["订单", "发货", "签名", "订单"])) == ["订单", "发货", "签名"]
     assert asked == ["签名", "nowhere", "订单", "发货"]
-    counts.of(["签名"])  # more was asked for than is remembered
-    assert asked[-1] == "签名"
+    counts.of(["nowhere"])  # more was asked for than is remembered, and this the longest ago
+    assert asked[-1] == "nowhere"
     counts.forget()
     counts.of(["签名"])
-    assert asked[-2:] == ["签名", "签名"]
+    assert asked[-2:] == ["nowhere", "签名"]
+
+
+def test_what_another_thread_has_read_before_all_was_forgotten_is_not_remembered() -> None:
+    def read(keys: list[str]) -> dict[str, int]:
+        values.forget()
+        return dict.fromkeys(keys, len(reads))
+
+    reads: list[int] = []
+    values = Remembered(read, most=3)
+    assert values.of(["a"]) == {"a": 0}
+    reads.append(1)
+    assert values.of(["a"]) == {"a": 1}
 
 
 def test_a_collection_counts_anew_when_it_is_loaded(sample_desk: Desk) -> None:

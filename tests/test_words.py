@@ -164,4 +164,3 @@ def test_threads_stem_their_own_words() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = pool.map(lambda turn: list(map(stem, words[turn:])), range(4))
         assert [each == expected[turn:] for turn, each in enumerate(found)] == [True] * 4
-
