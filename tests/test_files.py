@@ -29,7 +29,7 @@ from reportlab.platypus import (
 
 from ingestion.profile import read_platform
 from ingestion.sources import count_files, read_source
-from ingestion.sources.folder import Found
+from ingestion.sources.folder import Found, Unchanged
 from ingestion.sources.limits import Limits
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
@@ -553,7 +553,9 @@ def test_html_takes_no_time_by_the_square(tmp_path: Path, file: str, html: bytes
 @pytest.mark.parametrize("suffix", [".txt", ".html", ".htm", ".pdf", ".docx"])
 def test_empty_files_and_junk(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"empty{suffix}").write_bytes(b"")
-    assert found(tmp_path) == []
+    (empty,) = found(tmp_path)
+    assert isinstance(empty, Unchanged)
+    assert not empty.ids
     (tmp_path / f"empty{suffix}").unlink()
     refusal(tmp_path, f"junk{suffix}", random.Random(7).randbytes(9_000))
 
