@@ -30,6 +30,15 @@ from ingestion.collection_writer import (
     drop_leftovers,
     read_catalogue,
 )
+from ingestion.expressions import (
+    Place,
+    at_places,
+    in_language,
+    of_apis,
+    of_documents,
+    passing,
+    with_ids,
+)
 from ingestion.freshness import Freshness
 from ingestion.milvus import every_row, is_lite, literal, milvus_errors, open_milvus
 from ingestion.model_errors import ModelRole
@@ -47,10 +56,6 @@ if TYPE_CHECKING:
 
 Route = Literal["full_text", "dense"]
 """An index that can be searched."""
-
-
-Place = tuple[str, str, int]
-"""Where a chunk stands: source and id of its document, and its position there."""
 
 REMEMBERED_WORDS = 50_000
 """Words whose counts are kept: some 5 MB."""
@@ -89,7 +94,7 @@ class Collection:
         self._counts = Remembered(self._read_counts, REMEMBERED_WORDS)
         self._by_id = Remembered(self._read_by_id, REMEMBERED_CHUNKS)
         self._by_place = Remembered(self._read_by_place, REMEMBERED_CHUNKS)
-        self._languages: frozenset[Language] | None = None
+        self._in_language = Remembered(self._read_in_language, len(get_args(Language)))
         self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
         """What was read last, and its stamp."""
         self._freshness = Freshness(self._state, self.load)
@@ -145,9 +150,8 @@ class Collection:
 
     def _forget(self) -> None:
         """What was read before is of another writing."""
-        for remembered in (self._counts, self._by_id, self._by_place):
+        for remembered in (self._counts, self._by_id, self._by_place, self._in_language):
             remembered.forget()
-        self._languages = None
 
     def refresh(self) -> None:
         """Load anew what was written since; it asks the store once a second at most.
@@ -196,13 +200,11 @@ class Collection:
         return list(self._by_id.of(ids).values())
 
     def _read_by_id(self, ids: list[str]) -> dict[str, Chunk]:
-        return {chunk.id: chunk for chunk in self._chunks(f"id in {literal(ids)}")}
+        return {chunk.id: chunk for chunk in self._chunks(with_ids(ids))}
 
     def chunks_of(self, document_id: str, source: str) -> list[Chunk]:
         """All chunks of one document, in the document's order."""
-        return self._chunks(
-            f"document_id == {literal(document_id)} and source == {literal(source)}"
-        )
+        return self._chunks(of_documents([(source, document_id)]))
 
     def beside(self, chunk: Chunk) -> list[Chunk]:
         """The chunks before and after `chunk` in its document, as far as there are any."""
@@ -212,28 +214,19 @@ class Collection:
         return list(self._by_place.of(places).values())
 
     def _read_by_place(self, places: list[Place]) -> dict[Place, Chunk]:
-        expression = " or ".join(
-            f"(source == {literal(source)} and document_id == {literal(document_id)} "
-            f"and position == {position})"
-            for source, document_id, position in places
-        )
-        return {(c.source, c.document_id, c.position): c for c in self._chunks(expression)}
+        found = self._chunks(at_places(places))
+        return {(chunk.source, chunk.document_id, chunk.position): chunk for chunk in found}
 
     def chunks_of_all(self, documents: Iterable[tuple[str, str]]) -> list[Chunk]:
         """All chunks of these documents (source, id), as `chunks_of` gives them."""
-        expression = " or ".join(
-            f"(source == {literal(source)} and document_id == {literal(document_id)})"
-            for source, document_id in documents
-        )
+        expression = of_documents(documents)
         return self._chunks(expression) if expression else []
 
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
         """All chunks of the APIs with one of these urls or names, by API in the document's order."""
         if not urls and not names:
             return []
-        return self._chunks(
-            f"api_url in {literal(list(urls))} or api_name in {literal(list(names))}"
-        )
+        return self._chunks(of_apis(urls, names))
 
     def catalogue(self) -> list[CatalogueEntry]:
         """An entry a document, by source and id; not to be changed.
@@ -260,19 +253,17 @@ class Collection:
     def languages(self) -> frozenset[Language]:
         """Those that the documents are in; remembered until the collection is loaded again."""
         self.refresh()
-        if self._languages is None:
-            with self._freshness.store():
-                self._languages = frozenset(filter(self._has_language, get_args(Language)))
-        return self._languages
+        return frozenset(self._in_language.of(get_args(Language)))
 
-    def _has_language(self, language: Language) -> bool:
-        found = self._client.query(
-            self._alias,
-            filter=f"language == {literal(language)}",
-            output_fields=["id"],
-            limit=1,
+    def _read_in_language(self, languages: list[Language]) -> dict[Language, bool]:
+        with self._freshness.store():
+            return {language: True for language in languages if self._is_spoken(language)}
+
+    def _is_spoken(self, language: Language) -> bool:
+        one = self._client.query(
+            self._alias, filter=in_language(language), output_fields=["id"], limit=1
         )
-        return bool(found)
+        return bool(one)
 
     def _read_counts(self, words: list[str]) -> dict[str, int]:
         with self._freshness.store():
@@ -391,7 +382,7 @@ class Collection:
                 # Milvus Lite refuses the client's default parameters for BM25.
                 search_params={"metric_type": metric, "params": {}},
                 limit=k,
-                filter=_expression(filters),
+                filter=passing(filters),
                 output_fields=fields,
             )
         return [list(hits) for hits in found]
@@ -430,14 +421,6 @@ class Collection:
 def _indexed_words(question: str) -> str:
     """The words of `question` as they are indexed."""
     return " ".join(with_parts(query_text(question).split()))
-
-
-def _expression(filters: Filters) -> str:
-    """`filters` in Milvus's filter language; empty for none."""
-    wanted = [("service_id", filters.service), ("source", filters.source)]
-    metadata = [(f"metadata[{literal(name)}]", value) for name, value in filters.metadata.items()]
-    said = [(name, value) for name, value in [*wanted, *metadata] if value is not None]
-    return " and ".join(f"{name} == {literal(value)}" for name, value in said)
 
 
 def _score(hit: dict[str, Any], route: Route) -> float:
