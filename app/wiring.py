@@ -21,6 +21,7 @@ from runnables.question.extractive_question import build_extractive_question
 from runnables.question.structured_question import build_structured_question
 from runnables.retrieval.focus import build_focus
 from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_vectors import QueryVectors
 from runnables.retrieval.rerank import build_rerank
 from runnables.retrieval.retriever import Finder, Mode, build_retriever, open_retriever
 from runnables.retrieval.surround import build_surround
@@ -56,6 +57,9 @@ class Wiring:
         self._glossary = Glossary(platform.glossary)
         self._rerank = build_rerank(settings, models, platform.platform)
         self._web = open_web(settings) if models else None
+        self._vectors = (
+            QueryVectors(job.embeddings, job.collection.embedding_role) if job.embeddings else None
+        )
         self._rules = GroundingRules(
             hosts=platform.platform.hosts,
             remove_unverified=settings.unverified == "remove",
@@ -109,7 +113,7 @@ class Wiring:
 
     def _finder(self, mode: Mode | None = None) -> Finder:
         settings = self._settings.model_copy(update={"retrieval": mode} if mode else {})
-        retriever = open_retriever(settings, self._job.collection, self._job.embeddings)
+        retriever = open_retriever(settings, self._job.collection, self._vectors)
         return Finder(retriever, self._glossary, self._rerank)
 
     def _answer(self, focus: Runnable[Understood, Evidence]) -> Runnable[Evidence, Drafted]:

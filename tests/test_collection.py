@@ -121,6 +121,14 @@ def vectors(connect: Connect) -> Collection:
     return collection
 
 
+def test_the_languages_of_the_documents_are_known(connect: Connect) -> None:
+    collection = connect("languages")
+    write(collection, page("a", "中文"))
+    assert collection.languages() == {"zh"}
+    write(collection, [*page("a", "中文"), *page("b", "English", language="en")])
+    assert collection.languages() == {"zh", "en"}
+
+
 def names(found: Iterable[Chunk]) -> list[str]:
     return [chunk.document_id for chunk in found]
 

@@ -6,6 +6,7 @@ import pytest
 
 from app.desk import Desk
 from app.main import create_app
+from ingestion.collection_schema import Reliability
 from ingestion.reliability import ASKED
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
@@ -83,18 +84,20 @@ def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: Mo
         embedding_model="openai:scripted-embedding",
         embedding_base_url=model_server.base_url,
         embedding_api_key="test-key",
-        retrieval="dense",
     )
     embedded = sum(len(r.body["input"]) for r in model_server.embedding_requests if r.body)
     rows = desk.collection.contract.rows
     assert rows < embedded < rows + 1.5 * ASKED  # each chunk, and the sentences that measure
+    desk.collection.keep_reliability(Reliability(full_text=0.9, dense=0.9, rows=rows))
     before, connections = len(model_server.embedding_requests), model_server.connections
 
     with http_client(create_app(desk)) as client:
         for question in ("发货接口是哪个", "发货接口要什么参数"):
-            model_server.reply(structured(), draft("发货用“订单发货”接口。[1]"))
+            found = structured(search_terms=["ship an order"])
+            model_server.reply(found, draft("发货用“订单发货”接口。[1]"))
             answer = ask(client, question)
 
+    # Each question once, though it is searched for again with the terms, and these not at all.
     assert len(model_server.embedding_requests) == before + 2
     assert answer["sources"]
     assert model_server.connections == connections + 2, "one for each kind of model"

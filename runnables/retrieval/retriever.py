@@ -13,7 +13,6 @@ from langchain_core.callbacks import (
     CallbackManagerForRetrieverRun,
 )
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict
@@ -193,11 +192,10 @@ class Finder:
 
 
 def open_retriever(
-    settings: Settings, collection: Collection, embeddings: Embeddings | None
+    settings: Settings, collection: Collection, vectors: QueryVectors | None
 ) -> MilvusRetriever:
     """The retriever in the mode of Settings. Raises ConfigurationError for a mode without its model."""
-    mode = _mode(settings, embeddings)
-    vectors = QueryVectors(embeddings, collection.embedding_role) if embeddings else None
+    mode = _mode(settings, vectors)
     return MilvusRetriever(collection=collection, vectors=vectors, mode=mode)
 
 
@@ -243,10 +241,10 @@ def _place(retrieved: RetrievedChunk) -> tuple[str, str]:
     return retrieved.chunk.source, retrieved.chunk.document_id
 
 
-def _mode(settings: Settings, embeddings: Embeddings | None) -> Mode:
+def _mode(settings: Settings, vectors: QueryVectors | None) -> Mode:
     if settings.retrieval == "auto":
-        return "hybrid" if embeddings else "full_text"
-    if settings.retrieval != "full_text" and embeddings is None:
+        return "hybrid" if vectors else "full_text"
+    if settings.retrieval != "full_text" and vectors is None:
         raise ConfigurationError(
             f"APIDESK_RETRIEVAL={settings.retrieval} needs APIDESK_EMBEDDING_MODEL"
         )
