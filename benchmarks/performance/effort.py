@@ -17,6 +17,10 @@ class Effort:
     load_questions: int = 128
     """In each of those rounds, by all clients together."""
     ingestion_rounds: int = 5
+    ingestion_sections: int = 2_500
+    """Of the corpus that is indexed, about 3,350 chunks: of 1,000, a third of a run would be what any
+    run takes.
+    """
     commands: int = 11
     """`apidesk --help`, and `python -c pass`."""
     starts: int = 5
@@ -33,6 +37,7 @@ QUICK = Effort(
     load_rounds=1,
     load_questions=64,
     ingestion_rounds=1,
+    ingestion_sections=150,
     commands=3,
     starts=1,
     memory_questions=5,

@@ -54,8 +54,9 @@ def throughput(site: Site) -> Result:
 
 def indexing(site: Site) -> Result:
     """By each way, first and again."""
-    folder, rounds = site.folder / "indexing", site.effort.ingestion_rounds
-    return ingestion.measure(site.corpus, site.model, folder, rounds, site.peers)
+    folder, effort = site.folder / "indexing", site.effort
+    corpus = corpus_passages(folder / "corpus", effort.ingestion_sections)
+    return ingestion.measure(corpus, site.model, folder, effort.ingestion_rounds, site.peers)
 
 
 def starting(site: Site) -> Result:
