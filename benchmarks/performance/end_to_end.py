@@ -14,7 +14,7 @@ from benchmarks.performance.model_process import Model, Seen
 from benchmarks.performance.questions import off_topic, on_topic
 from benchmarks.performance.rounds import in_turns, p50
 from benchmarks.performance.rows import Reach, Row, milliseconds
-from benchmarks.performance.systems import OURS, PATIENCE, System, ask, title
+from benchmarks.performance.systems import OURS, PATIENCE, System, ask, is_peer, title
 
 WARM_UP = 3
 """Questions that a system is asked before any counts."""
@@ -54,7 +54,7 @@ class EndToEnd:
 
     def fastest_peer(self, seconds: Seconds) -> tuple[str, float] | None:
         """The name and the median of the peer that takes least; None without a peer."""
-        medians = [(p50(seconds[name]), name) for name in seconds if name not in OURS.values()]
+        medians = [(p50(seconds[name]), name) for name in seconds if is_peer(name)]
         return (min(medians)[1], min(medians)[0]) if medians else None
 
     def rows(self) -> Iterator[Row]:

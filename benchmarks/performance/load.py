@@ -14,7 +14,7 @@ from benchmarks.performance.model_process import Model
 from benchmarks.performance.questions import on_topic
 from benchmarks.performance.rounds import in_turns, p50
 from benchmarks.performance.rows import Reach, Row
-from benchmarks.performance.systems import OURS, PATIENCE, Apidesk, System, ask, title
+from benchmarks.performance.systems import OURS, PATIENCE, Apidesk, System, ask, is_peer, title
 
 CLIENTS = 64
 
@@ -48,7 +48,7 @@ class Load:
     def _row(self, name: str, what: str, rates: Rates, reach: Reach | None = THROUGHPUT) -> Row:
         said = f"{CLIENTS} clients, {what}, {name.removeprefix('apidesk, ')}"
         mine = p50(rates[name])
-        others = [(p50(rates[each]), each) for each in rates if each not in OURS.values()]
+        others = [(p50(rates[each]), each) for each in rates if is_peer(each)]
         if not others:
             return Row(said, f"{mine:.1f} a second", "no peer measured", None, reach)
         theirs, best = max(others)

@@ -13,12 +13,12 @@ from benchmarks.performance.ingestion import Ingestion
 from benchmarks.performance.load import THROUGHPUT, Load
 from benchmarks.performance.report import Result, figure_name
 from benchmarks.performance.rounds import p50
-from benchmarks.performance.systems import OURS, title
+from benchmarks.performance.systems import FLOOR, OURS, is_peer, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OUR_COLOUR, THEIR_COLOUR = "#0072B2", "#b9b9b9"
+OUR_COLOUR, THEIR_COLOUR, FLOOR_COLOUR = "#0072B2", "#b9b9b9", "#e3e3e3"
 """Told from each other in grey too."""
 
 LINES = {"full text": ("#D55E00", "s", "--"), "hybrid": ("#0072B2", "o", "-")}
@@ -56,7 +56,7 @@ def _throughput(found: Load, path: Path) -> None:
     rates = {name: p50(each) for name, each in found.at_once.items()}
     with _panels(path, 1, len(rates)) as (axes,):
         _bars(axes, rates, "questions a second, models of 0 ms")
-        if others := [rate for name, rate in rates.items() if name not in OURS.values()]:
+        if others := [rate for name, rate in rates.items() if is_peer(name)]:
             _goal(axes, max(others) * THROUGHPUT.limit, f"{THROUGHPUT.limit:g} times the best")
 
 
@@ -110,9 +110,9 @@ def _panels(path: Path, count: int, bars: int) -> "Iterator[list[Axes]]":
 
 def _bars(axes: "Axes", values: Mapping[str, float], label: str) -> None:
     """A bar a system, the first one on top, ours in colour, each with its figure."""
-    ours = {*OURS.values(), OUR_JOB}
+    special = dict.fromkeys((*OURS.values(), OUR_JOB), OUR_COLOUR) | {FLOOR: FLOOR_COLOUR}
     names = list(values)[::-1]
-    colours = [OUR_COLOUR if name in ours else THEIR_COLOUR for name in names]
+    colours = [special.get(name, THEIR_COLOUR) for name in names]
     lengths = [values[name] for name in names]
     bars = axes.barh([title(name) for name in names], lengths, color=colours, height=0.62)
     form: Callable[[float], str] = "{:,.0f}".format if max(lengths) >= 50 else "{:.1f}".format

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.document import prose, table
-from benchmarks.performance.end_to_end import EndToEnd
+from benchmarks.performance.end_to_end import EndToEnd, Seconds
 from benchmarks.performance.growth import SLOW, Growth
 from benchmarks.performance.ingestion import NAIVE_CHUNKS, Ingestion
 from benchmarks.performance.load import CLIENTS, LAG_SHARE, Load
@@ -12,7 +12,7 @@ from benchmarks.performance.memory import Memory
 from benchmarks.performance.rounds import p50, p95
 from benchmarks.performance.rows import Row
 from benchmarks.performance.start import Start
-from benchmarks.performance.systems import title
+from benchmarks.performance.systems import FLOOR, title
 
 Result = EndToEnd | Load | Ingestion | Start | Memory | Growth
 """What a subject came to."""
@@ -86,7 +86,28 @@ def _questions(found: EndToEnd) -> Iterator[str]:
         "p95 ms",
     ]
     yield table(head, rows, words=2)
+    yield from _floor(found)
     yield _figure("What a question takes beside its model calls", "overhead")
+
+
+def _floor(found: EndToEnd) -> Iterator[str]:
+    """What the promises of overhead can come to at best, where that was measured."""
+    if FLOOR not in found.outside or not found.fastest_peer(found.outside):
+        return
+    paced, at_once = (_of_the_fastest(found, each) for each in (found.outside, found.at_once))
+    yield prose(
+        f"""
+        What is built of Litestar, uvicorn and LangChain's client for OpenAI takes no less than
+        "{FLOOR}": outside model calls {paced:.2f} of the fastest peer, with models of 0 ms
+        {at_once:.2f}.
+        """
+    )
+
+
+def _of_the_fastest(found: EndToEnd, seconds: Seconds) -> float:
+    peer = found.fastest_peer(seconds)
+    assert peer is not None
+    return p50(seconds[FLOOR]) / peer[1]
 
 
 def _load(found: Load) -> Iterator[str]:

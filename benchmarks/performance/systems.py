@@ -1,8 +1,10 @@
-"""What is measured, each as a server that takes questions: apidesk, and the peers."""
+"""What is measured, each as a server that takes questions: apidesk, the peers, and the floor."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +26,9 @@ MOST_AT_ONCE = 128
 OURS = {True: "apidesk, hybrid", False: "apidesk, full text"}
 """Our server, with an embedding model and without."""
 
+FLOOR = "two calls, nothing else"
+"""What anything built of our libraries takes at least: no peer."""
+
 _TITLES = {
     "haystack_bm25": "Haystack, BM25",
     "haystack_dense": "Haystack, dense",
@@ -35,6 +40,11 @@ _TITLES = {
 def title(name: str) -> str:
     """What tables and figures call a system."""
     return _TITLES.get(name, name)
+
+
+def is_peer(name: str) -> bool:
+    """Whether a system is another one than ours that does the same."""
+    return name not in (*OURS.values(), FLOOR)
 
 
 class System(Protocol):
@@ -85,6 +95,24 @@ class Apidesk:
         return reply
 
 
+@dataclass(frozen=True)
+class Floor:
+    """Two calls of a model behind a server like ours."""
+
+    url: str
+    pid: int
+    name: str = FLOOR
+
+    def payload(self, question: str) -> dict[str, str]:
+        """The JSON body of a question."""
+        return {"question": question}
+
+    def answer(self, body: Any) -> dict[str, Any]:
+        """The reply, which is the body."""
+        reply: dict[str, Any] = body
+        return reply
+
+
 def environment(folder: Path, platform: Path, model: Model, dense: bool = True) -> dict[str, str]:
     """Settings of a desk whose data lies in `folder`, with an embedding model or full text alone."""
     chat = {
@@ -127,17 +155,39 @@ def running_apidesk(
 
 
 @contextmanager
+def running_floor(passages: Passages, model: Model) -> Iterator[Floor]:
+    """`benchmarks.performance.floor`, once it answers. Raises RuntimeError where it does not start."""
+    module = [sys.executable, "-m", "benchmarks.performance.floor"]
+    given = ["--platform", str(passages.platform), "--model-url", model.base_url]
+    quiet = os.environ | {"LANGSMITH_TRACING": "false"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(module + given, stdout=pipe, text=True, env=quiet) as process:
+        try:
+            assert process.stdout is not None
+            if not (url := process.stdout.readline().strip()):
+                raise RuntimeError(f"{FLOOR}: it did not start")
+            yield Floor(url, process.pid)
+        finally:
+            process.terminate()
+
+
+@contextmanager
 def running_systems(
     folder: Path, passages: Passages, model: Model, peers: tuple[Name, ...]
 ) -> Iterator[list[System]]:
-    """Our server by both routes, and the peers, all with the same passages."""
+    """Our server by both routes, the peers and the floor, all with the same passages."""
     with ExitStack() as stack:
-        yield [
-            stack.enter_context(
-                running_apidesk(OURS[dense], folder / f"dense-{dense}", passages, model, dense)
-            )
+        ours = [
+            running_apidesk(OURS[dense], folder / f"dense-{dense}", passages, model, dense)
             for dense in (True, False)
-        ] + [stack.enter_context(start_peer(name, passages.file, model.base_url)) for name in peers]
+        ]
+        others = [start_peer(name, passages.file, model.base_url) for name in peers]
+        starting: list[AbstractContextManager[System]] = [
+            *ours,
+            *others,
+            running_floor(passages, model),
+        ]
+        yield [stack.enter_context(each) for each in starting]
 
 
 def one_thread() -> None:

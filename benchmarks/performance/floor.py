@@ -1,0 +1,139 @@
+"""The least that a question can take with these libraries: two calls, and nothing else.
+
+    python -m benchmarks.performance.floor --platform FILE --model-url URL
+
+Litestar and uvicorn, as we run them, and two calls by LangChain's client for OpenAI, with the prompts and
+schemas of the desk. Nothing is looked for, kept or checked: the passages are always the same.
+"""
+
+import asyncio
+import json
+import socket
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+import uvicorn
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import Runnable
+from langchain_openai import ChatOpenAI
+from litestar import Litestar, post
+from litestar.params import JSONBody
+from pydantic import BaseModel, SecretStr
+
+from app.serving.garbage import keep_what_is_there
+from app.serving.listening import uvicorn_options
+from benchmarks.peers.command import AnnouncingServer
+from benchmarks.peers.task import API_KEY, CHAT_MODEL, K
+from benchmarks.performance.passages import chunks_of
+from ingestion.profile import read_platform
+from prompts import PromptName, load
+from schemas.answer import AnswerDraft
+from schemas.document import RetrievedChunk
+from schemas.question import StructuredQuestion
+from schemas.settings import read_settings
+
+QUESTION = "QUESTION"
+"""What stands in a prompt for the question."""
+
+SOURCE = {"number": 1, "title": "A page", "url": "https://example.com/page"}
+
+
+@dataclass
+class Asked:
+    """What it is asked."""
+
+    question: str
+
+
+@dataclass
+class Reply:
+    """What it says."""
+
+    type: str
+    answer: list[str]
+    sources: list[dict[str, Any]]
+
+
+class Call:
+    """One call of the model: a prompt that was rendered before, and the schema of its reply."""
+
+    def __init__(self, client: ChatOpenAI, prompt: str, schema: type[BaseModel]) -> None:
+        named = {"name": schema.__name__, "schema": schema.model_json_schema()}
+        wanted = {"type": "json_schema", "json_schema": named}
+        self._model: Runnable[Any, Any] = client.bind(extra_body={"response_format": wanted})
+        self._before, _, self._after = prompt.rpartition(QUESTION)
+
+    async def about(self, question: str) -> dict[str, Any]:
+        """The object that the model writes."""
+        message = HumanMessage(self._before + question + self._after)
+        said: dict[str, Any] = json.loads((await self._model.ainvoke([message])).text)
+        return said
+
+
+def app(platform: Path, model_url: str) -> Litestar:
+    """Takes questions at `/ask`."""
+    client = ChatOpenAI(
+        model=CHAT_MODEL,
+        base_url=model_url,
+        api_key=SecretStr(API_KEY),
+        temperature=0,
+        max_retries=0,
+    )
+    classification = Call(client, classification_prompt(platform), StructuredQuestion)
+    answer = Call(client, answer_prompt(platform), AnswerDraft)
+
+    @post("/ask", status_code=200)
+    async def ask(data: JSONBody[Asked]) -> Reply:
+        kind = (await classification.about(data.question))["type"]
+        if kind == "unknown":
+            return Reply(kind, [], [])
+        return Reply(kind, (await answer.about(data.question))["answer"], [SOURCE])
+
+    return Litestar([ask], openapi_config=None, logging_config=None)
+
+
+def classification_prompt(platform: Path) -> str:
+    """The desk's prompt for a classification."""
+    return _rendered("structured_question", StructuredQuestion, platform)
+
+
+def answer_prompt(platform: Path) -> str:
+    """The desk's prompt for an answer, from the first passages of all."""
+    voice = read_platform(platform).platform
+    passages = islice(chunks_of(platform), K)
+    return _rendered(
+        "answer",
+        AnswerDraft,
+        platform,
+        greeting=voice.say(voice.greeting, "en"),
+        language="en",
+        chunks=[(number, RetrievedChunk(chunk=c, score=1)) for number, c in enumerate(passages, 1)],
+        structured=StructuredQuestion(type="general").model_dump_json(by_alias=True),
+        draft="",
+    )
+
+
+def _rendered(name: PromptName, schema: type[BaseModel], platform: Path, **variables: Any) -> str:
+    voice = read_platform(platform).platform
+    wanted = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    template = load(name, voice.language)
+    return template.render(schema=wanted, voice=voice, question=QUESTION, **variables)
+
+
+@click.command()
+@click.option("--platform", type=click.Path(path_type=Path, exists=True), required=True)
+@click.option("--model-url", required=True)
+def main(platform: Path, model_url: str) -> None:
+    """Serve on a free port of 127.0.0.1 until told to stop; its address is printed first."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/ask"
+    config = uvicorn.Config(app(platform, model_url), **uvicorn_options(read_settings()))
+    keep_what_is_there()
+    asyncio.run(AnnouncingServer(config, url).serve(sockets=[listener]))
+
+
+if __name__ == "__main__":
+    main()
