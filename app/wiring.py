@@ -57,9 +57,7 @@ class Wiring:
         self._glossary = Glossary(platform.glossary)
         self._rerank = build_rerank(settings, models, platform.platform)
         self._web = open_web(settings) if models else None
-        self._vectors = (
-            QueryVectors(job.embeddings, job.collection.embedding_role) if job.embeddings else None
-        )
+        self._vectors = self._open_vectors()
         self._rules = GroundingRules(
             hosts=platform.platform.hosts,
             remove_unverified=settings.unverified == "remove",
@@ -112,9 +110,15 @@ class Wiring:
         )
 
     def _finder(self, mode: Mode | None = None) -> Finder:
+        """In a mode that is compared with others, it knows no question from before."""
         settings = self._settings.model_copy(update={"retrieval": mode} if mode else {})
-        retriever = open_retriever(settings, self._job.collection, self._vectors)
+        vectors = self._open_vectors() if mode else self._vectors
+        retriever = open_retriever(settings, self._job.collection, vectors)
         return Finder(retriever, self._glossary, self._rerank)
+
+    def _open_vectors(self) -> QueryVectors | None:
+        role, embeddings = self._job.collection.embedding_role, self._job.embeddings
+        return QueryVectors(embeddings, role) if embeddings else None
 
     def _answer(self, focus: Runnable[Understood, Evidence]) -> Runnable[Evidence, Drafted]:
         quote = build_extractive_answer(self._job.collection, self._voice)
