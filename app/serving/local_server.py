@@ -45,9 +45,8 @@ def announced(settings: Settings, host: str, port: int, key: str) -> Iterator[No
     _write_privately(address, json.dumps(left))
     try:
         with address.open("rb") as announcement:
-            with suppress(
-                OSError
-            ):  # on a file system without locks commands find out the slower way
+            # On a file system without locks other commands find out the slower way.
+            with suppress(OSError):
                 fcntl.flock(announcement, fcntl.LOCK_SH)
             yield
     finally:
