@@ -38,7 +38,7 @@ class Flights:
         return await flight.wait(listener), False
 
     def _arrived(self, key: str, flight: "_Flight", keep: Keep) -> None:
-        if flight.task.cancelled() or flight.task.exception():
+        if flight.over:
             self._land(key, flight)
         else:
             flight.keeping = asyncio.create_task(keep(flight.task.result()))
@@ -59,7 +59,10 @@ class _Flight:
 
     @property
     def over(self) -> bool:
-        return self.task.done() or bool(self.task.cancelling())
+        """Whether it has no answer and will have none."""
+        if self.task.done():
+            return self.task.cancelled() or self.task.exception() is not None
+        return bool(self.task.cancelling())
 
     async def wait(self, listener: Listener | None) -> Answer:
         self._waiting += 1
