@@ -23,6 +23,7 @@ from ingestion.database import open_engine
 from schemas.ingestion import IngestionOptions
 from schemas.record import Record
 from schemas.settings import read_settings
+from tests.acme import PLATFORM
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
@@ -37,23 +38,6 @@ QUESTION = "发货接口是哪个"
 STEP = "用“订单发货”接口。[1]"
 TOKENS = 50
 """Of each call of the scripted model."""
-
-PLATFORM = """
-[platform]
-name = "Acme Cloud"
-description = "An API for storing documents: quotas, uploads, tokens, search."
-audience = "Developers."
-tone = "Brief."
-greeting = "Hello."
-refusal = "Not about Acme."
-language = "en"
-
-[[sources]]
-name = "guides"
-kind = "markdown"
-path = "guides"
-page_url = "https://acme.example/docs/{stem}"
-"""
 
 PAGES = {
     "quotas": "# Quotas\n\nEvery workspace may create 20 tokens. Ask support for more.\n",

@@ -12,9 +12,10 @@ from app.cli import main
 from app.records.keeper import Keeper
 from ingestion.database import open_engine
 from schemas.settings import read_settings
+from tests.acme import PLATFORM
 from tests.serving_process import ServingProcess, ask, wait_until
 from tests.test_keeper import kept, used
-from tests.test_workers import PLATFORM, QUOTAS
+from tests.test_workers import QUOTAS
 
 pytestmark = pytest.mark.acceptance
 

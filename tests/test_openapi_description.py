@@ -18,6 +18,7 @@ from app.desk import Desk
 from app.main import create_app
 from app.routes.fields import NOT_BLANK, SESSION
 from schemas.answer import Answer
+from tests.acme import PLATFORM
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
 from tests.live_server import live_server
@@ -26,23 +27,6 @@ Json = dict[str, Any]
 Http = TestClient[Litestar]
 
 KEY = "k" * 40
-
-PLATFORM = """
-[platform]
-name = "Acme Cloud"
-description = "An API for queues."
-audience = "Developers."
-tone = "Brief."
-language = "en"
-greeting = "Hello."
-refusal = "That is not about Acme Cloud."
-
-[[sources]]
-name = "guides"
-kind = "markdown"
-path = "guides"
-page_url = "https://acme.example/docs/{stem}"
-"""
 
 PAGE = "# Queues\n\n## Capacity\n\nA queue holds at most 10007 messages. Older ones are dropped.\n"
 

@@ -17,6 +17,7 @@ from app.replay.result import CHANGES, Outcome, Replay, Replayed
 from app.replay.run import distinct
 from ingestion.database import open_engine
 from schemas.answer import Page
+from tests.acme import PLATFORM
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
@@ -24,7 +25,7 @@ from tests.model_desk import ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded
 from tests.otlp_server import collector
-from tests.test_cache import PAGES, PLATFORM, write_pages
+from tests.test_cache import PAGES, write_pages
 from tests.test_keeper import record
 
 TOKENS = "how many tokens may a workspace create?"

@@ -10,27 +10,11 @@ import pytest
 
 from ingestion.runs import Runs
 from schemas.settings import read_settings
+from tests.acme import PLATFORM
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.serving_process import APIDESK, PATIENCE, wait_until
 
 pytestmark = pytest.mark.acceptance
-
-PLATFORM = """
-[platform]
-name = "Acme Cloud"
-description = "An API for storing documents."
-audience = "Developers."
-tone = "Brief."
-greeting = "Hello."
-refusal = "Not about Acme."
-language = "en"
-
-[[sources]]
-name = "guides"
-kind = "markdown"
-path = "guides"
-page_url = "https://acme.example/docs/{stem}"
-"""
 
 STOPPED = "the run was stopped before its end; the next one goes on from there"
 

@@ -14,29 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli import main
+from tests.acme import PLATFORM
 from tests.milvus_server import MilvusServer
 from tests.model_desk import draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.serving_process import APIDESK, PATIENCE, ServingProcess, ask, paused, wait_until
 
 pytestmark = pytest.mark.acceptance
-
-PLATFORM = """
-[platform]
-name = "Acme Cloud"
-description = "An API for storing documents: tokens, quotas, uploads."
-audience = "Developers."
-tone = "Brief."
-greeting = "Hello."
-refusal = "Not about Acme."
-language = "en"
-
-[[sources]]
-name = "guides"
-kind = "markdown"
-path = "guides"
-page_url = "https://acme.example/docs/{stem}"
-"""
 
 QUOTAS = "# Quotas\n\nEvery workspace may create {number} tokens. Ask support for more.\n"
 UPLOADS = "# Uploads\n\nA file may be 20 MB large. Larger files are cut into parts.\n"
