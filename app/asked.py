@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.answer import Answer
 from schemas.conversation import Turn
 from schemas.errors import QuestionError, QuestionTooLong
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskCommand:
     """What reaches the desk; all but `text` may be left out."""
 
     text: str
@@ -42,7 +42,7 @@ class Asked:
 class Answerer(Protocol):
     """Whoever answers: the desk, or something around it that answers by it."""
 
-    def ask(self, asked: Asked, listener: Listener | None = None) -> Awaitable[Answer]:
+    def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Awaitable[Answer]:
         """The answer; `listener` is told how it comes about. Raises ApideskError."""
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from app.asked import Answerer, Asked
-from app.history import History
+from app.asked import Answerer, AskCommand
+from app.history import SessionStore
 from app.masking.masking import mask, secrets_in
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.answer import Answer
 from schemas.conversation import Turn
 from schemas.errors import StoreUnavailable
@@ -16,14 +16,14 @@ from schemas.errors import StoreUnavailable
 log = logging.getLogger(__name__)
 
 
-class Conversations:
+class SessionAnswerer:
     """Answering that remembers, for each owner apart."""
 
-    def __init__(self, answerer: Answerer, history: History) -> None:
+    def __init__(self, answerer: Answerer, history: SessionStore) -> None:
         self._answerer = answerer
         self._history = history
 
-    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
+    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
         """As `answerer` answers, in the session where one is named.
 
         What asked nothing about the platform is not remembered. Raises ApideskError.
@@ -36,7 +36,7 @@ class Conversations:
             await self._remember(asked, asked.session, answer)
         return answer.model_copy(update={"session": asked.session})
 
-    async def _remember(self, asked: Asked, session: str, answer: Answer) -> None:
+    async def _remember(self, asked: AskCommand, session: str, answer: Answer) -> None:
         """An answer that cannot be remembered is still an answer."""
         try:
             await self._history.append(asked.owner, session, turn_of(asked, answer))
@@ -44,7 +44,7 @@ class Conversations:
             log.warning("the session will not know of an answer: %s", error)
 
 
-def turn_of(asked: Asked, answer: Answer) -> Turn:
+def turn_of(asked: AskCommand, answer: Answer) -> Turn:
     """What later questions need to know of `answer`; no secret of it or of what was asked."""
     masked = partial(mask, known=secrets_in(asked.text))
     structured = answer.structured

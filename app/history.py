@@ -63,7 +63,7 @@ turns_table = Table(
 COLUMNS = [turns_table.c[name] for name in Turn.model_fields]
 
 
-class History:
+class SessionStore:
     """The sessions of every owner; an owner is the id of an API key, "" where there are none.
 
     The database is asked in worker threads, as the reports of ingestions are: one driver for each
@@ -79,7 +79,7 @@ class History:
         self._sweep_at = time.monotonic()
 
     @classmethod
-    def open(cls, settings: Settings) -> "History":
+    def open(cls, settings: Settings) -> "SessionStore":
         """The history in the database of Settings. It blocks.
 
         Raises ConfigurationError for a url that is none, StoreUnavailable for a database that does

@@ -9,13 +9,13 @@ from app.telemetry.ingestion_log import log_run
 from ingestion.job import IngestionJob
 from ingestion.schedule import run_on_schedule
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
-from schemas.platform import IngestionPlan
+from schemas.platform import IngestionSchedule
 
 SECONDS_TO_STOP = 30
 """How long a run may take to come to its next document when the server stops."""
 
 
-class Ingestions:
+class IngestionService:
     """The runs of this server's job."""
 
     def __init__(self, job: IngestionJob) -> None:
@@ -50,7 +50,7 @@ class Ingestions:
         return await asyncio.to_thread(self._job.runs.latest)
 
     @asynccontextmanager
-    async def running(self, plan: IngestionPlan | None) -> AsyncIterator[None]:
+    async def running(self, plan: IngestionSchedule | None) -> AsyncIterator[None]:
         """Within the block the schedule of `plan` is kept; at its end what runs is stopped."""
         scheduled = None
         if plan and plan.schedule:

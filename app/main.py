@@ -10,10 +10,10 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetailsPlugin
 from litestar.plugins.pydantic import PydanticPlugin
 
-from app.description.models import DescribedModels
-from app.description.problems import DescribedProblems
+from app.answer_service import AnswerService
+from app.description.models import OpenApiModelsPlugin
+from app.description.problems import OpenApiProblemsPlugin
 from app.description.tags import TAGS
-from app.desk import Desk
 from app.json_request import JsonRequest
 from app.openai.errors import HANDLERS, PREFIX, handle_lost
 from app.problems import apidesk_problem, http_problem, unexpected_problem
@@ -26,26 +26,26 @@ from app.routes.insights import insights
 from app.routes.mcp import mcp_route
 from app.routes.metrics import metrics
 from app.routes.models import get_model, list_models
-from app.routes.options import WholeAllow
+from app.routes.options import AllowHeaderPlugin
 from app.routes.page import admin_page, asset, embedded_page, page, widget
 from app.routes.retrieve import retrieve
 from app.routes.sessions import delete_session
 from app.routes.suggestions import suggest
-from app.security.access import SCHEMES, SECURITY, DescribedDoors, Doors, caller_of
+from app.security.access import SCHEMES, SECURITY, AuthGuard, OpenApiSecurityPlugin, caller_of
 from app.security.cors import cors_config
 from app.security.headers import add_security_headers
-from app.services import Services
+from app.services import Container
 from app.telemetry.request_log import RequestLog
 from schemas.errors import ApideskError
 
 
-def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
+def create_app(answer_service: AnswerService, local_key: str | None = None) -> Litestar:
     """The application over an open desk, which whoever opened it closes.
 
     `local_key` is taken from this machine as an API key with every scope. It blocks. Raises
     ConfigurationError, and StoreUnavailable when the database does not answer.
     """
-    services = Services(desk, local_key)
+    services = Container(answer_service, local_key)
     app = Litestar(
         route_handlers=[
             ask,
@@ -76,12 +76,12 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             **{name: _provided(service) for name, service in services.by_name.items()},
             "caller": Provide(caller_of, sync_to_thread=False),
         },
-        guards=[Doors(services.keyring, services.limits).check],
+        guards=[AuthGuard(services.keyring, services.limits).check],
         before_send=[add_security_headers],
-        cors_config=cors_config(desk.settings),
+        cors_config=cors_config(answer_service.settings),
         lifespan=[lambda _: services.running()],
         request_class=JsonRequest,
-        request_max_body_size=desk.settings.max_body_bytes,
+        request_max_body_size=answer_service.settings.max_body_bytes,
         logging_config=None,  # app.telemetry.logs has done it
         exception_handlers={
             NotFoundException: handle_lost,
@@ -102,11 +102,11 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             render_plugins=[JsonRenderPlugin(), YamlRenderPlugin()],
         ),
         plugins=[
-            DescribedModels(),
+            OpenApiModelsPlugin(),
             PydanticPlugin(prefer_alias=True, validate_strict=True),
-            DescribedDoors(),
-            DescribedProblems(),
-            WholeAllow(),
+            OpenApiSecurityPlugin(),
+            OpenApiProblemsPlugin(),
+            AllowHeaderPlugin(),
             ProblemDetailsPlugin(
                 ProblemDetailsConfig(
                     exception_to_problem_detail_map={
@@ -117,7 +117,7 @@ def create_app(desk: Desk, local_key: str | None = None) -> Litestar:
             ),
         ],
     )
-    app.asgi_handler = RequestLog(desk.metrics)(app.asgi_handler)
+    app.asgi_handler = RequestLog(answer_service.metrics)(app.asgi_handler)
     return app
 
 

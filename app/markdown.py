@@ -8,16 +8,16 @@ from schemas.answer import Answer, Source
 from schemas.language import Language
 
 
-class Words(NamedTuple):
+class AnswerLabels(NamedTuple):
     """What stands over the lists."""
 
     sources: str
     nearest: str
 
 
-WORDS: dict[Language, Words] = {
-    "zh": Words("依据", "可能有用的页面"),
-    "en": Words("Sources", "Pages that may help"),
+WORDS: dict[Language, AnswerLabels] = {
+    "zh": AnswerLabels("依据", "可能有用的页面"),
+    "en": AnswerLabels("Sources", "Pages that may help"),
 }
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<])")

@@ -13,7 +13,6 @@ from schemas.errors import (
     ApideskError,
     CollectionMismatch,
     CollectionMissing,
-    DeskBusy,
     Forbidden,
     IngestionRunning,
     ModelBusy,
@@ -25,11 +24,12 @@ from schemas.errors import (
     QuestionTooLong,
     RateLimited,
     ServerStopping,
+    ServiceBusy,
     StoreUnavailable,
     Unauthorized,
     UnknownModel,
 )
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 PROBLEM_JSON = "application/problem+json"
 
@@ -46,7 +46,7 @@ STATUS: dict[type[ApideskError], HTTPStatus] = {
     IngestionRunning: HTTPStatus.CONFLICT,
     CollectionMissing: HTTPStatus.SERVICE_UNAVAILABLE,
     StoreUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
-    DeskBusy: HTTPStatus.SERVICE_UNAVAILABLE,
+    ServiceBusy: HTTPStatus.SERVICE_UNAVAILABLE,
     ServerStopping: HTTPStatus.SERVICE_UNAVAILABLE,
     ModelBusy: HTTPStatus.SERVICE_UNAVAILABLE,
     ModelTimeout: HTTPStatus.GATEWAY_TIMEOUT,
@@ -64,7 +64,7 @@ NOT_JSON = "body: not a valid JSON document in UTF-8"
 log = logging.getLogger(__name__)
 
 
-class Problem(WireModel):
+class Problem(ApiModel):
     """An RFC 9457 problem, as every error is told."""
 
     status: int

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from schemas.errors import ModelTimeout, ServerStopping
 
 
-class Running:
+class InFlight:
     """What is being answered, on one event loop."""
 
     def __init__(self) -> None:

@@ -4,50 +4,50 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from app.answer_service import AnswerService
 from app.asked import Answerer
-from app.caching.answers import CachedAnswers
-from app.caching.cached_desk import CachedDesk
-from app.conversations import Conversations
-from app.desk import Desk
-from app.history import History
-from app.ingestions import Ingestions
-from app.insights.reports import Reports
+from app.caching.answers import AnswerCache
+from app.caching.cached_desk import CachingAnswerer
+from app.conversations import SessionAnswerer
+from app.history import SessionStore
+from app.ingestions import IngestionService
+from app.insights.reports import InsightsReports
 from app.page.files import PageFiles
-from app.page.suggestions import Suggestions
-from app.records.keeper import Keeper
-from app.records.recorded import Recorded
+from app.page.suggestions import SuggestedQuestions
+from app.records.keeper import RecordWriter
+from app.records.recorded import RecordingAnswerer
 from app.records.store import RecordStore
 from app.security.keyring import Keyring
-from app.security.keys import Keys
-from app.security.limits import Limits
-from app.security.metered import Metered
+from app.security.keys import ApiKeyStore
+from app.security.limits import RateLimiter
+from app.security.metered import MeteringAnswerer
 from app.telemetry.loop_lag import watch_loop
 from ingestion.database import open_engine
 
 
-class Services:
+class Container:
     """All over one open desk and one database. Opening it blocks.
 
     Raises ConfigurationError, and StoreUnavailable when the database does not answer.
     """
 
-    def __init__(self, desk: Desk, local_key: str | None = None) -> None:
-        settings = desk.settings
-        self.desk = desk
-        self.limits = Limits(settings)
-        self.ingestions = Ingestions(desk.job)
+    def __init__(self, answer_service: AnswerService, local_key: str | None = None) -> None:
+        settings = answer_service.settings
+        self.answer_service = answer_service
+        self.limits = RateLimiter(settings)
+        self.ingestions = IngestionService(answer_service.job)
         self._engine = open_engine(settings)
-        self.history = History(self._engine, settings)
-        self.keeper = Keeper(self._engine, settings)
-        self.keyring = Keyring(Keys(self._engine), settings.admin_key, local_key)
-        self._cached = CachedAnswers(self._engine, settings.cache_days)
-        answerer: Answerer = Metered(desk, self.limits)
+        self.history = SessionStore(self._engine, settings)
+        self.keeper = RecordWriter(self._engine, settings)
+        self.keyring = Keyring(ApiKeyStore(self._engine), settings.admin_key, local_key)
+        self._cached = AnswerCache(self._engine, settings.cache_days)
+        answerer: Answerer = MeteringAnswerer(answer_service, self.limits)
         if settings.cache_answers:
-            answerer = CachedDesk(desk, answerer, self._cached)
-        self.files = PageFiles(desk.platform.platform)
-        self.suggestions = Suggestions(desk.collection)
-        self.answerer = Recorded(Conversations(answerer, self.history), self.keeper)
-        self.reports = Reports(RecordStore(self._engine), desk)
+            answerer = CachingAnswerer(answer_service, answerer, self._cached)
+        self.files = PageFiles(answer_service.platform.platform)
+        self.suggestions = SuggestedQuestions(answer_service.collection)
+        self.answerer = RecordingAnswerer(SessionAnswerer(answerer, self.history), self.keeper)
+        self.reports = InsightsReports(RecordStore(self._engine), answer_service)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -55,7 +55,11 @@ class Services:
 
         With an embedded store, which serves one process, the schedule of platform.toml is kept here.
         """
-        plan = self.desk.platform.ingestion if self.desk.settings.embedded else None
+        plan = (
+            self.answer_service.platform.ingestion
+            if self.answer_service.settings.embedded
+            else None
+        )
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, self._engine.dispose)
             stack.push_async_callback(self.limits.close)
@@ -64,7 +68,7 @@ class Services:
             await stack.enter_async_context(self.keyring.running())
             await stack.enter_async_context(self.keeper.running())
             await stack.enter_async_context(self.ingestions.running(plan))
-            stack.callback(asyncio.create_task(watch_loop(self.desk.metrics)).cancel)
+            stack.callback(asyncio.create_task(watch_loop(self.answer_service.metrics)).cancel)
             yield
 
     @property
@@ -72,7 +76,7 @@ class Services:
         """What a route may ask for, by the name of its parameter."""
         return {
             "answerer": self.answerer,
-            "desk": self.desk,
+            "desk": self.answer_service,
             "files": self.files,
             "history": self.history,
             "ingestions": self.ingestions,

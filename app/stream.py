@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.answer import Answer
 from schemas.events import Event, Sources, Step
 
@@ -12,7 +12,7 @@ HEARTBEAT_SECONDS = 10.0
 
 
 async def stream_answer(
-    asking: Callable[[Listener], Awaitable[Answer]],
+    asking: Callable[[EventSink], Awaitable[Answer]],
 ) -> AsyncGenerator[Event | None]:
     """The events of `asking`, the last of them `answer`; None when nothing happened for a while.
 

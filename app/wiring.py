@@ -14,43 +14,48 @@ from runnables.grounding.grounded_step import GroundingRules
 from runnables.grounding.grounding import build_ground
 from runnables.grounding.judge import Judge, build_judge
 from runnables.models.chat_models import ChatModels
-from runnables.models.slots import Slots
+from runnables.models.slots import ConcurrencyLimiter
 from runnables.pipeline import build_pipeline
 from runnables.question.condense import build_condense
 from runnables.question.extractive_question import build_extractive_question
 from runnables.question.structured_question import build_structured_question
-from runnables.retrieval.focus import build_focus
+from runnables.retrieval.focus import build_boost_named_api
 from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.query_vectors import QueryVectors
+from runnables.retrieval.query_vectors import QueryEmbeddings
 from runnables.retrieval.rerank import build_rerank
-from runnables.retrieval.retriever import Finder, Mode, build_retriever, open_retriever
-from runnables.retrieval.surround import build_surround
+from runnables.retrieval.retriever import (
+    ChunkSearch,
+    RetrievalMode,
+    build_retriever,
+    open_retriever,
+)
+from runnables.retrieval.surround import build_add_neighbours
 from runnables.retrieval.web import build_web, open_web
-from runnables.retrieval.widen import build_widen
-from runnables.state import Classified, Drafted, Evidence, Understood
+from runnables.retrieval.widen import build_expand_query
+from runnables.state import Classification, PipelineState
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk
-from schemas.platform import Platform
+from schemas.platform import PlatformConfig
 from schemas.question import AnswerMode, Question
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
-    from runnables.tools.bench import Library
+    from runnables.tools.bench import DocumentLibrary
 
 
-class Wiring:
+class PipelineFactory:
     """Makes each step once it is asked for; `models` is None where the documents are quoted."""
 
     def __init__(
         self,
         settings: Settings,
-        platform: Platform,
+        platform: PlatformConfig,
         job: IngestionJob,
         models: ChatModels | None,
-        slots: Slots,
+        slots: ConcurrencyLimiter,
     ) -> None:
         self._settings = settings
-        self._voice = platform.platform
+        self._platform_info = platform.platform
         self._job = job
         self._models = models
         self._slots = slots
@@ -63,14 +68,16 @@ class Wiring:
             remove_unverified=settings.unverified == "remove",
         )
 
-    def classify(self) -> Runnable[Question, Classified]:
+    def classify(self) -> Runnable[Question, Classification]:
         """The step `structured-question`: by a model, where there is one."""
         if self._models is None:
             return self._classify_by_rules()
         on_failure = self._settings.on_model_failure
-        return build_structured_question(self._models, self._voice, on_failure)
+        return build_structured_question(self._models, self._platform_info, on_failure)
 
-    def retrieve(self, mode: Mode | None = None) -> Runnable[Question, list[RetrievedChunk]]:
+    def retrieve(
+        self, mode: RetrievalMode | None = None
+    ) -> Runnable[Question, list[RetrievedChunk]]:
         """The step `retrieve`, in the mode of Settings or another. Raises ConfigurationError."""
         return build_retriever(self._finder(mode))
 
@@ -78,50 +85,56 @@ class Wiring:
         """The step `retrieve` by full text alone: it asks no model."""
         settings = self._settings.model_copy(update={"retrieval": "full_text"})
         retriever = open_retriever(settings, self._job.collection, None)
-        return build_retriever(Finder(retriever, self._glossary, None))
+        return build_retriever(ChunkSearch(retriever, self._glossary, None))
 
-    def library(self) -> "Library":
+    def library(self) -> "DocumentLibrary":
         """What tools look things up in. What it takes is imported only now, which takes a moment."""
-        from runnables.tools.bench import Library
+        from runnables.tools.bench import DocumentLibrary
 
-        return Library(self._job.collection, self._finder(), self._glossary)
+        return DocumentLibrary(self._job.collection, self._finder(), self._glossary)
 
     def pipeline(
         self,
-        classify: Runnable[Question, Classified],
+        classify: Runnable[Question, Classification],
         retrieve: Runnable[Question, list[RetrievedChunk]],
         mode: AnswerMode = "pipeline",
     ) -> Runnable[Question, Answer]:
         """All steps together; with tools only where there is a model to call them."""
-        focus = build_focus(self._job.collection)
-        widen = build_widen(self._finder())
-        gather: Runnable[Understood, Evidence] = RunnableSequence(widen, focus, name="gather")
+        focus = build_boost_named_api(self._job.collection)
+        widen = build_expand_query(self._finder())
+        gather: Runnable[PipelineState, PipelineState] = RunnableSequence(
+            widen, focus, name="gather"
+        )
         if mode == "tools" and self._models is not None:
             gather = self._research(self._models, gather)
         return build_pipeline(
-            condense=build_condense(self._models, self._voice, self._settings.on_model_failure),
-            acknowledge=build_acknowledge(self._voice, self._settings.chat_model),
+            condense=build_condense(
+                self._models, self._platform_info, self._settings.on_model_failure
+            ),
+            acknowledge=build_acknowledge(self._platform_info, self._settings.chat_model),
             structured_question=classify,
             retrieve=retrieve,
-            refuse=build_refuse(self._voice, self._settings.chat_model),
+            refuse=build_refuse(self._platform_info, self._settings.chat_model),
             gather=gather,
             answer=self._answer(focus),
-            ground=build_ground(self._voice, self._rules, self._judge()),
+            ground=build_ground(self._platform_info, self._rules, self._judge()),
         )
 
-    def _finder(self, mode: Mode | None = None) -> Finder:
+    def _finder(self, mode: RetrievalMode | None = None) -> ChunkSearch:
         """In a mode that is compared with others, it knows no question from before."""
         settings = self._settings.model_copy(update={"retrieval": mode} if mode else {})
         vectors = self._open_vectors() if mode else self._vectors
         retriever = open_retriever(settings, self._job.collection, vectors)
-        return Finder(retriever, self._glossary, self._rerank)
+        return ChunkSearch(retriever, self._glossary, self._rerank)
 
-    def _open_vectors(self) -> QueryVectors | None:
+    def _open_vectors(self) -> QueryEmbeddings | None:
         role, embeddings = self._job.collection.embedding_role, self._job.embeddings
-        return QueryVectors(embeddings, role) if embeddings else None
+        return QueryEmbeddings(embeddings, role) if embeddings else None
 
-    def _answer(self, focus: Runnable[Understood, Evidence]) -> Runnable[Evidence, Drafted]:
-        quote = build_extractive_answer(self._job.collection, self._voice)
+    def _answer(
+        self, focus: Runnable[PipelineState, PipelineState]
+    ) -> Runnable[PipelineState, PipelineState]:
+        quote = build_extractive_answer(self._job.collection, self._platform_info)
         if self._models is None:
             return quote
         answer = self._written(self._models)
@@ -132,35 +145,35 @@ class Wiring:
             classify=self._classify_by_rules(),
             focus=focus,
             quote=quote,
-            voice=self._voice,
+            platform_info=self._platform_info,
         )
 
     def _judge(self) -> Judge | None:
-        return build_judge(self._settings, self._voice, self._slots)
+        return build_judge(self._settings, self._platform_info, self._slots)
 
-    def _written(self, models: ChatModels) -> Runnable[Evidence, Drafted]:
+    def _written(self, models: ChatModels) -> Runnable[PipelineState, PipelineState]:
         """An answer that a model writes, from what stands beside the best chunk and on the web too."""
         refine = self._settings.synthesis == "refine"
-        writer = build_answer(models, self._voice, self._rules, refine)
+        writer = build_answer(models, self._platform_info, self._rules, refine)
         if self._web is not None:
             writer = build_web(self._web) | writer
-        written = build_surround(self._job.collection) | writer
+        written = build_add_neighbours(self._job.collection) | writer
         return written.with_config(run_name="write")
 
     def _research(
-        self, models: ChatModels, gather: Runnable[Understood, Evidence]
-    ) -> Runnable[Understood, Evidence]:
+        self, models: ChatModels, gather: Runnable[PipelineState, PipelineState]
+    ) -> Runnable[PipelineState, PipelineState]:
         # Imported here: LangChain's agent takes as long to load as all the rest.
         from runnables.tools.research import build_research
 
         return build_research(
             models,
-            self._voice,
+            self._platform_info,
             self.library(),
             gather,
             rounds=self._settings.tool_rounds,
             seconds=self._settings.tool_timeout,
         )
 
-    def _classify_by_rules(self) -> Runnable[Question, Classified]:
+    def _classify_by_rules(self) -> Runnable[Question, Classification]:
         return build_extractive_question(self._job.collection, self._glossary)

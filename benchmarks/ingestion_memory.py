@@ -17,11 +17,11 @@ from benchmarks.performance.ingestion import import_everything, settings_of
 from benchmarks.performance.model_process import running_model
 from benchmarks.process_memory import resident
 from ingestion.collection import Collection
-from ingestion.collection_schema import expected_contract
+from ingestion.collection_schema import expected_manifest
 from ingestion.embeddings import open_embeddings
 from ingestion.job import IngestionJob
 from ingestion.milvus import open_milvus
-from ingestion.runs import Runs
+from ingestion.runs import IngestionRunStore
 from schemas.settings import Settings
 from tests.milvus_server import MilvusServer
 
@@ -54,9 +54,11 @@ def weigh(settings: Settings) -> Weight:
     """Index everything; this process's memory before, and at its highest."""
     import_everything()
     # It is Milvus Lite that serves, though at an address: it has Lite's tokenizer and no aliases.
-    contract = expected_contract(settings, lite=True)
+    contract = expected_manifest(settings, lite=True)
     collection = Collection(open_milvus(settings), settings.collection, contract, in_place=True)
-    ingestion = IngestionJob(settings, collection, open_embeddings(settings), Runs.open(settings))
+    ingestion = IngestionJob(
+        settings, collection, open_embeddings(settings), IngestionRunStore.open(settings)
+    )
     seen = [resident(os.getpid())]
     run = ingestion.run(ingestion.new_run("command"), lambda _: seen.append(resident(os.getpid())))
     return Weight(run.sources[0].chunks, seen[0], max(seen))

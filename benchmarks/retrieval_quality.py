@@ -12,12 +12,12 @@ from pathlib import Path
 
 from langsmith import tracing_context
 
-from app.desk import open_desk
-from app.evaluation.documents import Documents, document_key
-from app.evaluation.measures import Gold
+from app.answer_service import open_answer_service
+from app.evaluation.documents import DocumentIndex, document_key
+from app.evaluation.measures import GoldDocuments
 from app.evaluation.questions import EvaluationQuestion
 from app.evaluation.result import Evaluation, QuestionResult, RouteResult
-from app.evaluation.route import RouteProbe, watch_embeddings
+from app.evaluation.route import RetrievalProbe, watch_embeddings
 from app.evaluation.run import MODES
 from app.evaluation.score import route_result
 from benchmarks.fresh_process import in_fresh_process
@@ -25,7 +25,7 @@ from benchmarks.retrieval_sets import RetrievalSet
 from benchmarks.scripted_vectors import Embedding, NGrams, Noise, Oracle
 from benchmarks.vector_server import serve_vectors
 from ingestion.collection_schema import embedded_text
-from runnables.retrieval.retriever import Mode
+from runnables.retrieval.retriever import RetrievalMode
 from schemas.settings import Settings, read_settings
 
 K = 5
@@ -63,11 +63,11 @@ class Measured:
     evaluation: Evaluation
     misses: tuple[Miss, ...]
 
-    def route(self, mode: Mode) -> RouteResult:
+    def route(self, mode: RetrievalMode) -> RouteResult:
         """The figures of one route."""
         return next(route for route in self.evaluation.routes if route.mode == mode)
 
-    def hit(self, mode: Mode) -> float:
+    def hit(self, mode: RetrievalMode) -> float:
         """hit@5 of one route."""
         return self.route(mode).hit[K - 1]
 
@@ -89,7 +89,7 @@ class Asked:
     name: str
     documents: int
     questions: tuple[EvaluationQuestion, ...]
-    golds: tuple[Gold, ...]
+    golds: tuple[GoldDocuments, ...]
 
 
 def measure_sets(sets: Iterable[RetrievalSet], tell: Told) -> Iterator[Measured]:
@@ -108,7 +108,7 @@ def measure_sets(sets: Iterable[RetrievalSet], tell: Told) -> Iterator[Measured]
             yield future.result()
 
 
-def embeddings(chosen: RetrievalSet, documents: Documents) -> Sequence[Embedding]:
+def embeddings(chosen: RetrievalSet, documents: DocumentIndex) -> Sequence[Embedding]:
     """The three embeddings; the last one knows the set's answers."""
     texts = {document_key(d[0]): [embedded_text(chunk) for chunk in d] for d in documents.sample}
     golds = {
@@ -120,7 +120,7 @@ def embeddings(chosen: RetrievalSet, documents: Documents) -> Sequence[Embedding
 
 def measure(
     chosen: RetrievalSet,
-    documents: Documents,
+    documents: DocumentIndex,
     embedding: Embedding,
     run: Callable[[Callable[[], Evaluation]], Evaluation] = in_fresh_process,
 ) -> Measured:
@@ -172,10 +172,10 @@ def evaluate(settings: Settings, asked: Asked) -> Evaluation:
 async def _evaluate(settings: Settings, asked: Asked) -> Evaluation:
     routes = []
     with tracing_context(enabled=False):
-        async with open_desk(settings) as desk:
-            watched = watch_embeddings(desk)
+        async with open_answer_service(settings) as answer_service:
+            watched = watch_embeddings(answer_service)
             for mode in MODES:
-                probe = RouteProbe(desk, mode, watched)
+                probe = RetrievalProbe(answer_service, mode, watched)
                 found = [await probe.ask(question) for question in asked.questions]
                 routes.append(route_result(mode, asked.questions, asked.golds, found, K))
     return Evaluation(
@@ -189,14 +189,16 @@ async def _evaluate(settings: Settings, asked: Asked) -> Evaluation:
     )
 
 
-def _told(chosen: RetrievalSet, documents: Documents, embedding: Embedding, tell: Told) -> Measured:
+def _told(
+    chosen: RetrievalSet, documents: DocumentIndex, embedding: Embedding, tell: Told
+) -> Measured:
     started = time.monotonic()
     measured = measure(chosen, documents, embedding)
     tell(f"{measured.name}, {measured.embedding}: {time.monotonic() - started:.0f} s")
     return measured
 
 
-def _misses(evaluation: Evaluation, documents: Documents) -> Iterator[Miss]:
+def _misses(evaluation: Evaluation, documents: DocumentIndex) -> Iterator[Miss]:
     """What full text misses, in the order of the questions."""
     titles = {document_key(chunks[0]): chunks[0].title for chunks in documents.sample}
     full_text = next(route for route in evaluation.routes if route.mode == "full_text")

@@ -7,7 +7,7 @@ from benchmarks.document import prose, shortened, table
 from benchmarks.retrieval_quality import TOLERANCE, K, Measured
 from benchmarks.retrieval_speed import STARTS, Speed
 from benchmarks.scripted_vectors import DIMENSION, HIT, NGrams
-from runnables.retrieval.retriever import Mode
+from runnables.retrieval.retriever import RetrievalMode
 
 KS = (1, 5, 10)
 
@@ -115,7 +115,7 @@ def _gain(measured: Measured) -> str:
 
 def _routes(measured: Sequence[Measured]) -> str:
     """A row a set, embedding and route."""
-    modes: tuple[Mode, ...] = ("dense", "hybrid")
+    modes: tuple[RetrievalMode, ...] = ("dense", "hybrid")
     rows = [
         [each.name, each.embedding, mode, *_cells(each, mode)]
         for each in measured
@@ -128,7 +128,7 @@ def _measures() -> list[str]:
     return [*(f"hit@{k}" for k in KS), "MRR"]
 
 
-def _cells(measured: Measured, mode: Mode) -> list[str]:
+def _cells(measured: Measured, mode: RetrievalMode) -> list[str]:
     route = measured.route(mode)
     return [*(f"{route.hit[k - 1]:.3f}" for k in KS), f"{route.mrr:.3f}"]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import yaml
 
-from app.evaluation.documents import Documents
+from app.evaluation.documents import DocumentIndex
 from app.evaluation.questions import EvaluationQuestion, read_questions
 from benchmarks.corpus import PLATFORM
 from ingestion.chunking import chunk_document
 from ingestion.profile import read_platform
 from ingestion.sources import read_source
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from schemas.document import SourceDocument
 from schemas.settings import SAMPLE_PLATFORM
 
@@ -43,14 +43,14 @@ class RetrievalSet:
     held: int
     """How many questions the set has; those above were chosen of them."""
 
-    def documents(self, chunk_tokens: int) -> Documents:
+    def documents(self, chunk_tokens: int) -> DocumentIndex:
         """Every document, with its chunks, as the ingestion job reads and cuts it.
 
         Raises QuestionError when a question's gold is none of them.
         """
-        found = Documents()
+        found = DocumentIndex()
         for source in read_platform(self.platform).sources:
-            for document in read_source(source, Limits()):
+            for document in read_source(source, SourceLimits()):
                 assert isinstance(document, SourceDocument), document
                 found.add(list(chunk_document(document, chunk_tokens)))
         found.check(self.questions)

@@ -11,8 +11,8 @@ from statistics import median
 
 from langsmith import tracing_context
 
-from app.asked import Asked
-from app.desk import open_desk
+from app.answer_service import open_answer_service
+from app.asked import AskCommand
 from app.evaluation.measures import percentile
 from benchmarks.corpus import write_corpus
 from benchmarks.fresh_process import in_fresh_process
@@ -91,10 +91,10 @@ def times_of(settings: Settings, texts: Sequence[str]) -> list[float]:
 
 async def _times(settings: Settings, texts: Sequence[str]) -> list[float]:
     times = []
-    async with open_desk(settings) as desk:
+    async with open_answer_service(settings) as answer_service:
         for text in texts:
             started = time.perf_counter()
-            await desk.retrieve(Asked(text))
+            await answer_service.retrieve(AskCommand(text))
             times.append((time.perf_counter() - started) * 1000)
     return times
 

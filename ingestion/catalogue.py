@@ -8,7 +8,7 @@ from typing import Any
 
 from schemas.catalogue import CatalogueEntry
 
-Row = dict[str, Any]
+CatalogueRow = dict[str, Any]
 
 DocumentKey = tuple[str, str]
 """A document's source and id."""
@@ -33,13 +33,13 @@ _COPIED = [name for name in GATHERED_FIELDS if name not in ("section", "position
 class _Gathered:
     """What is known of a document so far."""
 
-    first: Row
+    first: CatalogueRow
     """Its chunk with the lowest position."""
     headings: dict[str, int] = field(default_factory=dict)
     """Where each heading comes first."""
 
 
-class Gathering:
+class CatalogueBuilder:
     """The entries of the documents whose chunks' rows are added, in whatever order.
 
     What is kept of a document is one row and its headings.
@@ -48,12 +48,12 @@ class Gathering:
     def __init__(self) -> None:
         self._documents: dict[DocumentKey, _Gathered] = {}
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[CatalogueRow]) -> None:
         """Take in the chunks that `rows` hold."""
         for row in rows:
             self._add(row)
 
-    def _add(self, row: Row) -> None:
+    def _add(self, row: CatalogueRow) -> None:
         key, position, heading = document_key(row), row["position"], row["section"]
         known = self._documents.get(key)
         if known is None or position < known.first["position"]:
@@ -79,19 +79,19 @@ class Gathering:
             )
 
 
-def document_key(row: Row) -> DocumentKey:
+def document_key(row: CatalogueRow) -> DocumentKey:
     """The document that a row, of a chunk or of the catalogue, belongs to."""
     return row["source"], row["document_id"]
 
 
-def entry_rows(entries: Iterable[CatalogueEntry]) -> Iterator[Row]:
+def entry_rows(entries: Iterable[CatalogueEntry]) -> Iterator[CatalogueRow]:
     """`entries` as rows of the catalogue."""
     for entry in entries:
         fields = entry.model_dump(mode="json")
         yield fields | {"id": row_id((entry.source, entry.document_id)), "unused": [0.0, 0.0]}
 
 
-def entry_of(row: Row) -> CatalogueEntry:
+def entry_of(row: CatalogueRow) -> CatalogueEntry:
     """The entry that a row of the catalogue holds."""
     return CatalogueEntry.model_validate({name: row[name] for name in ENTRY_FIELDS})
 

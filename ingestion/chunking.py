@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import yaml
 
 from ingestion.language import estimate_tokens
-from ingestion.markdown_blocks import Block, parse_blocks
-from ingestion.templates import load
+from ingestion.markdown_blocks import MarkdownBlock, parse_blocks
+from ingestion.templates import load_section_template
 from schemas.document import Chunk, Section, SourceDocument
 
 CHUNKER_VERSION = 2
@@ -45,7 +45,7 @@ def _chunk(
     document: SourceDocument, section: Section, body: str, position: int, chunk_id: str
 ) -> Chunk:
     heading = " > ".join(section.heading)
-    text = load("chunk").render(
+    text = load_section_template("chunk").render(
         front_matter=_front_matter(document, section),
         title=document.title,
         section=heading,
@@ -112,7 +112,7 @@ def _split(section: Section, max_tokens: int) -> Iterator[str]:
         yield "\n\n".join(part)
 
 
-def _pieces(blocks: list[Block], cap: int) -> Iterator[str]:
+def _pieces(blocks: list[MarkdownBlock], cap: int) -> Iterator[str]:
     """Blocks, the oversize ones of a kind that can be cut already cut."""
     for block in blocks:
         if block.kind == "table" and _weight(block.text) <= cap:
@@ -132,7 +132,7 @@ def _split_table(table: str, cap: int) -> Iterator[str]:
     yield from _pack(rows, cap - sum(map(_weight, header)), header, [])
 
 
-def _split_lines(block: Block) -> Iterator[str]:
+def _split_lines(block: MarkdownBlock) -> Iterator[str]:
     """Runs of lines; a fence is opened and closed again around each."""
     lines = [line[i : i + HARD_LIMIT] for line in block.text.split("\n")
              for i in range(0, max(len(line), 1), HARD_LIMIT)]  # fmt: skip

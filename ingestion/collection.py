@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from ingestion.catalogue import DocumentKey, document_key
 from ingestion.collection_schema import (
     CHUNK_FIELDS,
-    Contract,
+    CollectionManifest,
     IndexedSource,
-    Reliability,
+    RouteCalibration,
     Vector,
     catalogue_stamp,
     chunk_of,
     collection_state,
-    expected_contract,
-    read_contract,
+    expected_manifest,
+    read_manifest,
     read_sources,
     words_name,
-    write_contract,
+    write_manifest,
     write_sources,
 )
 from ingestion.collection_writer import (
-    InPlace,
-    NextCollection,
-    Writer,
+    CollectionWriter,
+    InPlaceWriter,
+    NextCollectionWriter,
     drop_leftovers,
     read_catalogue,
 )
 from ingestion.expressions import (
-    Place,
+    ChunkPlace,
     at_places,
     in_language,
     of_apis,
@@ -42,7 +42,7 @@ from ingestion.expressions import (
 from ingestion.freshness import Freshness
 from ingestion.milvus import every_row, is_lite, literal, milvus_errors, open_milvus
 from ingestion.model_errors import ModelRole
-from ingestion.remembered import Remembered
+from ingestion.remembered import ReadThroughCache
 from ingestion.words import query_text, with_parts
 from schemas.catalogue import CatalogueEntry
 from schemas.document import Chunk, RetrievedChunk
@@ -54,7 +54,7 @@ from schemas.settings import Settings
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
-Route = Literal["full_text", "dense"]
+SearchRoute = Literal["full_text", "dense"]
 """An index that can be searched."""
 
 REMEMBERED_WORDS = 50_000
@@ -84,17 +84,17 @@ class Collection:
     """
 
     def __init__(
-        self, client: "MilvusClient", alias: str, expected: Contract, in_place: bool
+        self, client: "MilvusClient", alias: str, expected: CollectionManifest, in_place: bool
     ) -> None:
         self._client = client
         self._alias = alias
         self._expected = expected
         self._in_place = in_place
-        self._contract: Contract | None = None
-        self._counts = Remembered(self._read_counts, REMEMBERED_WORDS)
-        self._by_id = Remembered(self._read_by_id, REMEMBERED_CHUNKS)
-        self._by_place = Remembered(self._read_by_place, REMEMBERED_CHUNKS)
-        self._in_language = Remembered(self._read_in_language, len(get_args(Language)))
+        self._contract: CollectionManifest | None = None
+        self._counts = ReadThroughCache(self._read_counts, REMEMBERED_WORDS)
+        self._by_id = ReadThroughCache(self._read_by_id, REMEMBERED_CHUNKS)
+        self._by_place = ReadThroughCache(self._read_by_place, REMEMBERED_CHUNKS)
+        self._in_language = ReadThroughCache(self._read_in_language, len(get_args(Language)))
         self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
         """What was read last, and its stamp."""
         self._freshness = Freshness(self._state, self.load)
@@ -104,7 +104,7 @@ class Collection:
         """Connect to the store in Settings. Raises StoreLocked or StoreUnavailable."""
         client = open_milvus(settings)
         lite = settings.embedded or is_lite(client)
-        expected = expected_contract(settings, lite=lite)
+        expected = expected_manifest(settings, lite=lite)
         return cls(client, settings.collection, expected, in_place=not lite)
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Collection:
         self._client.close()
 
     @property
-    def contract(self) -> Contract:
+    def contract(self) -> CollectionManifest:
         """What made the collection that is loaded. Raises CollectionMissing before `load`."""
         if self._contract is None:
             raise CollectionMissing("nothing has been indexed yet: run `apidesk ingest`")
@@ -138,7 +138,7 @@ class Collection:
                 self._contract = None
                 _ = self.contract
             state = collection_state(self._client, self._alias)
-            found = read_contract(self._client, self._alias)
+            found = read_manifest(self._client, self._alias)
             self._check(found)
             self._client.load_collection(self._alias)
             self._client.load_collection(words_name(self._alias))
@@ -161,7 +161,7 @@ class Collection:
         self._freshness.refresh()
 
     def search(
-        self, question: str, k: int, route: Route, vector: Vector | None = None
+        self, question: str, k: int, route: SearchRoute, vector: Vector | None = None
     ) -> list[RetrievedChunk]:
         """The best `k` chunks for `question` by one route, best first; `vector` is its embedding."""
         return [
@@ -173,7 +173,7 @@ class Collection:
         self,
         question: str,
         k: int,
-        route: Route,
+        route: SearchRoute,
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
     ) -> dict[str, float]:
@@ -184,7 +184,7 @@ class Collection:
         return {hit["entity"]["id"]: _score(hit, route) for hit in hits}
 
     def documents(
-        self, questions: Sequence[str], k: int, route: Route, vectors: Sequence[Vector]
+        self, questions: Sequence[str], k: int, route: SearchRoute, vectors: Sequence[Vector]
     ) -> list[list[DocumentKey]]:
         """For each of `questions` the documents of the best `k` chunks, best first: all in one request."""
         data = list(vectors) if route == "dense" else list(map(_indexed_words, questions))
@@ -213,7 +213,7 @@ class Collection:
         places = ((chunk.source, chunk.document_id, position) for position in positions)
         return list(self._by_place.of(places).values())
 
-    def _read_by_place(self, places: list[Place]) -> dict[Place, Chunk]:
+    def _read_by_place(self, places: list[ChunkPlace]) -> dict[ChunkPlace, Chunk]:
         found = self._chunks(at_places(places))
         return {(chunk.source, chunk.document_id, chunk.position): chunk for chunk in found}
 
@@ -280,19 +280,19 @@ class Collection:
         bound = f"{int(share * 0xFFFFFFFF):08x}"
         return self._chunks(f"id <= {literal(bound + 'g')}")
 
-    def keep_reliability(self, reliability: Reliability) -> None:
+    def keep_reliability(self, reliability: RouteCalibration) -> None:
         """Write down how far the routes can be trusted."""
         contract = self.contract.model_copy(update={"reliability": reliability})
         with milvus_errors():
             name = self._client.describe_alias(self._alias)["collection_name"]
-            write_contract(self._client, name, contract)
+            write_manifest(self._client, name, contract)
         self._contract = contract
 
     def check(self) -> None:
         """Raises CollectionMismatch when other settings made what there is."""
         with milvus_errors():
             if self._client.has_collection(self._alias):
-                self._check(read_contract(self._client, self._alias))
+                self._check(read_manifest(self._client, self._alias))
 
     def indexed(self) -> dict[str, IndexedSource]:
         """What the last run left of every source that there is; empty where that is not certain.
@@ -302,7 +302,7 @@ class Collection:
         with milvus_errors():
             if not self._client.has_collection(self._alias):
                 return {}
-            contract = read_contract(self._client, self._alias)
+            contract = read_manifest(self._client, self._alias)
             if contract.unfinished or self._is_damaged(contract):
                 return {}
             return read_sources(self._client, self._alias)
@@ -322,13 +322,13 @@ class Collection:
         with milvus_errors():
             if not self._client.has_collection(self._alias):
                 return
-            read_contract(self._client, self._alias)
+            read_manifest(self._client, self._alias)
             self._client.load_collection(self._alias)
             expression = f"source not in {literal(without)}" if without else ""
             for page in every_row(self._client, self._alias, list(StoredChunk._fields), expression):
                 yield from (StoredChunk(**row) for row in page)
 
-    def writer(self, rebuild: bool) -> Writer:
+    def writer(self, rebuild: bool) -> CollectionWriter:
         """What writes a run's chunks; with `rebuild` everything is put, else what is new or changed.
 
         Raises CollectionMismatch when the collection is not ours, or is of other settings and is not
@@ -337,30 +337,30 @@ class Collection:
         with milvus_errors():
             old = None
             if self._client.has_collection(self._alias):
-                old = read_contract(self._client, self._alias)
+                old = read_manifest(self._client, self._alias)
                 if not rebuild:
                     self._check(old)
             if old is not None and self._is_damaged(old):
                 old = None
             drop_leftovers(self._client, self._alias)
         if old is not None and self._in_place and not rebuild:
-            return InPlace(self._client, self._alias, old)
+            return InPlaceWriter(self._client, self._alias, old)
         kept = None if rebuild else old
-        return NextCollection(self._client, self._alias, self._expected, kept)
+        return NextCollectionWriter(self._client, self._alias, self._expected, kept)
 
-    def stored_contract(self) -> Contract | None:
+    def stored_contract(self) -> CollectionManifest | None:
         """The contract as it stands in the store, whatever settings made it; None where there is none.
 
         Raises CollectionMismatch when the collection is not ours.
         """
         with milvus_errors():
-            return read_contract(self._client, self._alias) if self.exists() else None
+            return read_manifest(self._client, self._alias) if self.exists() else None
 
     def _hits(
         self,
         question: str,
         k: int,
-        route: Route,
+        route: SearchRoute,
         vector: Vector | None,
         filters: Filters,
         fields: list[str],
@@ -369,7 +369,12 @@ class Collection:
         return self._all_hits([asked], k, route, filters, fields)[0]
 
     def _all_hits(
-        self, data: Sequence[object], k: int, route: Route, filters: Filters, fields: list[str]
+        self,
+        data: Sequence[object],
+        k: int,
+        route: SearchRoute,
+        filters: Filters,
+        fields: list[str],
     ) -> list[list[dict[str, Any]]]:
         """What is found for each of `data`: words, or vectors."""
         self.refresh()
@@ -398,21 +403,21 @@ class Collection:
             return None
         return collection_state(self._client, self._alias)
 
-    def _check(self, found: Contract) -> None:
+    def _check(self, found: CollectionManifest) -> None:
         if difference := found.difference(self._expected):
             raise CollectionMismatch(
                 f"the collection {self._alias} was made with {difference}: "
                 "run `apidesk ingest --rebuild` to make it anew"
             )
 
-    def _check_rows(self, contract: Contract) -> None:
+    def _check_rows(self, contract: CollectionManifest) -> None:
         if self._is_damaged(contract):
             raise CollectionMissing(
                 f"the collection {self._alias} is damaged ({contract.rows} rows were written, none "
                 "is there): run `apidesk ingest`"
             )
 
-    def _is_damaged(self, contract: Contract) -> bool:
+    def _is_damaged(self, contract: CollectionManifest) -> bool:
         """A damaged embedded store opens without a word as an empty one."""
         rows = int(self._client.get_collection_stats(self._alias)["row_count"])
         return bool(contract.rows) and not rows
@@ -423,7 +428,7 @@ def _indexed_words(question: str) -> str:
     return " ".join(with_parts(query_text(question).split()))
 
 
-def _score(hit: dict[str, Any], route: Route) -> float:
+def _score(hit: dict[str, Any], route: SearchRoute) -> float:
     """Higher is better: Milvus Lite gives BM25 as a negative distance, a server as a positive score."""
     distance = float(hit["distance"])
     return abs(distance) if route == "full_text" else distance

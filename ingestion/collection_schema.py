@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from ingestion.catalogue import ENTRY_FIELDS, Row
+from ingestion.catalogue import ENTRY_FIELDS, CatalogueRow
 from ingestion.chunking import CHUNKER_VERSION
 from ingestion.words import stem, vocabulary_words, with_parts
 from schemas.document import Chunk
 from schemas.errors import CollectionMismatch
 from schemas.settings import Settings
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 if TYPE_CHECKING:
     from pymilvus import CollectionSchema, MilvusClient
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Vector = list[float]
 
-CONTRACT_PROPERTY = "apidesk.contract"
+MANIFEST_PROPERTY = "apidesk.contract"
 """The property of a collection that holds its contract."""
 
 CATALOGUE_PROPERTY = "apidesk.catalogue"
@@ -52,7 +52,7 @@ BM25 = {"bm25_k1": 1.2, "bm25_b": 0.5}
 """Lengths count for less than by default: sections are short by nature. docs/retrieval.md"""
 
 
-class Reliability(WireModel):
+class RouteCalibration(ApiModel):
     """How well each route finds again what the collection holds: mean reciprocal ranks, 0 to 1."""
 
     full_text: float
@@ -61,7 +61,7 @@ class Reliability(WireModel):
     """Rows of the collection when it was measured."""
 
 
-class IndexedSource(WireModel):
+class IndexedSource(ApiModel):
     """A source as a run left it that could read all of it."""
 
     digest: str
@@ -71,7 +71,7 @@ class IndexedSource(WireModel):
     chunks: int
 
 
-class IndexedSources(WireModel):
+class IndexedSources(ApiModel):
     """What of every source that a collection holds was indexed."""
 
     stamp: str
@@ -79,7 +79,7 @@ class IndexedSources(WireModel):
     sources: dict[str, IndexedSource]
 
 
-class Contract(WireModel):
+class CollectionManifest(ApiModel):
     """What made a collection; a desk with other settings must not search it."""
 
     embedding_model: str = ""
@@ -90,14 +90,14 @@ class Contract(WireModel):
     rows: int = 0
     words: int = 0
     """Words in all chunks together."""
-    reliability: Reliability | None = None
+    reliability: RouteCalibration | None = None
     """None where there is no embedding model, or nothing was measured yet."""
     unfinished: bool = False
     """A run that wrote in place has begun and not ended, or there is no catalogue yet: the next run
     reads everything and completes what is missing.
     """
 
-    def difference(self, other: "Contract") -> str:
+    def difference(self, other: "CollectionManifest") -> str:
         """In which settings the two differ, in words; empty when they agree."""
         names = ("embedding_model", "metric", "analyzer", "chunker")
         return ", ".join(
@@ -112,42 +112,44 @@ class Contract(WireModel):
         return self.analyzer.partition("/")[0]
 
 
-def expected_contract(settings: Settings, *, lite: bool) -> Contract:
+def expected_manifest(settings: Settings, *, lite: bool) -> CollectionManifest:
     """The contract of a collection that `settings` would make, in Milvus Lite or in a server."""
     # Both split at spaces; Milvus Lite does not know the second, a server may split Chinese with the first.
     tokenizer = "standard" if lite else "whitespace"
-    return Contract(
+    return CollectionManifest(
         embedding_model=settings.embedding_model or "",
         analyzer=f"{tokenizer}/{WORDS_VERSION}",
         chunker=f"{CHUNKER_VERSION}/{settings.chunk_tokens}",
     )
 
 
-def read_contract(client: "MilvusClient", name: str) -> Contract:
+def read_manifest(client: "MilvusClient", name: str) -> CollectionManifest:
     """The contract of the collection `name`. Raises CollectionMismatch when it is not ours."""
     properties = _properties(client, name)
-    if CONTRACT_PROPERTY not in properties:
+    if MANIFEST_PROPERTY not in properties:
         raise CollectionMismatch(
             f"the collection {name} was not made by apidesk: choose another APIDESK_COLLECTION"
         )
-    contract = Contract.model_validate_json(properties[CONTRACT_PROPERTY])
+    contract = CollectionManifest.model_validate_json(properties[MANIFEST_PROPERTY])
     unfinished = contract.unfinished or not _catalogue_stamp(properties)
     return contract.model_copy(update={"unfinished": unfinished})
 
 
-def write_contract(client: "MilvusClient", name: str, contract: Contract) -> None:
+def write_manifest(client: "MilvusClient", name: str, contract: CollectionManifest) -> None:
     """Make `contract` that of the collection `name`."""
     client.alter_collection_properties(
-        name, properties={CONTRACT_PROPERTY: contract.model_dump_json()}
+        name, properties={MANIFEST_PROPERTY: contract.model_dump_json()}
     )
 
 
-def write_finished(client: "MilvusClient", name: str, contract: Contract) -> None:
+def write_finished_manifest(
+    client: "MilvusClient", name: str, contract: CollectionManifest
+) -> None:
     """Make `contract` that of the collection `name`, whose catalogue is complete."""
     stamp = f"{CATALOGUE_VERSION}/{time.time_ns()}"
     client.alter_collection_properties(
         name,
-        properties={CONTRACT_PROPERTY: contract.model_dump_json(), CATALOGUE_PROPERTY: stamp},
+        properties={MANIFEST_PROPERTY: contract.model_dump_json(), CATALOGUE_PROPERTY: stamp},
     )
 
 
@@ -175,7 +177,7 @@ def collection_state(client: "MilvusClient", name: str) -> str:
     """Another one whenever a run has written the collection `name` or the alias names another one."""
     found = client.describe_collection(name)
     written = found.get("properties") or {}
-    ours = [written.get(name, "") for name in (CONTRACT_PROPERTY, CATALOGUE_PROPERTY)]
+    ours = [written.get(name, "") for name in (MANIFEST_PROPERTY, CATALOGUE_PROPERTY)]
     return "\n".join([str(found.get("collection_id", "")), *ours])
 
 
@@ -259,7 +261,7 @@ def _create(
 
 def chunk_rows(
     chunks: Sequence[Chunk], words: Sequence[list[str]], vectors: Sequence[Vector] | None
-) -> list[Row]:
+) -> list[CatalogueRow]:
     """`chunks` as rows, each from its `chunk_words` and with its vector if there are any."""
     rows = [_row(chunk, its) for chunk, its in zip(chunks, words, strict=True)]
     if vectors is None:
@@ -267,14 +269,14 @@ def chunk_rows(
     return [row | {"dense": vector} for row, vector in zip(rows, vectors, strict=True)]
 
 
-def word_rows(counts: Counter[str]) -> Iterator[Row]:
+def word_rows(counts: Counter[str]) -> Iterator[CatalogueRow]:
     """The vocabulary as rows."""
     for word, count in counts.items():
         if count > 0 and len(word.encode()) <= WORD_BYTES:
             yield {"word": word, "occurrences": count, "unused": [0.0, 0.0]}
 
 
-def chunk_of(row: Row) -> Chunk:
+def chunk_of(row: CatalogueRow) -> Chunk:
     """The chunk that a row of the collection holds."""
     return Chunk.model_validate({name: row[name] for name in CHUNK_FIELDS})
 
@@ -290,7 +292,7 @@ def chunk_words(chunk: Chunk) -> list[str]:
     return vocabulary_words(embedded_text(chunk))
 
 
-def _row(chunk: Chunk, words: list[str]) -> Row:
+def _row(chunk: Chunk, words: list[str]) -> CatalogueRow:
     # The title's words count twice: what a page is about weighs more than what it mentions.
     weighed = with_parts(map(stem, [*vocabulary_words(chunk.title), *words]))
     indexed = " ".join(weighed).encode()[:TEXT_BYTES].decode(errors="ignore")

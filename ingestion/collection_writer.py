@@ -23,9 +23,9 @@ from ingestion.catalogue import (
     ENTRY_FIELDS,
     GATHERED_FIELDS,
     OUTLINED_CHUNKS,
+    CatalogueBuilder,
+    CatalogueRow,
     DocumentKey,
-    Gathering,
-    Row,
     document_key,
     entry_of,
     entry_rows,
@@ -34,7 +34,7 @@ from ingestion.catalogue import (
 from ingestion.collection_schema import (
     CHUNK_FIELDS,
     COPIED_FIELDS,
-    Contract,
+    CollectionManifest,
     Vector,
     catalogue_name,
     catalogue_stamp,
@@ -46,8 +46,8 @@ from ingestion.collection_schema import (
     create_words,
     word_rows,
     words_name,
-    write_contract,
-    write_finished,
+    write_finished_manifest,
+    write_manifest,
 )
 from ingestion.milvus import BATCH, batches, every_row, literal, milvus_errors
 from schemas.catalogue import CatalogueEntry
@@ -60,7 +60,7 @@ DOCUMENTS = 16
 """Documents whose chunks are read at a time: with 1,024 of each, the most that Milvus gives."""
 
 
-class Writer(ABC):
+class CollectionWriter(ABC):
     """Writes chunks; nothing is dropped, and beside nothing is seen, before `finish`."""
 
     @abstractmethod
@@ -68,7 +68,7 @@ class Writer(ABC):
         """Write `chunks`, new or changed, with a vector each where there is an embedding model."""
 
     @abstractmethod
-    def finish(self, dropped: Sized[str]) -> Contract:
+    def finish(self, dropped: Sized[str]) -> CollectionManifest:
         """Drop the chunks with the ids in `dropped` and make everything that was put the truth."""
 
     @abstractmethod
@@ -76,11 +76,15 @@ class Writer(ABC):
         """Clean up after a failure."""
 
 
-class NextCollection(Writer):
+class NextCollectionWriter(CollectionWriter):
     """Builds the collection that the alias will name next; with `old` it keeps what is not replaced."""
 
     def __init__(
-        self, client: "MilvusClient", alias: str, expected: Contract, old: Contract | None
+        self,
+        client: "MilvusClient",
+        alias: str,
+        expected: CollectionManifest,
+        old: CollectionManifest | None,
     ) -> None:
         self._client = client
         self._alias = alias
@@ -89,11 +93,11 @@ class NextCollection(Writer):
         self._name = f"{alias}_{time.time_ns()}"
         self._created = False
         self._written: set[str] = set()
-        self._waiting: list[Row] = []
+        self._waiting: list[CatalogueRow] = []
         """Rows until there are enough for an insert: embedded texts come in smaller batches."""
         self._rows = 0
         self._words = Counter[str]()
-        self._gathering = Gathering()
+        self._gathering = CatalogueBuilder()
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
         """Write `chunks` to the next collection."""
@@ -102,7 +106,7 @@ class NextCollection(Writer):
         self._written.update(chunk.id for chunk in chunks)
         self._words.update(chain.from_iterable(words))
 
-    def finish(self, dropped: Sized[str]) -> Contract:
+    def finish(self, dropped: Sized[str]) -> CollectionManifest:
         """Copy what stays, then move the alias."""
         with milvus_errors():
             if self._old is not None:
@@ -128,7 +132,7 @@ class NextCollection(Writer):
         with milvus_errors():
             drop_leftovers(self._client, self._alias)
 
-    def _add(self, rows: list[Row]) -> None:
+    def _add(self, rows: list[CatalogueRow]) -> None:
         self._waiting += rows
         if len(self._waiting) >= BATCH:
             with milvus_errors():
@@ -146,7 +150,7 @@ class NextCollection(Writer):
         self._rows += len(rows)
         self._gathering.add(rows)
 
-    def _copy(self, dropped: Sized[str], old: Contract) -> None:
+    def _copy(self, dropped: Sized[str], old: CollectionManifest) -> None:
         """The rows that stay, with their vectors; the words of the others are taken away."""
         self._words.update(read_words(self._client, self._alias))
         fields = [*COPIED_FIELDS, "dense"] if old.embedding_model else COPIED_FIELDS
@@ -159,7 +163,7 @@ class NextCollection(Writer):
             for rows in batches(stay):
                 self._add(rows)
 
-    def _complete(self, contract: Contract) -> None:
+    def _complete(self, contract: CollectionManifest) -> None:
         words, catalogue = words_name(self._name), catalogue_name(self._name)
         create_words(self._client, words)
         for rows in batches(word_rows(self._words)):
@@ -167,20 +171,20 @@ class NextCollection(Writer):
         create_catalogue(self._client, catalogue)
         for rows in batches(entry_rows(self._gathering.entries())):
             self._client.insert(catalogue, rows)
-        write_finished(self._client, self._name, contract)
+        write_finished_manifest(self._client, self._name, contract)
         for made in (words, catalogue, self._name):
             self._client.flush(made)
             self._client.load_collection(made)
 
 
-class InPlace(Writer):
+class InPlaceWriter(CollectionWriter):
     """Updates the collection that the alias names.
 
     The contract says `unfinished` from the first write to the end, so that the run after one that
     died counts the words and makes the catalogue anew.
     """
 
-    def __init__(self, client: "MilvusClient", alias: str, contract: Contract) -> None:
+    def __init__(self, client: "MilvusClient", alias: str, contract: CollectionManifest) -> None:
         self._client = client
         self._alias = alias
         self._contract = contract
@@ -198,7 +202,7 @@ class InPlace(Writer):
         self._change.update(chain.from_iterable(words))
         self._touched.update((chunk.source, chunk.document_id) for chunk in chunks)
 
-    def finish(self, dropped: Sized[str]) -> Contract:
+    def finish(self, dropped: Sized[str]) -> CollectionManifest:
         """Delete what is dropped and bring the vocabulary and the catalogue in step."""
         with milvus_errors():
             self._begin()
@@ -212,7 +216,7 @@ class InPlace(Writer):
             contract = self._contract.model_copy(
                 update={"rows": rows[0]["count(*)"], "words": words, "unfinished": False}
             )
-            write_finished(self._client, self._alias, contract)
+            write_finished_manifest(self._client, self._alias, contract)
         return contract
 
     def abandon(self) -> None:
@@ -221,7 +225,7 @@ class InPlace(Writer):
     def _begin(self) -> None:
         if not self._begun:
             unfinished = self._contract.model_copy(update={"unfinished": True})
-            write_contract(self._client, self._alias, unfinished)
+            write_manifest(self._client, self._alias, unfinished)
             self._begun = True
 
     def _take_away(self, ids: Sequence[str]) -> None:
@@ -265,15 +269,15 @@ class InPlace(Writer):
         self._client.flush(catalogue_name(self._alias))
 
     def _write_whole_catalogue(self) -> None:
-        gathering = Gathering()
+        gathering = CatalogueBuilder()
         for page in every_row(self._client, self._alias, GATHERED_FIELDS):
             gathering.add(page)
         before = [_key(entry) for entry in read_catalogue(self._client, self._alias)]
         self._write_entries(gathering, before)
 
-    def _gathered(self, keys: Sequence[DocumentKey]) -> Gathering:
+    def _gathered(self, keys: Sequence[DocumentKey]) -> CatalogueBuilder:
         """What there is of the documents `keys`."""
-        gathering, ids = Gathering(), [document_id for _, document_id in keys]
+        gathering, ids = CatalogueBuilder(), [document_id for _, document_id in keys]
         rows = self._client.query(
             self._alias,
             filter=f"document_id in {literal(ids)} and position < {OUTLINED_CHUNKS}",
@@ -283,7 +287,7 @@ class InPlace(Writer):
         gathering.add(row for row in rows if document_key(row) in keys)
         return gathering
 
-    def _write_entries(self, gathering: Gathering, before: Sequence[DocumentKey]) -> None:
+    def _write_entries(self, gathering: CatalogueBuilder, before: Sequence[DocumentKey]) -> None:
         """Write what was gathered, and delete the entries of `before` that it holds no more."""
         name = catalogue_name(self._alias)
         for rows in batches(entry_rows(gathering.entries())):

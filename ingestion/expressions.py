@@ -6,7 +6,7 @@ from ingestion.milvus import literal
 from schemas.language import Language
 from schemas.question import Filters
 
-Place = tuple[str, str, int]
+ChunkPlace = tuple[str, str, int]
 """Where a chunk stands: source and id of its document, and its position there."""
 
 
@@ -23,7 +23,7 @@ def of_documents(documents: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def at_places(places: Iterable[Place]) -> str:
+def at_places(places: Iterable[ChunkPlace]) -> str:
     """Those at these places; empty for none."""
     return " or ".join(
         f"(source == {literal(source)} and document_id == {literal(document)} "

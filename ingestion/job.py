@@ -17,9 +17,9 @@ from ingestion.collection import Collection
 from ingestion.embeddings import ChunkEmbedder, open_embeddings
 from ingestion.lock import run_lock
 from ingestion.profile import read_platform
-from ingestion.runs import Runs
-from ingestion.sources.limits import Limits
-from ingestion.sync import Reader, Sync
+from ingestion.runs import IngestionRunStore
+from ingestion.sources.limits import SourceLimits
+from ingestion.sync import SourceReader, Sync
 from schemas.errors import ApideskError, IngestionStopped
 from schemas.ingestion import IngestionOptions, IngestionRun, RunState, Trigger
 from schemas.settings import Settings
@@ -27,7 +27,7 @@ from schemas.settings import Settings
 SAVE_EVERY = 1.0
 """Seconds after which the report of a run that goes on is saved again."""
 
-Progress = Callable[[IngestionRun], None]
+IngestionProgress = Callable[[IngestionRun], None]
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +36,18 @@ class IngestionJob:
     """Brings a collection in step with platform.toml, which is read anew for each run."""
 
     def __init__(
-        self, settings: Settings, collection: Collection, embeddings: Embeddings | None, runs: Runs
+        self,
+        settings: Settings,
+        collection: Collection,
+        embeddings: Embeddings | None,
+        runs: IngestionRunStore,
     ) -> None:
         self.collection = collection
         self.embeddings = embeddings
         self.runs = runs
         self._settings = settings
         self._embedder = ChunkEmbedder(embeddings, settings) if embeddings else None
-        self._reader = Reader(Limits.of(settings), settings.chunk_tokens)
+        self._reader = SourceReader(SourceLimits.of(settings), settings.chunk_tokens)
         self._stopping = threading.Event()
 
     @classmethod
@@ -53,7 +57,9 @@ class IngestionJob:
         Raises ConfigurationError, StoreLocked or StoreUnavailable.
         """
         embeddings = open_embeddings(settings)
-        return cls(settings, Collection.connect(settings), embeddings, Runs.open(settings))
+        return cls(
+            settings, Collection.connect(settings), embeddings, IngestionRunStore.open(settings)
+        )
 
     def close(self) -> None:
         """Close the stores."""
@@ -75,7 +81,9 @@ class IngestionJob:
         """End the run that goes on at its next document, and every later one."""
         self._stopping.set()
 
-    def run(self, run: IngestionRun, progress: Progress = lambda run: None) -> IngestionRun:
+    def run(
+        self, run: IngestionRun, progress: IngestionProgress = lambda run: None
+    ) -> IngestionRun:
         """Do `run` to its end and keep its report; `progress` is called when it has begun,
         after each document, and at the end.
 
@@ -83,7 +91,7 @@ class IngestionJob:
         for platform.toml, ModelError, StoreError, DeletesRefused.
         """
         with run_lock(self._settings, run), bound_contextvars(ingestion=run.id):
-            self.runs.bury_the_dead()
+            self.runs.fail_orphaned_runs()
             report = _Reporting(run, self.runs, progress, self._stopping)
             try:
                 self._sync(run, report)
@@ -102,7 +110,7 @@ class IngestionJob:
 
 
 async def run_in_thread(
-    job: IngestionJob, run: IngestionRun, progress: Progress = lambda run: None
+    job: IngestionJob, run: IngestionRun, progress: IngestionProgress = lambda run: None
 ) -> IngestionRun:
     """Do `run` in a worker thread; when cancelled, stop `job` and wait for its next document.
 
@@ -131,7 +139,11 @@ class _Reporting:
     """Shows and keeps a run's report while it goes on."""
 
     def __init__(
-        self, run: IngestionRun, runs: Runs, progress: Progress, stopping: threading.Event
+        self,
+        run: IngestionRun,
+        runs: IngestionRunStore,
+        progress: IngestionProgress,
+        stopping: threading.Event,
     ) -> None:
         self._run = run
         self._runs = runs

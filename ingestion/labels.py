@@ -7,7 +7,7 @@ from schemas.language import Language
 
 
 @dataclass(frozen=True)
-class Labels:
+class SectionLabels:
     """Section titles by kind, column titles by table, and the few words between."""
 
     sections: dict[SectionKind, str]
@@ -44,8 +44,8 @@ class Labels:
     no_access: str
 
 
-LABELS: dict[Language, Labels] = {
-    "zh": Labels(
+LABELS: dict[Language, SectionLabels] = {
+    "zh": SectionLabels(
         sections={
             "request_headers": "请求头",
             "request_url": "请求地址",
@@ -84,7 +84,7 @@ LABELS: dict[Language, Labels] = {
         either="满足其中一种即可：",
         no_access="也可以不带凭证调用",
     ),
-    "en": Labels(
+    "en": SectionLabels(
         sections={
             "request_headers": "Request headers",
             "request_url": "Request URL",

@@ -30,7 +30,7 @@ _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
 
 
 @dataclass(frozen=True)
-class Block:
+class MarkdownBlock:
     """A top-level block: its source text, whole."""
 
     kind: BlockKind
@@ -47,11 +47,11 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 
 
-def parse_blocks(markdown: str) -> list[Block]:
+def parse_blocks(markdown: str) -> list[MarkdownBlock]:
     """The top-level blocks of `markdown`, in order; no line of it is left out."""
     lines = _lines(markdown)
     tokens = _parser().parse(markdown)
-    blocks: list[Block] = []
+    blocks: list[MarkdownBlock] = []
     done = 0
     for i, token in enumerate(tokens):
         if token.level == 0 and token.map and token.nesting >= 0:
@@ -61,10 +61,10 @@ def parse_blocks(markdown: str) -> list[Block]:
     return blocks + _unparsed(lines[done:])
 
 
-def _unparsed(lines: list[str]) -> list[Block]:
+def _unparsed(lines: list[str]) -> list[MarkdownBlock]:
     """What the parser makes no token of: definitions of links."""
     text = "\n".join(lines).strip("\n")
-    return [Block("other", text)] if text.strip() else []
+    return [MarkdownBlock("other", text)] if text.strip() else []
 
 
 def _lines(markdown: str) -> list[str]:
@@ -72,15 +72,15 @@ def _lines(markdown: str) -> list[str]:
     return re.sub(r"\r\n?", "\n", markdown).split("\n")
 
 
-def _block(token: Token, following: Token | None, lines: list[str]) -> Block:
+def _block(token: Token, following: Token | None, lines: list[str]) -> MarkdownBlock:
     assert token.map is not None
     kind = _KINDS.get(token.type, "other")
     text = "\n".join(lines[slice(*token.map)]).strip("\n")
     if kind != "heading" or following is None:
-        return Block(kind, text)
+        return MarkdownBlock(kind, text)
     if len(text) > LONGEST_HEADING:
-        return Block("paragraph", text)
-    return Block(kind, text, int(token.tag[1]), " ".join(plain(following.content).split()))
+        return MarkdownBlock("paragraph", text)
+    return MarkdownBlock(kind, text, int(token.tag[1]), " ".join(plain(following.content).split()))
 
 
 def parse_table(markdown: str) -> list[list[str]]:

@@ -8,11 +8,11 @@ from pydantic import ValidationError
 
 from ingestion.schedule import cron
 from schemas.errors import ConfigurationError
-from schemas.platform import Platform
-from schemas.source import OpenApiSource, Source
+from schemas.platform import PlatformConfig
+from schemas.source import OpenApiSourceConfig, SourceConfig
 
 
-def read_platform(path: Path) -> Platform:
+def read_platform(path: Path) -> PlatformConfig:
     """The profile at `path`; the paths in it count from the file's own folder.
 
     Raises ConfigurationError with one line that names the file and each key that is wrong.
@@ -24,7 +24,7 @@ def read_platform(path: Path) -> Platform:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from None
     try:
-        platform = Platform.model_validate(tables)
+        platform = PlatformConfig.model_validate(tables)
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {_problems(error)}") from None
     _check_names(path, platform)
@@ -45,14 +45,14 @@ def _problems(error: ValidationError) -> str:
     )
 
 
-def _check_names(path: Path, platform: Platform) -> None:
+def _check_names(path: Path, platform: PlatformConfig) -> None:
     names = [source.name for source in platform.sources]
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"{path}: two sources are named {name!r}")
 
 
-def _check_schedule(path: Path, platform: Platform) -> None:
+def _check_schedule(path: Path, platform: PlatformConfig) -> None:
     if platform.ingestion.schedule:
         try:
             cron(platform.ingestion, datetime.now(UTC))
@@ -60,9 +60,9 @@ def _check_schedule(path: Path, platform: Platform) -> None:
             raise ConfigurationError(f"{path}: {error}") from None
 
 
-def _resolved(folder: Path, source: Source) -> Source:
+def _resolved(folder: Path, source: SourceConfig) -> SourceConfig:
     paths = {"path": source.path}
-    if isinstance(source, OpenApiSource):
+    if isinstance(source, OpenApiSourceConfig):
         paths["root"] = source.root
     return source.model_copy(
         update={name: folder / path for name, path in paths.items() if path is not None}

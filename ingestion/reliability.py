@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ingestion.catalogue import DocumentKey
-from ingestion.collection import Collection, Route
-from ingestion.collection_schema import Contract, Reliability
+from ingestion.collection import Collection, SearchRoute
+from ingestion.collection_schema import CollectionManifest, RouteCalibration
 from ingestion.embeddings import ChunkEmbedder
 from ingestion.words import vocabulary_words
 
@@ -31,13 +31,13 @@ MIN_CHARACTERS, MAX_CHARACTERS = 12, 200
 _SENTENCE_END = re.compile(r"(?<=[。！？!?])|(?<=\.)\s|\n")
 
 
-def is_due(contract: Contract) -> bool:
+def is_due(contract: CollectionManifest) -> bool:
     """Whether the collection was never measured, or has outgrown what was measured."""
     measured = contract.reliability
     return measured is None or contract.rows > GROWTH * measured.rows
 
 
-def measure(collection: Collection, embedder: ChunkEmbedder) -> Reliability:
+def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCalibration:
     """The mean reciprocal rank at which each route finds a sentence's document. Raises ModelError."""
     asked = [
         (_half(sentence), chunk)
@@ -47,7 +47,7 @@ def measure(collection: Collection, embedder: ChunkEmbedder) -> Reliability:
     questions = [question for question, _ in asked]
     vectors = embedder.embed_texts(questions)
 
-    def mean_rank(route: Route) -> float:
+    def mean_rank(route: SearchRoute) -> float:
         if not questions:
             return 0.0
         found = collection.documents(questions, DEPTH, route, vectors)
@@ -57,7 +57,7 @@ def measure(collection: Collection, embedder: ChunkEmbedder) -> Reliability:
         ]
         return sum(ranks) / len(ranks)
 
-    return Reliability(
+    return RouteCalibration(
         full_text=mean_rank("full_text"),
         dense=mean_rank("dense"),
         rows=collection.contract.rows,

@@ -6,21 +6,23 @@ from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
+CacheKey = TypeVar("CacheKey", bound=Hashable)
+CacheValue = TypeVar("CacheValue")
 
 
-class Remembered(Generic[Key, Value]):
+class ReadThroughCache(Generic[CacheKey, CacheValue]):
     """Values by key, read once by `read`, which leaves out the keys that there are none of."""
 
-    def __init__(self, read: Callable[[list[Key]], Mapping[Key, Value]], most: int) -> None:
+    def __init__(
+        self, read: Callable[[list[CacheKey]], Mapping[CacheKey, CacheValue]], most: int
+    ) -> None:
         """Of more than `most` keys those are forgotten that nobody has asked for the longest."""
         self._read = read
         self._most = most
         self._lock = Lock()
         self.forget()
 
-    def of(self, keys: Iterable[Key]) -> dict[Key, Value]:
+    def of(self, keys: Iterable[CacheKey]) -> dict[CacheKey, CacheValue]:
         """The values of `keys`, in their order; keys that there are none of are left out."""
         wanted = list(dict.fromkeys(keys))
         known = self._known  # another thread may begin it anew
@@ -36,4 +38,4 @@ class Remembered(Generic[Key, Value]):
 
     def forget(self) -> None:
         """Read everything anew."""
-        self._known: LRUCache[Key, Value | None] = LRUCache(self._most)
+        self._known: LRUCache[CacheKey, CacheValue | None] = LRUCache(self._most)

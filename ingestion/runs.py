@@ -22,7 +22,7 @@ runs_table = Table(
 )
 
 
-class Runs:
+class IngestionRunStore:
     """The runs of one collection. Every method blocks; call them in a worker thread."""
 
     def __init__(self, engine: Engine, collection: str) -> None:
@@ -30,7 +30,7 @@ class Runs:
         self._collection = collection
 
     @classmethod
-    def open(cls, settings: Settings) -> "Runs":
+    def open(cls, settings: Settings) -> "IngestionRunStore":
         """The runs in the database of Settings.
 
         Raises ConfigurationError for a url that is none, StoreUnavailable for a database that does
@@ -61,7 +61,7 @@ class Runs:
         """The last `count` runs, latest first."""
         return self._select(limit=count)
 
-    def bury_the_dead(self) -> None:
+    def fail_orphaned_runs(self) -> None:
         """Call failed what still says it is running; only who holds the lock can know that."""
         for run in self.latest():
             if run.state == "running":

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from tenacity import AsyncRetrying, retry_if_not_exception_type, stop_after_attempt, wait_fixed
 
 from schemas.errors import ConfigurationError, IngestionRunning, IngestionStopped
-from schemas.platform import IngestionPlan
+from schemas.platform import IngestionSchedule
 
 if TYPE_CHECKING:
     from cronsim import CronSim
@@ -21,7 +21,7 @@ LONGEST_SLEEP = 30.0
 log = logging.getLogger(__name__)
 
 
-def cron(plan: IngestionPlan, after: datetime) -> "CronSim":
+def cron(plan: IngestionSchedule, after: datetime) -> "CronSim":
     """The times that `plan` names after `after`, one after the other.
 
     Raises ConfigurationError for an expression or a zone that is none.
@@ -40,7 +40,7 @@ def cron(plan: IngestionPlan, after: datetime) -> "CronSim":
         raise ConfigurationError(f"ingestion.schedule: {plan.schedule!r}: {error}") from None
 
 
-async def run_on_schedule(plan: IngestionPlan, run: Callable[[], Awaitable[object]]) -> None:
+async def run_on_schedule(plan: IngestionSchedule, run: Callable[[], Awaitable[object]]) -> None:
     """Await `run` whenever `plan` says, until cancelled. A time that passes during a run is skipped."""
     while True:
         await _sleep_until(next(cron(plan, datetime.now(UTC))))
@@ -52,7 +52,7 @@ async def _sleep_until(moment: datetime) -> None:
         await asyncio.sleep(min(seconds, LONGEST_SLEEP))
 
 
-async def _with_retries(plan: IngestionPlan, run: Callable[[], Awaitable[object]]) -> None:
+async def _with_retries(plan: IngestionSchedule, run: Callable[[], Awaitable[object]]) -> None:
     retrying = AsyncRetrying(
         retry=retry_if_not_exception_type((IngestionRunning, IngestionStopped)),
         wait=wait_fixed(plan.retry_seconds),

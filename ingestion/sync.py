@@ -14,16 +14,16 @@ from ingestion import reliability
 from ingestion.chunking import chunk_document
 from ingestion.collection import Collection
 from ingestion.collection_schema import IndexedSource, Vector
-from ingestion.collection_writer import Writer
+from ingestion.collection_writer import CollectionWriter
 from ingestion.embeddings import ChunkEmbedder
 from ingestion.milvus import batches
 from ingestion.sources import count_files, digest, digest_source, read_source
-from ingestion.sources.folder import Known, Unchanged
-from ingestion.sources.limits import Limits
+from ingestion.sources.folder import KnownFiles, UnchangedFile
+from ingestion.sources.limits import SourceLimits
 from schemas.document import Chunk, SourceDocument
-from schemas.errors import CollectionMissing, DeletesRefused, ModelError, SourceError
+from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
-from schemas.source import Source
+from schemas.source import SourceConfig
 
 MOST_VANISHED = 0.3
 """The share of a source's documents above which they are believed to be lost rather than deleted."""
@@ -35,10 +35,10 @@ Chunks = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Reader:
+class SourceReader:
     """How sources are read and cut."""
 
-    limits: Limits
+    limits: SourceLimits
     chunk_tokens: int
 
 
@@ -53,7 +53,7 @@ class Sync:
         self,
         collection: Collection,
         embedder: ChunkEmbedder | None,
-        reader: Reader,
+        reader: SourceReader,
         options: IngestionOptions,
         step: Callable[[], None] = lambda: None,
     ) -> None:
@@ -75,7 +75,7 @@ class Sync:
         self._unfinished = False
         """Whether the last run died while it wrote in place."""
 
-    def run(self, sources: Sequence[Source]) -> None:
+    def run(self, sources: Sequence[SourceConfig]) -> None:
         """Bring the collection in step with `sources`; unless it is a dry run.
 
         Raises ApideskError: then the collection answers as before, or, on a server, from what was
@@ -97,7 +97,7 @@ class Sync:
             writer.abandon()
             raise
 
-    def _read_stored(self, sources: Sequence[Source]) -> None:
+    def _read_stored(self, sources: Sequence[SourceConfig]) -> None:
         """Find out what is there of the sources that may have changed."""
         indexed = {} if self._options.rebuild else self._collection.indexed()
         self._unread = {
@@ -113,10 +113,10 @@ class Sync:
             seen = self._fingerprints[chunk.source].setdefault(chunk.document_id, set())
             seen.add(chunk.fingerprint)
 
-    def _is_as_before(self, source: Source, indexed: IndexedSource) -> bool:
+    def _is_as_before(self, source: SourceConfig, indexed: IndexedSource) -> bool:
         return indexed.digest != "" and indexed.digest == digest_source(source, self._reader.limits)
 
-    def _write(self, writer: Writer, changed: Iterator[Chunk]) -> None:
+    def _write(self, writer: CollectionWriter, changed: Iterator[Chunk]) -> None:
         """Write what changed and drop what vanished; nothing at all where nothing did."""
         written = 0
         for chunks, vectors in self._with_vectors(changed):
@@ -156,7 +156,7 @@ class Sync:
             return
         try:
             self._collection.load()
-            self._collection.keep_reliability(reliability.measure(self._collection, embedder))
+            self._collection.keep_reliability(reliability.calibrate_routes(self._collection, embedder))
         except ModelError as error:
             log.warning("the next run will measure the embeddings: %s", error)
 
@@ -168,7 +168,7 @@ class Sync:
         else:
             yield from ((batch, None) for batch in batches(chunks))
 
-    def _changed(self, sources: Iterable[Source]) -> Iterator[Chunk]:
+    def _changed(self, sources: Iterable[SourceConfig]) -> Iterator[Chunk]:
         """The chunks to write; on the way everything is counted, and what vanished is found."""
         names = set()
         for source in sources:
@@ -195,7 +195,7 @@ class Sync:
         self._digests[name] = indexed.digest
         self._step()
 
-    def _of_source(self, source: Source) -> Iterator[Chunk]:
+    def _of_source(self, source: SourceConfig) -> Iterator[Chunk]:
         report = SourceReport(name=source.name)
         self.reports.append(report)
         seen: set[str] = set()
@@ -208,7 +208,7 @@ class Sync:
                         seen.add(found.id)
                         fingerprints.append(found.fingerprint)
                         yield from self._of_document(report, found)
-                    case Unchanged():
+                    case UnchangedFile():
                         seen |= found.ids
                         fingerprints.append(found.fingerprint)
                         self._count_unchanged(report, found)
@@ -220,7 +220,7 @@ class Sync:
         self._digests[source.name] = digest(fingerprints)
         self._delete_vanished(report, seen)
 
-    def _known(self, source: str) -> Known:
+    def _known(self, source: str) -> KnownFiles:
         """The documents that need not be read again.
 
         None where everything is made anew, or where the last run died and may have written a part
@@ -235,7 +235,7 @@ class Sync:
                 known[next(iter(fingerprints))].add(document)
         return {fingerprint: frozenset(ids) for fingerprint, ids in known.items() if fingerprint}
 
-    def _count_unchanged(self, report: SourceReport, found: Unchanged) -> None:
+    def _count_unchanged(self, report: SourceReport, found: UnchangedFile) -> None:
         report.documents += len(found.ids)
         report.unchanged += len(found.ids)
         report.chunks += sum(len(self._stored[report.name][document]) for document in found.ids)
@@ -281,7 +281,7 @@ class Sync:
         kept = {report.name: report.kept for report in self.reports if report.kept}
         if kept and self._options.rebuild and not self._options.allow_deletes:
             named = ", ".join(f"{count} of {name}" for name, count in kept.items())
-            raise DeletesRefused(
+            raise DeletionsRefused(
                 f"the rebuild would lose documents that could not be found or read ({named}); "
                 "the collection stays as it was: mend them, or pass --allow-deletes"
             )

@@ -44,13 +44,13 @@ TAGS = (
 _TAG = re.compile(rf"[<＜﹤](?=\s*[/／]?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
 
 
-def data(text: object) -> str:
+def escape_data(text: object) -> str:
     """`text` with every `<` that could begin one of our tags written as `&lt;`."""
     return _TAG.sub("&lt;", str(text))
 
 
 @lru_cache
-def load(name: PromptName, language: Language) -> Template:
+def load_prompt(name: PromptName, language: Language) -> Template:
     """The prompt `name` in `language`."""
     return _environment().get_template(f"{name}.{language}.md.j2")
 
@@ -64,5 +64,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["data"] = data
+    environment.filters["data"] = escape_data
     return environment

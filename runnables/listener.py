@@ -10,22 +10,22 @@ if TYPE_CHECKING:
 
 _KEY = "listener"
 
-Listener = Callable[[Event], Awaitable[None]]
+EventSink = Callable[[Event], Awaitable[None]]
 
 
-def with_listener(config: "RunnableConfig", listener: Listener) -> "RunnableConfig":
+def with_event_sink(config: "RunnableConfig", listener: EventSink) -> "RunnableConfig":
     """`config` for a run that tells `listener` what happens."""
     configurable = {**config.get("configurable", {}), _KEY: listener}
     return {**config, "configurable": configurable}
 
 
-def listener_of(config: "RunnableConfig") -> Listener | None:
+def event_sink(config: "RunnableConfig") -> EventSink | None:
     """Who listens, if anybody does."""
-    listener: Listener | None = config.get("configurable", {}).get(_KEY)
+    listener: EventSink | None = config.get("configurable", {}).get(_KEY)
     return listener
 
 
-async def tell(config: "RunnableConfig", event: Event) -> None:
+async def emit(config: "RunnableConfig", event: Event) -> None:
     """Tell of `event` whoever listens."""
-    if listener := listener_of(config):
+    if listener := event_sink(config):
         await listener(event)

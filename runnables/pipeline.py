@@ -8,7 +8,7 @@ from langchain_core.runnables import (
     RunnableSequence,
 )
 
-from runnables.state import Classified, Drafted, Evidence, Understood
+from runnables.state import Classification, PipelineState
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk
 from schemas.question import Question
@@ -18,12 +18,12 @@ def build_pipeline(
     *,
     condense: Runnable[Question, Question],
     acknowledge: Runnable[Question, Answer],
-    structured_question: Runnable[Question, Classified],
+    structured_question: Runnable[Question, Classification],
     retrieve: Runnable[Question, list[RetrievedChunk]],
-    refuse: Runnable[Understood, Answer],
-    gather: Runnable[Understood, Evidence],
-    answer: Runnable[Evidence, Drafted],
-    ground: Runnable[Drafted, Answer],
+    refuse: Runnable[PipelineState, Answer],
+    gather: Runnable[PipelineState, PipelineState],
+    answer: Runnable[PipelineState, PipelineState],
+    ground: Runnable[PipelineState, Answer],
 ) -> Runnable[Question, Answer]:
     """Compose the steps.
 
@@ -32,10 +32,14 @@ def build_pipeline(
     by rules or, where a caller asks for it, by a model with tools.
     """
     understood = RunnableParallel(
-        asked=RunnablePassthrough(name="asked"), classified=structured_question, retrieved=retrieve
+        question=RunnablePassthrough(name="question"),
+        classification=structured_question,
+        retrieved=retrieve,
     ).with_config(run_name="understand")
-    respond: Runnable[Understood, Answer] = RunnableSequence(gather, answer, ground, name="respond")
-    gate: Runnable[Understood, Answer] = RunnableBranch((is_off_topic, refuse), respond)
+    respond: Runnable[PipelineState, Answer] = RunnableSequence(
+        gather, answer, ground, name="respond"
+    )
+    gate: Runnable[PipelineState, Answer] = RunnableBranch((is_off_topic, refuse), respond)
     inquiry: Runnable[Question, Answer] = RunnableSequence(
         understood, gate.with_config(run_name="gate"), name="inquiry"
     )
@@ -49,6 +53,6 @@ async def is_small_talk(question: Question) -> bool:
     return question.small_talk
 
 
-async def is_off_topic(understood: Understood) -> bool:
+async def is_off_topic(understood: PipelineState) -> bool:
     """Whether the question is not about this platform."""
-    return understood["classified"].structured.type == "unknown"
+    return understood["classification"].structured.type == "unknown"

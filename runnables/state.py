@@ -1,4 +1,4 @@
-"""What travels from step to step: each step takes one of these and adds to it."""
+"""The value that travels through the pipeline: each step takes it and adds to it."""
 
 from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
@@ -9,59 +9,55 @@ from schemas.question import Question, StructuredQuestion
 
 
 @dataclass(frozen=True)
-class Classified:
-    """What a question is about, and why nobody could tell, when that was so."""
+class Classification:
+    """What a question is about."""
 
     structured: StructuredQuestion
     degraded: str | None = None
-
-
-class Understood(TypedDict):
-    """A question, what it is about, and what was found for it."""
-
-    asked: Question
-    classified: Classified
-    retrieved: list[RetrievedChunk]
+    """Why no model classified the question, if a model should have."""
 
 
 @dataclass(frozen=True)
-class Researched:
-    """What a model looked up with tools, and what went wrong with that."""
+class Research:
+    """What a model looked up with tools."""
 
     rounds: tuple[Round, ...] = ()
     degraded: str | None = None
-
-
-class Evidence(Understood):
-    """With the chunks that the answer may rest on; the first is number 1."""
-
-    chunks: list[RetrievedChunk]
-    researched: NotRequired[Researched]
-    """Where tools were asked for."""
+    """Why the research was cut short or skipped."""
 
 
 @dataclass(frozen=True)
-class Written:
-    """An answer that nobody has checked yet: who wrote it, and what went wrong on the way."""
+class Draft:
+    """An answer before grounding."""
 
     draft: AnswerDraft
     answered_by: str
     as_text: bool = False
-    """Whether the model gave text in which no JSON could be found."""
+    """True if the model replied with text in which no JSON could be found."""
     degraded: str | None = None
+    """Why the answer is not the one that the settings ask for."""
 
 
-class Drafted(Evidence):
-    """With an answer."""
+class PipelineState(TypedDict):
+    """A question and everything that the steps have found out about it."""
 
-    written: Written
+    question: Question
+    classification: Classification
+    retrieved: list[RetrievedChunk]
+    """The `k` best chunks, best first."""
+    chunks: NotRequired[list[RetrievedChunk]]
+    """The chunks that the answer may cite; the first one is number 1. Set by `boost-named-api`."""
+    research: NotRequired[Research]
+    """Set only in mode `tools`."""
+    draft: NotRequired[Draft]
+    """Set by `answer`."""
 
 
-def with_answer(evidence: Evidence, chunks: list[RetrievedChunk], written: Written) -> Drafted:
-    """The evidence with an answer, and the chunks that its citations number."""
-    return {**evidence, "chunks": chunks, "written": written}
+def with_draft(state: PipelineState, chunks: list[RetrievedChunk], draft: Draft) -> PipelineState:
+    """Return `state` with an answer and the chunks that its citations number."""
+    return {**state, "chunks": chunks, "draft": draft}
 
 
-def degraded(drafted: Drafted, reason: str) -> Drafted:
-    """`drafted`, marked with what went wrong on the way."""
-    return {**drafted, "written": replace(drafted["written"], degraded=reason)}
+def mark_degraded(state: PipelineState, reason: str) -> PipelineState:
+    """Return `state` with its draft marked as degraded for `reason`."""
+    return {**state, "draft": replace(state["draft"], degraded=reason)}

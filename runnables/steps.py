@@ -10,7 +10,7 @@ Input = TypeVar("Input")
 Output = TypeVar("Output")
 
 
-class Step(RunnableLambda[Input, Output]):
+class NamedStep(RunnableLambda[Input, Output]):
     """A RunnableLambda that costs half as much: it does not look, at each call, whether its function
     is a generator or gives a Runnable to be run in its place.
     """
@@ -33,13 +33,13 @@ class Step(RunnableLambda[Input, Output]):
         return await self._function(input, config)
 
 
-def step(
+def named_step(
     name: str, function: Callable[[Input, RunnableConfig], Awaitable[Output]]
 ) -> Runnable[Input, Output]:
     """`function` as a Runnable whose run is called `name`; it passes its config on to what it runs."""
-    return Step(function, name)
+    return NamedStep(function, name)
 
 
-def child(config: RunnableConfig, name: str, **metadata: str) -> RunnableConfig:
+def child_config(config: RunnableConfig, name: str, **metadata: str) -> RunnableConfig:
     """`config` for a child run called `name`, with `metadata` for the trace."""
     return {**config, "run_name": name, "metadata": {**config.get("metadata", {}), **metadata}}

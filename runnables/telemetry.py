@@ -13,7 +13,7 @@ MODEL_FAILURE = "model-failure"
 """A model gave no reply, with all retries: `role`, `model`, and the error's `code`."""
 
 
-async def tell_handlers(config: RunnableConfig, event: str, **data: str) -> None:
+async def dispatch_event(config: RunnableConfig, event: str, **data: str) -> None:
     """Tell the callback handlers of the run; outside of a run there are none."""
     callbacks = config.get("callbacks")
     if isinstance(callbacks, BaseCallbackManager) and callbacks.parent_run_id is not None:

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 from schemas.document import RetrievedChunk
 from schemas.language import Language
 from schemas.question import QuestionType, StructuredQuestion
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 Confidence = Literal["high", "medium", "low"]
 
@@ -32,7 +32,7 @@ def _sentence(value: object) -> object:
     return "" if value is None else value
 
 
-class AnswerDraft(WireModel):
+class AnswerDraft(ApiModel):
     """What the model writes; nothing in it is trusted before grounding. What it adds is ignored."""
 
     model_config = ConfigDict(extra="ignore")
@@ -54,7 +54,7 @@ class AnswerDraft(WireModel):
     )
 
 
-class Source(WireModel):
+class Source(ApiModel):
     """A retrieved chunk as the caller sees it."""
 
     number: int
@@ -92,14 +92,14 @@ class Source(WireModel):
         )
 
 
-class Page(WireModel):
+class Page(ApiModel):
     """A page of the documentation."""
 
     title: str
     page_url: str
 
 
-class Refused(WireModel):
+class Refused(ApiModel):
     """What grounding took out of what the model wrote."""
 
     citations: int = 0
@@ -108,7 +108,7 @@ class Refused(WireModel):
     """Addresses that were neither retrieved nor in the question."""
 
 
-class Round(WireModel):
+class Round(ApiModel):
     """One tool call of `mode: "tools"`."""
 
     tool: str
@@ -120,7 +120,7 @@ class Round(WireModel):
     """Why it gave none, in one sentence."""
 
 
-class Answer(WireModel):
+class Answer(ApiModel):
     """The body of a 200 from `POST /ask`."""
 
     id: str

@@ -7,17 +7,17 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 
-class AllowedValue(WireModel):
+class AllowedValue(ApiModel):
     """One value of an enumerated parameter and what it stands for."""
 
     value: str
     meaning: str = ""
 
 
-class Parameter(WireModel):
+class Parameter(ApiModel):
     """One field of a header, request or response; objects and arrays list theirs as `children`."""
 
     name: str = Field(min_length=1)
@@ -33,7 +33,7 @@ class Parameter(WireModel):
     """Where it is sent (query, path, body), where the table is to say so."""
 
 
-class ErrorCode(WireModel):
+class ErrorCode(ApiModel):
     """One error that the API answers with: what it says, why it comes, what mends it."""
 
     code: str = Field(min_length=1)
@@ -42,21 +42,21 @@ class ErrorCode(WireModel):
     remedy: str = ""
 
 
-class PermissionPackage(WireModel):
+class PermissionPackage(ApiModel):
     """A permission package (scope) that an application needs before it may call the API."""
 
     name: str = Field(min_length=1)
     description: str = ""
 
 
-class Example(WireModel):
+class Example(ApiModel):
     """A request or a response as it may look: a JSON value, or text as it stands."""
 
     title: str = ""
     value: JsonValue
 
 
-class ApiDocument(WireModel):
+class ApiDocument(ApiModel):
     """The reference of one API, as a platform exports it.
 
     `page_url` may be left out where the source's `page_url` template in platform.toml

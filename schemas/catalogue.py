@@ -3,12 +3,12 @@
 from typing import Literal
 
 from schemas.language import Language
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 EntryKind = Literal["api", "page"]
 
 
-class CatalogueEntry(WireModel):
+class CatalogueEntry(ApiModel):
     """A document as a table of contents names it."""
 
     source: str

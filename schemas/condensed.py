@@ -4,13 +4,13 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 _Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 _Flag = Annotated[bool, BeforeValidator(lambda value: False if value in (None, "") else value)]
 
 
-class Condensed(WireModel):
+class CondensedQuestion(ApiModel):
     """What a follow-up asks. A model may write it: null stands for a default, additions are ignored."""
 
     model_config = ConfigDict(extra="ignore")

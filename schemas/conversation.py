@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 
-class Turn(WireModel):
+class Turn(ApiModel):
     """A question that was answered in a session, and what was said."""
 
     question: str

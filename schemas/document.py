@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.language import Language
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 SectionKind = Literal[
     "request_headers",
@@ -19,7 +19,7 @@ SectionKind = Literal[
 ]
 
 
-class Section(WireModel):
+class Section(ApiModel):
     """A part of a document under one heading."""
 
     kind: SectionKind
@@ -33,7 +33,7 @@ class Section(WireModel):
     """What is true of this section beyond the document's metadata."""
 
 
-class SourceDocument(WireModel):
+class SourceDocument(ApiModel):
     """One page or API as its source tells it."""
 
     id: str
@@ -53,7 +53,7 @@ class SourceDocument(WireModel):
     """Of the file, and of how it was read; empty where a document is more than one file's."""
 
 
-class Chunk(WireModel):
+class Chunk(ApiModel):
     """What is retrieved and cited: one section, or a part of a long one."""
 
     id: str
@@ -83,7 +83,7 @@ class Chunk(WireModel):
     """The document's: a file with the same one need not be read again."""
 
 
-class RetrievedChunk(WireModel):
+class RetrievedChunk(ApiModel):
     """A chunk with its score: higher is better; BM25, cosine or a fusion, as retrieval says."""
 
     chunk: Chunk

@@ -79,7 +79,7 @@ class IngestionStopped(IngestionError):
     retryable = True
 
 
-class DeletesRefused(IngestionError):
+class DeletionsRefused(IngestionError):
     """Much of a source has vanished, and a rebuild would lose it."""
 
     code = "deletes_refused"
@@ -110,7 +110,7 @@ class UnknownModel(QuestionError):
         super().__init__(message, field="model")
 
 
-class DeskBusy(ApideskError):
+class ServiceBusy(ApideskError):
     """As many questions are being answered as may be at once."""
 
     code = "busy"

@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from schemas.answer import Source
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 EventName = Literal["structured", "sources", "step", "answer", "error"]
 
@@ -12,16 +12,16 @@ class Event(NamedTuple):
     """One event, as its name and the JSON that it carries."""
 
     name: EventName
-    data: WireModel
+    data: ApiModel
 
 
-class Sources(WireModel):
+class Sources(ApiModel):
     """What the answer is being written from; a list of steps begins, or begins anew."""
 
     sources: list[Source]
 
 
-class Step(WireModel):
+class Step(ApiModel):
     """A step of the answer, complete and grounded."""
 
     number: int

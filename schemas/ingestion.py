@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.wire import WireModel, examples
+from schemas.wire import ApiModel, examples
 
 Trigger = Literal["command", "request", "schedule", "watch", "start"]
 """What began a run: `apidesk ingest`, POST /ingestions, the schedule, a change, a first start."""
@@ -14,7 +14,7 @@ RunState = Literal["running", "succeeded", "partial", "failed"]
 """`partial`: documents were refused or kept against the source; the rest is as it should be."""
 
 
-class IngestionOptions(WireModel):
+class IngestionOptions(ApiModel):
     """How a run treats what it finds."""
 
     model_config = examples({"dryRun": True})
@@ -27,7 +27,7 @@ class IngestionOptions(WireModel):
     """Compare only: neither embed nor write."""
 
 
-class SourceReport(WireModel, frozen=False):
+class SourceReport(ApiModel, frozen=False):
     """What became of one source; all counts are of documents unless they say chunks."""
 
     name: str
@@ -49,7 +49,7 @@ class SourceReport(WireModel, frozen=False):
     """A line for each document that could not be read, and for deletes that were refused."""
 
 
-class IngestionRun(WireModel, frozen=False):
+class IngestionRun(ApiModel, frozen=False):
     """One run of the ingestion job."""
 
     id: str

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from schemas.answer import Confidence, Page
 from schemas.question import QuestionType
 from schemas.record import Score
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 Table = Literal["byType", "byApi", "gaps", "errors", "feedback"]
 """A part of the report that is a table by itself, as it is named on the wire."""
@@ -16,7 +16,7 @@ Table = Literal["byType", "byApi", "gaps", "errors", "feedback"]
 TABLES: tuple[Table, ...] = get_args(Table)
 
 
-class TypeCount(WireModel):
+class TypeCount(ApiModel):
     """Questions of one type on one day."""
 
     day: date
@@ -26,7 +26,7 @@ class TypeCount(WireModel):
     questions: int
 
 
-class ApiCount(WireModel):
+class ApiCount(ApiModel):
     """Questions about one API on one day."""
 
     day: date
@@ -38,14 +38,14 @@ class ApiCount(WireModel):
     """Of them: low confidence, no sources, or bad feedback."""
 
 
-class ErrorCount(WireModel):
+class ErrorCount(ApiModel):
     """Questions that name one error."""
 
     error: str
     questions: int
 
 
-class Gap(WireModel):
+class Gap(ApiModel):
     """What several questions ask for and the documentation does not answer."""
 
     question: str
@@ -64,7 +64,7 @@ class Gap(WireModel):
     """What a chat model calls it; empty where none was asked."""
 
 
-class Rated(WireModel):
+class Rated(ApiModel):
     """An answer that its caller judged."""
 
     id: str
@@ -75,7 +75,7 @@ class Rated(WireModel):
     comment: str
 
 
-class Insights(WireModel):
+class Insights(ApiModel):
     """The questions of the last days; what is largest comes first, what has a day is by day."""
 
     days: int

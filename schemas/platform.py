@@ -6,15 +6,15 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.language import Language
-from schemas.profile_part import ProfilePart, Sentence
-from schemas.source import Source
+from schemas.profile_part import ConfigModel, NonEmptyStr
+from schemas.source import SourceConfig
 
 
-class Sentences(ProfilePart):
+class LocalizedText(ConfigModel):
     """A sentence in each language; in platform.toml one string stands for both."""
 
-    zh: Sentence | None = None
-    en: Sentence | None = None
+    zh: NonEmptyStr | None = None
+    en: NonEmptyStr | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -28,40 +28,40 @@ class Sentences(ProfilePart):
         return self
 
 
-class Voice(ProfilePart):
+class PlatformInfo(ConfigModel):
     """`[platform]`: who speaks, to whom, in which tone."""
 
-    name: Sentence
-    description: Sentence
+    name: NonEmptyStr
+    description: NonEmptyStr
     """What the platform is and what may be asked about it."""
-    audience: Sentence
-    tone: Sentence
-    greeting: Sentences
-    refusal: Sentences
+    audience: NonEmptyStr
+    tone: NonEmptyStr
+    greeting: LocalizedText
+    refusal: LocalizedText
     """What an off-topic question is told."""
     language: Language = "zh"
-    hosts: tuple[Sentence, ...] = ()
+    hosts: tuple[NonEmptyStr, ...] = ()
     """The platform's own hosts, subdomains included: addresses there may stand in an answer where the
     documents hold their path; any other address has to be a page that was retrieved.
     """
 
-    def say(self, sentences: Sentences, language: Language) -> str:
+    def say(self, sentences: LocalizedText, language: Language) -> str:
         """`sentences` in `language`; where it is not there, in the other one."""
         spoken = {"zh": sentences.zh, "en": sentences.en}
         return spoken[language] or sentences.zh or sentences.en or ""
 
 
-Terms = Annotated[
-    tuple[Sentence, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)
+GlossaryEntry = Annotated[
+    tuple[NonEmptyStr, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)
 ]
 
 
-class IngestionPlan(ProfilePart):
+class IngestionSchedule(ConfigModel):
     """`[ingestion]`: when documents are indexed without anybody asking."""
 
-    schedule: Sentence | None = None
+    schedule: NonEmptyStr | None = None
     """A cron expression of five fields; without it nothing runs by itself."""
-    timezone: Sentence = "UTC"
+    timezone: NonEmptyStr = "UTC"
     """The zone that the expression is in, such as `Asia/Shanghai`."""
     retries: int = Field(default=2, ge=0, le=10)
     """How often a run that failed is tried again before its next time."""
@@ -69,11 +69,11 @@ class IngestionPlan(ProfilePart):
     """How long to wait before each of these."""
 
 
-class Platform(ProfilePart):
+class PlatformConfig(ConfigModel):
     """The whole of platform.toml, its paths resolved against the file's own folder."""
 
-    platform: Voice
-    sources: tuple[Source, ...] = Field(min_length=1)
-    ingestion: IngestionPlan = IngestionPlan()
-    glossary: dict[Sentence, Terms] = Field(default_factory=dict)
+    platform: PlatformInfo
+    sources: tuple[SourceConfig, ...] = Field(min_length=1)
+    ingestion: IngestionSchedule = IngestionSchedule()
+    glossary: dict[NonEmptyStr, GlossaryEntry] = Field(default_factory=dict)
     """A term -> what else it is called, in the other language above all; read in both directions."""

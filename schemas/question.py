@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSche
 from schemas.conversation import Turn
 from schemas.document import Chunk
 from schemas.language import Language
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 MOST_TERMS = 12
 LONGEST_TERM = 60
@@ -59,7 +59,7 @@ ModelTerms = Annotated[tuple[str, ...], BeforeValidator(_terms)]
 QuestionType = Literal["api_call", "general", "unknown"]
 
 
-class Filters(WireModel):
+class Filters(ApiModel):
     """Which chunks may be retrieved; what is not said does not narrow."""
 
     service: str | None = None
@@ -82,7 +82,7 @@ AnswerMode = Literal["pipeline", "tools"]
 """How an answer comes about: straight, or after a model has looked things up with tools."""
 
 
-class Question(WireModel):
+class Question(ApiModel):
     """What the caller asks."""
 
     id: UUID = Field(default_factory=uuid7)
@@ -101,7 +101,7 @@ class Question(WireModel):
     """Whether a follow-up asks nothing: thanks, a greeting."""
 
 
-class StructuredQuestion(WireModel):
+class StructuredQuestion(ApiModel):
     """What a question is about. `unknown` means: not about this platform.
 
     A model may write it, so null stands for a default, and what it adds is ignored.

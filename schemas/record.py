@@ -6,27 +6,27 @@ from typing import Literal
 from schemas.answer import Confidence, Page
 from schemas.language import Language
 from schemas.question import AnswerMode, Filters, QuestionType
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 Score = Literal[-1, 0, 1]
 """Did not help; takes back what was said before; helped."""
 
 
-class Feedback(WireModel):
+class Feedback(ApiModel):
     """What its caller thought of an answer."""
 
     score: Score
     comment: str = ""
 
 
-class CitedPage(Page):
+class RecordedPage(Page):
     """A page of the documentation that an answer rests on, and the document that it was made from."""
 
     source: str
     document_id: str
 
 
-class Record(WireModel):
+class QuestionRecord(ApiModel):
     """A question, and what became of it. Secrets are masked in every text."""
 
     id: str
@@ -53,7 +53,7 @@ class Record(WireModel):
     """The error that the question names."""
     confidence: Confidence | None = None
     answer: tuple[str, ...] = ()
-    pages: tuple[CitedPage, ...] = ()
+    pages: tuple[RecordedPage, ...] = ()
     """What the answer cites."""
     nearest: Page | None = None
     """The page that came nearest, be it cited or not."""

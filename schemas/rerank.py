@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 _NUMBER = re.compile(r"[0-9]{1,3}")
 
@@ -32,15 +32,15 @@ def _numbers(value: object) -> object:
     return [number for each in value if (number := _number(each)) is not None]
 
 
-Numbers = Annotated[list[int], BeforeValidator(_numbers)]
+PassageNumbers = Annotated[list[int], BeforeValidator(_numbers)]
 """Numbers, in whichever of these forms a model sends them."""
 
 
-class Permutation(WireModel):
+class PassageOrder(ApiModel):
     """The numbers of passages, best first. Nothing says that each is there, or is there once."""
 
     model_config = ConfigDict(extra="ignore")
 
-    ranking: Numbers = Field(
+    ranking: PassageNumbers = Field(
         min_length=1, description="the numbers of all documents, each once, the most relevant first"
     )

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.language import Language
-from schemas.profile_part import ProfilePart, Sentence
+from schemas.profile_part import ConfigModel, NonEmptyStr
 
 
 def _one_or_several(value: object) -> object:
@@ -29,20 +29,20 @@ LinePattern = Annotated[Pattern, AfterValidator(_line_by_line)]
 """`^` and `$` are the beginning and the end of any line."""
 
 
-class ApiDocsSource(ProfilePart):
+class ApiDocsSourceConfig(ConfigModel):
     """A folder of API documents in the JSON format of `schemas.api_document`."""
 
-    name: Sentence
+    name: NonEmptyStr
     kind: Literal["api_docs"]
     path: Path
     page_url: PageUrl = ()
     """Templates over the document's camelCase fields, for documents that name no `pageUrl`."""
 
 
-class OpenApiSource(ProfilePart):
+class OpenApiSourceConfig(ConfigModel):
     """One OpenAPI 3.0, 3.1 or Swagger 2.0 description, in JSON or YAML: a file or a url."""
 
-    name: Sentence
+    name: NonEmptyStr
     kind: Literal["openapi"]
     path: Path | None = None
     url: str | None = None
@@ -62,7 +62,7 @@ class OpenApiSource(ProfilePart):
         return self
 
 
-class PageSource(ProfilePart):
+class PageSourceConfig(ConfigModel):
     """What folders of pages have in common.
 
     Every page has values by name: `{path}` (relative, without suffix), `{page_path}` (the same
@@ -72,7 +72,7 @@ class PageSource(ProfilePart):
     them falls away.
     """
 
-    name: Sentence
+    name: NonEmptyStr
     path: Path
     page_url: PageUrl = ()
     """Templates over the page's values."""
@@ -86,13 +86,13 @@ class PageSource(ProfilePart):
     """Metadata name -> the value it is read from."""
 
 
-class MarkdownSource(PageSource):
+class MarkdownSourceConfig(PageSourceConfig):
     """A folder of Markdown pages (.md, .mdx) with YAML, TOML or JSON front matter."""
 
     kind: Literal["markdown"]
 
 
-class FilesSource(PageSource):
+class FilesSourceConfig(PageSourceConfig):
     """A folder of .txt, .html, .htm, .pdf and .docx files."""
 
     kind: Literal["files"]
@@ -104,6 +104,7 @@ class FilesSource(PageSource):
     """Where a section of a text file begins: named groups are its values, `heading` its heading."""
 
 
-Source = Annotated[
-    ApiDocsSource | OpenApiSource | MarkdownSource | FilesSource, Field(discriminator="kind")
+SourceConfig = Annotated[
+    ApiDocsSourceConfig | OpenApiSourceConfig | MarkdownSourceConfig | FilesSourceConfig,
+    Field(discriminator="kind"),
 ]

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
 
-from schemas.rerank import Numbers
-from schemas.wire import WireModel
+from schemas.rerank import PassageNumbers
+from schemas.wire import ApiModel
 
 LONGEST_NAME = 60
 """Characters of a name that are kept: more is no name."""
@@ -15,7 +15,7 @@ def _one_line(name: str) -> str:
     return " ".join(name.split())[:LONGEST_NAME].strip()
 
 
-class Topic(WireModel):
+class QuestionGroup(ApiModel):
     """Groups that ask for the same, and what that is called."""
 
     model_config = ConfigDict(extra="ignore")
@@ -23,7 +23,7 @@ class Topic(WireModel):
     name: Annotated[str, AfterValidator(_one_line)] = Field(
         description="what the questions are about, in two to five words of their language"
     )
-    groups: Numbers = Field(description="the numbers of the groups that ask for it")
+    groups: PassageNumbers = Field(description="the numbers of the groups that ask for it")
 
 
 def _readable(value: object) -> object:
@@ -33,22 +33,22 @@ def _readable(value: object) -> object:
 
 def _is_topic(item: object) -> bool:
     try:
-        Topic.model_validate(item)
+        QuestionGroup.model_validate(item)
     except ValidationError:
         return False
     return True
 
 
-class Topics(WireModel):
+class QuestionGroups(ApiModel):
     """Topics. Nothing says that a number exists, or stands in one topic only."""
 
     model_config = ConfigDict(extra="ignore")
 
-    topics: Annotated[list[Topic], BeforeValidator(_readable)] = Field(
+    topics: Annotated[list[QuestionGroup], BeforeValidator(_readable)] = Field(
         description="one entry for each topic"
     )
 
-    def among(self, count: int) -> list[Topic]:
+    def among(self, count: int) -> list[QuestionGroup]:
         """The topics with numbers from 1 to `count`, each in the first topic that names it."""
         free = set(range(1, count + 1))
         found = []

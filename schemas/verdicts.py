@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 _NUMBER = re.compile(r"[0-9]{1,3}")
 
@@ -18,7 +18,7 @@ def _number(value: object) -> object:
     return int(found[0]) if found else value
 
 
-class Verdict(WireModel):
+class Verdict(ApiModel):
     """Whether what a statement cites says what it says."""
 
     model_config = ConfigDict(extra="ignore")
@@ -44,7 +44,7 @@ def _is_verdict(item: object) -> bool:
     return True
 
 
-class Verdicts(WireModel):
+class Verdicts(ApiModel):
     """Verdicts by number. Nothing says that each statement has one, or only one."""
 
     model_config = ConfigDict(extra="ignore")

@@ -10,7 +10,7 @@ def examples(*bodies: JsonDict) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": list(bodies)})
 
 
-class WireModel(BaseModel):
+class ApiModel(BaseModel):
     """A frozen model: snake_case in Python, camelCase on the wire, unknown keys refused."""
 
     model_config = ConfigDict(

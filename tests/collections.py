@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from ingestion.collection import Collection
-from ingestion.collection_schema import Contract, Vector, embedded_text
+from ingestion.collection_schema import CollectionManifest, Vector, embedded_text
 from ingestion.milvus import batches
 from schemas.document import Chunk
 
@@ -16,7 +16,7 @@ def write(
     embed: Embed | None = None,
     rebuild: bool = True,
     dropped: Iterable[str] = (),
-) -> Contract:
+) -> CollectionManifest:
     """Write `chunks`, with the vectors that `embed` makes; with `rebuild` nothing else remains."""
     writer = collection.writer(rebuild)
     try:

@@ -13,7 +13,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.desk import Desk, connect_desk
+from app.answer_service import AnswerService, connect_answer_service
 from app.main import create_app
 from app.telemetry.logs import NOISE, OURS
 from schemas.settings import Settings, read_settings
@@ -107,24 +107,24 @@ def log_levels() -> None:
         logging.getLogger(name).setLevel(logging.NOTSET)
 
 
-DeskMaker = Callable[..., Desk]
+DeskMaker = Callable[..., AnswerService]
 
 
 @pytest.fixture(scope="session")
 def make_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskMaker]:
     """Makes an indexed desk with the settings given; the store is its own unless one is named."""
-    desks: list[Desk] = []
+    desks: list[AnswerService] = []
 
-    def make(**overrides: object) -> Desk:
+    def make(**overrides: object) -> AnswerService:
         settings = make_settings(tmp_path_factory, **overrides)
-        desk = connect_desk(settings)
-        desk.job.run(desk.job.new_run("start"))
-        desks.append(desk)
-        return desk
+        answer_service = connect_answer_service(settings)
+        answer_service.job.run(answer_service.job.new_run("start"))
+        desks.append(answer_service)
+        return answer_service
 
     yield make
-    for desk in desks:
-        desk.job.close()
+    for answer_service in desks:
+        answer_service.job.close()
 
 
 def make_settings(tmp_path_factory: pytest.TempPathFactory, **overrides: object) -> Settings:
@@ -140,27 +140,27 @@ def make_settings(tmp_path_factory: pytest.TempPathFactory, **overrides: object)
 
 
 @pytest.fixture(scope="session")
-def sample_desk(make_desk: DeskMaker) -> Desk:
+def sample_desk(make_desk: DeskMaker) -> AnswerService:
     """The default: the sample platform, no model. Shared: do not index it again."""
     return make_desk()
 
 
 @pytest.fixture(scope="session")
-def client(sample_desk: Desk) -> Iterator[TestClient[Litestar]]:
+def client(sample_desk: AnswerService) -> Iterator[TestClient[Litestar]]:
     """HTTP to the sample desk."""
     with http_client(create_app(sample_desk)) as test_client:
         yield test_client
 
 
 @pytest.fixture
-def serve_samples(sample_desk: Desk) -> Iterator[MakeClient]:
+def serve_samples(sample_desk: AnswerService) -> Iterator[MakeClient]:
     """Makes HTTP to a desk over the samples' collection with the settings given."""
     with ExitStack() as stack:
 
         def make(**overrides: object) -> TestClient[Litestar]:
             settings = sample_desk.settings.model_copy(update=overrides)
-            desk = Desk(settings, sample_desk.platform, sample_desk.job)
-            return stack.enter_context(http_client(create_app(desk)))
+            answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+            return stack.enter_context(http_client(create_app(answer_service)))
 
         yield make
 

@@ -25,10 +25,12 @@ def fork_server() -> ForkServerContext:
 
 def _job(settings: Settings, in_place: bool) -> Any:
     from ingestion.job import IngestionJob
-    from ingestion.runs import Runs
+    from ingestion.runs import IngestionRunStore
     from tests.test_sync import open_collection
 
-    return IngestionJob(settings, open_collection(settings, in_place), None, Runs.open(settings))
+    return IngestionJob(
+        settings, open_collection(settings, in_place), None, IngestionRunStore.open(settings)
+    )
 
 
 def ingest(

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.serving.server import server_config
 
 
 @contextmanager
-def live_server(desk: Desk, key: str = "") -> Iterator[str]:
+def live_server(answer_service: AnswerService, key: str = "") -> Iterator[str]:
     """The server's address, while it runs; `key` is the one for local commands."""
-    server = uvicorn.Server(server_config(desk, key, "127.0.0.1", 0))
+    server = uvicorn.Server(server_config(answer_service, key, "127.0.0.1", 0))
     thread = threading.Thread(target=server.run, name="live-server")
     thread.start()
     try:

@@ -7,19 +7,19 @@ from typing import Any
 
 from ingestion.markdown_blocks import parse_table
 from ingestion.sources import read_source
-from ingestion.sources.folder import Found
-from ingestion.sources.limits import Limits
+from ingestion.sources.folder import FileResult
+from ingestion.sources.limits import SourceLimits
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import OpenApiSource
+from schemas.source import OpenApiSourceConfig
 from tests.conftest import SHARED_DATA
 from tests.test_fetch import LOCAL
 
 DATA = SHARED_DATA / "openapi"
 Json = dict[str, Any]
 
-DEFAULT = Limits()
-ON_LOOPBACK = Limits(private_hosts=LOCAL)
+DEFAULT = SourceLimits()
+ON_LOOPBACK = SourceLimits(private_hosts=LOCAL)
 
 TICKET: Json = {
     "type": "object",
@@ -179,8 +179,8 @@ def write(path: Path, content: object) -> Path:
     return path
 
 
-def read(path: Path, limits: Limits = DEFAULT, **fields: Any) -> list[Found]:
-    source = OpenApiSource(name="docs", kind="openapi", path=path, **fields)
+def read(path: Path, limits: SourceLimits = DEFAULT, **fields: Any) -> list[FileResult]:
+    source = OpenApiSourceConfig(name="docs", kind="openapi", path=path, **fields)
     started = time.process_time()  # a busy machine is no fault of the reader
     found = list(read_source(source, limits))
     assert time.process_time() - started < 10
@@ -207,7 +207,7 @@ def one(tmp_path: Path, content: object, **fields: Any) -> SourceDocument:
 
 
 def refused(
-    tmp_path: Path, content: object, limits: Limits = DEFAULT, name: str = "api.json"
+    tmp_path: Path, content: object, limits: SourceLimits = DEFAULT, name: str = "api.json"
 ) -> str:
     """Why the only operation, or the description, was refused."""
     try:

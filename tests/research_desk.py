@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from pydantic import SecretStr
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from runnables.answer.answer import build_answer
 from runnables.deadline import with_deadline
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.grounding.grounding import build_ground
 from runnables.models.chat_models import open_chat_models
-from runnables.retrieval.focus import build_focus
+from runnables.retrieval.focus import build_boost_named_api
 from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.retriever import Finder, build_retriever, open_retriever
-from runnables.state import Classified, Evidence, Researched, Understood
-from runnables.tools.bench import Library
+from runnables.retrieval.retriever import ChunkSearch, build_retriever, open_retriever
+from runnables.state import Classification, PipelineState, Research
+from runnables.tools.bench import DocumentLibrary
 from runnables.tools.registry import TOOLS, Tool
 from runnables.tools.research import build_research
 from schemas.answer import Answer, Round
@@ -33,13 +33,13 @@ TITLE = re.compile(r'<document number="1">.*?^# (.+?)(?: >|$)', re.DOTALL | re.M
 class LookedUp(NamedTuple):
     """What came of a question."""
 
-    evidence: Evidence
+    evidence: PipelineState
     answer: Answer
 
     @property
-    def researched(self) -> Researched:
+    def researched(self) -> Research:
         """What was done with tools."""
-        return self.evidence["researched"]
+        return self.evidence["research"]
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -55,21 +55,23 @@ class LookedUp(NamedTuple):
 class ResearchDesk:
     """Looks up and answers, as the pipeline does, what is understood already."""
 
-    def __init__(self, desk: Desk, server: ModelServer, **overrides: object) -> None:
+    def __init__(
+        self, answer_service: AnswerService, server: ModelServer, **overrides: object
+    ) -> None:
         scripted = {
             "chat_model": "openai:scripted-chat",
             "chat_base_url": server.base_url,
             "chat_api_key": SecretStr("test-key"),
         }
-        models = open_chat_models(desk.settings.model_copy(update=scripted | overrides))
+        models = open_chat_models(answer_service.settings.model_copy(update=scripted | overrides))
         assert models is not None
         self.models = models
-        self._desk = desk
-        self._voice = desk.platform.platform
-        retriever = open_retriever(desk.settings, desk.collection, None)
-        glossary = Glossary(desk.platform.glossary)
-        self._finder = Finder(retriever, glossary, None)
-        self._library = Library(desk.collection, self._finder, glossary)
+        self._answer_service = answer_service
+        self._platform_info = answer_service.platform.platform
+        retriever = open_retriever(answer_service.settings, answer_service.collection, None)
+        glossary = Glossary(answer_service.platform.glossary)
+        self._finder = ChunkSearch(retriever, glossary, None)
+        self._library = DocumentLibrary(answer_service.collection, self._finder, glossary)
 
     def ask(
         self,
@@ -84,23 +86,29 @@ class ResearchDesk:
     ) -> LookedUp:
         """What `question` comes to, the last of `times`; `in_all` are the seconds of the request."""
         asked = Question(text=question, k=5, language="zh", filters=filters or Filters())
-        collection, voice, rules = self._desk.collection, self._voice, GroundingRules()
+        collection, platform_info, rules = (
+            self._answer_service.collection,
+            self._platform_info,
+            GroundingRules(),
+        )
         research = build_research(
             self.models,
-            voice,
+            platform_info,
             self._library,
-            build_focus(collection),
+            build_boost_named_api(collection),
             rounds=rounds,
             seconds=seconds,
             tools=tools,
         )
-        written = build_answer(self.models, voice, rules) | build_ground(voice, rules, None)
+        written = build_answer(self.models, platform_info, rules) | build_ground(
+            platform_info, rules, None
+        )
 
         async def run() -> LookedUp:
             config = with_deadline({}, in_all)
-            understood = Understood(
-                asked=asked,
-                classified=Classified(StructuredQuestion(type="general")),
+            understood = PipelineState(
+                question=asked,
+                classification=Classification(StructuredQuestion(type="general")),
                 retrieved=await build_retriever(self._finder).ainvoke(asked),
             )
             for _ in range(times):

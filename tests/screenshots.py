@@ -15,13 +15,13 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from app.asked import Asked
-from app.desk import Desk, connect_desk
+from app.answer_service import AnswerService, connect_answer_service
+from app.asked import AskCommand
 from app.records.record import record_of
 from app.records.store import RecordStore
 from ingestion.database import open_engine
 from schemas.ingestion import IngestionRun, SourceReport
-from schemas.record import Feedback, Record
+from schemas.record import Feedback, QuestionRecord
 from schemas.settings import read_settings
 from tests.browser import running_chromium, window
 from tests.live_server import live_server
@@ -72,15 +72,15 @@ def samples() -> Iterator[str]:
     """The address of the sample platform, served without a model."""
     with tempfile.TemporaryDirectory() as folder:
         store = {"milvus_uri": f"{folder}/milvus.db", "database_url": f"sqlite:///{folder}/a.db"}
-        desk = connect_desk(read_settings(**store))
+        answer_service = connect_answer_service(read_settings(**store))
         try:
-            desk.job.run(desk.job.new_run("start"))
-            keep(desk, asyncio.run(month(desk)))
-            desk.job.runs.save(halfway(desk))
-            with live_server(desk) as url:
+            answer_service.job.run(answer_service.job.new_run("start"))
+            keep(answer_service, asyncio.run(month(answer_service)))
+            answer_service.job.runs.save(halfway(answer_service))
+            with live_server(answer_service) as url:
                 yield url
         finally:
-            desk.job.close()
+            answer_service.job.close()
 
 
 @contextmanager
@@ -101,15 +101,15 @@ def opened_admin(browser: Browser, url: str, context: dict[str, Any]) -> Iterato
         yield win.page
 
 
-def halfway(desk: Desk) -> IngestionRun:
+def halfway(answer_service: AnswerService) -> IngestionRun:
     """A run of another process, in the middle of its work."""
-    run = desk.job.new_run("schedule")
+    run = answer_service.job.new_run("schedule")
     done = SourceReport(name="reference", expected=18, documents=18, changed=2, unchanged=16)
     run.sources = [done, SourceReport(name="guides", expected=14, documents=9, added=1)]
     return run
 
 
-async def month(desk: Desk) -> list[Record]:
+async def month(answer_service: AnswerService) -> list[QuestionRecord]:
     """Questions as the desk answers them, on days of the last month that are drawn, always alike."""
     names = (
         "insights_gaps",
@@ -120,12 +120,14 @@ async def month(desk: Desk) -> list[Record]:
     )
     lines = [line for name in names for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
     chance = random.Random(5)
-    return [await asked(desk, json.loads(line)["question"], chance) for line in lines]
+    return [await asked(answer_service, json.loads(line)["question"], chance) for line in lines]
 
 
-async def asked(desk: Desk, question: str, chance: random.Random) -> Record:
+async def asked(
+    answer_service: AnswerService, question: str, chance: random.Random
+) -> QuestionRecord:
     """The record of one question; one in twenty is judged."""
-    record = record_of(Asked(question), await desk.ask(Asked(question)), 1)
+    record = record_of(AskCommand(question), await answer_service.ask(AskCommand(question)), 1)
     days = 29 - 29 * chance.random() ** 1.4
     told: dict[str, Any] = {"asked_at": datetime.now(UTC) - timedelta(days=days), "session": None}
     if chance.random() < 0.05:
@@ -136,9 +138,9 @@ async def asked(desk: Desk, question: str, chance: random.Random) -> Record:
     return record.model_copy(update=told | {"cached": chance.random() < 0.2})
 
 
-def keep(desk: Desk, records: list[Record]) -> None:
+def keep(answer_service: AnswerService, records: list[QuestionRecord]) -> None:
     """Put the records where the desk's server keeps its own."""
-    engine = open_engine(desk.settings)
+    engine = open_engine(answer_service.settings)
     store = RecordStore(engine)
     store.add(records)
     for record in records:

@@ -17,14 +17,14 @@ from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetail
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
+from app.answer_service import AnswerService
 from app.cli import main
-from app.desk import Desk
 from app.main import create_app
 from app.problems import apidesk_problem
-from app.security.access import Doors
+from app.security.access import AuthGuard
 from app.security.keyring import Keyring
-from app.security.keys import Keys
-from app.security.limits import Limits
+from app.security.keys import ApiKeyStore
+from app.security.limits import RateLimiter
 from app.security.loopback import is_loopback
 from app.serving.local_server import announced, local_server
 from schemas.errors import ApideskError, ConfigurationError
@@ -86,15 +86,17 @@ def told(response: httpx.Response) -> tuple[str, str]:
 
 
 @pytest.fixture(scope="module")
-def guarded(sample_desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+def guarded(
+    sample_desk: AnswerService, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Guarded]:
     """A desk with a key for each scope."""
     url = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
     settings = sample_desk.settings.model_copy(update={"database_url": url})
-    with closing(Keys.open(settings)) as stored:
+    with closing(ApiKeyStore.open(settings)) as stored:
         keys: dict[str, str] = {s: stored.add(s, (s,), None)[1] for s in SCOPES}
         keys["another"] = stored.add("another", ("ask",), None)[1]
-    desk = Desk(settings, sample_desk.platform, sample_desk.job)
-    app = create_app(desk, LOCAL_KEY)
+    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    app = create_app(answer_service, LOCAL_KEY)
     with http_client(app) as http:
         yield Guarded(app, http, keys)
 
@@ -145,9 +147,9 @@ def test_a_route_that_names_nothing_needs_admin(tmp_path: Path) -> None:
     """And one that is not limited still does not let keys be guessed."""
     url = f"sqlite:///{tmp_path / 'apidesk.db'}"
     settings = read_settings(database_url=url, rate_limit_address="2/minute", admin_key=ADMIN_KEY)
-    with closing(Keys.open(settings)) as stored:
+    with closing(ApiKeyStore.open(settings)) as stored:
         asking = bearer(stored.add("n", ("ask",), None)[1])
-    doors = Doors(Keyring.open(settings), Limits(settings))
+    doors = AuthGuard(Keyring.open(settings), RateLimiter(settings))
     problems: dict[Any, Any] = {ApideskError: apidesk_problem}
     plugin = ProblemDetailsPlugin(ProblemDetailsConfig(exception_to_problem_detail_map=problems))
     app = Litestar(
@@ -254,7 +256,7 @@ LOCALLY: dict[str, Story] = {
 
 
 @pytest.fixture(scope="module")
-def unguarded(sample_desk: Desk) -> Iterator[Callable[[str], Http]]:
+def unguarded(sample_desk: AnswerService) -> Iterator[Callable[[str], Http]]:
     """HTTP from an address to a desk without a key."""
     app = create_app(sample_desk)
     with http_client(app):
@@ -300,18 +302,18 @@ def test_without_a_key_no_other_address_is_served(tmp_path: Path, host: str) -> 
 # The key for local commands, proxies, bodies: over a real connection.
 
 
-def desk_with(sample_desk: Desk, **settings: object) -> Desk:
+def desk_with(sample_desk: AnswerService, **settings: object) -> AnswerService:
     changed = sample_desk.settings.model_copy(update=settings)
-    return Desk(changed, sample_desk.platform, sample_desk.job)
+    return AnswerService(changed, sample_desk.platform, sample_desk.job)
 
 
-def test_local_commands_are_let_in(sample_desk: Desk, tmp_path: Path) -> None:
+def test_local_commands_are_let_in(sample_desk: AnswerService, tmp_path: Path) -> None:
     settings = read_settings(milvus_uri=str(tmp_path / "milvus.db"))
     address = tmp_path / "milvus.db.server.json"
     address.write_text("{}")
     address.chmod(0o644)
-    desk = desk_with(sample_desk, admin_key=SecretStr(ADMIN_KEY))
-    with live_server(desk, LOCAL_KEY) as url:
+    answer_service = desk_with(sample_desk, admin_key=SecretStr(ADMIN_KEY))
+    with live_server(answer_service, LOCAL_KEY) as url:
         host, _, port = url.removeprefix("http://").rpartition(":")
         with announced(settings, host, int(port), LOCAL_KEY):
             assert stat.S_IMODE(address.stat().st_mode) == 0o600
@@ -350,15 +352,18 @@ def test_only_addresses_are_trusted(value: str, good: bool) -> None:
 
 @pytest.mark.parametrize(("trusted", "status"), [((), 429), (("127.0.0.1",), 200)])
 def test_a_trusted_proxy_says_who_asks(
-    sample_desk: Desk, trusted: tuple[str, ...], status: int
+    sample_desk: AnswerService, trusted: tuple[str, ...], status: int
 ) -> None:
-    desk = desk_with(
+    answer_service = desk_with(
         sample_desk,
         admin_key=SecretStr(ADMIN_KEY),
         rate_limit_address="1/hour",
         trusted_proxies=trusted,
     )
-    with live_server(desk) as url, httpx.Client(base_url=url, headers=bearer(ADMIN_KEY)) as http:
+    with (
+        live_server(answer_service) as url,
+        httpx.Client(base_url=url, headers=bearer(ADMIN_KEY)) as http,
+    ):
         first = http.get("/ingestions", headers={"X-Forwarded-For": "192.0.2.1"})
         other = http.get("/ingestions", headers={"X-Forwarded-For": "192.0.2.2"})
         forged = http.get("/ingestions", headers={"X-Forwarded-For": "192.0.2.3, 192.0.2.1"})
@@ -381,7 +386,7 @@ BODIES: dict[str, tuple[list[str], bytes, str]] = {
 
 
 @pytest.fixture(scope="module")
-def narrow(sample_desk: Desk) -> Iterator[tuple[str, int]]:
+def narrow(sample_desk: AnswerService) -> Iterator[tuple[str, int]]:
     """The address of a server that takes 2,000 bytes."""
     with live_server(desk_with(sample_desk, max_body_bytes=2_000)) as url:
         host, _, port = url.removeprefix("http://").rpartition(":")

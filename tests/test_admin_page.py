@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from pydantic import SecretStr
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.insights.csv_tables import BYTE_ORDER_MARK
 from app.records.store import RecordStore
-from app.security.keys import Keys
+from app.security.keys import ApiKeyStore
 from ingestion.database import open_engine
 from ingestion.lock import run_lock
 from schemas.answer import Page as DocumentPage
@@ -56,7 +56,7 @@ class Served(NamedTuple):
     """A server, and who may ask it."""
 
     url: str
-    desk: Desk
+    answer_service: AnswerService
     ask_key: str
 
 
@@ -73,17 +73,17 @@ def chromium() -> Iterator[Browser]:
 def served(make_desk: DeskMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The server of this file; its database holds `RECORDS`."""
     platform = hostile_platform(tmp_path_factory.mktemp("hostile"))
-    desk = make_desk(platform=platform, admin_key=SecretStr(ADMIN_KEY))
-    key = prepare(desk.settings)
-    with live_server(desk) as url:
-        yield Served(url, desk, key)
+    answer_service = make_desk(platform=platform, admin_key=SecretStr(ADMIN_KEY))
+    key = prepare(answer_service.settings)
+    with live_server(answer_service) as url:
+        yield Served(url, answer_service, key)
 
 
 def prepare(settings: Settings) -> str:
     """Keep the records; a key that may only ask."""
     engine = open_engine(settings)
     keep(RecordStore(engine), RECORDS)
-    _, key = Keys(engine).add("asks", ("ask",), None)
+    _, key = ApiKeyStore(engine).add("asks", ("ask",), None)
     engine.dispose()
     return key
 
@@ -196,13 +196,13 @@ def test_a_table_is_saved_as_csv(open_admin: Open, tmp_path: Path) -> None:
 
 def test_a_run_is_followed_to_its_end(open_admin: Open, served: Served) -> None:
     """First one of another process, beside which none can be begun; then one that the button begins."""
-    job = served.desk.job
+    job = served.answer_service.job
     run = job.new_run("schedule")
     run.sources = [SourceReport(name=HOSTILE, expected=8, documents=3, refused=[f"x: {HOSTILE}"])]
     earlier = job.new_run("watch")
     earlier.sources, earlier.state = [SourceReport(name="docs", refused=["broken"])], "partial"
     job.runs.save(earlier)
-    with run_lock(served.desk.settings, run):
+    with run_lock(served.answer_service.settings, run):
         job.runs.save(run)
         page = open_admin("ingestions")
         expect(page.locator(".card.running")).to_contain_text("3 of 8 read")
@@ -224,8 +224,11 @@ def test_a_run_is_followed_to_its_end(open_admin: Open, served: Served) -> None:
 
 
 def test_a_run_beside_another_is_refused_in_a_sentence(chromium: Browser, served: Served) -> None:
-    run = served.desk.job.new_run("command")
-    with window(chromium, served.url, **ENGLISH) as opened, run_lock(served.desk.settings, run):
+    run = served.answer_service.job.new_run("command")
+    with (
+        window(chromium, served.url, **ENGLISH) as opened,
+        run_lock(served.answer_service.settings, run),
+    ):
         page = opened.page
         page.add_init_script(f"sessionStorage.setItem('apidesk.key', '{ADMIN_KEY}')")
         page.goto(f"{served.url}/admin#ingestions")
@@ -234,8 +237,8 @@ def test_a_run_beside_another_is_refused_in_a_sentence(chromium: Browser, served
 
 
 def test_a_run_is_asked_for_only_while_somebody_looks(chromium: Browser, served: Served) -> None:
-    run = served.desk.job.new_run("command")
-    served.desk.job.runs.save(run)
+    run = served.answer_service.job.new_run("command")
+    served.answer_service.job.runs.save(run)
     polls: list[str] = []
     with window(chromium, served.url, **ENGLISH) as opened:
         page = opened.page
@@ -254,7 +257,7 @@ def test_a_run_is_asked_for_only_while_somebody_looks(chromium: Browser, served:
         with page.expect_request(f"**/ingestions/{run.id}"):
             page.clock.run_for(1_500)
     run.state = "failed"
-    served.desk.job.runs.save(run)
+    served.answer_service.job.runs.save(run)
 
 
 def test_a_search_shows_scores(open_admin: Open) -> None:
@@ -338,14 +341,14 @@ def test_axe_finds_nothing_serious(open_admin: Open, served: Served, scheme: str
     page.keyboard.press("Enter")
     expect(page.locator(".results")).to_be_visible()
     sound(page)
-    run = served.desk.job.new_run("watch")
+    run = served.answer_service.job.new_run("watch")
     run.sources = [SourceReport(name="docs", expected=8, documents=3, refused=["x: is broken"])]
-    served.desk.job.runs.save(run)
+    served.answer_service.job.runs.save(run)
     view(page, "Ingestion")
     expect(page.get_by_role("progressbar")).to_be_visible()
     sound(page)
     run.state, run.error = "failed", "the disk is full"
-    served.desk.job.runs.save(run)
+    served.answer_service.job.runs.save(run)
 
 
 def sound(page: Page) -> None:

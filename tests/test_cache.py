@@ -15,13 +15,13 @@ from litestar.testing import TestClient
 from pydantic import SecretStr
 from sqlalchemy import text
 
+from app.answer_service import AnswerService
 from app.caching import answers
-from app.desk import Desk
 from app.main import create_app
 from app.records.store import RecordStore
 from ingestion.database import open_engine
 from schemas.ingestion import IngestionOptions
-from schemas.record import Record
+from schemas.record import QuestionRecord
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
 from tests.conftest import DeskMaker
@@ -128,7 +128,7 @@ def test_an_answer_is_given_again(
     assert [kept[each["id"]] for each in (first, second, third)] == [False, True, True]
 
 
-def kept_records(url: str) -> list[Record]:
+def kept_records(url: str) -> list[QuestionRecord]:
     engine = open_engine(read_settings(database_url=url))
     try:
         return list(RecordStore(engine).since(LONG_AGO))
@@ -205,15 +205,17 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ingest(desk: Desk, **options: bool) -> None:
-    desk.job.run(desk.job.new_run("command", IngestionOptions.model_validate(options)))
+def ingest(answer_service: AnswerService, **options: bool) -> None:
+    answer_service.job.run(
+        answer_service.job.new_run("command", IngestionOptions.model_validate(options))
+    )
 
 
 def test_exactly_the_answers_that_cite_a_changed_document_are_gone(
     make_desk: DeskMaker, site: Path, caching: dict[str, object]
 ) -> None:
-    desk = make_desk(platform=site / "platform.toml", **caching)
-    with http_client(create_app(desk)) as client:
+    answer_service = make_desk(platform=site / "platform.toml", **caching)
+    with http_client(create_app(answer_service)) as client:
 
         def cites() -> dict[str, set[str]]:
             answers = {question: ask(client, question) for question in QUESTIONS}
@@ -228,15 +230,15 @@ def test_exactly_the_answers_that_cite_a_changed_document_are_gone(
         citing = {question for question, documents in cited.items() if changed in documents}
         assert {QUESTIONS[0], QUESTIONS[3]} <= citing < set(QUESTIONS)
 
-        ingest(desk, rebuild=True)
+        ingest(answer_service, rebuild=True)
         assert known() == set(QUESTIONS)
         write_pages(site, quotas=PAGES["quotas"].replace("20 tokens", "30 tokens"))
-        ingest(desk)
+        ingest(answer_service)
         assert known() == set(QUESTIONS) - citing
         assert "30 tokens" in ask(client, QUESTIONS[0])["answer"][0]
         assert known() == set(QUESTIONS)
         (site / "guides" / "quotas.md").unlink()
-        ingest(desk, allow_deletes=True)
+        ingest(answer_service, allow_deletes=True)
         assert known() == set(QUESTIONS) - citing
 
 
@@ -248,19 +250,19 @@ def test_what_was_changed_while_it_was_answered_is_not_kept(
             return structured(type="general", api_name=None)
         if changing.pop():
             write_pages(site, quotas=PAGES["quotas"].replace("# Quotas", "# Quotas of a workspace"))
-            ingest(desk)
+            ingest(answer_service)
         return draft("A workspace may create 20 tokens. [1]")
 
     changing = [False, False, True]
     model_server.default = says
-    desk = make_desk(
+    answer_service = make_desk(
         platform=site / "platform.toml",
         cache_answers=True,
         chat_model="openai:scripted-chat",
         chat_base_url=model_server.base_url,
         chat_api_key=SecretStr("test-key"),
     )
-    with http_client(create_app(desk)) as client:
+    with http_client(create_app(answer_service)) as client:
         assert [cached(client, QUESTIONS[0]) for _ in range(3)] == [False, False, True]
 
 
@@ -321,7 +323,7 @@ def test_a_database_that_hangs_keeps_no_answer_waiting(
 
 
 def test_events_come_again(
-    sample_desk: Desk, model_server: ModelServer, caching: dict[str, object]
+    sample_desk: AnswerService, model_server: ModelServer, caching: dict[str, object]
 ) -> None:
     def told(url: str) -> list[ServerSentEvent]:
         with (
@@ -342,15 +344,17 @@ def test_events_come_again(
     assert second[1].json()["sources"] == second[-1].json()["sources"]
 
 
-def scripted(desk: Desk, server: ModelServer, overrides: dict[str, object]) -> Desk:
+def scripted(
+    answer_service: AnswerService, server: ModelServer, overrides: dict[str, object]
+) -> AnswerService:
     """A desk over the samples with the scripted model."""
     model = {
         "chat_model": "openai:scripted-chat",
         "chat_base_url": server.base_url,
         "chat_api_key": SecretStr("test-key"),
     }
-    settings = desk.settings.model_copy(update=model | overrides)
-    return Desk(settings, desk.platform, desk.job)
+    settings = answer_service.settings.model_copy(update=model | overrides)
+    return AnswerService(settings, answer_service.platform, answer_service.job)
 
 
 class Crowd:
@@ -392,7 +396,7 @@ class Crowd:
 
 
 def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
-    sample_desk: Desk, model_server: ModelServer, tmp_path: Path
+    sample_desk: AnswerService, model_server: ModelServer, tmp_path: Path
 ) -> None:
     classified, writing, may_answer = threading.Event(), threading.Event(), threading.Event()
 
@@ -425,14 +429,14 @@ def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
 
 
 def test_a_cached_answer_is_a_trace_of_its_own(
-    sample_desk: Desk, caching: dict[str, object]
+    sample_desk: AnswerService, caching: dict[str, object]
 ) -> None:
     with langsmith_server(tracing=True) as langsmith:
         settings = sample_desk.settings.model_copy(update=caching)
-        desk = Desk(settings, sample_desk.platform, sample_desk.job)
-        with http_client(create_app(desk)) as client:
+        answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+        with http_client(create_app(answer_service)) as client:
             first, second = ask(client, QUESTION), ask(client, QUESTION, session="mine")
-        desk.tracing.close()
+        answer_service.tracing.close()
         trace = langsmith.trace(second["id"])
     assert len(langsmith.traces) == 2
     assert trace.tree() == "ask"

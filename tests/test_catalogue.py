@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ingestion.collection_writer
-from ingestion.catalogue import OUTLINE_BYTES, OUTLINED_CHUNKS, Gathering, Row
+from ingestion.catalogue import OUTLINE_BYTES, OUTLINED_CHUNKS, CatalogueBuilder, CatalogueRow
 from ingestion.chunking import chunk_document
 from ingestion.collection_schema import CATALOGUE_PROPERTY, catalogue_name
 from schemas.catalogue import CatalogueEntry
@@ -19,7 +19,7 @@ from tests.test_sync import Bench, assert_in_step, collections_of, open_collecti
 # --- gathering
 
 
-def rows_of(document_id: str, headings: list[str], **fields: Any) -> list[Row]:
+def rows_of(document_id: str, headings: list[str], **fields: Any) -> list[CatalogueRow]:
     """The chunks of a document with a section a heading, as rows."""
     sections = [
         Section(kind="prose", heading=tuple(filter(None, h.split(" > "))), body=f"{number}")
@@ -33,8 +33,8 @@ def rows_of(document_id: str, headings: list[str], **fields: Any) -> list[Row]:
     return [chunk.model_dump() for chunk in chunk_document(document, 400)]
 
 
-def gathered(*rows: Row) -> dict[str, CatalogueEntry]:
-    gathering = Gathering()
+def gathered(*rows: CatalogueRow) -> dict[str, CatalogueEntry]:
+    gathering = CatalogueBuilder()
     gathering.add(rows)
     return {entry.document_id: entry for entry in gathering.entries()}
 

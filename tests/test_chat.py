@@ -25,19 +25,19 @@ from prompt_toolkit.output import DummyOutput
 from pydantic import SecretStr
 from rich.console import Console
 
-from app.asked import Asked
+from app.answer_service import AnswerService
+from app.asked import AskCommand
 from app.chat.chat import Chat
 from app.chat.clipboard import copy
-from app.chat.commands import Command, read_command
+from app.chat.commands import ChatCommand, read_command
 from app.chat.history import MaskedHistory, open_history
 from app.chat.interrupt import until_interrupted
 from app.chat.readers import LineReader, TerminalReader
-from app.desk import Desk
 from app.serving.local_server import LocalServer, announced
-from app.terminal.local_desk import LocalDesk
-from app.terminal.remote_desk import RemoteDesk
-from app.terminal.terminal_desk import TerminalDesk
-from runnables.listener import Listener
+from app.terminal.local_desk import LocalAnswerer
+from app.terminal.remote_desk import RemoteAnswerer
+from app.terminal.terminal_desk import TerminalAnswerer
+from runnables.listener import EventSink
 from schemas.answer import Answer, Source
 from schemas.language import Language
 from tests.live_server import live_server
@@ -51,10 +51,10 @@ ALT_ENTER = "\x1b\r"
 PASTED = "\x1b[200~{}\x1b[201~"
 
 READ_AS = {
-    "a command": ("/new", Command("/new", "")),
-    "with an argument": ("/sources 2", Command("/sources", "2")),
-    "the beginning of one": ("/s 2", Command("/sources", "2")),
-    "an unknown one": ("/nwe", Command("/nwe", "")),
+    "a command": ("/new", ChatCommand("/new", "")),
+    "with an argument": ("/sources 2", ChatCommand("/sources", "2")),
+    "the beginning of one": ("/s 2", ChatCommand("/sources", "2")),
+    "an unknown one": ("/nwe", ChatCommand("/nwe", "")),
     "a question": ("怎么发货", None),
     "a path": ("/dop/api/v1/order/search", None),
     "a question about a path": ("/orders 接口怎么用", None),
@@ -111,7 +111,9 @@ FAILING = {
 class Talk:
     """A chat over lines of text; what is said on stdout and stderr comes together, as at a terminal."""
 
-    def __init__(self, desk: Desk, language: Language = "zh", terminal: bool = False) -> None:
+    def __init__(
+        self, answer_service: AnswerService, language: Language = "zh", terminal: bool = False
+    ) -> None:
         self.output = io.StringIO()
         self.console = Console(
             file=self.output,
@@ -120,15 +122,17 @@ class Talk:
             force_terminal=terminal,
             legacy_windows=False,
         )
-        self._desk = desk
+        self._answer_service = answer_service
         self._language: Language = language
 
-    def run(self, lines: str, patch: pytest.MonkeyPatch, desk: TerminalDesk | None = None) -> int:
+    def run(
+        self, lines: str, patch: pytest.MonkeyPatch, answer_service: TerminalAnswerer | None = None
+    ) -> int:
         """How many of `lines` could not be answered."""
         patch.setattr(sys, "stdin", io.StringIO(lines))
-        local = LocalDesk(self._desk)
-        settings, console = self._desk.settings, self.console
-        chat = Chat(desk or local, settings, self._language, "pipeline", console, console)
+        local = LocalAnswerer(self._answer_service)
+        settings, console = self._answer_service.settings, self.console
+        chat = Chat(answer_service or local, settings, self._language, "pipeline", console, console)
         try:
             asyncio.run(chat.run(LineReader(console)))
         finally:
@@ -147,13 +151,13 @@ def in_order(texts: list[str], said: str) -> bool:
 
 
 @pytest.mark.parametrize(("text", "command"), READ_AS.values(), ids=READ_AS)
-def test_what_is_a_command(text: str, command: Command | None) -> None:
+def test_what_is_a_command(text: str, command: ChatCommand | None) -> None:
     assert read_command(text) == command
 
 
 @pytest.mark.parametrize(("lines", "texts"), CHATS.values(), ids=CHATS)
 def test_a_chat(
-    sample_desk: Desk, monkeypatch: pytest.MonkeyPatch, lines: str, texts: list[str]
+    sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch, lines: str, texts: list[str]
 ) -> None:
     talk = Talk(sample_desk)
     assert talk.run(lines, monkeypatch) == 0
@@ -164,7 +168,7 @@ def test_a_chat(
 
 @pytest.mark.parametrize(("lines", "sentence"), FAILING.values(), ids=FAILING)
 def test_what_cannot_be_answered(
-    sample_desk: Desk, monkeypatch: pytest.MonkeyPatch, lines: str, sentence: str
+    sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch, lines: str, sentence: str
 ) -> None:
     """One sentence, and the next question is answered."""
     talk = Talk(sample_desk)
@@ -172,7 +176,9 @@ def test_what_cannot_be_answered(
     assert in_order([sentence, "发货流程"], talk.said)
 
 
-def test_a_sources_table_is_whole(sample_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sources_table_is_whole(
+    sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     talk = Talk(sample_desk)
     talk.run("订单发货接口的错误码有哪些\n/sources 1\n", monkeypatch)
     table = talk.said.rpartition("/sources 1")[2]
@@ -181,14 +187,14 @@ def test_a_sources_table_is_whole(sample_desk: Desk, monkeypatch: pytest.MonkeyP
     assert "…" not in "".join(cells)
 
 
-def test_it_speaks_english(sample_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_speaks_english(sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
     talk = Talk(sample_desk, "en")
     talk.run("/help\n/sources\n", monkeypatch)
     assert in_order(["begin a new conversation", "There is no answer yet."], talk.said)
 
 
 def test_links_and_the_clipboard_of_a_terminal(
-    sample_desk: Desk, monkeypatch: pytest.MonkeyPatch
+    sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk = Talk(sample_desk, terminal=True)
     talk.run("what does error 44203 mean?\n/copy\n", monkeypatch)
@@ -205,7 +211,7 @@ def test_copying() -> None:
     assert console.file.getvalue() == "\x1b]52;c;5Y+R6LSn\x07"  # type: ignore[attr-defined]
 
 
-def test_a_servers_answers(sample_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_servers_answers(sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
     """The session is the server's; once it is gone, one sentence says so and nothing ends."""
     lines = "发货接口是哪个\n那错误码呢\n/retrieved\n"
     talk, silent = Talk(sample_desk), Talk(sample_desk)
@@ -223,13 +229,13 @@ class Reconnecting:
     def __init__(self, url: str) -> None:
         self._server = LocalServer(url=url, key=SecretStr(KEY))
 
-    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
-        async with RemoteDesk.connected(self._server, PATIENCE) as desk:
-            return await desk.ask(asked, listener)
+    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
+        async with RemoteAnswerer.connected(self._server, PATIENCE) as answer_service:
+            return await answer_service.ask(asked, listener)
 
-    async def retrieve(self, asked: Asked) -> list[Source]:
-        async with RemoteDesk.connected(self._server, PATIENCE) as desk:
-            return await desk.retrieve(asked)
+    async def retrieve(self, asked: AskCommand) -> list[Source]:
+        async with RemoteAnswerer.connected(self._server, PATIENCE) as answer_service:
+            return await answer_service.retrieve(asked)
 
 
 @pytest.mark.parametrize(("keys", "text"), TYPED.values(), ids=TYPED)
@@ -336,17 +342,17 @@ def open_terminal() -> Iterator[Callable[..., Terminal]]:
 
 
 @contextmanager
-def announced_server(desk: Desk) -> Iterator[None]:
+def announced_server(answer_service: AnswerService) -> Iterator[None]:
     """A server that commands find, since it holds the desk's store."""
-    with live_server(desk, KEY) as url:
+    with live_server(answer_service, KEY) as url:
         host, port = url.removeprefix("http://").split(":")
-        with announced(desk.settings, host, int(port), KEY):
+        with announced(answer_service.settings, host, int(port), KEY):
             yield
 
 
 def test_at_a_terminal(
     tmp_path: Path,
-    sample_desk: Desk,
+    sample_desk: AnswerService,
     model_server: ModelServer,
     open_terminal: Callable[..., Terminal],
 ) -> None:
@@ -367,7 +373,7 @@ def test_at_a_terminal(
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
     }
-    with announced_server(Desk(settings, sample_desk.platform, sample_desk.job)):
+    with announced_server(AnswerService(settings, sample_desk.platform, sample_desk.job)):
         terminal = open_terminal([str(APIDESK), "chat"], environment)
         assert "青桥开放平台" in terminal.read_to("/help 列出命令")
         terminal.type(

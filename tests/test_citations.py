@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from runnables.grounding.citations import resolve, without_marks
+from runnables.grounding.citations import resolve_citations, without_marks
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ from runnables.grounding.citations import resolve, without_marks
 def test_marks_are_resolved(
     written: str, resolved: str, numbers: tuple[int, ...], unknown: int
 ) -> None:
-    cited = resolve(written, 5)
+    cited = resolve_citations(written, 5)
     assert (cited.text, cited.numbers, cited.unknown) == (resolved, numbers, unknown)
-    again = resolve(cited.text, 5)
+    again = resolve_citations(cited.text, 5)
     assert (again.text, again.numbers, again.unknown) == (resolved, numbers, 0)
 
 
@@ -83,6 +83,6 @@ def test_no_mark_names_a_chunk_that_is_not_there(seed: int) -> None:
         "。",
     ]
     text = "".join(source.choices(pieces, k=20_000))
-    cited = resolve(text, 5)
+    cited = resolve_citations(text, 5)
     assert all(1 <= number <= 5 for number in cited.numbers)
-    assert set(resolve(cited.text, 5).numbers) <= set(range(1, 6))
+    assert set(resolve_citations(cited.text, 5).numbers) <= set(range(1, 6))

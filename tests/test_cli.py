@@ -18,8 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 from pymilvus import MilvusClient
 
+from app.answer_service import AnswerService
 from app.cli import main
-from app.desk import Desk
 from app.serving.local_server import announced, local_server, running_server
 from schemas.answer import Answer
 from schemas.ingestion import IngestionRun
@@ -37,7 +37,7 @@ HEAVY = [
     "pydantic",
     "uvicorn",
 ]
-DESK = ["pymilvus", "litestar", "sqlalchemy", "langsmith", "app.desk"]
+DESK = ["pymilvus", "litestar", "sqlalchemy", "langsmith", "app.answer_service"]
 """What only a desk of one's own takes."""
 
 QUESTION = "how do I sign a request?"
@@ -578,7 +578,9 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert printed.splitlines()[-1].strip() == "imported:"
 
 
-def test_a_question_to_a_running_server_opens_no_desk(sample_desk: Desk, tmp_path: Path) -> None:
+def test_a_question_to_a_running_server_opens_no_desk(
+    sample_desk: AnswerService, tmp_path: Path
+) -> None:
     """Nor imports what one takes; what a killed server left is not asked."""
     store = tmp_path / "milvus.db"
     settings = read_settings(milvus_uri=str(store))

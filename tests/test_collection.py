@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from ingestion.chunking import chunk_document
-from ingestion.collection import Collection, Route
+from ingestion.collection import Collection, SearchRoute
 from ingestion.collection_schema import Vector, embedded_text
 from ingestion.milvus import BATCH
-from ingestion.remembered import Remembered
+from ingestion.remembered import ReadThroughCache
 from ingestion.words import split_words
 from schemas.document import Chunk, Section, SourceDocument
 from schemas.errors import (
@@ -134,7 +134,11 @@ def names(found: Iterable[Chunk]) -> list[str]:
 
 
 def search(
-    collection: Collection, question: str, k: int = 3, route: Route = "full_text", near: str = ""
+    collection: Collection,
+    question: str,
+    k: int = 3,
+    route: SearchRoute = "full_text",
+    near: str = "",
 ) -> list[str]:
     vector = embed([near])[0] if near else None
     return names(found.chunk for found in collection.search(question, k, route, vector))
@@ -198,7 +202,7 @@ def test_dense_finds_by_the_vector_alone(vectors: Collection, name: str, body: s
 
 def test_a_ranking_is_the_search_without_the_chunks(vectors: Collection) -> None:
     vector = embed([embedded_text(*page("english", PAGES["english"]))])[0]
-    routes: tuple[Route, ...] = ("full_text", "dense")
+    routes: tuple[SearchRoute, ...] = ("full_text", "dense")
     for route in routes:
         found = vectors.search("isv.invalid-signature", 4, route, vector)
         ranking = vectors.ranked("isv.invalid-signature", 4, route, vector)
@@ -446,7 +450,7 @@ def test_what_was_read_is_remembered_until_it_is_forgotten() -> None:
         asked.extend(words)
         return {word: 0 for word in words if word != "nowhere"}
 
-    counts = Remembered(read, most=3)
+    counts = ReadThroughCache(read, most=3)
     assert counts.of(["签名", "nowhere"]) == {"签名": 0}
     assert asked == ["签名", "nowhere"]
     assert counts.of(["nowhere", "签名"]) == {"签名": 0}
@@ -466,13 +470,13 @@ def test_what_another_thread_has_read_before_all_was_forgotten_is_not_remembered
         return dict.fromkeys(keys, len(reads))
 
     reads: list[int] = []
-    values = Remembered(read, most=3)
+    values = ReadThroughCache(read, most=3)
     assert values.of(["a"]) == {"a": 0}
     reads.append(1)
     assert values.of(["a"]) == {"a": 1}
 
 
-def test_a_collection_counts_anew_when_it_is_loaded(sample_desk: Desk) -> None:
+def test_a_collection_counts_anew_when_it_is_loaded(sample_desk: AnswerService) -> None:
     collection = sample_desk.collection
     before = collection.word_counts(["签名", "nowhere"])
     collection.load()

@@ -12,14 +12,14 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from runnables.deadline import with_deadline
 from runnables.models.chat_models import open_chat_models
 from runnables.question.condense import build_condense
 from runnables.question.extractive_question import structured_question
 from runnables.question.follow_up import focus_of, is_small_talk, standalone
 from runnables.retrieval.glossary import Glossary
-from schemas.condensed import Condensed
+from schemas.condensed import CondensedQuestion
 from schemas.conversation import Turn
 from schemas.errors import ModelError
 from schemas.question import Question
@@ -49,15 +49,19 @@ def followed(text: str, *history: Turn) -> Question:
     return Question(text=text, k=5, language="zh", history=history or (SHIP,))
 
 
-def found_by(client: TestClient[Litestar], desk: Desk, question: str) -> set[str]:
+def found_by(
+    client: TestClient[Litestar], answer_service: AnswerService, question: str
+) -> set[str]:
     """The ids of the documents that the first five chunks are from."""
     sources = client.post("/retrieve", json={"question": question, "k": 5}).json()["sources"]
-    return {ids_by_title(desk)[source["title"]] for source in sources}
+    return {ids_by_title(answer_service)[source["title"]] for source in sources}
 
 
 @cache
-def ids_by_title(desk: Desk) -> dict[str, str]:
-    chunks = desk.collection.by_ids([chunk.id for chunk in desk.collection.stored()])
+def ids_by_title(answer_service: AnswerService) -> dict[str, str]:
+    chunks = answer_service.collection.by_ids(
+        [chunk.id for chunk in answer_service.collection.stored()]
+    )
     return {chunk.title: chunk.document_id for chunk in chunks}
 
 
@@ -74,8 +78,10 @@ def answered(client: TestClient[Litestar], question: str) -> tuple[Turn, bool]:
 class Condenser:
     """The step with the scripted model, and what it does of a question."""
 
-    def __init__(self, desk: Desk, server: ModelServer, on_failure: str = "extractive") -> None:
-        settings = desk.settings.model_copy(
+    def __init__(
+        self, answer_service: AnswerService, server: ModelServer, on_failure: str = "extractive"
+    ) -> None:
+        settings = answer_service.settings.model_copy(
             update={
                 "chat_model": "openai:scripted-chat",
                 "chat_base_url": server.base_url,
@@ -83,7 +89,7 @@ class Condenser:
             }
         )
         models = open_chat_models(settings)
-        self._step = build_condense(models, desk.platform.platform, on_failure)
+        self._step = build_condense(models, answer_service.platform.platform, on_failure)
         self._loop = asyncio.Runner()  # one for all calls: the client keeps its connection
 
     def __call__(self, question: Question, seconds: float = 20) -> Question:
@@ -94,7 +100,7 @@ class Condenser:
 
 
 @pytest.fixture
-def condense(sample_desk: Desk, model_server: ModelServer) -> Condenser:
+def condense(sample_desk: AnswerService, model_server: ModelServer) -> Condenser:
     return Condenser(sample_desk, model_server)
 
 
@@ -103,7 +109,7 @@ def test_the_models_question_finds_the_page(
     condense: Condenser,
     model_server: ModelServer,
     client: TestClient[Litestar],
-    sample_desk: Desk,
+    sample_desk: AnswerService,
     name: str,
     count: int,
 ) -> None:
@@ -114,7 +120,7 @@ def test_the_models_question_finds_the_page(
         history: list[Turn] = []
         for number, said in enumerate(conversation["turns"]):
             if number:
-                model_server.reply(Condensed(question=said["standalone"]))
+                model_server.reply(CondensedQuestion(question=said["standalone"]))
                 asked = condense(followed(said["question"], *history))
                 assert asked.text == said["standalone"]
                 assert asked.said == said["question"]
@@ -127,7 +133,7 @@ def test_the_models_question_finds_the_page(
 def test_the_prompt_holds_the_history_newest_last(
     condense: Condenser, model_server: ModelServer
 ) -> None:
-    model_server.reply(Condensed(question="Update SKU Price in Python?"))
+    model_server.reply(CondensedQuestion(question="Update SKU Price in Python?"))
     asked = condense(followed("in Python?", SHIP, PRICE))
     (request,) = model_server.chat_requests
     assert asked.text == "Update SKU Price in Python?"
@@ -137,16 +143,16 @@ def test_the_prompt_holds_the_history_newest_last(
 
 
 def test_what_does_not_fit_is_cut_oldest_first(
-    sample_desk: Desk, model_server: ModelServer
+    sample_desk: AnswerService, model_server: ModelServer
 ) -> None:
-    desk = Desk(
+    answer_service = AnswerService(
         sample_desk.settings.model_copy(update={"chat_context_tokens": 2_000}),
         sample_desk.platform,
         sample_desk.job,
     )
-    model_server.reply(Condensed(question="问题7的参数"))
+    model_server.reply(CondensedQuestion(question="问题7的参数"))
     history = [turn(f"问题{number}", "答" * 400, "订单发货") for number in range(8)]
-    Condenser(desk, model_server)(followed("参数呢", *history))
+    Condenser(answer_service, model_server)(followed("参数呢", *history))
     text = model_server.chat_requests[0].text
     shown = [number for number in range(8) if f"问题{number}\n" in text]
     assert shown
@@ -168,11 +174,11 @@ def test_small_talk_asks_no_model_and_a_model_may_name_more(
 ) -> None:
     assert condense(followed("好的，谢谢！")).small_talk
     assert not model_server.chat_requests
-    model_server.reply(Condensed(question="您真是救了我一命", small_talk=True))
+    model_server.reply(CondensedQuestion(question="您真是救了我一命", small_talk=True))
     asked = condense(followed("您真是救了我一命"))
     assert asked.small_talk
     assert asked.text == "您真是救了我一命"
-    model_server.reply(Condensed(question="订单发货的权限包", small_talk=True))
+    model_server.reply(CondensedQuestion(question="订单发货的权限包", small_talk=True))
     asked = condense(followed("权限包呢"))
     assert not asked.small_talk
     assert asked.text == "订单发货的权限包"
@@ -212,7 +218,9 @@ def test_a_model_that_stalls_takes_its_share_of_the_time(
 
 
 @pytest.mark.parametrize("reply", [Reply(status=401), "no JSON at all"])
-def test_or_it_is_an_error(sample_desk: Desk, model_server: ModelServer, reply: Any) -> None:
+def test_or_it_is_an_error(
+    sample_desk: AnswerService, model_server: ModelServer, reply: Any
+) -> None:
     model_server.default = reply
     with pytest.raises(ModelError):
         Condenser(sample_desk, model_server, "error")(followed("那错误码呢"))
@@ -292,7 +300,9 @@ def test_what_is_left_out_is_put_in_front(text: str, history: list[Turn], expect
 
 
 @pytest.mark.parametrize("name", ["conversations", "conversations_held_out"])
-def test_rules_find_the_page(client: TestClient[Litestar], sample_desk: Desk, name: str) -> None:
+def test_rules_find_the_page(
+    client: TestClient[Litestar], sample_desk: AnswerService, name: str
+) -> None:
     """Each conversation with what the desk itself answers and remembers, all of it by rules."""
     conversations, wrong = read(name), list[str]()
     for conversation in conversations:
@@ -355,7 +365,7 @@ also book me a flight to Paris
 @needs_shared_data
 @pytest.mark.parametrize("questions", HISTORIES, ids=lambda questions: questions[0])
 def test_memory_does_not_change_the_gates_verdict(
-    client: TestClient[Litestar], sample_desk: Desk, questions: list[str]
+    client: TestClient[Litestar], sample_desk: AnswerService, questions: list[str]
 ) -> None:
     history = [answered(client, question)[0] for question in questions]
     lines = (SHARED_DATA / "offtopic.jsonl").read_text(encoding="utf-8").splitlines()
@@ -372,9 +382,9 @@ def test_memory_does_not_change_the_gates_verdict(
     assert len(other) <= 0.05 * len(asked), other
 
 
-def is_off_topic(desk: Desk, question: str) -> bool:
-    glossary = Glossary(desk.platform.glossary)
-    return structured_question(question, desk.collection, glossary).type == "unknown"
+def is_off_topic(answer_service: AnswerService, question: str) -> bool:
+    glossary = Glossary(answer_service.platform.glossary)
+    return structured_question(question, answer_service.collection, glossary).type == "unknown"
 
 
 @pytest.mark.parametrize(

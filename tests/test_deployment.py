@@ -16,8 +16,8 @@ import click
 import pytest
 import yaml
 
+from app.answer_service import AnswerService
 from app.cli import main
-from app.desk import Desk
 from app.ingestions import SECONDS_TO_STOP
 from app.main import create_app
 from app.serving.stopping import graceful_seconds
@@ -174,7 +174,7 @@ def paths() -> set[str]:
     settings = read_settings(database_url="sqlite://")
     platform = read_platform(SAMPLE_PLATFORM)
     nothing = SimpleNamespace()
-    desk = SimpleNamespace(
+    answer_service = SimpleNamespace(
         settings=settings,
         platform=platform,
         job=SimpleNamespace(embeddings=None),
@@ -182,7 +182,7 @@ def paths() -> set[str]:
         models=None,
         metrics=Metrics(),
     )
-    return set(create_app(cast(Desk, desk)).openapi_schema.paths or {})
+    return set(create_app(cast(AnswerService, answer_service)).openapi_schema.paths or {})
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -7,10 +7,10 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from ingestion.markdown_blocks import parse_table, plain
 from ingestion.sources import read_source
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from runnables.retrieval.exact import identifiers
 from schemas.document import SourceDocument
 
@@ -18,21 +18,21 @@ AT_LEAST = 0.99
 SECTIONS = {"code": "error_codes", "field": "_parameters"}
 
 
-def documents(desk: Desk) -> Iterator[SourceDocument]:
-    for source in desk.platform.sources:
-        for found in read_source(source, Limits()):
+def documents(answer_service: AnswerService) -> Iterator[SourceDocument]:
+    for source in answer_service.platform.sources:
+        for found in read_source(source, SourceLimits()):
             assert isinstance(found, SourceDocument)
             yield found
 
 
-def places(desk: Desk, kind: str) -> dict[str, set[str]]:
+def places(answer_service: AnswerService, kind: str) -> dict[str, set[str]]:
     """The titles of the documents that define each url, error code or field of the samples' APIs.
 
     A guide that has a row about an error code or a field defines it as well as an API does.
     """
     asked: set[str] = set()
     defined: dict[str, set[str]] = defaultdict(set)
-    for document in documents(desk):
+    for document in documents(answer_service):
         defined[document.api_url].add(document.title)
         for section in document.sections:
             rows = [plain(row[0]) for row in parse_table(section.body)[1:] if row]
@@ -55,7 +55,7 @@ def places(desk: Desk, kind: str) -> dict[str, set[str]]:
     ],
 )
 def test_a_name_alone_finds_its_page_first(
-    client: TestClient[Litestar], sample_desk: Desk, kind: str, phrases: list[str]
+    client: TestClient[Litestar], sample_desk: AnswerService, kind: str, phrases: list[str]
 ) -> None:
     missed: list[tuple[str, str]] = []
     asked = 0

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 from litestar import Litestar
 from litestar.testing import TestClient
 
+from app.answer_service import AnswerService
 from app.cli import main
-from app.desk import Desk
 from app.main import create_app
 from ingestion.profile import read_platform
 from schemas.ingestion import IngestionRun
 from schemas.language import Language
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
 
@@ -46,18 +46,20 @@ def platform_of(example: str) -> Path:
 class Served:
     """An example's desk, and HTTP to it."""
 
-    desk: Desk
+    answer_service: AnswerService
     client: TestClient[Litestar]
 
     @property
-    def voice(self) -> Voice:
-        return self.desk.platform.platform
+    def platform_info(self) -> PlatformInfo:
+        return self.answer_service.platform.platform
 
     def ask(self, question: str) -> dict[str, Any]:
         response = self.client.post("/ask", json={"question": question})
         assert response.status_code == 200, response.text
         answer: dict[str, Any] = response.json()
-        assert answer["introduction"] == self.voice.say(self.voice.greeting, answer["language"])
+        assert answer["introduction"] == self.platform_info.say(
+            self.platform_info.greeting, answer["language"]
+        )
         return answer
 
 
@@ -66,8 +68,10 @@ def served(make_desk: DeskMaker) -> Iterator[Mapping[str, Served]]:
     with ExitStack() as stack:
         desks = {example: make_desk(platform=platform_of(example)) for example in DOCUMENTS}
         yield {
-            example: Served(desk, stack.enter_context(http_client(create_app(desk))))
-            for example, desk in desks.items()
+            example: Served(
+                answer_service, stack.enter_context(http_client(create_app(answer_service)))
+            )
+            for example, answer_service in desks.items()
         }
 
 
@@ -89,8 +93,8 @@ def test_an_example_is_indexed_by_one_command(example: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("example", DOCUMENTS)
 def test_an_example_is_a_profile_and_documents(example: str) -> None:
-    voice = read_platform(platform_of(example)).platform
-    for sentences in (voice.greeting, voice.refusal):
+    platform_info = read_platform(platform_of(example)).platform
+    for sentences in (platform_info.greeting, platform_info.refusal):
         assert sentences.zh
         assert sentences.en
         assert sentences.zh != sentences.en
@@ -187,9 +191,9 @@ def test_what_the_documents_do_not_deal_with_is_refused(
     served: Mapping[str, Served], example: str, question: str, language: Language
 ) -> None:
     answer = served[example].ask(question)
-    voice = served[example].voice
+    platform_info = served[example].platform_info
     assert answer["language"] == language
-    assert answer["answer"] == [voice.say(voice.refusal, language)]
+    assert answer["answer"] == [platform_info.say(platform_info.refusal, language)]
     assert not answer["sources"]
 
 
@@ -210,7 +214,7 @@ PERMALINKS = {
 def test_pages_of_the_blog_have_their_permalinks(
     served: Mapping[str, Served], document: str, link: str
 ) -> None:
-    chunks = served["blog"].desk.collection.chunks_of(document, "blog")
+    chunks = served["blog"].answer_service.collection.chunks_of(document, "blog")
     assert {chunk.page_url for chunk in chunks} == {BLOG + link}
 
 
@@ -219,5 +223,5 @@ def test_drafts_are_not_indexed(served: Mapping[str, Served]) -> None:
     pages = {p.relative_to(content).with_suffix("").as_posix() for p in content.rglob("*.md")}
     drafts = pages - PERMALINKS.keys()
     assert drafts == {"posts/toaster", "posts/sewing-machine"}
-    collection = served["blog"].desk.collection
+    collection = served["blog"].answer_service.collection
     assert not any(collection.chunks_of(draft, "blog") for draft in drafts)

@@ -16,14 +16,14 @@ from pydantic import TypeAdapter
 
 import prompts
 import schemas.source
-from app.desk import Desk
-from ingestion.sources.limits import Limits
+from app.answer_service import AnswerService
+from ingestion.sources.limits import SourceLimits
 from runnables.models.chat_models import open_chat_models
 from runnables.tools.registry import TOOLS
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.settings import read_settings
-from schemas.source import MarkdownSource, PageSource, Source
+from schemas.source import MarkdownSourceConfig, PageSourceConfig, SourceConfig
 from tests.model_server import ModelServer, Reply, ToolCall
 from tests.research_desk import ResearchDesk, tool_texts, writes_answers
 
@@ -56,7 +56,7 @@ def test_every_block_is_tested() -> None:
     ]
 
 
-def test_a_tool(sample_desk: Desk, model_server: ModelServer) -> None:
+def test_a_tool(sample_desk: AnswerService, model_server: ModelServer) -> None:
     defined = run(block("python", "async def error_code"))
     line = block("python", '"error_code": error_code,').strip()
     tools = TOOLS | eval(f"{{{line}}}", defined)
@@ -81,13 +81,14 @@ def test_a_tool(sample_desk: Desk, model_server: ModelServer) -> None:
 
 def test_a_source_without_code(tmp_path: Path) -> None:
     (source,) = tomllib.loads(block("toml", "[[sources]]"))["sources"]
-    read: Source = TypeAdapter[Source](Source).validate_python(source)
-    assert isinstance(read, MarkdownSource)
+    read: SourceConfig = TypeAdapter[SourceConfig](SourceConfig).validate_python(source)
+    assert isinstance(read, MarkdownSourceConfig)
 
 
 def test_a_source_of_a_new_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     defined = run(
-        "from typing import Literal\n" + block("python", "class FaqSource"), PageSource=PageSource
+        "from typing import Literal\n" + block("python", "class FaqSource"),
+        PageSource=PageSourceConfig,
     )
     monkeypatch.setattr(schemas.source, "FaqSource", defined["FaqSource"], raising=False)
     reader = run(block("python", "def read_faq"))
@@ -96,7 +97,7 @@ def test_a_source_of_a_new_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     source = defined["FaqSource"].model_validate(
         {"name": "faq", "kind": "faq", "path": tmp_path, "page_url": "https://x.y/{path}"}
     )
-    document, refused = reader["read_faq"](source, Limits(), {})
+    document, refused = reader["read_faq"](source, SourceLimits(), {})
     assert isinstance(document, SourceDocument)
     assert document.page_url == "https://x.y/keys"
     (section,) = document.sections

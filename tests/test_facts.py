@@ -15,12 +15,12 @@ from ingestion.chunking import chunk_document
 from ingestion.markdown_blocks import parse_blocks
 from ingestion.profile import read_platform
 from ingestion.sources import read_source
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from runnables.answer.excerpts import sentences
-from runnables.grounding.facts import Known, unverified
-from runnables.grounding.sentences import without
+from runnables.grounding.facts import FactIndex, unverified
+from runnables.grounding.sentences import remove_sentences_with
 from schemas.document import Chunk, SourceDocument
-from schemas.source import MarkdownSource, OpenApiSource, Source
+from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceConfig
 from tests.conftest import SHARED_DATA, needs_shared_data
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,18 +28,20 @@ LEAST_FOUND = 0.95
 MOST_FALSE_ALARMS = 0.05
 MOST_FALSE_ALARMS_VERBATIM = 0.02
 
-FOREIGN: list[Source] = [
-    MarkdownSource(name="dify", kind="markdown", path=SHARED_DATA / "markdown/dify_zh"),
-    MarkdownSource(name="milvus", kind="markdown", path=SHARED_DATA / "markdown/milvus_en/site/en"),
-    OpenApiSource(
+FOREIGN: list[SourceConfig] = [
+    MarkdownSourceConfig(name="dify", kind="markdown", path=SHARED_DATA / "markdown/dify_zh"),
+    MarkdownSourceConfig(
+        name="milvus", kind="markdown", path=SHARED_DATA / "markdown/milvus_en/site/en"
+    ),
+    OpenApiSourceConfig(
         name="dify_api", kind="openapi", path=SHARED_DATA / "openapi/dify.zh.openapi30.json"
     ),
 ]
 
 
-def read_chunks(source: Source, most: int = 100) -> list[Chunk]:
+def read_chunks(source: SourceConfig, most: int = 100) -> list[Chunk]:
     """The chunks of the first `most` documents of `source`."""
-    found = islice(read_source(source, Limits()), most)
+    found = islice(read_source(source, SourceLimits()), most)
     documents = (document for document in found if isinstance(document, SourceDocument))
     return [chunk for document in documents for chunk in chunk_document(document, 400)]
 
@@ -72,8 +74,8 @@ def judge(name: str) -> Outcome:
     return Outcome(found / invented, false_alarms / len(lines))
 
 
-def known_of(titles: list[str]) -> Known:
-    return Known(chunk.text for chunk in sample_chunks() if chunk.title in titles)
+def known_of(titles: list[str]) -> FactIndex:
+    return FactIndex(chunk.text for chunk in sample_chunks() if chunk.title in titles)
 
 
 IDENTIFIER = re.compile(
@@ -140,8 +142,8 @@ def mutate(name: str, text: str, choose: random.Random) -> str:
 
 
 @cache
-def known_from(text: str) -> Known:
-    return Known([text])
+def known_from(text: str) -> FactIndex:
+    return FactIndex([text])
 
 
 def false_alarm_rate(chunks: list[Chunk], count: int) -> float:
@@ -196,7 +198,7 @@ ERRORS = """# Print a label > Error codes
 
 应用需要标签打印权限包，也可能需要 Parcel Read Package。事件 `parcel.printed` 随后发出。
 """
-EVIDENCE = Known([REFERENCE, FIELDS, ERRORS, "how do I use `print_copies`?"])
+EVIDENCE = FactIndex([REFERENCE, FIELDS, ERRORS, "how do I use `print_copies`?"])
 
 STATED = {
     "method and path": "Call POST /shop/v2/parcels/{parcel_id}/label first.",
@@ -295,7 +297,7 @@ def test_what_is_invented_is_listed_as_it_stands(statement: str, fact: str) -> N
 
 
 def test_method_and_path_stand_in_one_text() -> None:
-    apart = Known(["Use `POST`.", "See `/shop/v2/parcels`."])
+    apart = FactIndex(["Use `POST`.", "See `/shop/v2/parcels`."])
     assert unverified("POST /shop/v2/parcels", apart) == ["POST /shop/v2/parcels"]
 
 
@@ -323,7 +325,7 @@ LEFT = {
 
 @pytest.mark.parametrize(("statement", "left"), LEFT.values(), ids=LEFT)
 def test_sentences_that_state_a_fact_are_left_out(statement: str, left: str) -> None:
-    assert without(statement, ["x_y"]) == left
+    assert remove_sentences_with(statement, ["x_y"]) == left
 
 
 @pytest.mark.parametrize("name", ["statements.jsonl", "statements_held_out.jsonl"])
@@ -340,7 +342,9 @@ def test_documents_pass_against_themselves_and_mutated_ones_do_not() -> None:
 
 @needs_shared_data
 @pytest.mark.parametrize("source", FOREIGN, ids=lambda source: str(source.name))
-def test_foreign_documents_pass_against_themselves_and_mutated_ones_do_not(source: Source) -> None:
+def test_foreign_documents_pass_against_themselves_and_mutated_ones_do_not(
+    source: SourceConfig,
+) -> None:
     chunks = read_chunks(source)
     assert false_alarm_rate(chunks, 150) <= MOST_FALSE_ALARMS_VERBATIM
     assert found_rate(chunks, 150) >= LEAST_FOUND
@@ -354,16 +358,16 @@ HOSTILE = ["`", "`a", "f", "aA", "x_", "a.", "a-", "A", "1234 ", "/a{", "\n ", "
 def test_long_input_is_read_in_linear_time(part: str) -> None:
     """No time is asserted: 20 kB that took more than a moment would show in how long the tests take."""
     statement = part * (20_000 // len(part)) + "x"
-    listed = unverified(statement, Known([statement[: len(statement) // 2]]))
-    assert statement.endswith(without(statement, listed)[-1:])
+    listed = unverified(statement, FactIndex([statement[: len(statement) // 2]]))
+    assert statement.endswith(remove_sentences_with(statement, listed)[-1:])
 
 
 @needs_shared_data
 def test_nothing_that_people_type_breaks_it() -> None:
     strings: Iterable[str] = json.loads((SHARED_DATA / "blns.json").read_text(encoding="utf-8"))
     for text in strings:
-        assert unverified(text, Known([text])) == [], text
-        assert set(unverified(text, Known([]))) <= {
+        assert unverified(text, FactIndex([text])) == [], text
+        assert set(unverified(text, FactIndex([]))) <= {
             text[i:j] for i in range(len(text)) for j in range(i, len(text) + 1)
         }
-        without(text, unverified(text, EVIDENCE))
+        remove_sentences_with(text, unverified(text, EVIDENCE))

@@ -10,10 +10,10 @@ from litestar.testing import TestClient
 from sqlalchemy.engine import Engine
 
 from app.records import keeper as keeper_module
-from app.records.keeper import Keeper
-from app.records.spool import Spool
+from app.records.keeper import RecordWriter
+from app.records.spool import Outbox
 from app.records.store import RecordStore
-from app.security.keys import Keys
+from app.security.keys import ApiKeyStore
 from ingestion.database import open_engine
 from schemas.record import Feedback
 from schemas.settings import Settings, read_settings
@@ -50,7 +50,7 @@ def engine(settings: Settings) -> Any:
 @pytest.fixture
 def keys(settings: Settings) -> tuple[Headers, Headers]:
     """Mine and another's, made before the server starts."""
-    store = Keys.open(settings)
+    store = ApiKeyStore.open(settings)
     mine, other = ({"X-API-Key": store.add(name, ("ask",), None)[1]} for name in ("mine", "other"))
     store.close()
     return mine, other
@@ -122,9 +122,9 @@ def test_the_record_may_be_in_another_processs_spool(
     own: Http, engine: Engine, settings: Settings
 ) -> None:
     """The process that answered moves it into the database while this one waits."""
-    folder = Keeper(engine, settings).folder
+    folder = RecordWriter(engine, settings).folder
     assert folder
-    other, answer = Spool(folder), str(uuid7())
+    other, answer = Outbox(folder), str(uuid7())
     other.append(record(answer, owner=""))
     moving = threading.Timer(0.1, other.drain, [RecordStore(engine).add])
     moving.start()

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from ingestion.sources.limits import Limits
-from ingestion.sources.openapi.fetch import Downloads, checked_addresses, is_public
+from ingestion.sources.limits import SourceLimits
+from ingestion.sources.openapi.fetch import Downloader, checked_addresses, is_public
 from schemas.errors import SourceError
 
 Serve = Callable[[socket.socket, str], None]
@@ -71,15 +71,15 @@ def server(serve: Serve) -> Iterator[tuple[str, list[str]]]:
         listener.close()
 
 
-def limits(**fields: object) -> Limits:
-    return Limits(**({"private_hosts": LOCAL} | fields))  # type: ignore[arg-type]
+def limits(**fields: object) -> SourceLimits:
+    return SourceLimits(**({"private_hosts": LOCAL} | fields))  # type: ignore[arg-type]
 
 
-def refusal(url: str, bounds: Limits, again: str | None = None) -> str:
+def refusal(url: str, bounds: SourceLimits, again: str | None = None) -> str:
     """Why `url` (or `again`, from there) was refused; it must not take long to find out."""
     started = time.monotonic()
     with pytest.raises(SourceError) as caught:
-        Downloads(url, bounds).get(again or url)
+        Downloader(url, bounds).get(again or url)
     assert time.monotonic() - started < 10
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -87,7 +87,7 @@ def refusal(url: str, bounds: Limits, again: str | None = None) -> str:
 
 def test_a_document_arrives_whole() -> None:
     with server(says(answer(b"openapi"))) as (url, heads):
-        found = Downloads(url, limits()).get(f"{url}/api.yaml?v=1")
+        found = Downloader(url, limits()).get(f"{url}/api.yaml?v=1")
     assert found == (f"{url}/api.yaml?v=1", b"openapi")
     assert heads[0].startswith("GET /api.yaml?v=1 HTTP/1.1")
     assert f"Host: {url.removeprefix('http://')}" in heads[0]
@@ -96,7 +96,7 @@ def test_a_document_arrives_whole() -> None:
 def test_the_host_stays_the_host_though_the_address_was_checked() -> None:
     with server(says(answer(b"x"))) as (url, heads):
         named = url.replace("127.0.0.1", "localhost")
-        assert Downloads(named, limits()).get(named).data == b"x"
+        assert Downloader(named, limits()).get(named).data == b"x"
     assert f"Host: {named.removeprefix('http://')}" in heads[0]
 
 
@@ -104,13 +104,13 @@ def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     with server(says(answer(b"x"))) as (url, _):
-        assert Downloads(url, limits()).get(url).data == b"x"
+        assert Downloader(url, limits()).get(url).data == b"x"
 
 
 def test_redirects_within_the_host_are_followed() -> None:
     moved = answer(b"", "302 Found", Location="/v2/api.json")
     with server(says(moved, answer(b"x"))) as (url, heads):
-        assert Downloads(url, limits()).get(f"{url}/api.json") == (f"{url}/v2/api.json", b"x")
+        assert Downloader(url, limits()).get(f"{url}/api.json") == (f"{url}/v2/api.json", b"x")
     assert len(heads) == 2
 
 
@@ -170,12 +170,12 @@ def test_an_answer_that_is_none_is_said(served: bytes, problem: str) -> None:
 
 def test_packed_bodies_are_unpacked() -> None:
     with server(says(answer(gzip.compress(b"openapi"), Content_Encoding="gzip"))) as (url, _):
-        assert Downloads(url, limits()).get(url).data == b"openapi"
+        assert Downloader(url, limits()).get(url).data == b"openapi"
 
 
 def test_all_downloads_together_have_one_limit() -> None:
     with server(says(answer(b"x" * 600))) as (url, _):
-        downloads = Downloads(url, limits(file_bytes=1_000))
+        downloads = Downloader(url, limits(file_bytes=1_000))
         downloads.get(url)
         with pytest.raises(SourceError, match="APIDESK_MAX_FILE_BYTES"):
             downloads.get(f"{url}/more")
@@ -226,13 +226,13 @@ def test_what_is_no_url_is_said(url: str) -> None:
      "10.0.0.1", "169.254.169.254", "100.64.0.1", "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]"],
 )  # fmt: skip
 def test_a_private_address_is_refused_unless_it_is_named(host: str) -> None:
-    said = refusal(f"http://{host}:9/", Limits())
+    said = refusal(f"http://{host}:9/", SourceLimits())
     assert "APIDESK_PRIVATE_HOSTS" in said
 
 
 def test_the_server_behind_a_private_address_hears_nothing() -> None:
     with server(says(answer(b"x"))) as (url, heads):
-        assert "APIDESK_PRIVATE_HOSTS" in refusal(url, Limits(private_hosts=("localhost",)))
+        assert "APIDESK_PRIVATE_HOSTS" in refusal(url, SourceLimits(private_hosts=("localhost",)))
     assert not heads
 
 

@@ -29,13 +29,13 @@ from reportlab.platypus import (
 
 from ingestion.profile import read_platform
 from ingestion.sources import count_files, read_source
-from ingestion.sources.folder import Found, Unchanged
-from ingestion.sources.limits import Limits
+from ingestion.sources.folder import FileResult, UnchangedFile
+from ingestion.sources.limits import SourceLimits
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import FilesSource
+from schemas.source import FilesSourceConfig
 
-LIMITS = Limits(file_bytes=5_000_000, unpacked_bytes=20_000_000)
+LIMITS = SourceLimits(file_bytes=5_000_000, unpacked_bytes=20_000_000)
 SECONDS = 60
 """A guard against hanging; how long it really takes is no matter of tests."""
 """No file, whatever is in it, takes longer."""
@@ -51,8 +51,10 @@ ERRORS = [
 ]
 
 
-def found(folder: Path, limits: Limits = LIMITS, **fields: object) -> list[Found]:
-    source = FilesSource.model_validate({"name": "s", "kind": "files", "path": folder} | fields)
+def found(folder: Path, limits: SourceLimits = LIMITS, **fields: object) -> list[FileResult]:
+    source = FilesSourceConfig.model_validate(
+        {"name": "s", "kind": "files", "path": folder} | fields
+    )
     return list(read_source(source, limits))
 
 
@@ -63,7 +65,7 @@ def read(folder: Path, name: str, data: bytes | str, **fields: object) -> Source
     return document
 
 
-def refusal(folder: Path, name: str, data: bytes, limits: Limits = LIMITS) -> str:
+def refusal(folder: Path, name: str, data: bytes, limits: SourceLimits = LIMITS) -> str:
     (folder / name).write_bytes(data)
     began = time.monotonic()
     (refused,) = found(folder, limits)
@@ -554,7 +556,7 @@ def test_html_takes_no_time_by_the_square(tmp_path: Path, file: str, html: bytes
 def test_empty_files_and_junk(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"empty{suffix}").write_bytes(b"")
     (empty,) = found(tmp_path)
-    assert isinstance(empty, Unchanged)
+    assert isinstance(empty, UnchangedFile)
     assert not empty.ids
     (tmp_path / f"empty{suffix}").unlink()
     refusal(tmp_path, f"junk{suffix}", random.Random(7).randbytes(9_000))

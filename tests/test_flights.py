@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.caching.flights import Flights
-from runnables.listener import Listener
+from app.caching.flights import SingleFlight
+from runnables.listener import EventSink
 from schemas.answer import Answer
 from schemas.errors import ModelUnavailable
 from schemas.events import Event, Step
@@ -47,11 +47,11 @@ class Work:
     def __init__(self) -> None:
         self.begun = 0
         self.cancelled = 0
-        self.tell: Listener | None = None
+        self.tell: EventSink | None = None
         self.may_end = asyncio.Event()
         self.error: Exception | None = None
 
-    async def __call__(self, listener: Listener | None) -> Answer:
+    async def __call__(self, listener: EventSink | None) -> Answer:
         self.begun += 1
         self.tell = listener
         try:
@@ -90,7 +90,7 @@ async def turn() -> None:
 
 
 async def test_who_comes_later_hears_all_from_the_beginning() -> None:
-    flights, work, early, late = Flights(), Work(), Heard(), Heard()
+    flights, work, early, late = SingleFlight(), Work(), Heard(), Heard()
     first = begin(flights.join("q", work, unkept, early))
     await turn()
     assert work.tell
@@ -109,7 +109,7 @@ async def test_who_comes_later_hears_all_from_the_beginning() -> None:
 
 
 async def test_another_key_or_a_later_time_is_another_answer() -> None:
-    flights, work = Flights(), Work()
+    flights, work = SingleFlight(), Work()
     work.may_end.set()
     for key in ("q", "q", "another"):
         await flights.join(key, work, unkept, None)
@@ -117,7 +117,7 @@ async def test_another_key_or_a_later_time_is_another_answer() -> None:
 
 
 async def test_only_who_comes_meanwhile_waits_until_an_answer_is_kept() -> None:
-    flights, work, kept, may_keep = Flights(), Work(), list[str](), asyncio.Event()
+    flights, work, kept, may_keep = SingleFlight(), Work(), list[str](), asyncio.Event()
     work.may_end.set()
 
     async def keep(answer: Answer) -> None:
@@ -135,7 +135,7 @@ async def test_only_who_comes_meanwhile_waits_until_an_answer_is_kept() -> None:
 
 
 async def test_the_work_goes_on_while_anybody_waits() -> None:
-    flights, work = Flights(), Work()
+    flights, work = SingleFlight(), Work()
     first, second = (begin(flights.join("q", work, unkept, Heard())) for _ in range(2))
     await turn()
     first.cancel()
@@ -146,7 +146,7 @@ async def test_the_work_goes_on_while_anybody_waits() -> None:
 
 
 async def test_the_work_ends_when_everybody_has_left_and_begins_anew_for_who_comes_then() -> None:
-    flights, work = Flights(), Work()
+    flights, work = SingleFlight(), Work()
     tasks = [begin(flights.join("q", work, unkept, None)) for _ in range(2)]
     await turn()
     for task in tasks:
@@ -160,7 +160,7 @@ async def test_the_work_ends_when_everybody_has_left_and_begins_anew_for_who_com
 
 
 async def test_a_failure_is_everybodys() -> None:
-    flights, work = Flights(), Work()
+    flights, work = SingleFlight(), Work()
     work.error = ModelUnavailable("down")
     tasks = [begin(flights.join("q", work, unkept, None)) for _ in range(3)]
     await turn()

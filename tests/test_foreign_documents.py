@@ -6,8 +6,8 @@ from pathlib import Path
 import frontmatter
 import pytest
 
-from app.desk import Desk, connect_desk
-from runnables.question.topic import THRESHOLD, TopicModel
+from app.answer_service import AnswerService, connect_answer_service
+from runnables.question.topic import THRESHOLD, TopicScorer
 from schemas.ingestion import IngestionRun
 from tests.conftest import SHARED_DATA, make_settings, needs_shared_data
 
@@ -60,15 +60,15 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, IngestionRun]:
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[AnswerService, IngestionRun]:
     profile = tmp_path_factory.mktemp("foreign") / "platform.toml"
     profile.write_text(PLATFORM.format(data=SHARED_DATA), encoding="utf-8")
-    desk = connect_desk(make_settings(tmp_path_factory, platform=profile))
-    return desk, desk.job.run(desk.job.new_run("start"))
+    answer_service = connect_answer_service(make_settings(tmp_path_factory, platform=profile))
+    return answer_service, answer_service.job.run(answer_service.job.new_run("start"))
 
 
 @pytest.fixture(scope="module")
-def foreign_desk(indexed: tuple[Desk, IngestionRun]) -> Desk:
+def foreign_desk(indexed: tuple[AnswerService, IngestionRun]) -> AnswerService:
     return indexed[0]
 
 
@@ -78,7 +78,7 @@ def has_text(path: Path) -> bool:
     return any(line.strip() and not line.startswith("#") for line in lines)
 
 
-def test_every_page_with_a_body_is_indexed(indexed: tuple[Desk, IngestionRun]) -> None:
+def test_every_page_with_a_body_is_indexed(indexed: tuple[AnswerService, IngestionRun]) -> None:
     pages = [
         path
         for folder in ("markdown/dify_zh", "markdown/milvus_en/site/en")
@@ -90,15 +90,15 @@ def test_every_page_with_a_body_is_indexed(indexed: tuple[Desk, IngestionRun]) -
 
 @pytest.mark.parametrize(("question", "page"), QUESTIONS, ids=[q for q, _ in QUESTIONS])
 def test_the_right_page_is_among_the_first_five(
-    foreign_desk: Desk, question: str, page: str
+    foreign_desk: AnswerService, question: str, page: str
 ) -> None:
     found = foreign_desk.collection.search(question, 5, "full_text")
     assert page in [retrieved.chunk.document_id for retrieved in found]
 
 
-def test_the_topic_gate_was_not_made_for_the_samples(foreign_desk: Desk) -> None:
+def test_the_topic_gate_was_not_made_for_the_samples(foreign_desk: AnswerService) -> None:
     collection = foreign_desk.collection
-    topic = TopicModel(collection.word_counts, collection.contract.words)
+    topic = TopicScorer(collection.word_counts, collection.contract.words)
     lines = (SHARED_DATA / "offtopic.jsonl").read_text(encoding="utf-8").splitlines()
     off_topic = [json.loads(line)["query"] for line in lines]
     passed = [question for question in off_topic if topic.score(question) > THRESHOLD]

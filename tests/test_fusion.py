@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from app.desk import Desk, connect_desk
-from ingestion.collection_schema import Reliability, embedded_text
+from app.answer_service import AnswerService, connect_answer_service
+from ingestion.collection_schema import RouteCalibration, embedded_text
 from ingestion.words import vocabulary_words
 from runnables.retrieval.fusion import MOST_DENSE, UNMEASURED, dense_weight, fuse
-from runnables.retrieval.retriever import Mode
+from runnables.retrieval.retriever import RetrievalMode
 from schemas.question import Question
 from schemas.settings import read_settings
 from tests.conftest import DeskMaker
@@ -70,16 +70,18 @@ def test_vectors_never_overrule_the_best_of_full_text() -> None:
     ("measured", "weight"),
     [
         (None, UNMEASURED),
-        (Reliability(full_text=0.9, dense=0.9, rows=1), MOST_DENSE),
-        (Reliability(full_text=0.2, dense=0.9, rows=1), MOST_DENSE),
-        (Reliability(full_text=0.8, dense=0.6, rows=1), 0.25),
-        (Reliability(full_text=0.9, dense=0.4, rows=1), 0.0),
-        (Reliability(full_text=0.5, dense=0.0, rows=1), 0.0),
-        (Reliability(full_text=0.0, dense=0.1, rows=1), MOST_DENSE),
-        (Reliability(full_text=0.0, dense=0.0, rows=1), 0.0),
+        (RouteCalibration(full_text=0.9, dense=0.9, rows=1), MOST_DENSE),
+        (RouteCalibration(full_text=0.2, dense=0.9, rows=1), MOST_DENSE),
+        (RouteCalibration(full_text=0.8, dense=0.6, rows=1), 0.25),
+        (RouteCalibration(full_text=0.9, dense=0.4, rows=1), 0.0),
+        (RouteCalibration(full_text=0.5, dense=0.0, rows=1), 0.0),
+        (RouteCalibration(full_text=0.0, dense=0.1, rows=1), MOST_DENSE),
+        (RouteCalibration(full_text=0.0, dense=0.0, rows=1), 0.0),
     ],
 )
-def test_a_route_weighs_what_it_has_earned(measured: Reliability | None, weight: float) -> None:
+def test_a_route_weighs_what_it_has_earned(
+    measured: RouteCalibration | None, weight: float
+) -> None:
     assert dense_weight(measured) == pytest.approx(weight)
 
 
@@ -89,10 +91,10 @@ def noise(text: str) -> list[float]:
     return [source.gauss(0, 1) for _ in range(DIMENSION)]
 
 
-def knowing(desk: Desk) -> Embed:
+def knowing(answer_service: AnswerService) -> Embed:
     """An embedding that knows which document a question is for, and which one holds its words."""
-    ids = [stored.id for stored in desk.collection.stored()]
-    texts = {embedded_text(c): c.document_id for c in desk.collection.by_ids(ids)}
+    ids = [stored.id for stored in answer_service.collection.stored()]
+    texts = {embedded_text(c): c.document_id for c in answer_service.collection.by_ids(ids)}
     words: dict[str, set[str]] = defaultdict(set)
     for text, document in texts.items():
         words[document].update(vocabulary_words(text))
@@ -113,7 +115,7 @@ def knowing(desk: Desk) -> Embed:
 
 
 @pytest.fixture(scope="module")
-def full_text(sample_desk: Desk) -> float:
+def full_text(sample_desk: AnswerService) -> float:
     """What full text alone finds, whatever the embedding."""
     return hit_at_5(sample_desk, "full_text")
 
@@ -124,7 +126,7 @@ def full_text(sample_desk: Desk) -> float:
 )
 def test_fusion_keeps_up_with_the_better_route(
     make_desk: DeskMaker,
-    sample_desk: Desk,
+    sample_desk: AnswerService,
     full_text: float,
     model_server: ModelServer,
     embedding: str,
@@ -132,15 +134,15 @@ def test_fusion_keeps_up_with_the_better_route(
 ) -> None:
     embeddings = {"noise": noise, "bigrams": bigram_embedding, "knowing": knowing(sample_desk)}
     model_server.embed = embeddings[embedding]
-    desk = make_desk(
+    answer_service = make_desk(
         embedding_model="openai:scripted-embedding",
         embedding_base_url=model_server.base_url,
         embedding_api_key="test-key",
     )
-    assert weight[0] <= dense_weight(desk.collection.contract.reliability) <= weight[1]
-    dense = hit_at_5(desk, "dense")
+    assert weight[0] <= dense_weight(answer_service.collection.contract.reliability) <= weight[1]
+    dense = hit_at_5(answer_service, "dense")
     requests = len(model_server.embedding_requests)
-    hybrid = hit_at_5(desk, "hybrid")
+    hybrid = hit_at_5(answer_service, "hybrid")
     assert hybrid >= max(full_text, dense) - 0.01, (full_text, dense, hybrid)
     if embedding == "noise":
         assert dense < 0.5
@@ -152,9 +154,9 @@ def test_fusion_keeps_up_with_the_better_route(
         assert dense > 0.95
 
 
-def hit_at_5(desk: Desk, mode: Mode) -> float:
+def hit_at_5(answer_service: AnswerService, mode: RetrievalMode) -> float:
     """The share of the questions whose page is among the documents of the first five chunks."""
-    retriever = desk.retriever(mode)
+    retriever = answer_service.retriever(mode)
 
     async def found(question: str) -> set[str]:
         chunks = await retriever.ainvoke(Question(text=question, k=5, language="zh"))
@@ -179,7 +181,7 @@ def test_the_routes_are_measured_once_and_again_when_the_collection_has_doubled(
         embedding_base_url=model_server.base_url,
         embedding_api_key="test-key",
     )
-    job = connect_desk(settings).job
+    job = connect_answer_service(settings).job
 
     def rows_measured(pages: int) -> int | None:
         for number in range(pages):

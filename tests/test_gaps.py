@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from app.desk import Desk
-from app.insights.gaps import AskedQuestion, coverage, find_gaps, is_gap
+from app.answer_service import AnswerService
+from app.insights.gaps import GapQuestion, coverage, find_gaps, is_gap
 from app.insights.grouping import MOST_TEXTS, group
 from app.insights.terms import WordShares
 from runnables.retrieval.glossary import Glossary
@@ -36,7 +36,7 @@ def gap_set(name: str) -> list[tuple[str, str | None]]:
 
 
 @pytest.fixture(scope="module")
-def documented(sample_desk: Desk) -> WordShares:
+def documented(sample_desk: AnswerService) -> WordShares:
     """The samples' words."""
     collection = sample_desk.collection
     collection.load()
@@ -48,9 +48,9 @@ def documented(sample_desk: Desk) -> WordShares:
     return shares
 
 
-def asked(text: str, **fields: Any) -> AskedQuestion:
+def asked(text: str, **fields: Any) -> GapQuestion:
     """A question that was answered well, apart from `fields`."""
-    answered = AskedQuestion(text, "general", "high", cited=(PAGE,), coverage=1.0)
+    answered = GapQuestion(text, "general", "high", cited=(PAGE,), coverage=1.0)
     return replace(answered, **fields)
 
 

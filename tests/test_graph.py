@@ -18,11 +18,18 @@ from langchain_core.runnables import (
 )
 from pydantic import SecretStr
 
-from app.asked import Asked
+from app.answer_service import AnswerService
+from app.asked import AskCommand
 from app.cli import main
-from app.desk import Desk
 from app.graph.layout import Box, lay_out
-from app.graph.parts import Beside, Choice, Line, Part, Step, read_parts
+from app.graph.parts import (
+    DiagramBranch,
+    DiagramParallel,
+    DiagramPart,
+    DiagramSequence,
+    DiagramStep,
+    read_parts,
+)
 from app.graph.pipeline import draw
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,74 +60,77 @@ def calls_inside() -> RunnableLambda[Any, Any]:
     return RunnableLambda(call, name="caller")
 
 
-READ: dict[str, tuple[Any, Part]] = {
-    "one step": (A, Step("A")),
-    "a sequence": (A | B | C, Line((Step("A"), Step("B"), Step("C")))),
-    "a sequence in one": (RunnableSequence(A, RunnableSequence(B, C)), Line((Step("A"), Step("B"), Step("C")))),
-    "another name for a step": (A.with_config(run_name="other"), Step("other")),
+READ: dict[str, tuple[Any, DiagramPart]] = {
+    "one step": (A, DiagramStep("A")),
+    "a sequence": (A | B | C, DiagramSequence((DiagramStep("A"), DiagramStep("B"), DiagramStep("C")))),
+    "a sequence in one": (RunnableSequence(A, RunnableSequence(B, C)), DiagramSequence((DiagramStep("A"), DiagramStep("B"), DiagramStep("C")))),
+    "another name for a step": (A.with_config(run_name="other"), DiagramStep("other")),
     "a parallel": (
         RunnableParallel(a=A, same=RunnablePassthrough(), b=B).with_config(run_name="both"),
-        Beside("both", (Step("A"), Step("B"))),
+        DiagramParallel("both", (DiagramStep("A"), DiagramStep("B"))),
     ),
     "a branch of two conditions": (
         RunnableBranch((is_red, A), (is_blue, B), C).with_config(run_name="fork"),
-        Choice("fork", ("is_red", "is_blue"), (Step("A"), Step("B"), Step("C"))),
+        DiagramBranch("fork", ("is_red", "is_blue"), (DiagramStep("A"), DiagramStep("B"), DiagramStep("C"))),
     ),
     "a branch that may do nothing": (
         RunnableBranch((is_red, A), RunnablePassthrough(name="as it is")).with_config(run_name="fork"),
-        Choice("fork", ("is_red",), (Step("A"), Step("as it is"))),
+        DiagramBranch("fork", ("is_red",), (DiagramStep("A"), DiagramStep("as it is"))),
     ),
-    "a step that runs others": (calls_inside(), Beside("caller", (Line((Step("A"), Step("B"))),))),
+    "a step that runs others": (calls_inside(), DiagramParallel("caller", (DiagramSequence((DiagramStep("A"), DiagramStep("B"))),))),
 }  # fmt: skip
 
-NESTED = Line(
+NESTED = DiagramSequence(
     (
-        Step("first"),
-        Choice(
+        DiagramStep("first"),
+        DiagramBranch(
             "outer",
             ("is_a", "is_b"),
             (
-                Step("a"),
-                Beside("a-group-with-a-long-name", (Step("x"), Line((Step("y"), Step("z"))))),
-                Choice("inner", ("is_c",), (Step("c"), Step("<c> & d"))),
+                DiagramStep("a"),
+                DiagramParallel(
+                    "a-group-with-a-long-name",
+                    (DiagramStep("x"), DiagramSequence((DiagramStep("y"), DiagramStep("z")))),
+                ),
+                DiagramBranch("inner", ("is_c",), (DiagramStep("c"), DiagramStep("<c> & d"))),
             ),
         ),
-        Beside("last", (Step("l"), Step("m"), Step("n"))),
+        DiagramParallel("last", (DiagramStep("l"), DiagramStep("m"), DiagramStep("n"))),
     )
 )
 
 
 @pytest.fixture(scope="module")
-def pipeline(sample_desk: Desk) -> Part:
+def pipeline(sample_desk: AnswerService) -> DiagramPart:
     """What the sample desk runs."""
     return read_parts(sample_desk.pipeline("pipeline"))
 
 
 @pytest.fixture(scope="module")
-def tools(sample_desk: Desk) -> Part:
+def tools(sample_desk: AnswerService) -> DiagramPart:
     """What a desk with a model runs for `mode: "tools"`."""
     model = {"chat_model": "openai:scripted-chat", "chat_api_key": SecretStr("test-key")}
     settings = sample_desk.settings.model_copy(update=model)
-    desk = Desk(settings, sample_desk.platform, sample_desk.job)
-    return read_parts(desk.pipeline("tools"))
+    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    return read_parts(answer_service.pipeline("tools"))
 
 
-def names(part: Part) -> Iterator[str]:
+def names(part: DiagramPart) -> Iterator[str]:
     """All that has a name."""
     match part:
-        case Step(name):
+        case DiagramStep(name):
             yield name
-        case Line(parts):
+        case DiagramSequence(parts):
             for each in parts:
                 yield from names(each)
-        case Beside(name, parts) | Choice(name, _, parts):
+        case DiagramParallel(name, parts) | DiagramBranch(name, _, parts):
             yield name
             for each in parts:
                 yield from names(each)
 
 
 @pytest.mark.parametrize(("runnable", "part"), READ.values(), ids=READ)
-def test_reading_a_runnable(runnable: Any, part: Part) -> None:
+def test_reading_a_runnable(runnable: Any, part: DiagramPart) -> None:
     assert read_parts(runnable) == part
 
 
@@ -135,9 +145,11 @@ class Runs(BaseCallbackHandler):
 
 
 @pytest.mark.parametrize("question", ["怎么发货", "今天天气怎么样"], ids=["answered", "refused"])
-def test_what_runs_is_drawn(sample_desk: Desk, pipeline: Part, question: str) -> None:
+def test_what_runs_is_drawn(
+    sample_desk: AnswerService, pipeline: DiagramPart, question: str
+) -> None:
     runs = Runs()
-    asyncio.run(sample_desk.ask(Asked(question, callbacks=(runs,))))
+    asyncio.run(sample_desk.ask(AskCommand(question, callbacks=(runs,))))
     drawn = [*names(pipeline), "is_small_talk", "is_off_topic"]
     lines = {"ask", "inquiry", "respond"}
     """Sequences: a picture shows them by their arrows."""
@@ -146,18 +158,18 @@ def test_what_runs_is_drawn(sample_desk: Desk, pipeline: Part, question: str) ->
     assert set(runs.names) <= {*drawn, *lines, *passed_on}
 
 
-def test_tools_are_drawn(tools: Part, pipeline: Part) -> None:
+def test_tools_are_drawn(tools: DiagramPart, pipeline: DiagramPart) -> None:
     assert "research" in names(tools)
     assert "research" not in names(pipeline)
 
 
-def test_readmes_picture_is_current(pipeline: Part) -> None:
+def test_readmes_picture_is_current(pipeline: DiagramPart) -> None:
     """Else: apidesk graph docs/images/pipeline.svg."""
     picture = ROOT / "docs" / "images" / "pipeline.svg"
     assert picture.read_bytes() == draw(pipeline, "svg")
 
 
-def test_mermaid_is_in_order(pipeline: Part) -> None:
+def test_mermaid_is_in_order(pipeline: DiagramPart) -> None:
     text = draw(pipeline, "mermaid").decode()
     assert [
         name
@@ -177,7 +189,7 @@ def test_mermaid_is_in_order(pipeline: Part) -> None:
 
 
 @pytest.fixture(params=["pipeline", "tools", "nested"])
-def part(request: pytest.FixtureRequest) -> Part:
+def part(request: pytest.FixtureRequest) -> DiagramPart:
     """Something to draw."""
     return NESTED if request.param == "nested" else request.getfixturevalue(request.param)
 
@@ -205,7 +217,7 @@ def at(x: float, y: float) -> tuple[float, float]:
     return round(x, 3), round(y, 3)
 
 
-def test_boxes_lie_in_each_other_or_apart(part: Part) -> None:
+def test_boxes_lie_in_each_other_or_apart(part: DiagramPart) -> None:
     drawing = lay_out(part, "Question", "Answer")
     whole = Box("group", "", 0, 0, drawing.width, drawing.height)
     for number, box in enumerate(drawing.boxes):
@@ -217,7 +229,7 @@ def test_boxes_lie_in_each_other_or_apart(part: Part) -> None:
                 assert apart(other, box), (other, box)
 
 
-def test_arrows_lead_down_from_box_to_box(part: Part) -> None:
+def test_arrows_lead_down_from_box_to_box(part: DiagramPart) -> None:
     drawing = lay_out(part, "Question", "Answer")
     boxes = [box for box in drawing.boxes if box.kind != "group"]
     tops = {at(box.x + box.width / 2, box.y): box.label for box in boxes}
@@ -229,13 +241,13 @@ def test_arrows_lead_down_from_box_to_box(part: Part) -> None:
     assert all(arrow.start[1] < arrow.end[1] for arrow in drawing.arrows)
 
 
-def test_svg_is_xml_with_every_name(part: Part) -> None:
+def test_svg_is_xml_with_every_name(part: DiagramPart) -> None:
     root = ElementTree.fromstring(draw(part, "svg").decode())
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert [name for name in names(part) if name not in texts] == []
 
 
-def test_png(part: Part) -> None:
+def test_png(part: DiagramPart) -> None:
     picture = draw(part, "png")
     drawing = lay_out(part, "Question", "Answer")
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
@@ -256,7 +268,7 @@ def test_what_cannot_be_drawn(tmp_path: Path, arguments: list[str], said: str) -
     assert (result.stdout, said in result.stderr) == ("", True), result.output
 
 
-def test_the_command_draws_what_the_desk_runs(tmp_path: Path, pipeline: Part) -> None:
+def test_the_command_draws_what_the_desk_runs(tmp_path: Path, pipeline: DiagramPart) -> None:
     """Without the store that the settings name, and without a trace of one."""
     store = {
         "APIDESK_MILVUS_URI": "http://127.0.0.1:9",

@@ -13,7 +13,7 @@ import pytest
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.desk import Desk, connect_desk
+from app.answer_service import AnswerService, connect_answer_service
 from app.main import create_app
 from runnables.grounding.links import urls
 from schemas.answer import Answer, AnswerDraft
@@ -124,7 +124,7 @@ def test_sources_show_exactly_what_is_cited(
 
 
 def test_what_nothing_bears_out_is_not_covered(
-    model_client: MakeClient, model_server: ModelServer, sample_desk: Desk
+    model_client: MakeClient, model_server: ModelServer, sample_desk: AnswerService
 ) -> None:
     answer = answer_of(
         model_client(),
@@ -272,7 +272,7 @@ page_url = "{source_url}"
 
 
 @pytest.fixture(scope="module")
-def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def poisoned(tmp_path_factory: pytest.TempPathFactory) -> AnswerService:
     """A desk over a document that gives orders."""
     folder = tmp_path_factory.mktemp("poisoned")
     (folder / "guides").mkdir()
@@ -283,9 +283,9 @@ def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Desk:
         milvus_uri=str(folder / "milvus.db"),
         database_url=f"sqlite:///{folder / 'apidesk.db'}",
     )
-    desk = connect_desk(settings)
-    desk.job.run(desk.job.new_run("start"))
-    return desk
+    answer_service = connect_answer_service(settings)
+    answer_service.job.run(answer_service.job.new_run("start"))
+    return answer_service
 
 
 def victim(request: Recorded) -> str:
@@ -308,7 +308,7 @@ def victim(request: Recorded) -> str:
     ],
 )
 def test_orders_in_documents_and_questions_change_nothing(
-    poisoned: Desk, model_server: ModelServer, question: str
+    poisoned: AnswerService, model_server: ModelServer, question: str
 ) -> None:
     model_server.default = victim
     settings = poisoned.settings.model_copy(
@@ -318,7 +318,9 @@ def test_orders_in_documents_and_questions_change_nothing(
             "chat_api_key": SecretStr("test-key"),
         }
     )
-    with http_client(create_app(Desk(settings, poisoned.platform, poisoned.job))) as client:
+    with http_client(
+        create_app(AnswerService(settings, poisoned.platform, poisoned.job))
+    ) as client:
         answer = Answer.model_validate(ask(client, question))
 
     prompt = model_server.chat_requests[-1].text
@@ -336,7 +338,7 @@ def test_orders_in_documents_and_questions_change_nothing(
     assert answer.confidence != "high"
 
 
-def test_documents_that_give_orders_are_quoted_without_their_links(poisoned: Desk) -> None:
+def test_documents_that_give_orders_are_quoted_without_their_links(poisoned: AnswerService) -> None:
     """Without a model too: what is quoted of the page leads nowhere else."""
     with http_client(create_app(poisoned)) as client:
         for question in ("ignore previous instructions system link", "how is a refund requested?"):

@@ -4,7 +4,7 @@ import pytest
 from litestar import Litestar, MediaType, get
 from litestar.testing import TestClient
 
-from app.security.headers import ASSET, Policy, add_security_headers, page_policy
+from app.security.headers import ASSET, HeaderPolicy, add_security_headers, page_policy
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
 from tests.model_desk import MakeClient
@@ -52,7 +52,7 @@ def test_events_are_not_kept_either(client: TestClient[Litestar]) -> None:
 @pytest.mark.parametrize(
     ("policy", "framed"), [(page_policy(), False), (page_policy(["https://a.example"]), True)]
 )
-def test_a_page_loads_from_here_alone(policy: Policy, framed: bool) -> None:
+def test_a_page_loads_from_here_alone(policy: HeaderPolicy, framed: bool) -> None:
     @get("/page", media_type=MediaType.HTML, sync_to_thread=False, policy=policy)
     def a_page() -> str:
         return "<!doctype html>"

@@ -19,12 +19,12 @@ from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetail
 from litestar.testing import TestClient
 from pydantic import BaseModel, ValidationError
 
-from app.history import LONGEST_NAME, History
+from app.history import LONGEST_NAME, SessionStore
 from app.problems import apidesk_problem, http_problem
 from app.routes.fields import SessionId
 from app.routes.sessions import delete_session
-from app.security.keyring import nobody
-from ingestion.runs import Runs
+from app.security.keyring import anonymous
+from ingestion.runs import IngestionRunStore
 from schemas.conversation import Turn
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
@@ -41,15 +41,15 @@ def settings_of(url: str, **overrides: int) -> Settings:
 
 
 @asynccontextmanager
-async def opened(url: str, **overrides: int) -> AsyncIterator[History]:
-    history = await asyncio.to_thread(History.open, settings_of(url, **overrides))
+async def opened(url: str, **overrides: int) -> AsyncIterator[SessionStore]:
+    history = await asyncio.to_thread(SessionStore.open, settings_of(url, **overrides))
     try:
         yield history
     finally:
         await asyncio.to_thread(history.close)
 
 
-def with_history(url: str, use: Callable[[History], Awaitable[T]], **overrides: int) -> T:
+def with_history(url: str, use: Callable[[SessionStore], Awaitable[T]], **overrides: int) -> T:
     """What `use` makes of a history that is open for it alone."""
 
     async def run() -> T:
@@ -67,7 +67,7 @@ def turn(number: int = 0, **fields: Any) -> Turn:
 def remembered(url: str, *turns: Turn, **overrides: int) -> tuple[Turn, ...]:
     """What is read of a session in which these were appended."""
 
-    async def use(history: History) -> tuple[Turn, ...]:
+    async def use(history: SessionStore) -> tuple[Turn, ...]:
         for each in turns:
             await history.append("", "s", each)
         return await history.read("", "s")
@@ -77,7 +77,7 @@ def remembered(url: str, *turns: Turn, **overrides: int) -> tuple[Turn, ...]:
 
 def rows(url: str) -> int:
     """How many rows the table has, whoever's."""
-    runs = Runs.open(settings_of(url))
+    runs = IngestionRunStore.open(settings_of(url))
     with closing(runs), runs._engine.connect() as connection:
         count: int = connection.exec_driver_sql("SELECT count(*) FROM turns").scalar_one()
     return count
@@ -174,7 +174,7 @@ def test_what_is_too_old_is_forgotten(url: str) -> None:
 
 
 def test_anybodys_expired_turns_are_deleted_now_and_then(url: str) -> None:
-    async def leave(history: History) -> None:
+    async def leave(history: SessionStore) -> None:
         for owner in ("a", "b"):
             await history.append(owner, "left", turn(asked_at=NOW - timedelta(days=20)))
             await history.append(owner, "left", turn(asked_at=NOW))
@@ -191,7 +191,7 @@ def test_anybodys_expired_turns_are_deleted_now_and_then(url: str) -> None:
 def test_an_owner_sees_appends_to_and_deletes_only_their_own(url: str) -> None:
     owners = ["", "key-a", "key-A", "key-a ", "' OR 1=1 --", "%"]
 
-    async def use(history: History) -> None:
+    async def use(history: SessionStore) -> None:
         for number, owner in enumerate(owners):
             assert await history.read(owner, "s") == ()
             assert not await history.delete(owner, "s")
@@ -207,7 +207,7 @@ def test_an_owner_sees_appends_to_and_deletes_only_their_own(url: str) -> None:
 
 
 def test_deleting_takes_one_session_whole(url: str) -> None:
-    async def use(history: History) -> None:
+    async def use(history: SessionStore) -> None:
         for number in range(3):
             await history.append("a", "one", turn(number))
         await history.append("a", "two", turn(9))
@@ -226,13 +226,13 @@ def test_fifty_sessions_at_once_mix_nothing_up(url: str) -> None:
     """Through two histories, as two processes of a service would."""
     names = [(f"owner-{n % 7}", f"session-{n}") for n in range(50)]
 
-    async def talk(number: int, history: History) -> tuple[Turn, ...]:
+    async def talk(number: int, history: SessionStore) -> tuple[Turn, ...]:
         owner, session = names[number]
         for count in range(4):
             await history.append(owner, session, turn(count, question=f"{number}/{count}"))
         return await history.read(owner, session)
 
-    async def use(history: History) -> list[tuple[Turn, ...]]:
+    async def use(history: SessionStore) -> list[tuple[Turn, ...]]:
         async with opened(url, history_turns=3) as other:
             return await asyncio.gather(*(talk(n, (history, other)[n % 2]) for n in range(50)))
 
@@ -243,7 +243,7 @@ def test_fifty_sessions_at_once_mix_nothing_up(url: str) -> None:
 
 
 def test_a_session_appended_to_deleted_and_read_at_once_stays_whole(url: str) -> None:
-    async def use(history: History) -> tuple[Turn, ...]:
+    async def use(history: SessionStore) -> tuple[Turn, ...]:
         async with opened(url, history_turns=3) as other:
             work: list[Awaitable[Any]] = []
             for number in range(40):
@@ -261,7 +261,7 @@ def test_a_session_appended_to_deleted_and_read_at_once_stays_whole(url: str) ->
 
 
 def test_who_reads_the_file_keeps_nobody_from_appending(tmp_path: Path) -> None:
-    async def use(history: History) -> None:
+    async def use(history: SessionStore) -> None:
         await history.append("", "s", turn(1))
         with closing(sqlite3.connect(tmp_path / "x.db")) as reader:
             rows = reader.execute("SELECT id FROM turns")
@@ -274,7 +274,7 @@ def test_who_reads_the_file_keeps_nobody_from_appending(tmp_path: Path) -> None:
 def test_a_row_that_somebody_else_deletes_is_left_to_them(postgres: Postgres) -> None:
     url = postgres.emptied()
 
-    async def use(history: History) -> None:
+    async def use(history: SessionStore) -> None:
         await history.append("", "s", turn(1))
         with psycopg.connect(url) as other:
             other.execute("DELETE FROM turns")
@@ -286,14 +286,14 @@ def test_a_row_that_somebody_else_deletes_is_left_to_them(postgres: Postgres) ->
 
 def test_many_open_an_empty_database_at_once(url: str) -> None:
     def open_and_close(number: int) -> None:
-        (Runs, History)[number % 2].open(settings_of(url)).close()
+        (IngestionRunStore, SessionStore)[number % 2].open(settings_of(url)).close()
 
     with ThreadPoolExecutor(12) as threads:
         list(threads.map(open_and_close, range(24)))
 
 
 def test_threads_share_a_database_in_memory() -> None:
-    async def use(history: History) -> tuple[Turn, ...]:
+    async def use(history: SessionStore) -> tuple[Turn, ...]:
         await asyncio.gather(*(history.append("", "s", turn(n)) for n in range(10)))
         return await history.read("", "s")
 
@@ -317,17 +317,17 @@ def run_of(number: int) -> IngestionRun:
 
 def test_reports_are_kept_listed_and_written_over(url: str) -> None:
     saved = [run_of(number) for number in range(3)]
-    with closing(Runs.open(settings_of(url))) as runs:
+    with closing(IngestionRunStore.open(settings_of(url))) as runs:
         for run in saved:
             runs.save(run)
         saved[1].state = "succeeded"
         runs.save(saved[1])
-    with closing(Runs.open(settings_of(url))) as runs:
+    with closing(IngestionRunStore.open(settings_of(url))) as runs:
         assert runs.latest() == saved[::-1]
         assert runs.latest(1) == saved[2:]
         assert runs.get(saved[1].id) == saved[1]
         assert runs.get("nobody") is None
-        runs.bury_the_dead()
+        runs.fail_orphaned_runs()
         assert [run.state for run in runs.latest()] == ["failed", "succeeded", "failed"]
 
 
@@ -354,7 +354,7 @@ def test_a_database_that_cannot_be_opened_is_named(
     url: str, error: type[ApideskError], says: str
 ) -> None:
     with pytest.raises(error, match="APIDESK_DATABASE_URL") as raised:
-        History.open(settings_of(url))
+        SessionStore.open(settings_of(url))
     assert says in str(raised.value)
     assert "secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -364,14 +364,14 @@ def test_a_database_that_cannot_be_opened_is_named(
 def test_a_missing_driver_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigurationError) as raised:
-        History.open(settings_of(url))
+        SessionStore.open(settings_of(url))
     assert (
         str(raised.value)
         == "APIDESK_DATABASE_URL: needs a package: pip install 'apidesk[postgres]'"
     )
 
 
-async def refused(history: History) -> None:
+async def refused(history: SessionStore) -> None:
     """Nothing can be done with `history`, and nothing of the database is said."""
     for attempt in (
         history.read("", "s"),
@@ -384,7 +384,7 @@ async def refused(history: History) -> None:
 
 
 def test_a_file_whose_tables_go_away(tmp_path: Path) -> None:
-    async def use(history: History) -> None:
+    async def use(history: SessionStore) -> None:
         await history.append("", "s", turn())
         with closing(sqlite3.connect(tmp_path / "x.db")) as database:
             database.execute("DROP TABLE turns")
@@ -396,7 +396,7 @@ def test_a_file_whose_tables_go_away(tmp_path: Path) -> None:
 def test_a_server_that_goes_away_and_comes_back(postgres: Postgres) -> None:
     url = postgres.new_database()
 
-    async def use(history: History) -> None:
+    async def use(history: SessionStore) -> None:
         await history.append("", "s", turn(1))
         postgres.throw_out(url)
         await history.append("", "s", turn(2))
@@ -416,19 +416,19 @@ def http(tmp_path: Path) -> Iterator[TestClient[Litestar]]:
     """The route alone, over a history with one session of nobody's and one of somebody's."""
     url = f"sqlite:///{tmp_path / 'apidesk.db'}"
 
-    async def prepare(history: History) -> None:
+    async def prepare(history: SessionStore) -> None:
         await history.append("", "a.b_C-1", turn())
         await history.append("somebody", "theirs", turn())
 
     with_history(url, prepare)
     problems: dict[Any, Any] = {ApideskError: apidesk_problem, HTTPException: http_problem}
-    with closing(History.open(settings_of(url))) as history:
+    with closing(SessionStore.open(settings_of(url))) as history:
         app = Litestar(
             [delete_session],
             logging_config=None,
             dependencies={
                 "history": Provide(lambda: history, sync_to_thread=False),
-                "caller": Provide(lambda: nobody("here"), sync_to_thread=False),
+                "caller": Provide(lambda: anonymous("here"), sync_to_thread=False),
             },
             plugins=[
                 ProblemDetailsPlugin(ProblemDetailsConfig(exception_to_problem_detail_map=problems))

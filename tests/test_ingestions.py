@@ -20,14 +20,14 @@ from click.testing import CliRunner
 from litestar import Litestar
 from litestar.testing import TestClient
 
+from app.answer_service import AnswerService
 from app.cli import main
-from app.desk import Desk
 from app.main import create_app
 from app.terminal.ingest_once import ingest_and_watch
 from ingestion.job import IngestionJob
 from ingestion.lock import run_lock
 from ingestion.profile import read_platform
-from ingestion.runs import Runs
+from ingestion.runs import IngestionRunStore
 from ingestion.schedule import cron, run_on_schedule
 from schemas.errors import (
     ApideskError,
@@ -37,7 +37,7 @@ from schemas.errors import (
     StoreUnavailable,
 )
 from schemas.ingestion import IngestionOptions, IngestionRun
-from schemas.platform import IngestionPlan
+from schemas.platform import IngestionSchedule
 from schemas.settings import Settings, read_settings
 from tests.http_client import http_client
 from tests.test_sync import write_page, write_pages
@@ -101,7 +101,7 @@ def test_a_report_stays(job: IngestionJob, settings: Settings) -> None:
     first = done(job)
     write_page(guides(settings), 1, "# new\n\nnew")
     second = done(job, dry_run=True)
-    kept = Runs.open(settings)
+    kept = IngestionRunStore.open(settings)
     assert kept.latest() == [second, first]
     assert kept.get(first.id) == first
     assert kept.get("nobody") is None
@@ -174,7 +174,7 @@ def test_a_run_can_be_stopped(job: IngestionJob) -> None:
 )
 def test_a_database_that_is_none_is_named(url: str, error: type[ApideskError]) -> None:
     with pytest.raises(error, match="APIDESK_DATABASE_URL"):
-        Runs.open(read_settings(database_url=url))
+        IngestionRunStore.open(read_settings(database_url=url))
 
 
 # --- one at a time
@@ -236,13 +236,13 @@ def test_the_lock_holds_across_processes_and_dies_with_its_holder(
 
 
 @pytest.fixture
-def desk(job: IngestionJob, settings: Settings) -> Desk:
-    return Desk(settings, read_platform(settings.platform), job)
+def answer_service(job: IngestionJob, settings: Settings) -> AnswerService:
+    return AnswerService(settings, read_platform(settings.platform), job)
 
 
 @pytest.fixture
-def http(desk: Desk) -> Iterator[TestClient[Litestar]]:
-    with http_client(create_app(desk)) as client:
+def http(answer_service: AnswerService) -> Iterator[TestClient[Litestar]]:
+    with http_client(create_app(answer_service)) as client:
         yield client
 
 
@@ -269,9 +269,11 @@ def test_a_run_is_begun_and_followed(http: TestClient[Litestar]) -> None:
     assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
 
 
-def test_the_log_tells_how_a_run_ended(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_tells_how_a_run_ended(
+    answer_service: AnswerService, caplog: pytest.LogCaptureFixture
+) -> None:
     name = "app.telemetry.ingestion_log"
-    with caplog.at_level(logging.INFO, name), http_client(create_app(desk)) as http:
+    with caplog.at_level(logging.INFO, name), http_client(create_app(answer_service)) as http:
         begun = http.post("/ingestions", json={}).json()["id"]
         finished(http, begun)
     told: Any
@@ -353,11 +355,13 @@ def test_a_database_that_goes_away_is_degraded_and_not_dead(
     assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
 
 
-def test_stopping_the_server_stops_its_run(desk: Desk, settings: Settings) -> None:
+def test_stopping_the_server_stops_its_run(
+    answer_service: AnswerService, settings: Settings
+) -> None:
     write_pages(guides(settings), 300)
-    with http_client(create_app(desk)) as client:
+    with http_client(create_app(answer_service)) as client:
         begun = client.post("/ingestions", json={}).json()
-    run = desk.job.runs.get(begun["id"])
+    run = answer_service.job.runs.get(begun["id"])
     assert run is not None
     assert run.state == "failed"
     assert run.error is not None
@@ -368,7 +372,7 @@ def test_stopping_the_server_stops_its_run(desk: Desk, settings: Settings) -> No
 
 
 def test_the_times_are_those_of_the_zone() -> None:
-    plan = IngestionPlan(schedule="30 2 * * 1-5", timezone="Asia/Shanghai")
+    plan = IngestionSchedule(schedule="30 2 * * 1-5", timezone="Asia/Shanghai")
     saturday = datetime(2026, 11, 21, 12, tzinfo=UTC)
     times = cron(plan, saturday)
     assert [next(times) for _ in range(2)] == [
@@ -376,13 +380,13 @@ def test_the_times_are_those_of_the_zone() -> None:
     ]
 
 
-def once() -> Callable[[IngestionPlan, datetime], Iterator[datetime]]:
+def once() -> Callable[[IngestionSchedule, datetime], Iterator[datetime]]:
     """A schedule of one time: now."""
     times = iter([timedelta()])
     return lambda plan, after: iter([after + next(times, timedelta(days=365))])
 
 
-def always(plan: IngestionPlan, after: datetime) -> Iterator[datetime]:
+def always(plan: IngestionSchedule, after: datetime) -> Iterator[datetime]:
     return iter([after + timedelta(seconds=0.01)])
 
 
@@ -409,7 +413,7 @@ def test_a_run_that_fails_is_tried_again(
         if outcome:
             raise outcome
 
-    plan = IngestionPlan(schedule="* * * * *", retries=2, retry_seconds=0)
+    plan = IngestionSchedule(schedule="* * * * *", retries=2, retry_seconds=0)
     monkeypatch.setattr("ingestion.schedule.cron", once())
     asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= calls))
     assert len(called) == calls
@@ -422,7 +426,7 @@ def test_a_failure_does_not_end_the_schedule(monkeypatch: pytest.MonkeyPatch) ->
         called.append(None)
         raise StoreUnavailable("down")
 
-    plan = IngestionPlan(schedule="* * * * *", retries=0)
+    plan = IngestionSchedule(schedule="* * * * *", retries=0)
     monkeypatch.setattr("ingestion.schedule.cron", always)
     asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= 3))
 
@@ -439,10 +443,10 @@ async def for_a_while(endless: Awaitable[None], enough: Callable[[], bool]) -> N
 
 
 def test_the_server_of_an_embedded_store_keeps_the_schedule(
-    monkeypatch: pytest.MonkeyPatch, desk: Desk
+    monkeypatch: pytest.MonkeyPatch, answer_service: AnswerService
 ) -> None:
     monkeypatch.setattr("ingestion.schedule.cron", once())
-    with http_client(create_app(desk)) as client:
+    with http_client(create_app(answer_service)) as client:
         deadline = time.monotonic() + 20
         runs: list[dict[str, str]] = []
         while not runs or runs[0]["state"] == "running":

@@ -12,15 +12,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import main
-from app.setup.draft import LONGEST_ABOUT, Draft, about_of
+from app.setup.draft import LONGEST_ABOUT, PlatformDraft, about_of
 from app.setup.platform_file import render, write
-from app.setup.survey import Survey, hosts_of, survey
+from app.setup.survey import DocumentSurvey, hosts_of, survey
 from ingestion.profile import read_platform
-from ingestion.sources.limits import Limits
-from ingestion.sources.openapi import Summary
+from ingestion.sources.limits import SourceLimits
+from ingestion.sources.openapi import DescriptionSummary
 from schemas.errors import SourceError
-from schemas.platform import Platform
-from schemas.source import MarkdownSource, OpenApiSource
+from schemas.platform import PlatformConfig
+from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig
 
 DESCRIPTION: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -115,7 +115,7 @@ NOTHING: dict[str, tuple[dict[str, str], str, str]] = {
 def test_what_lies_in_a_folder(
     tmp_path: Path, files: dict[str, str], sources: list[tuple[str, str, str]], language: str
 ) -> None:
-    found = survey(str(folder_of(tmp_path, **files)), Limits())
+    found = survey(str(folder_of(tmp_path, **files)), SourceLimits())
     named = [(s.name, s.kind, holds) for s, holds in zip(found.sources, found.holds, strict=True)]
     assert named == sources
     assert found.language == language
@@ -127,21 +127,23 @@ def test_where_nothing_can_be_read(
 ) -> None:
     monkeypatch.chdir(folder_of(tmp_path, **files))
     with pytest.raises(SourceError) as caught:
-        survey(where, Limits())
+        survey(where, SourceLimits())
     assert said in str(caught.value)
     assert str(caught.value).count("\n") == 0
 
 
-def draft(**fields: Any) -> Draft:
+def draft(**fields: Any) -> PlatformDraft:
     """A draft over one description and one folder of pages."""
     sources = (
-        OpenApiSource(name="reference", kind="openapi", url="https://acme.example/openapi.json"),
-        MarkdownSource(name="pages", kind="markdown", path=Path("docs")),
+        OpenApiSourceConfig(
+            name="reference", kind="openapi", url="https://acme.example/openapi.json"
+        ),
+        MarkdownSourceConfig(name="pages", kind="markdown", path=Path("docs")),
     )
-    summary = Summary("Acme", "", (), ("https://api.acme.example/v1", "/v1"), "en", 1)
-    found = Survey(sources, ("1 operation", "a\r# page"), summary, "en")
+    summary = DescriptionSummary("Acme", "", (), ("https://api.acme.example/v1", "/v1"), "en", 1)
+    found = DocumentSurvey(sources, ("1 operation", "a\r# page"), summary, "en")
     known: dict[str, Any] = {"name": "Acme", "about": "An API.", "language": "en", "survey": found}
-    return Draft(**(known | fields))
+    return PlatformDraft(**(known | fields))
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
@@ -174,19 +176,19 @@ def test_every_line_that_is_no_value_is_explained(tmp_path: Path) -> None:
     suggested = [
         line.removeprefix("# ") if " = " in line or "# [" in line else line for line in lines
     ]
-    Platform.model_validate(tomllib.loads("\n".join(suggested)))
+    PlatformConfig.model_validate(tomllib.loads("\n".join(suggested)))
     assert sum(line.startswith("#") for line in lines) >= 12
 
 
 def test_what_a_description_says_it_is_about() -> None:
     def said(description: str, *tags: str) -> str:
-        summary = Summary("Acme", description, tags, (), "en", 1)
-        return about_of(Survey((), (), summary, "en"))
+        summary = DescriptionSummary("Acme", description, tags, (), "en", 1)
+        return about_of(DocumentSurvey((), (), summary, "en"))
 
     assert said("One\nline.\n\nAnother.", "a", "b") == "One line. (a, b)"
     assert said("") == "Acme"
     assert len(said("word " * 1_000)) <= LONGEST_ABOUT + 2
-    assert about_of(Survey((), (), None, "en")) == ""
+    assert about_of(DocumentSurvey((), (), None, "en")) == ""
 
 
 def test_hosts() -> None:

@@ -20,18 +20,18 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.asked import Asked
+from app.answer_service import AnswerService
+from app.asked import AskCommand
 from app.cli import main
 from app.commands.insights import TABLES as COMMAND_TABLES
-from app.desk import Desk
 from app.insights.csv_tables import BYTE_ORDER_MARK, csv_of
-from app.insights.documentation import Documentation, Vectors, documentation_of
+from app.insights.documentation import DocumentationTerms, Vectors, documentation_of
 from app.insights.gaps import COVERED
 from app.insights.insights import report
 from app.main import create_app
 from app.records.record import record_of
 from app.records.store import RecordStore
-from app.security.keys import Keys
+from app.security.keys import ApiKeyStore
 from ingestion.database import open_engine
 from ingestion.embeddings import open_embeddings
 from ingestion.words import index_words, query_text
@@ -39,7 +39,7 @@ from runnables.question.developer_words import DEVELOPER_WORDS
 from schemas.answer import Answer, Page
 from schemas.errors import ModelUnavailable, StoreUnavailable
 from schemas.insights import TABLES, Insights, Table
-from schemas.record import Feedback, Record
+from schemas.record import Feedback, QuestionRecord
 from schemas.settings import read_settings
 from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.http_client import http_client
@@ -56,18 +56,18 @@ SHIP = {"api_name": "订单发货", "api_url": "/ship"}
 
 HELPED, DID_NOT = Feedback(score=1), Feedback(score=-1, comment="=1+1 没有用")
 
-UNKNOWN = Documentation()
+UNKNOWN = DocumentationTerms()
 
 MISSED: dict[str, Any] = {"confidence": "low", "pages": (), "session": None}
 
 
-def asked(number: int, **fields: object) -> Record:
+def asked(number: int, **fields: object) -> QuestionRecord:
     """A question of two days ago that was answered well, apart from `fields`."""
     kept = {"asked_at": NOON + timedelta(seconds=number), "coverage": 1.0}
     return record(f"record-{number:03d}", **(kept | fields))
 
 
-def wordings(texts: Sequence[str], **fields: object) -> list[Record]:
+def wordings(texts: Sequence[str], **fields: object) -> list[QuestionRecord]:
     """Questions of several callers that were not answered."""
     return [
         asked(100 + number, **MISSED, question=text, owner=f"key-{number}", **fields)
@@ -105,14 +105,16 @@ def kept(url: str) -> Iterator[Kept]:
     engine.dispose()
 
 
-def keep(store: RecordStore, records: Sequence[Record]) -> None:
+def keep(store: RecordStore, records: Sequence[QuestionRecord]) -> None:
     store.add(records)
     for each in records:
         if each.feedback:
             store.rate(each.owner, each.id, each.feedback)
 
 
-def reported(records: Sequence[Record], documentation: Documentation = UNKNOWN) -> Insights:
+def reported(
+    records: Sequence[QuestionRecord], documentation: DocumentationTerms = UNKNOWN
+) -> Insights:
     return asyncio.run(report(lambda _: iter(records), 30, documentation))
 
 
@@ -131,7 +133,7 @@ def test_a_record_says_how_much_of_the_question_is_covered(
     client: TestClient[Litestar], question: str, least: float, most: float
 ) -> None:
     answer = Answer.model_validate(ask(client, question))
-    coverage = record_of(Asked(question), answer, 1).coverage
+    coverage = record_of(AskCommand(question), answer, 1).coverage
     assert coverage is not None
     assert least <= coverage <= most
 
@@ -141,7 +143,7 @@ def test_a_record_says_how_much_of_the_question_is_covered(
 
 def test_what_a_database_tells(kept: Kept) -> None:
     keep(kept.store, RECORDS)
-    found = asyncio.run(report(kept.store.since, 30, Documentation()))
+    found = asyncio.run(report(kept.store.since, 30, DocumentationTerms()))
     assert (found.days, found.questions, found.unanswered) == (30, 11, 6)
     assert (found.off_topic_share, found.cached_share) == (0.1, 0.1)
     day, day_before = NOON.date(), NOON.date() - timedelta(days=1)
@@ -179,7 +181,7 @@ def test_an_api_is_counted_once_by_whatever_name(
 
 
 def test_what_an_empty_database_tells(kept: Kept) -> None:
-    found = asyncio.run(report(kept.store.since, 30, Documentation()))
+    found = asyncio.run(report(kept.store.since, 30, DocumentationTerms()))
     assert found == Insights(days=30, questions=0, unanswered=0, off_topic_share=0, cached_share=0)
 
 
@@ -235,7 +237,7 @@ def test_vectors_join_what_words_do_not() -> None:
     async def embed(asked: Sequence[str]) -> Vectors:
         return [[0.0, 1.0] if "coupon" in text else [1.0, 0.0] for text in asked]
 
-    found = reported(wordings(texts), Documentation(embed=embed))
+    found = reported(wordings(texts), DocumentationTerms(embed=embed))
     assert {frozenset(gap.wordings) for gap in found.gaps} == {
         frozenset(texts[:3]),
         frozenset(texts[3:]),
@@ -243,7 +245,7 @@ def test_vectors_join_what_words_do_not() -> None:
 
 
 def test_the_embedding_model_is_asked_in_batches(
-    sample_desk: Desk, model_server: ModelServer
+    sample_desk: AnswerService, model_server: ModelServer
 ) -> None:
     settings = read_settings(
         embedding_model="openai:scripted-embedding",
@@ -270,7 +272,7 @@ def test_without_the_embedding_model_words_do() -> None:
     async def embed(_: Sequence[str]) -> Vectors:
         raise ModelUnavailable("the model is away")
 
-    found = reported(RECORDS, Documentation(embed=embed))
+    found = reported(RECORDS, DocumentationTerms(embed=embed))
     assert [gap.size for gap in found.gaps] == [3]
     assert found.notes == ("questions were grouped by their words alone: the model is away",)
 
@@ -279,7 +281,7 @@ def test_without_the_store_answers_that_failed_do() -> None:
     def words(_: object) -> dict[str, float]:
         raise StoreUnavailable("the store is away")
 
-    found = reported(RECORDS, Documentation(words=words))
+    found = reported(RECORDS, DocumentationTerms(words=words))
     assert [gap.size for gap in found.gaps] == [3]
     assert found.notes == ("only answers that failed tell a gap: the store is away",)
 
@@ -322,16 +324,20 @@ class Guarded(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def guarded(sample_desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+def guarded(
+    sample_desk: AnswerService, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("insights")
     changed = {"database_url": f"sqlite:///{folder / 'a.db'}", "spool": folder / "spool"}
     settings = sample_desk.settings.model_copy(update=changed)
     engine = open_engine(settings)
     keep(RecordStore(engine), RECORDS)
     engine.dispose()
-    with closing(Keys.open(settings)) as stored:
+    with closing(ApiKeyStore.open(settings)) as stored:
         keys = {s: stored.add(s, (s,), None)[1] for s in ("ask", "admin")}
-    with http_client(create_app(Desk(settings, sample_desk.platform, sample_desk.job))) as http:
+    with http_client(
+        create_app(AnswerService(settings, sample_desk.platform, sample_desk.job))
+    ) as http:
         yield Guarded(http, keys)
 
 
@@ -414,7 +420,7 @@ def test_a_table_on_the_command_line(kept: Kept) -> None:
     assert Insights.model_validate(body).questions == 11
 
 
-def test_the_report_for_a_person(sample_desk: Desk, tmp_path: Path) -> None:
+def test_the_report_for_a_person(sample_desk: AnswerService, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     store = {"APIDESK_MILVUS_URI": sample_desk.settings.milvus_uri}
     assert apidesk(url, **store).stdout == "no question of the last 30 days was kept\n"

@@ -16,7 +16,7 @@ from runnables.grounding.judge import NAME, Judge, Statement, build_judge
 from schemas.document import Chunk
 from schemas.errors import ConfigurationError
 from schemas.language import Language
-from schemas.platform import Sentences, Voice
+from schemas.platform import LocalizedText, PlatformInfo
 from schemas.settings import read_settings
 from tests.model_server import ModelServer, Reply
 from tests.test_collection import page
@@ -24,13 +24,13 @@ from tests.traces import Trace
 
 KEY = "sk-never-to-be-seen"
 SAID = "打印数据 30 天过期"
-VOICE = Voice(
+VOICE = PlatformInfo(
     name="Acme",
     description="An API.",
     audience="devs",
     tone="dry",
-    greeting=Sentences(en="Hi."),
-    refusal=Sentences(en="No."),
+    greeting=LocalizedText(en="Hi."),
+    refusal=LocalizedText(en="No."),
     language="en",
 )
 
@@ -61,8 +61,8 @@ def make_judge(server: ModelServer, language: Language = "en", **overrides: obje
         "judge_base_url": server.base_url,
         "judge_api_key": SecretStr(KEY),
     }
-    voice = VOICE.model_copy(update={"language": language})
-    judge = build_judge(read_settings(**(given | overrides)), voice)
+    platform_info = VOICE.model_copy(update={"language": language})
+    judge = build_judge(read_settings(**(given | overrides)), platform_info)
     assert judge is not None
     return judge
 
@@ -196,7 +196,7 @@ def test_a_window_that_is_too_small_asks_nothing(
     model_server: ModelServer, caplog: pytest.LogCaptureFixture, said: str
 ) -> None:
     judge = make_judge(model_server, chat_context_tokens=1_000)
-    judge._model.undercount = 2.0
+    judge._model.token_correction = 2.0
     assert "too small" in skipped(judge, caplog, [(said, chunks(9, "长" * 300))])
     assert model_server.chat_requests == []
 

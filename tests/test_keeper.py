@@ -15,13 +15,13 @@ from langchain_core.utils.uuid import uuid7
 from sqlalchemy import text
 from sqlalchemy.engine import Engine
 
-from app.records.keeper import Keeper
-from app.records.spool import Spool
+from app.records.keeper import RecordWriter
+from app.records.spool import Outbox
 from app.records.store import RecordStore
 from ingestion.database import open_engine
 from schemas.answer import Page
 from schemas.question import Filters
-from schemas.record import CitedPage, Feedback, Record
+from schemas.record import Feedback, QuestionRecord, RecordedPage
 from schemas.settings import Settings, read_settings
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -39,9 +39,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def record(record_id: str, **fields: object) -> Record:
+def record(record_id: str, **fields: object) -> QuestionRecord:
     """A question that was answered."""
-    whole = Record(
+    whole = QuestionRecord(
         id=record_id,
         owner="key-1",
         asked_at=datetime.now(UTC),
@@ -55,7 +55,7 @@ def record(record_id: str, **fields: object) -> Record:
         type="api_call",
         confidence="high",
         answer=("先调用接口 [1]",),
-        pages=(CitedPage(title="发货", page_url="https://x/1", source="api", document_id="1"),),
+        pages=(RecordedPage(title="发货", page_url="https://x/1", source="api", document_id="1"),),
         nearest=Page(title="发货", page_url="https://x/1"),
         milliseconds=12,
     )
@@ -72,11 +72,11 @@ def engine(settings: Settings) -> Engine:
     return open_engine(settings)
 
 
-def kept(engine: Engine) -> list[Record]:
+def kept(engine: Engine) -> list[QuestionRecord]:
     return list(RecordStore(engine).since(LONG_AGO))
 
 
-def used(keeper: Keeper, use: Callable[[], None]) -> None:
+def used(keeper: RecordWriter, use: Callable[[], None]) -> None:
     async def run() -> None:
         async with keeper.running():
             use()
@@ -84,14 +84,14 @@ def used(keeper: Keeper, use: Callable[[], None]) -> None:
     asyncio.run(run())
 
 
-def keep_all(keeper: Keeper, records: Iterable[Record]) -> None:
+def keep_all(keeper: RecordWriter, records: Iterable[QuestionRecord]) -> None:
     for each in records:
         keeper.keep(each)
 
 
 def test_what_is_kept_comes_back_as_it_was(engine: Engine, settings: Settings) -> None:
     asked = [record("a"), record("b", failure="model_timeout", type=None, confidence=None)]
-    used(keeper := Keeper(engine, settings), lambda: keep_all(keeper, asked))
+    used(keeper := RecordWriter(engine, settings), lambda: keep_all(keeper, asked))
     assert kept(engine) == asked
 
 
@@ -106,7 +106,7 @@ def test_a_record_that_comes_twice_is_kept_once(engine: Engine) -> None:
 
 
 def test_a_killed_process_loses_nothing(engine: Engine, settings: Settings) -> None:
-    keeper = Keeper(engine, settings)
+    keeper = RecordWriter(engine, settings)
     folder = keeper.folder
     assert folder is not None
     killed = subprocess.run([sys.executable, "-c", KILLED, folder], cwd=Path(__file__).parents[1])
@@ -117,9 +117,9 @@ def test_a_killed_process_loses_nothing(engine: Engine, settings: Settings) -> N
 
 
 def test_a_process_that_lives_keeps_its_own(engine: Engine, settings: Settings) -> None:
-    keeper = Keeper(engine, settings)
+    keeper = RecordWriter(engine, settings)
     assert keeper.folder is not None
-    other = Spool(keeper.folder)
+    other = Outbox(keeper.folder)
     other.append(record("other's"))
     used(keeper, lambda: keeper.keep(record("mine")))
     assert [each.id for each in kept(engine)] == ["mine"]
@@ -129,7 +129,7 @@ def test_a_process_that_lives_keeps_its_own(engine: Engine, settings: Settings) 
 
 
 def test_a_torn_line_costs_nobody_else(engine: Engine, settings: Settings) -> None:
-    keeper = Keeper(engine, settings)
+    keeper = RecordWriter(engine, settings)
     assert keeper.folder is not None
     whole = record("whole").model_dump_json()
     (keeper.folder / "gone.000000001.jsonl").write_text(f'{whole}\n{{"id": "torn", "ow')
@@ -143,11 +143,11 @@ def test_while_the_database_is_away_the_spool_holds_them(
 ) -> None:
     with engine.begin() as connection:
         connection.execute(text("ALTER TABLE questions RENAME TO away"))
-    used(keeper := Keeper(engine, settings), lambda: keeper.keep(record("a")))
+    used(keeper := RecordWriter(engine, settings), lambda: keeper.keep(record("a")))
     with engine.begin() as connection:
         connection.execute(text("ALTER TABLE away RENAME TO questions"))
     assert kept(engine) == []
-    used(Keeper(engine, settings), lambda: None)
+    used(RecordWriter(engine, settings), lambda: None)
     assert [each.id for each in kept(engine)] == ["a"]
 
 
@@ -155,13 +155,13 @@ def test_a_spool_that_cannot_be_written_breaks_no_answer(
     engine: Engine, settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
-    keeper = Keeper(engine, settings.model_copy(update={"spool": tmp_path / "file"}))
+    keeper = RecordWriter(engine, settings.model_copy(update={"spool": tmp_path / "file"}))
     used(keeper, lambda: keeper.keep(record("a")))
     assert "questions are not kept" in caplog.text
 
 
 def test_feedback_belongs_to_who_asked(engine: Engine, settings: Settings) -> None:
-    keeper = Keeper(engine, settings)
+    keeper = RecordWriter(engine, settings)
     helped, not_ours = Feedback(score=1, comment="谢谢"), Feedback(score=-1)
     answer = uuid7()
 
@@ -181,7 +181,7 @@ def test_feedback_belongs_to_who_asked(engine: Engine, settings: Settings) -> No
 def test_what_is_too_old_is_forgotten(engine: Engine, settings: Settings) -> None:
     old = datetime.now(UTC) - timedelta(days=settings.keep_days, minutes=1)
     RecordStore(engine).add([record("old", asked_at=old), record("new")])
-    keeper = Keeper(engine, settings)
+    keeper = RecordWriter(engine, settings)
 
     async def wait() -> None:
         async with keeper.running():
@@ -195,7 +195,7 @@ def test_what_is_too_old_is_forgotten(engine: Engine, settings: Settings) -> Non
 def test_nothing_is_kept_where_settings_say_so(
     engine: Engine, settings: Settings, tmp_path: Path
 ) -> None:
-    keeper = Keeper(engine, settings.model_copy(update={"keep_questions": False}))
+    keeper = RecordWriter(engine, settings.model_copy(update={"keep_questions": False}))
     used(keeper, lambda: keeper.keep(record("a")))
     assert kept(engine) == []
     assert not settings.spool.exists()
@@ -203,10 +203,10 @@ def test_nothing_is_kept_where_settings_say_so(
 
 
 def test_many_threads_append_whole_lines(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
-    taken: list[Record] = []
+    spool = Outbox(tmp_path)
+    taken: list[QuestionRecord] = []
 
-    def take(records: Sequence[Record]) -> None:
+    def take(records: Sequence[QuestionRecord]) -> None:
         taken.extend(records)
 
     with ThreadPoolExecutor(8) as pool:

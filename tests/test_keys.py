@@ -17,7 +17,7 @@ from sqlalchemy import update
 from app.cli import main
 from app.security import keyring as keyring_module
 from app.security.keyring import ADMIN, LOCAL, Keyring
-from app.security.keys import Keys, keys_table
+from app.security.keys import ApiKeyStore, keys_table
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings
 
@@ -32,8 +32,8 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def keys(settings: Settings) -> Iterator[Keys]:
-    with closing(Keys.open(settings)) as opened:
+def keys(settings: Settings) -> Iterator[ApiKeyStore]:
+    with closing(ApiKeyStore.open(settings)) as opened:
         yield opened
 
 
@@ -107,7 +107,7 @@ def opened(settings: Settings, **options: Any) -> Iterator[Keyring]:
         yield ring
 
 
-def test_whose_key_it_is(settings: Settings, keys: Keys) -> None:
+def test_whose_key_it_is(settings: Settings, keys: ApiKeyStore) -> None:
     key, text = keys.add("n", ("ask",), None)
     revoked, revoked_text = keys.add("n", ("ask",), None)
     keys.revoke(revoked.id)
@@ -136,7 +136,7 @@ def test_no_key_of_the_environment_matches_nothing(settings: Settings) -> None:
         assert [ring.caller_of(text) for text in ("", "None", "a" * 40)] == [None] * 3
 
 
-def test_doors_once_closed_stay_closed(settings: Settings, keys: Keys) -> None:
+def test_doors_once_closed_stay_closed(settings: Settings, keys: ApiKeyStore) -> None:
     with opened(settings) as ring:
         assert not ring.required
     with opened(settings.model_copy(update={"admin_key": SecretStr(ADMIN_KEY)})) as ring:
@@ -171,7 +171,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_running_server_learns_of_keys(settings: Settings, keys: Keys) -> None:
+def test_a_running_server_learns_of_keys(settings: Settings, keys: ApiKeyStore) -> None:
     ring = Keyring.open(settings)
 
     async def story() -> None:
@@ -186,7 +186,7 @@ def test_a_running_server_learns_of_keys(settings: Settings, keys: Keys) -> None
 
 @pytest.mark.usefixtures("impatient")
 def test_the_last_known_keys_go_on_without_the_database(
-    settings: Settings, keys: Keys, caplog: pytest.LogCaptureFixture
+    settings: Settings, keys: ApiKeyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = keys.add("n", ("ask",), None)[1]
     ring = Keyring.open(settings)

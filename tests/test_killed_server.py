@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import main
-from app.records.keeper import Keeper
+from app.records.keeper import RecordWriter
 from ingestion.database import open_engine
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
@@ -61,7 +61,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
         server.process.kill()
     assert server.process.wait() == -signal.SIGKILL
     answered = {response.json()["id"]: response.json()["question"] for response in responses}
-    used(Keeper(engine, settings), lambda: None)
+    used(RecordWriter(engine, settings), lambda: None)
     found = {record.id: record.question for record in kept(engine)}
     engine.dispose()
     return Killed(answered, found, replay)

@@ -10,11 +10,11 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.main import create_app
 from app.security import counts as counts_module
-from app.security.keys import Keys
-from app.security.limits import Limits
+from app.security.keys import ApiKeyStore
+from app.security.limits import RateLimiter
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings
 from tests.http_client import http_client
@@ -77,7 +77,7 @@ def test_a_key_has_its_requests(
     serve_samples: MakeClient, counted: dict[str, object], tmp_path: Any
 ) -> None:
     url = f"sqlite:///{tmp_path / 'apidesk.db'}"
-    keys = Keys.open(read_settings(database_url=url))
+    keys = ApiKeyStore.open(read_settings(database_url=url))
     mine, theirs = (
         {"X-API-Key": keys.add(name, ("ingest",), None)[1]} for name in ("mine", "theirs")
     )
@@ -110,28 +110,34 @@ def test_keys_cannot_be_guessed_fast(serve_samples: MakeClient, counted: dict[st
         ("2001:db8::1", "2001:db8:0:1::1", False),
     ],
 )
-def test_an_address_has_its_requests(sample_desk: Desk, one: str, other: str, shared: bool) -> None:
+def test_an_address_has_its_requests(
+    sample_desk: AnswerService, one: str, other: str, shared: bool
+) -> None:
     settings = sample_desk.settings.model_copy(update=keyed(rate_limit_address="1/minute"))
-    app = create_app(Desk(settings, sample_desk.platform, sample_desk.job))
+    app = create_app(AnswerService(settings, sample_desk.platform, sample_desk.job))
     with http_client(app, one) as http:
         assert statuses(http, 1, ADMIN) == [200]
         assert statuses(http_client(app, other), 1, ADMIN) == [429 if shared else 200]
 
 
-def test_local_commands_are_not_limited(sample_desk: Desk) -> None:
+def test_local_commands_are_not_limited(sample_desk: AnswerService) -> None:
     limits = keyed(rate_limit="1/minute", rate_limit_address="1/minute")
     settings = sample_desk.settings.model_copy(update=limits)
-    desk = Desk(settings, sample_desk.platform, sample_desk.job)
-    with http_client(create_app(desk, "b" * 40)) as http:
+    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    with http_client(create_app(answer_service, "b" * 40)) as http:
         assert statuses(http, 3, {"X-API-Key": "b" * 40}) == [200] * 3
 
 
-def test_two_servers_share_what_redis_counts(sample_desk: Desk, redis_server: RedisServer) -> None:
+def test_two_servers_share_what_redis_counts(
+    sample_desk: AnswerService, redis_server: RedisServer
+) -> None:
     redis_server.stop()
     redis_server.start()
     shared = keyed(rate_limit="3/minute", redis_url=SecretStr(redis_server.url))
     settings = sample_desk.settings.model_copy(update=shared)
-    apps = [create_app(Desk(settings, sample_desk.platform, sample_desk.job)) for _ in range(2)]
+    apps = [
+        create_app(AnswerService(settings, sample_desk.platform, sample_desk.job)) for _ in range(2)
+    ]
     with http_client(apps[0]) as one, http_client(apps[1]) as other:
         assert statuses(one, 2, ADMIN) + statuses(other, 2, ADMIN) == [200, 200, 200, 429]
         assert statuses(one, 1, ADMIN) == [429]
@@ -219,10 +225,10 @@ def test_quoting_spends_nothing(serve_samples: MakeClient) -> None:
     assert [http.post("/ask", json=QUESTION).status_code for _ in range(2)] == [200, 200]
 
 
-def spent(settings: Settings, desk: Desk, ask: Callable[[str], None]) -> bool:
+def spent(settings: Settings, answer_service: AnswerService, ask: Callable[[str], None]) -> bool:
     """Whether what `ask` did at the address of a server spent a single token."""
     limited = settings.model_copy(update={"token_limit": "1/hour"})
-    with live_server(Desk(limited, desk.platform, desk.job)) as url:
+    with live_server(AnswerService(limited, answer_service.platform, answer_service.job)) as url:
         ask(url)
 
         async def until_refused() -> bool:
@@ -237,16 +243,18 @@ def spent(settings: Settings, desk: Desk, ask: Callable[[str], None]) -> bool:
         return asyncio.run(until_refused())
 
 
-def with_model(desk: Desk, server: ModelServer) -> Settings:
+def with_model(answer_service: AnswerService, server: ModelServer) -> Settings:
     model = {
         "chat_model": "openai:scripted-chat",
         "chat_base_url": server.base_url,
         "chat_api_key": SecretStr("test-key"),
     }
-    return desk.settings.model_copy(update=model)
+    return answer_service.settings.model_copy(update=model)
 
 
-def test_an_answer_that_is_given_up_counts(sample_desk: Desk, model_server: ModelServer) -> None:
+def test_an_answer_that_is_given_up_counts(
+    sample_desk: AnswerService, model_server: ModelServer
+) -> None:
     model_server.default = Reply("late", delay=20)
 
     def leave(url: str) -> None:
@@ -258,7 +266,9 @@ def test_an_answer_that_is_given_up_counts(sample_desk: Desk, model_server: Mode
     assert spent(with_model(sample_desk, model_server), sample_desk, leave)
 
 
-def test_a_call_that_took_too_long_counts(sample_desk: Desk, model_server: ModelServer) -> None:
+def test_a_call_that_took_too_long_counts(
+    sample_desk: AnswerService, model_server: ModelServer
+) -> None:
     model_server.default = Reply("late", delay=20)
     settings = with_model(sample_desk, model_server).model_copy(update={"request_timeout": 0.5})
 
@@ -286,7 +296,7 @@ def test_a_call_that_is_refused_costs_nothing(
 def test_what_is_no_limit_is_refused(setting: str, value: str) -> None:
     sentence = f"APIDESK_{setting.upper()}: takes limits such as 60/minute"
     with pytest.raises(ConfigurationError, match=sentence):
-        Limits(read_settings(**{setting: value}))
+        RateLimiter(read_settings(**{setting: value}))
 
 
 @pytest.mark.parametrize("url", ["localhost:6379", "http://redis", "redis//x", "redis://h:port"])
@@ -294,11 +304,11 @@ def test_what_is_no_redis_is_refused(url: str) -> None:
     with pytest.raises(
         ConfigurationError, match="APIDESK_REDIS_URL: takes a url such as"
     ) as caught:
-        Limits(read_settings(redis_url=url))
+        RateLimiter(read_settings(redis_url=url))
     assert url not in str(caught.value)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "redis.asyncio", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'apidesk\[redis\]'"):
-        Limits(read_settings(redis_url="redis://h"))
+        RateLimiter(read_settings(redis_url="redis://h"))

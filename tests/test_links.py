@@ -2,10 +2,10 @@
 
 import pytest
 
-from runnables.grounding.links import Links
+from runnables.grounding.links import AllowedLinks
 
 PAGE = "https://docs.example.org/#/api?apiId=1"
-LINKS = Links(
+LINKS = AllowedLinks(
     pages=[PAGE, "https://docs.example.org/guide/"],
     question="My callback is https://mine.example.net/hook?x=1, why is it refused?",
     hosts=["example.org"],
@@ -57,7 +57,7 @@ def test_links_are_closed(written: str, closed: str, refused: int) -> None:
 
 
 def test_without_hosts_only_pages_and_the_question_count() -> None:
-    links = Links([PAGE], "", [], ["/dop/api/v1/order/ship"])
+    links = AllowedLinks([PAGE], "", [], ["/dop/api/v1/order/ship"])
     assert links.allows(PAGE)
     assert not links.allows("https://api.example.org/dop/api/v1/order/ship")
 

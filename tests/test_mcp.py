@@ -16,9 +16,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import SecretStr
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.mcp.stdio import open_server
-from app.security.keys import Keys
+from app.security.keys import ApiKeyStore
 from app.serving.local_server import announced
 from schemas.errors import StoreLocked, StoreUnavailable
 from schemas.settings import read_settings
@@ -66,7 +66,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 @pytest.fixture(scope="module")
-def url(sample_desk: Desk) -> Iterator[str]:
+def url(sample_desk: AnswerService) -> Iterator[str]:
     """A desk without a model and without keys."""
     with live_server(sample_desk) as address:
         yield address
@@ -168,7 +168,9 @@ def test_what_is_wrong_is_said_in_a_sentence(
     assert "\n" not in text_of(result)
 
 
-def test_a_model_that_fails_is_said_too(sample_desk: Desk, model_server: ModelServer) -> None:
+def test_a_model_that_fails_is_said_too(
+    sample_desk: AnswerService, model_server: ModelServer
+) -> None:
     model_server.default = Reply("no", status=401)
     with live_server(scripted(sample_desk, model_server, on_model_failure="error")) as server:
         result = call(server, "ask", question="发货接口是哪个")
@@ -176,7 +178,9 @@ def test_a_model_that_fails_is_said_too(sample_desk: Desk, model_server: ModelSe
     assert "APIDESK_CHAT_MODEL" in text_of(result)
 
 
-def test_whoever_leaves_ends_the_models_call(sample_desk: Desk, model_server: ModelServer) -> None:
+def test_whoever_leaves_ends_the_models_call(
+    sample_desk: AnswerService, model_server: ModelServer
+) -> None:
     model_server.default = Reply(structured(), action="stall")
     body = PING | {
         "method": "tools/call",
@@ -191,7 +195,9 @@ def test_whoever_leaves_ends_the_models_call(sample_desk: Desk, model_server: Mo
         assert model_server.abandoned.wait(10)
 
 
-def scripted(sample_desk: Desk, model_server: ModelServer, **changed: object) -> Desk:
+def scripted(
+    sample_desk: AnswerService, model_server: ModelServer, **changed: object
+) -> AnswerService:
     """The samples with the scripted model."""
     settings = {
         "chat_model": "openai:scripted-chat",
@@ -199,21 +205,26 @@ def scripted(sample_desk: Desk, model_server: ModelServer, **changed: object) ->
         "chat_api_key": SecretStr("test-key"),
     }
     changed_settings = sample_desk.settings.model_copy(update=settings | changed)
-    return Desk(changed_settings, sample_desk.platform, sample_desk.job)
+    return AnswerService(changed_settings, sample_desk.platform, sample_desk.job)
 
 
 # Keys and limits
 
 
-def test_keys_and_limits_hold(sample_desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_keys_and_limits_hold(
+    sample_desk: AnswerService, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """A call counts as a request; what else clients say does not. What was asked is its key's own."""
     database = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
     limited = {"database_url": database, "rate_limit": "2/hour"}
     settings = sample_desk.settings.model_copy(update=limited)
-    with closing(Keys.open(settings)) as stored:
+    with closing(ApiKeyStore.open(settings)) as stored:
         key, other = (stored.add(scope, (scope,), None)[1] for scope in ("ask", "ingest"))
-    desk = Desk(settings, sample_desk.platform, sample_desk.job)
-    with live_server(desk) as server, httpx2.Client(base_url=server, trust_env=False) as http:
+    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    with (
+        live_server(answer_service) as server,
+        httpx2.Client(base_url=server, trust_env=False) as http,
+    ):
         for wrong, status in (("", 401), ("wrong", 401), (other, 403)):
             response = http.post("/mcp", json=PING, headers=ACCEPT | bearer(wrong))
             assert response.status_code == status
@@ -229,7 +240,7 @@ def test_keys_and_limits_hold(sample_desk: Desk, tmp_path_factory: pytest.TempPa
     assert text_of(refused).startswith("requests: 2 per 1 hour are allowed; wait ")
 
 
-def test_tokens_are_counted(sample_desk: Desk, model_server: ModelServer) -> None:
+def test_tokens_are_counted(sample_desk: AnswerService, model_server: ModelServer) -> None:
     model_server.reply(structured(), draft("调用“订单发货”接口。[1]"))
     with live_server(scripted(sample_desk, model_server, token_limit="10/hour")) as server:
         assert not call(server, "ask", question="发货接口是哪个").is_error
@@ -288,13 +299,15 @@ def test_stdio_with_a_desk_of_its_own(tmp_path: Path) -> None:
     assert [p["title"] for p in found.structured_content["passages"]] == ["Search orders"]
 
 
-def test_stdio_by_the_server_that_holds_the_store(sample_desk: Desk, tmp_path: Path) -> None:
+def test_stdio_by_the_server_that_holds_the_store(
+    sample_desk: AnswerService, tmp_path: Path
+) -> None:
     """Keys are asked for; the one that the server left beside the store opens."""
     store = tmp_path / "held.db"
     store.write_text("not to be opened")
     settings = read_settings(milvus_uri=str(store))
     keyed = sample_desk.settings.model_copy(update={"admin_key": SecretStr("a" * 40)})
-    desk = Desk(keyed, sample_desk.platform, sample_desk.job)
+    answer_service = AnswerService(keyed, sample_desk.platform, sample_desk.job)
 
     async def calling() -> CallToolResult:
         async with open_server(settings) as server, Client(server) as client:
@@ -311,7 +324,7 @@ def test_stdio_by_the_server_that_holds_the_store(sample_desk: Desk, tmp_path: P
             assert text_of(gone) == "the server that held the store has ended: start it again"
         return found
 
-    with live_server(desk, LOCAL_KEY) as address:
+    with live_server(answer_service, LOCAL_KEY) as address:
         host, _, port = address.removeprefix("http://").rpartition(":")
         with announced(settings, host, int(port), LOCAL_KEY):
             found = asyncio.run(calling())

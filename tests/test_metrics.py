@@ -17,7 +17,7 @@ from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from tenacity import wait_none
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.main import create_app
 from app.telemetry.loop_lag import SLEEP_SECONDS, watch_loop
 from app.telemetry.metrics import Metrics
@@ -269,7 +269,7 @@ def test_requests_are_counted_by_their_routes(model_client: MakeClient) -> None:
     }
 
 
-def test_a_client_that_leaves(sample_desk: Desk) -> None:
+def test_a_client_that_leaves(sample_desk: AnswerService) -> None:
     """Its stream was a 200 when it began."""
     app = create_app(sample_desk)
     body = json.dumps({"question": QUESTION}).encode()
@@ -312,7 +312,7 @@ def platform(tmp_path: Path) -> Path:
 def test_an_embedding_model_that_fails(
     make_desk: DeskMaker, model_server: ModelServer, platform: Path
 ) -> None:
-    desk = make_desk(
+    answer_service = make_desk(
         platform=platform,
         retrieval="dense",
         embedding_model="openai:scripted-embedding",
@@ -320,7 +320,7 @@ def test_an_embedding_model_that_fails(
         embedding_api_key="test-key",
     )
     model_server.embedding_reply = Reply(status=401)
-    with http_client(create_app(desk)) as client:
+    with http_client(create_app(answer_service)) as client:
         assert client.post("/retrieve", json={"question": "text"}).status_code == 200
         labels = 'code="model_refused",model="openai:scripted-embedding",role="embedding"'
         assert counted(client) == {f"model_failures_total{{{labels}}}": 1}
@@ -328,34 +328,34 @@ def test_an_embedding_model_that_fails(
 
 def test_what_ingestion_did(make_desk: DeskMaker, platform: Path) -> None:
     """A dry run is no success: nothing was brought up to date."""
-    desk = make_desk(platform=platform)
-    (run,) = desk.job.runs.latest()
-    dry = desk.job.new_run("command", IngestionOptions(dry_run=True))
-    desk.job.run(dry)
+    answer_service = make_desk(platform=platform)
+    (run,) = answer_service.job.runs.latest()
+    dry = answer_service.job.new_run("command", IngestionOptions(dry_run=True))
+    answer_service.job.run(dry)
     assert run.finished_at
     success = "apidesk_ingestion_last_success_timestamp_seconds"
-    with http_client(create_app(desk)) as client:
+    with http_client(create_app(answer_service)) as client:
         seen = scraped(client)
         assert seen[success] == pytest.approx(run.finished_at.timestamp())
         assert seen['apidesk_ingestion_runs{state="succeeded"}'] == 2
-        assert seen["apidesk_chunks"] == desk.collection.contract.rows > 0
+        assert seen["apidesk_chunks"] == answer_service.collection.contract.rows > 0
 
         platform.write_text("")
         with pytest.raises(Exception, match=r"platform\.toml"):
-            desk.job.run(desk.job.new_run("command"))
+            answer_service.job.run(answer_service.job.new_run("command"))
         seen = scraped(client)
         assert seen['apidesk_ingestion_runs{state="failed"}'] == 1
         assert seen[success] == pytest.approx(run.finished_at.timestamp())
 
-        break_database(desk)
+        break_database(answer_service)
         seen = scraped(client)
         assert success not in seen
-        assert seen["apidesk_chunks"] == desk.collection.contract.rows
+        assert seen["apidesk_chunks"] == answer_service.collection.contract.rows
 
 
-def break_database(desk: Desk) -> None:
+def break_database(answer_service: AnswerService) -> None:
     """Its file is a database no more."""
-    path = Path(desk.settings.database_url.removeprefix("sqlite:///"))
+    path = Path(answer_service.settings.database_url.removeprefix("sqlite:///"))
     for name in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
         if name.exists():
             name.write_bytes(b"no database" * 1_000)

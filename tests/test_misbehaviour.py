@@ -12,7 +12,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from tenacity import wait_none
 
-from runnables.models.json_text import NotReadable, read_object
+from runnables.models.json_text import UnreadableReply, read_object
 from schemas.answer import Answer, AnswerDraft
 from schemas.question import StructuredQuestion
 from tests.conftest import SHARED_DATA, needs_shared_data
@@ -441,7 +441,7 @@ def test_the_object_is_found(text: str, steps: list[str], repaired: bool) -> Non
     ],
 )
 def test_or_what_is_wrong_is_said(text: str, problem: str) -> None:
-    with pytest.raises(NotReadable, match=problem):
+    with pytest.raises(UnreadableReply, match=problem):
         read_object(text, AnswerDraft)
 
 

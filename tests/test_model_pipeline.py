@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.main import create_app
-from ingestion.collection_schema import Reliability
+from ingestion.collection_schema import RouteCalibration
 from ingestion.reliability import ASKED
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
@@ -18,7 +18,7 @@ INVENTED_PAGE = "https://open.example.com/#/api?apiId=9999"
 
 
 def test_two_calls_answer_a_question_and_one_refuses(
-    model_client: MakeClient, model_server: ModelServer, sample_desk: Desk
+    model_client: MakeClient, model_server: ModelServer, sample_desk: AnswerService
 ) -> None:
     client = model_client()
     model_server.reply(structured(), draft("用“订单发货”接口。[1]", related=(SHIP_PAGE,)))
@@ -41,8 +41,8 @@ def test_two_calls_answer_a_question_and_one_refuses(
 
     assert len(model_server.chat_requests) == 3
     assert refused["type"] == "unknown"
-    voice = sample_desk.platform.platform
-    assert refused["answer"] == [voice.say(voice.refusal, "zh")]
+    platform_info = sample_desk.platform.platform
+    assert refused["answer"] == [platform_info.say(platform_info.refusal, "zh")]
     assert refused["sources"] == refused["relatedUrl"] == []
 
 
@@ -77,7 +77,7 @@ def test_questions_share_their_connections(
 
 
 def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: ModelServer) -> None:
-    desk = make_desk(
+    answer_service = make_desk(
         chat_model="openai:scripted-chat",
         chat_base_url=model_server.base_url,
         chat_api_key="test-key",
@@ -86,12 +86,14 @@ def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: Mo
         embedding_api_key="test-key",
     )
     embedded = sum(len(r.body["input"]) for r in model_server.embedding_requests if r.body)
-    rows = desk.collection.contract.rows
+    rows = answer_service.collection.contract.rows
     assert rows < embedded < rows + 1.5 * ASKED  # each chunk, and the sentences that measure
-    desk.collection.keep_reliability(Reliability(full_text=0.9, dense=0.9, rows=rows))
+    answer_service.collection.keep_reliability(
+        RouteCalibration(full_text=0.9, dense=0.9, rows=rows)
+    )
     before, connections = len(model_server.embedding_requests), model_server.connections
 
-    with http_client(create_app(desk)) as client:
+    with http_client(create_app(answer_service)) as client:
         for question in ("发货接口是哪个", "发货接口要什么参数"):
             found = structured(search_terms=["ship an order"])
             model_server.reply(found, draft("发货用“订单发货”接口。[1]"))
@@ -216,7 +218,7 @@ def test_the_answer_comes_in_the_language_asked_for(
 def test_the_best_chunk_brings_its_neighbours_when_they_fit(
     model_client: MakeClient,
     model_server: ModelServer,
-    sample_desk: Desk,
+    sample_desk: AnswerService,
     window: int,
     whole: bool,
 ) -> None:

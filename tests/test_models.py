@@ -325,12 +325,12 @@ def test_full_text_answers_while_the_embeddings_are_down(
 ) -> None:
     answer_all(model_server)
     embedding = chat(model_server, "embedding", "openai:scripted-embedding")
-    desk = make_desk(**chat(model_server), **embedding, retrieval="dense")
+    answer_service = make_desk(**chat(model_server), **embedding, retrieval="dense")
     model_server.embedding_reply = Reply(
         NAMES_THE_KEY, status=503, headers={"x-should-retry": "false"}
     )
 
-    with http_client(create_app(desk)) as client:
+    with http_client(create_app(answer_service)) as client:
         answer = ask(client, QUESTION)
         found = client.post("/retrieve", json={"question": QUESTION})
 

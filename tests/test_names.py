@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from ingestion.catalogue import Gathering
+from ingestion.catalogue import CatalogueBuilder
 from ingestion.chunking import chunk_document
 from ingestion.profile import read_platform
 from ingestion.sources import read_source
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.names import Names
+from runnables.retrieval.names import NameIndex
 from schemas.catalogue import CatalogueEntry
 from schemas.document import SourceDocument
 
@@ -22,27 +22,27 @@ SAMPLES = Path(__file__).parents[1] / "samples" / "platform.toml"
 
 
 @pytest.fixture(scope="module")
-def names() -> Names:
+def names() -> NameIndex:
     """The sample platform's documents."""
-    gathering = Gathering()
+    gathering = CatalogueBuilder()
     for source in read_platform(SAMPLES).sources:
-        for document in read_source(source, Limits(), {}):
+        for document in read_source(source, SourceLimits(), {}):
             assert isinstance(document, SourceDocument)
             gathering.add(chunk.model_dump() for chunk in chunk_document(document, 400))
     glossary = tomllib.loads((DATA / "glossary_samples.toml").read_text(encoding="utf-8"))
-    return Names(list(gathering.entries()), Glossary(glossary["glossary"]))
+    return NameIndex(list(gathering.entries()), Glossary(glossary["glossary"]))
 
 
 def cases(file: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (DATA / file).read_text(encoding="utf-8").splitlines()]
 
 
-def resolved(names: Names, name: str) -> list[str]:
+def resolved(names: NameIndex, name: str) -> list[str]:
     return [entry.document_id for entry in names.resolve(name)]
 
 
 @pytest.mark.parametrize("file", ["fuzzy_names.jsonl", "fuzzy_names_held_out.jsonl"])
-def test_the_right_document_is_first_in_95_of_100(names: Names, file: str) -> None:
+def test_the_right_document_is_first_in_95_of_100(names: NameIndex, file: str) -> None:
     asked = [case for case in cases(file) if case["gold"]]
     missed = [c for c in asked if not {*resolved(names, c["name"])[:1]} & {*c["gold"]}]
     assert len(missed) <= 0.05 * len(asked), missed
@@ -52,7 +52,7 @@ def test_the_right_document_is_first_in_95_of_100(names: Names, file: str) -> No
     "name", [c["name"] for c in cases("fuzzy_names.jsonl") if not c["gold"]]
     + ["", " ", "？！", "接口", "API", "v2", "的", "a" * 100_000, "面" * 100_000, "😀", "\x00", "/", "{}"],
 )  # fmt: skip
-def test_what_is_not_there_is_nothing(names: Names, name: str) -> None:
+def test_what_is_not_there_is_nothing(names: NameIndex, name: str) -> None:
     assert resolved(names, name) == []
 
 
@@ -70,7 +70,9 @@ def test_what_is_not_there_is_nothing(names: Names, name: str) -> None:
         ("订单详情查询 v2", []),
     ],
 )
-def test_a_version_is_not_taken_for_another(names: Names, name: str, expected: list[str]) -> None:
+def test_a_version_is_not_taken_for_another(
+    names: NameIndex, name: str, expected: list[str]
+) -> None:
     apis = [document for document in resolved(names, name) if document.isdigit()]
     assert apis[: len(expected)] == expected if expected else not apis
 
@@ -83,18 +85,18 @@ def test_a_version_is_not_taken_for_another(names: Names, name: str, expected: l
         "https://open.example.com/#/api?apiId=1402", "接口 /dop/api/v1/inventory/sync 的文档",
     ],
 )  # fmt: skip
-def test_an_address_or_id_means_one_document(names: Names, name: str) -> None:
+def test_an_address_or_id_means_one_document(names: NameIndex, name: str) -> None:
     assert resolved(names, name)[:1] == ["1402"]
 
 
 @pytest.mark.parametrize("service", ["order", "refund", "Inventory", "message"])
-def test_a_service_means_its_documents(names: Names, service: str) -> None:
+def test_a_service_means_its_documents(names: NameIndex, service: str) -> None:
     found = names.resolve(service, 10)
     assert found[0].service_id == service.lower()
     assert len({entry.document_id for entry in found}) == len(found)
 
 
-def test_no_more_than_asked_for(names: Names) -> None:
+def test_no_more_than_asked_for(names: NameIndex) -> None:
     assert [len(names.resolve("查询", limit)) for limit in (1, 2, 3)] == [1, 2, 3]
 
 
@@ -120,9 +122,9 @@ def entry(title: str, **fields: str) -> CatalogueEntry:
 def test_generic_words_count_where_names_hold_them(name: str, expected: str) -> None:
     titles = ["List Documents", "Delete Document", "API docs", "Webhooks", "Send Message",
               "OAuth 2.0", "Signing v1.2", "Signing v1.3"]  # fmt: skip
-    found = Names([entry(title) for title in titles], Glossary({})).resolve(name)
+    found = NameIndex([entry(title) for title in titles], Glossary({})).resolve(name)
     assert found[0].title == expected
 
 
 def test_there_may_be_no_document() -> None:
-    assert Names([], Glossary({})).resolve("anything") == []
+    assert NameIndex([], Glossary({})).resolve("anything") == []

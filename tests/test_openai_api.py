@@ -17,11 +17,11 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import SecretStr
 
 from app import stream
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.markdown import markdown
-from app.openai.request import Message, read_conversation
-from app.openai.telling import Telling, said
-from app.security.keys import Keys
+from app.openai.request import ChatMessage, read_conversation
+from app.openai.telling import StreamedText, streamed_answer_text
+from app.security.keys import ApiKeyStore
 from schemas.answer import Answer, Page, Source
 from schemas.errors import QuestionError
 from schemas.events import Event, Sources, Step
@@ -72,21 +72,21 @@ def text_of(chunks: list[ChatCompletionChunk]) -> str:
 
 
 @pytest.fixture(scope="module")
-def plain(sample_desk: Desk) -> Iterator[OpenAI]:
+def plain(sample_desk: AnswerService) -> Iterator[OpenAI]:
     """The client of a desk without a model."""
     with live_server(sample_desk) as url, asking(url) as client:
         yield client
 
 
 @pytest.fixture
-def scripted(sample_desk: Desk, model_server: ModelServer) -> Iterator[OpenAI]:
+def scripted(sample_desk: AnswerService, model_server: ModelServer) -> Iterator[OpenAI]:
     """The client of a desk with the scripted model."""
     changed = SCRIPTED | {
         "chat_base_url": model_server.base_url,
     }
     settings = sample_desk.settings.model_copy(update=changed)
-    desk = Desk(settings, sample_desk.platform, sample_desk.job)
-    with live_server(desk) as url, asking(url) as client:
+    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    with live_server(answer_service) as url, asking(url) as client:
         yield client
 
 
@@ -177,11 +177,11 @@ def test_a_follow_up_is_about_what_was_said_before(plain: OpenAI) -> None:
     assert (told["sources"][0]["apiName"], told["sources"][0]["section"]) == ("订单发货", "权限包")
 
 
-def spoken(role: str, content: object) -> Message:
-    return Message.model_validate({"role": role, "content": content})
+def spoken(role: str, content: object) -> ChatMessage:
+    return ChatMessage.model_validate({"role": role, "content": content})
 
 
-def test_history_is_what_was_asked_and_answered(sample_desk: Desk) -> None:
+def test_history_is_what_was_asked_and_answered(sample_desk: AnswerService) -> None:
     answered = "看[1]。\n\n**依据**\n\n- [1] [发货](https://open.example.com/a)"
     image = {"type": "image_url", "image_url": {"url": "data:"}}
     messages = [
@@ -210,7 +210,7 @@ def test_history_is_what_was_asked_and_answered(sample_desk: Desk) -> None:
     assert len(turn.question + turn.answer) == 60
 
 
-def test_only_text_is_asked(sample_desk: Desk) -> None:
+def test_only_text_is_asked(sample_desk: AnswerService) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:"}}
     with pytest.raises(QuestionError, match="only text can be asked, no image_url"):
         read_conversation([spoken("user", [image])], sample_desk.settings)
@@ -261,7 +261,7 @@ def test_a_step_comes_before_the_model_has_finished(
     withdrawn, _, answer = text.partition("\n\n---\n\n以上内容已收回，请以下面的回答为准：\n\n")
     assert withdrawn == STEPS[0]
     assert "**依据**" in answer
-    assert said(text) == said(answer)
+    assert streamed_answer_text(text) == streamed_answer_text(answer)
 
 
 def test_whoever_leaves_ends_the_models_call(scripted: OpenAI, model_server: ModelServer) -> None:
@@ -313,7 +313,7 @@ def answer_of(*steps: str, nearest: tuple[Page, ...] = ()) -> Answer:
 
 def told(*happened: str | Answer | None) -> str:
     """What is given out: of steps, by their texts; None begins them anew."""
-    telling = Telling()
+    telling = StreamedText()
     for what in happened:
         if isinstance(what, Answer):
             telling.hear(Event("answer", what))
@@ -354,14 +354,14 @@ def test_pages_that_may_help_are_links() -> None:
         "Not covered.\n\n**Pages that may help**\n\n"
         r"- [A \*b\* \[c\]](https://open.example.com/a%20%28b%29?c=%3Cd%3E)"
     )
-    assert said(text) == "Not covered."
+    assert streamed_answer_text(text) == "Not covered."
 
 
 @pytest.mark.parametrize(
     "text", ["", "**Sources**", "a **Sources**\n\nb", "**Sources**\n\n- a\n\nb", "- a"]
 )
 def test_what_others_wrote_is_kept(text: str) -> None:
-    assert said(text) == text
+    assert streamed_answer_text(text) == text
 
 
 def test_a_source_without_a_page_is_named() -> None:
@@ -431,13 +431,15 @@ def test_elsewhere_it_is_a_problem(client: TestClient[Litestar]) -> None:
         assert response.headers["content-type"] == "application/problem+json"
 
 
-def test_keys_and_limits_hold(sample_desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_keys_and_limits_hold(
+    sample_desk: AnswerService, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     url = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
     limited = {"database_url": url, "rate_limit": "1/hour"}
     settings = sample_desk.settings.model_copy(update=limited)
-    with closing(Keys.open(settings)) as stored:
+    with closing(ApiKeyStore.open(settings)) as stored:
         key, other = (stored.add(scope, (scope,), None)[1] for scope in ("ask", "ingest"))
-    with live_server(Desk(settings, sample_desk.platform, sample_desk.job)) as server:
+    with live_server(AnswerService(settings, sample_desk.platform, sample_desk.job)) as server:
         for wrong, error in (
             ("wrong", openai.AuthenticationError),
             (other, openai.PermissionDeniedError),

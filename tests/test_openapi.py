@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from ingestion.sources import read_source
-from ingestion.sources.folder import Found
-from ingestion.sources.limits import Limits
+from ingestion.sources.folder import FileResult
+from ingestion.sources.limits import SourceLimits
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import OpenApiSource
+from schemas.source import OpenApiSourceConfig
 from tests.openapi_descriptions import (
     ON_LOOPBACK,
     Json,
@@ -392,8 +392,8 @@ def routes(**bodies: object) -> Serve:
     return serve
 
 
-def read_url(url: str, limits: Limits = ON_LOOPBACK) -> list[Found]:
-    return list(read_source(OpenApiSource(name="docs", kind="openapi", url=url), limits))
+def read_url(url: str, limits: SourceLimits = ON_LOOPBACK) -> list[FileResult]:
+    return list(read_source(OpenApiSourceConfig(name="docs", kind="openapi", url=url), limits))
 
 
 def test_a_description_is_read_from_its_url() -> None:
@@ -418,5 +418,5 @@ def test_a_private_url_is_refused() -> None:
         server(routes(api=small())) as (url, heads),
         pytest.raises(SourceError, match="APIDESK_PRIVATE_HOSTS"),
     ):
-        read_url(f"{url}/api.json", Limits())
+        read_url(f"{url}/api.json", SourceLimits())
     assert not heads

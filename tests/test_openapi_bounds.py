@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from tests.conftest import needs_shared_data
@@ -78,11 +78,13 @@ def test_aliases_count_as_often_as_they_are_used(tmp_path: Path, form: str) -> N
 
 def test_large_files_and_documents_are_refused(tmp_path: Path) -> None:
     content = small({"x-list": [[]] * 3_000, "summary": "a, b, [c], {d}" * 20_000})
-    assert refused(tmp_path, content, Limits(file_bytes=999)) == (
+    assert refused(tmp_path, content, SourceLimits(file_bytes=999)) == (
         "api.json: larger than 0.000999 MB (APIDESK_MAX_FILE_BYTES)"
     )
-    assert "APIDESK_MAX_VALUES" in refused(tmp_path, content, Limits(values=3_000))
-    assert "APIDESK_MAX_VALUES" in refused(tmp_path, yaml.safe_dump(content), Limits(values=3_000))
+    assert "APIDESK_MAX_VALUES" in refused(tmp_path, content, SourceLimits(values=3_000))
+    assert "APIDESK_MAX_VALUES" in refused(
+        tmp_path, yaml.safe_dump(content), SourceLimits(values=3_000)
+    )
     one(tmp_path, content)
 
 
@@ -180,7 +182,7 @@ def test_all_operations_together_have_one_limit(tmp_path: Path) -> None:
     schema = {"properties": {f"p{n}": {"type": "string"} for n in range(100)}}
     content = answering({"$ref": "#/components/schemas/S"}, S=schema)
     content["paths"] = {f"/{n}": content["paths"]["/plays"] for n in range(30)}
-    found = read(write(tmp_path / "a.json", content), Limits(values=1_500))
+    found = read(write(tmp_path / "a.json", content), SourceLimits(values=1_500))
     assert isinstance(found[0], SourceDocument)
     assert isinstance(found[-1], SourceError)
     assert "APIDESK_MAX_VALUES" in str(found[-1])

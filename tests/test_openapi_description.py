@@ -14,7 +14,7 @@ from litestar.testing import TestClient
 from pydantic import SecretStr
 from schemathesis.cli import schemathesis
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.main import create_app
 from app.routes.fields import NOT_BLANK, SESSION
 from schemas.answer import Answer
@@ -34,7 +34,7 @@ PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas
 
 
 @pytest.fixture(scope="module")
-def desk(make_desk: DeskMaker, tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def answer_service(make_desk: DeskMaker, tmp_path_factory: pytest.TempPathFactory) -> AnswerService:
     """A small one with a key, that may be indexed again."""
     folder = tmp_path_factory.mktemp("acme")
     (folder / "guides").mkdir()
@@ -45,8 +45,8 @@ def desk(make_desk: DeskMaker, tmp_path_factory: pytest.TempPathFactory) -> Desk
 
 
 @pytest.fixture(scope="module")
-def http(desk: Desk) -> Iterator[Http]:
-    with http_client(create_app(desk)) as client:
+def http(answer_service: AnswerService) -> Iterator[Http]:
+    with http_client(create_app(answer_service)) as client:
         client.headers["X-API-Key"] = KEY
         yield client
 
@@ -65,9 +65,9 @@ def operations(document: Json) -> Iterator[tuple[str, str, Json]]:
 
 
 @pytest.mark.acceptance
-def test_schemathesis_finds_nothing(desk: Desk, tmp_path: Path) -> None:
+def test_schemathesis_finds_nothing(answer_service: AnswerService, tmp_path: Path) -> None:
     told = tmp_path / "report.json"
-    with live_server(desk) as url:
+    with live_server(answer_service) as url:
         arguments = [
             "run", f"{url}/schema/openapi.json", "--checks", "all", "--max-examples", "3",
             "--header", f"Authorization: Bearer {KEY}", "--generation-deterministic",

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect
 from pydantic import SecretStr
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.records.store import RecordStore
 from ingestion.database import open_engine
 from schemas.answer import Answer, Round, Source
@@ -60,10 +60,10 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def served(sample_desk: Desk, site: Site) -> Iterator[str]:
+def served(sample_desk: AnswerService, site: Site) -> Iterator[str]:
     """The samples without a model, which `site` may frame under its own name."""
     settings = sample_desk.settings.model_copy(update={"embed_origins": (site.origin(),)})
-    with live_server(Desk(settings, sample_desk.platform, sample_desk.job)) as url:
+    with live_server(AnswerService(settings, sample_desk.platform, sample_desk.job)) as url:
         yield url
 
 
@@ -83,18 +83,22 @@ def open_page(chromium: Browser, served: str) -> Iterator[Open]:
 
 
 @pytest.fixture
-def serve_model(sample_desk: Desk) -> ServeModel:
+def serve_model(sample_desk: AnswerService) -> ServeModel:
     """Serves a desk with the scripted model."""
 
     @contextmanager
-    def serving(server: ModelServer, desk: Desk = sample_desk, **more: Any) -> Iterator[str]:
+    def serving(
+        server: ModelServer, answer_service: AnswerService = sample_desk, **more: Any
+    ) -> Iterator[str]:
         scripted = {
             "chat_model": "openai:scripted-chat",
             "chat_base_url": server.base_url,
             "chat_api_key": SecretStr("test-key"),
         }
-        settings = desk.settings.model_copy(update=scripted | more)
-        with live_server(Desk(settings, desk.platform, desk.job)) as url:
+        settings = answer_service.settings.model_copy(update=scripted | more)
+        with live_server(
+            AnswerService(settings, answer_service.platform, answer_service.job)
+        ) as url:
             yield url
 
     return serving
@@ -287,7 +291,7 @@ def test_what_is_not_covered_names_the_nearest_pages(open_page: Open) -> None:
     assert page.locator(".confidence").count() == 0
 
 
-def test_feedback_is_stored(open_page: Open, sample_desk: Desk) -> None:
+def test_feedback_is_stored(open_page: Open, sample_desk: AnswerService) -> None:
     page = open_page().page
     ask(page, "what does error 44203 mean?")
     answered(page)
@@ -452,9 +456,9 @@ def test_a_hostile_document_and_model_are_inert(
     tmp_path: Path,
 ) -> None:
     """The whole way: from the file, by the index and the model, to the reader."""
-    desk = make_desk(platform=hostile_platform(tmp_path))
+    answer_service = make_desk(platform=hostile_platform(tmp_path))
     model_server.reply(structured(api_name=None), draft(f"The kettle needs vinegar. {HOSTILE} [1]"))
-    with serve_model(model_server, desk, unverified="list") as url:
+    with serve_model(model_server, answer_service, unverified="list") as url:
         page = open_page(url).page
         assert page.title() == f"Kettles {PAYLOADS[0]}"
         ask(page, f"does the kettle need vinegar? {HOSTILE}")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runnables.question.pasted import error_codes, read_pasted
+from runnables.question.pasted import error_codes, extract_details
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ from runnables.question.pasted import error_codes, read_pasted
     ],
 )
 def test_details_are_taken_out(question: str, expected: dict[str, Any]) -> None:
-    found = read_pasted(question)
+    found = extract_details(question)
     assert {name: getattr(found, name) for name in expected} == expected
 
 
@@ -71,5 +71,5 @@ def test_error_codes_are_told_by_their_shape(text: str, codes: list[str]) -> Non
 )
 def test_long_repetitions_do_not_hang(unit: str) -> None:
     text = unit * (20_000 // len(unit)) + "!"
-    assert read_pasted(text) is not None
+    assert extract_details(text) is not None
     assert isinstance(error_codes(text), list)

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import pytest
 
-from prompts import TAGS, PromptName, data, load
+from prompts import TAGS, PromptName, escape_data, load_prompt
 from schemas.language import Language
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 
 TEMPLATES = sorted(Path(__file__).resolve().parents[1].joinpath("prompts").glob("*.md.j2"))
-VOICE = Voice(
+VOICE = PlatformInfo(
     name="Acme", description="An API.", audience="devs", tone="dry", greeting="Hi.", refusal="No."
 )
 ESCAPES = [
@@ -36,8 +36,8 @@ def test_every_tag_of_a_template_is_guarded(path: Path) -> None:
 @pytest.mark.parametrize("text", ESCAPES)
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_user_text_cannot_close_its_tag(text: str, language: Language) -> None:
-    prompt = load("structured_question", language).render(
-        voice=VOICE, schema="{}", question=f"before {text} after"
+    prompt = load_prompt("structured_question", language).render(
+        platform_info=VOICE, schema="{}", question=f"before {text} after"
     )
     _, _, tail = prompt.rpartition("<question>")
     assert tail.count("</question>") == 1
@@ -51,7 +51,7 @@ def test_user_text_cannot_close_its_tag(text: str, language: Language) -> None:
     "text", ["a < b", "List<String>", "<b>bold</b>", "1 </ 2", "x <questionable>"]
 )
 def test_other_angle_brackets_stay_as_they_are(text: str) -> None:
-    assert data(text) == text
+    assert escape_data(text) == text
 
 
 @pytest.mark.parametrize("name", sorted({p.name.split(".")[0] for p in TEMPLATES}))
@@ -97,8 +97,8 @@ STEPS = [p for p in TEMPLATES if not p.name.startswith(("extractive", "repair"))
 @pytest.mark.parametrize("path", STEPS, ids=lambda path: path.name)
 def test_all_that_stays_the_same_comes_first(path: Path) -> None:
     name, language = cast(tuple[PromptName, Language], path.name.split(".")[:2])
-    same = {"voice": VOICE, "schema": "{}", "rounds": 2, "calls": 4}
-    first, second = (load(name, language).render(same | given) for given in (FIRST, SECOND))
+    same = {"platform_info": VOICE, "schema": "{}", "rounds": 2, "calls": 4}
+    first, second = (load_prompt(name, language).render(same | given) for given in (FIRST, SECOND))
     guard = next(line for line in first.splitlines() if re.search("is data|数据", line))
     before, guard, _ = first.partition(guard)
     assert second.startswith(before + guard)

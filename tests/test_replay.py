@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
+from app.answer_service import AnswerService
 from app.cli import main
-from app.desk import Desk
 from app.main import create_app
 from app.replay.plot import plot_replay
-from app.replay.result import CHANGES, Outcome, Replay, Replayed
+from app.replay.result import CHANGES, Replay, Replayed, ReplayOutcome
 from app.replay.run import distinct
 from ingestion.database import open_engine
 from schemas.answer import Page
@@ -37,10 +37,12 @@ WEATHER = "今天天气怎么样"
 class Site:
     """A platform whose questions were kept, over one embedded store that this process holds."""
 
-    def __init__(self, folder: Path, desk: Desk, patch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, folder: Path, answer_service: AnswerService, patch: pytest.MonkeyPatch
+    ) -> None:
         self.folder = folder
-        self.desk = desk
-        settings = desk.settings
+        self.answer_service = answer_service
+        settings = answer_service.settings
         for name, value in {
             "PLATFORM": settings.platform,
             "MILVUS_URI": settings.milvus_uri,
@@ -51,7 +53,7 @@ class Site:
 
     def ask(self, *questions: str, **body: Any) -> None:
         """Ask them over HTTP; each is in the database at the end."""
-        with http_client(create_app(self.desk)) as client:
+        with http_client(create_app(self.answer_service)) as client:
             for question in questions:
                 ask(client, question, **body)
 
@@ -71,8 +73,8 @@ def site(make_desk: DeskMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "platform.toml").write_text(PLATFORM)
     write_pages(tmp_path, **PAGES)
     own = {"database_url": f"sqlite:///{tmp_path / 'apidesk.db'}", "spool": tmp_path / "spool"}
-    desk = make_desk(platform=tmp_path / "platform.toml", cache_answers=True, **own)
-    return Site(tmp_path, desk, monkeypatch)
+    answer_service = make_desk(platform=tmp_path / "platform.toml", cache_answers=True, **own)
+    return Site(tmp_path, answer_service, monkeypatch)
 
 
 def test_a_change_of_the_documents_shows_where_it_matters(site: Site) -> None:
@@ -127,7 +129,7 @@ def test_another_k_and_another_model(site: Site, model_server: ModelServer) -> N
 
 def test_nothing_of_a_replay_is_kept(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def rows() -> list[int]:
-        engine = open_engine(site.desk.settings)
+        engine = open_engine(site.answer_service.settings)
         tables = ("questions", "cached_answers", "turns", "ingestion_runs")
         with engine.connect() as connection:
             count = [
@@ -201,7 +203,7 @@ def test_a_follow_up_is_asked_as_it_was_understood() -> None:
 # --- what a change is ---------------------------------------------------------------------------
 
 
-def outcome(verdict: Any = "high", pages: str = "ab", **fields: Any) -> Outcome:
+def outcome(verdict: Any = "high", pages: str = "ab", **fields: Any) -> ReplayOutcome:
     named = [Page(title=name, page_url=f"https://x/{name}") for name in pages]
     told: dict[str, Any] = {
         "type": "general",
@@ -209,7 +211,7 @@ def outcome(verdict: Any = "high", pages: str = "ab", **fields: Any) -> Outcome:
         "answered_by": "x",
         "failure": None,
     }
-    return Outcome(verdict=verdict, pages=named, **(told | fields))
+    return ReplayOutcome(verdict=verdict, pages=named, **(told | fields))
 
 
 @pytest.mark.parametrize(
@@ -227,14 +229,14 @@ def outcome(verdict: Any = "high", pages: str = "ab", **fields: Any) -> Outcome:
     ],
 )
 def test_what_weighs_most_is_the_change(
-    before: Outcome, after: Outcome, change: str, overlap: float
+    before: ReplayOutcome, after: ReplayOutcome, change: str, overlap: float
 ) -> None:
     found = replayed(before, after)
     assert found.change == change
     assert found.overlap == pytest.approx(overlap)
 
 
-def replayed(before: Outcome, after: Outcome, question: str = "?") -> Replayed:
+def replayed(before: ReplayOutcome, after: ReplayOutcome, question: str = "?") -> Replayed:
     return Replayed(id="1", question=question, times=1, before=before, after=after)
 
 

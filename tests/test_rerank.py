@@ -16,13 +16,13 @@ from ingestion.language import estimate_tokens
 from runnables.deadline import with_deadline
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_chat_models
-from runnables.retrieval.rerank import MOST, NAME, Rerank, build_rerank
+from runnables.retrieval.rerank import MOST, NAME, RerankStep, build_rerank
 from runnables.retrieval.rerank_listwise import permutation_of_text
-from runnables.retrieval.rerank_text import cut
+from runnables.retrieval.rerank_text import truncate_to_tokens
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.language import Language
-from schemas.platform import Sentences, Voice
+from schemas.platform import LocalizedText, PlatformInfo
 from schemas.settings import Settings, read_settings
 from tests.model_desk import MakeClient
 from tests.model_server import ModelServer, Reply
@@ -32,13 +32,13 @@ from tests.traces import Trace
 
 KEY = "sk-never-to-be-seen"
 QUESTION = "怎么取消揽收，用哪个接口？"
-ENGLISH = Voice(
+ENGLISH = PlatformInfo(
     name="Acme",
     description="An API.",
     audience="devs",
     tone="dry",
-    greeting=Sentences(en="Hi."),
-    refusal=Sentences(en="No."),
+    greeting=LocalizedText(en="Hi."),
+    refusal=LocalizedText(en="No."),
     language="en",
 )
 
@@ -61,11 +61,11 @@ def retrieved(count: int, body: str = "正文") -> list[RetrievedChunk]:
     return [RetrievedChunk(chunk=c, score=100.0 - n) for n, c in enumerate(chunks)]
 
 
-def voice(language: Language = "en") -> Voice:
+def platform_info(language: Language = "en") -> PlatformInfo:
     return ENGLISH.model_copy(update={"language": language})
 
 
-def by_endpoint(server: RerankServer, **overrides: object) -> Rerank:
+def by_endpoint(server: RerankServer, **overrides: object) -> RerankStep:
     given = {
         "rerank": "endpoint",
         "rerank_url": server.base_url,
@@ -89,17 +89,17 @@ def chat_settings(server: ModelServer, **overrides: object) -> Settings:
 
 def by_model(
     server: ModelServer, language: Language = "en", **overrides: object
-) -> tuple[Rerank, ChatModel]:
+) -> tuple[RerankStep, ChatModel]:
     settings = chat_settings(server, **overrides)
     models = open_chat_models(settings)
-    rerank = build_rerank(settings, models, voice(language))
+    rerank = build_rerank(settings, models, platform_info(language))
     assert rerank is not None
     assert models is not None
     return rerank, models.writers[0]
 
 
 def run(
-    rerank: Rerank,
+    rerank: RerankStep,
     found: list[RetrievedChunk],
     question: str = QUESTION,
     config: RunnableConfig | None = None,
@@ -116,7 +116,7 @@ def order(reranked: list[RetrievedChunk], found: list[RetrievedChunk]) -> list[i
 
 
 def skipped(
-    rerank: Rerank, found: list[RetrievedChunk], caplog: pytest.LogCaptureFixture
+    rerank: RerankStep, found: list[RetrievedChunk], caplog: pytest.LogCaptureFixture
 ) -> str | None:
     """Why the old order stayed: in the trace and in one line of the log, without question and key."""
     trace = Trace(NAME)
@@ -360,7 +360,7 @@ def test_a_ranker_s_own_mistake_leaves_the_old_order(
                 raise ranks
             return ranks
 
-    reason = skipped(Rerank(Mistaken(), 3), retrieved(3), caplog)
+    reason = skipped(RerankStep(Mistaken(), 3), retrieved(3), caplog)
     assert reason in ("IndexError", "RuntimeError")
 
 
@@ -531,7 +531,7 @@ def test_a_window_that_holds_no_two_passages_asks_nothing(
     model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     rerank, _ = by_model(model_server, chat_context_tokens=1_000)
-    rerank._ranker._model.undercount = 3.0  # type: ignore[attr-defined]
+    rerank._ranker._model.token_correction = 3.0  # type: ignore[attr-defined]
     assert "too small" in (skipped(rerank, retrieved(3), caplog) or "")
     assert model_server.chat_requests == []
 
@@ -588,7 +588,7 @@ def test_a_mistake_is_named_before_anybody_asks(overrides: dict[str, Any], messa
 @pytest.mark.parametrize("text", ["", "abc", "abc取消 " * 50, "a" * 999, "取" * 999])
 @pytest.mark.parametrize("tokens", [0, 1, 7, 10_000])
 def test_a_cut_text_is_the_longest_beginning_that_fits(text: str, tokens: int) -> None:
-    beginning = cut(text, tokens)
+    beginning = truncate_to_tokens(text, tokens)
     assert text.startswith(beginning)
     assert estimate_tokens(beginning) <= tokens
     if beginning != text:

@@ -10,12 +10,12 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.main import create_app
 from ingestion.words import query_text
 from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.parts import parts
-from runnables.retrieval.retriever import spread
+from runnables.retrieval.parts import split_question
+from runnables.retrieval.retriever import diversify
 from schemas.document import Chunk, RetrievedChunk
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, draft, is_classification, structured
@@ -40,16 +40,18 @@ TITLES: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def titles(sample_desk: Desk) -> None:
+def titles(sample_desk: AnswerService) -> None:
     for chunk in sample_desk.collection.stored():
         (known, *_) = sample_desk.collection.by_ids([chunk.id])
         TITLES[known.title] = known.document_id
 
 
 @pytest.fixture(scope="module")
-def with_glossary(sample_desk: Desk) -> Any:
+def with_glossary(sample_desk: AnswerService) -> Any:
     platform = sample_desk.platform.model_copy(update=GLOSSARY)
-    with http_client(create_app(Desk(sample_desk.settings, platform, sample_desk.job))) as client:
+    with http_client(
+        create_app(AnswerService(sample_desk.settings, platform, sample_desk.job))
+    ) as client:
         yield client
 
 
@@ -67,8 +69,8 @@ def test_sixty_questions_find_their_page(
     """A glossary does no harm to questions in the documents' language."""
     questions = read("retrieval_samples")
     assert len(questions) == 60
-    for desk in (client, with_glossary):
-        wrong = missed(desk, questions)
+    for answer_service in (client, with_glossary):
+        wrong = missed(answer_service, questions)
         assert len(wrong) <= 0.03 * len(questions), "\n".join(wrong)
 
 
@@ -142,7 +144,7 @@ def test_filters_narrow_what_is_retrieved(
 def test_both_parts_of_a_question_are_retrieved(client: TestClient[Litestar]) -> None:
     questions = read("multi_part")
     wrong = [
-        f"{q['question']} {parts(q['question'])}: {q['gold']}, not {found}"
+        f"{q['question']} {split_question(q['question'])}: {q['gold']}, not {found}"
         for q in questions
         if (found := set(found_by(client, q["question"])))
         and not all(found & set(gold) for gold in q["gold"])
@@ -167,7 +169,7 @@ def test_both_parts_of_a_question_are_retrieved(client: TestClient[Litestar]) ->
     ],
 )
 def test_what_is_asked_in_sequence_is_split(question: str, expected: list[str]) -> None:
-    assert parts(question) == expected
+    assert split_question(question) == expected
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_the_glossary_is_read_in_both_directions(question: str, expected: list[s
 )
 def test_one_document_does_not_crowd_out_the_others(documents: str, k: int, expected: str) -> None:
     found = [chunk_of(document, position) for position, document in enumerate(documents)]
-    assert "".join(r.chunk.document_id for r in spread(found, k)) == expected
+    assert "".join(r.chunk.document_id for r in diversify(found, k)) == expected
 
 
 def chunk_of(document: str, position: int) -> RetrievedChunk:

@@ -10,10 +10,10 @@ import pytest
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from app.insights.gaps import AskedQuestion, find_gaps
+from app.insights.gaps import GapQuestion, find_gaps
 from app.insights.joined_gaps import find_joined_gaps
 from runnables.models.chat_models import open_chat_models
-from runnables.question.same_topic import MOST_GROUPS, NAME, SameTopic
+from runnables.question.same_topic import MOST_GROUPS, NAME, QuestionGrouper
 from schemas.language import Language
 from schemas.settings import read_settings
 from tests.model_server import ModelServer, Recorded, Reply
@@ -34,7 +34,7 @@ TEXTS = [
 ]
 """Three groups of three, in this order."""
 
-ASKED = [AskedQuestion(text, "general", "low") for text in TEXTS]
+ASKED = [GapQuestion(text, "general", "low") for text in TEXTS]
 JOINED = {"topics": [{"name": " Payment\ndisputes ", "groups": [1, 2]}]}
 
 
@@ -43,7 +43,9 @@ def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
 
 
-def same_topic(server: ModelServer, language: Language = "en", **overrides: object) -> SameTopic:
+def same_topic(
+    server: ModelServer, language: Language = "en", **overrides: object
+) -> QuestionGrouper:
     given = {
         "chat_model": "openai:scripted-chat",
         "chat_base_url": server.base_url,
@@ -51,7 +53,7 @@ def same_topic(server: ModelServer, language: Language = "en", **overrides: obje
     }
     models = open_chat_models(read_settings(**(given | overrides)))
     assert models is not None
-    return SameTopic(models, VOICE.model_copy(update={"language": language}), seconds=5)
+    return QuestionGrouper(models, VOICE.model_copy(update={"language": language}), seconds=5)
 
 
 def topics(server: ModelServer, groups: int = 4) -> list[tuple[str, list[int]]]:
@@ -124,7 +126,7 @@ def test_a_model_that_reads_well_brings_a_topic_together(model_server: ModelServ
     """Numbers in the prompt are those that are joined, over a hundred questions in two languages."""
     labels: dict[str, str] = {question: topic for question, topic in gap_set("mixed") if topic}
     others = [line["question"] for line in read_lines(DATA / "on_topic.jsonl")]
-    asked = [AskedQuestion(text, "general", "low") for text in (*labels, *others)]
+    asked = [GapQuestion(text, "general", "low") for text in (*labels, *others)]
 
     def read(request: Recorded) -> dict[str, Any]:
         found: dict[str, list[int]] = {}

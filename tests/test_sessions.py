@@ -11,10 +11,10 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.main import create_app
 from schemas.answer import Answer
-from schemas.condensed import Condensed
+from schemas.condensed import CondensedQuestion
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
@@ -84,7 +84,7 @@ def test_a_model_condenses_only_what_has_a_history(
 
     def said(request: Recorded) -> Said:
         if is_condensing(request):
-            return Condensed(question="订单发货接口有哪些错误码", small_talk=False)
+            return CondensedQuestion(question="订单发货接口有哪些错误码", small_talk=False)
         return structured() if is_classification(request) else draft("订单发货用它。[1]")
 
     model_server.default = said
@@ -111,7 +111,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
-    sample_desk: Desk, tmp_path: Path, database: str
+    sample_desk: AnswerService, tmp_path: Path, database: str
 ) -> None:
     """Each session is about one API; four requests each, all sessions at once."""
 
@@ -127,8 +127,8 @@ def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
 
     def all_at_once(url: str) -> list[str]:
         settings = sample_desk.settings.model_copy(update={"database_url": url})
-        desk = Desk(settings, sample_desk.platform, sample_desk.job)
-        with http_client(create_app(desk)) as client, ThreadPoolExecutor(50) as pool:
+        answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+        with http_client(create_app(answer_service)) as client, ThreadPoolExecutor(50) as pool:
             found = pool.map(lambda number: converse(client, number), range(50))
             return [line for lines in found for line in lines]
 
@@ -143,12 +143,12 @@ def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
 def test_an_answer_that_cannot_be_remembered_is_given(
     client: TestClient[Litestar], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.history import History
+    from app.history import SessionStore
     from schemas.errors import StoreUnavailable
 
     async def refuse(*_: object) -> None:
         raise StoreUnavailable("the database does not answer")
 
-    monkeypatch.setattr(History, "append", refuse)
+    monkeypatch.setattr(SessionStore, "append", refuse)
     answer = Answer.model_validate(ask(client, "怎么发货", session="unremembered"))
     assert answer.sources

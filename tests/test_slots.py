@@ -9,14 +9,14 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import SecretStr
 
-from app.asked import Asked
-from app.desk import Desk
+from app.answer_service import AnswerService
+from app.asked import AskCommand
 from app.model_check import probe
 from runnables.deadline import with_deadline
 from runnables.models.chat_model import FAILURES_TO_OPEN
-from runnables.models.slots import Slots
+from runnables.models.slots import ConcurrencyLimiter
 from schemas.answer import Answer
-from schemas.errors import DeskBusy, ModelBusy
+from schemas.errors import ModelBusy, ServiceBusy
 from tests.model_desk import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
 
@@ -53,21 +53,21 @@ def gate(model_server: ModelServer) -> Iterator[Gate]:
     gate.open()
 
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., AnswerService]
 
 
 @pytest.fixture
-def desk_of(sample_desk: Desk, model_server: ModelServer) -> MakeDesk:
+def desk_of(sample_desk: AnswerService, model_server: ModelServer) -> MakeDesk:
     """A desk over the samples' collection with the scripted model."""
 
-    def make(**overrides: object) -> Desk:
+    def make(**overrides: object) -> AnswerService:
         scripted = {
             "chat_model": "openai:scripted-chat",
             "chat_base_url": model_server.base_url,
             "chat_api_key": SecretStr("test-key"),
         }
         settings = sample_desk.settings.model_copy(update=scripted | overrides)
-        return Desk(settings, sample_desk.platform, sample_desk.job)
+        return AnswerService(settings, sample_desk.platform, sample_desk.job)
 
     return make
 
@@ -79,20 +79,22 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def idle(desk: Desk) -> bool:
-    slots = (desk.questions, desk.calls)
+def idle(answer_service: AnswerService) -> bool:
+    slots = (answer_service.questions, answer_service.calls)
     return all((each.running, each.waiting) == (0, 0) for each in slots)
 
 
 def test_no_more_questions_than_slots_reach_the_model(
     desk_of: MakeDesk, model_server: ModelServer, gate: Gate
 ) -> None:
-    desk = desk_of(max_concurrency=2, queue_timeout=30)
+    answer_service = desk_of(max_concurrency=2, queue_timeout=30)
 
     async def asked() -> list[Answer]:
-        answers = asyncio.gather(*(desk.ask(Asked("发货接口是哪个")) for _ in range(6)))
-        await until(lambda: gate.most == 2 and desk.questions.waiting == 4)
-        assert desk.questions.running == desk.calls.running == 2
+        answers = asyncio.gather(
+            *(answer_service.ask(AskCommand("发货接口是哪个")) for _ in range(6))
+        )
+        await until(lambda: gate.most == 2 and answer_service.questions.waiting == 4)
+        assert answer_service.questions.running == answer_service.calls.running == 2
         gate.open()
         return await answers
 
@@ -100,25 +102,25 @@ def test_no_more_questions_than_slots_reach_the_model(
     assert [answer.answered_by for answer in answers] == ["openai:scripted-chat"] * 6
     assert len(model_server.chat_requests) == 12
     assert gate.most == 2
-    assert idle(desk)
+    assert idle(answer_service)
 
 
 def test_who_waits_too_long_is_told_to_come_again(desk_of: MakeDesk, gate: Gate) -> None:
-    desk = desk_of(max_concurrency=1, queue_timeout=0.01)
+    answer_service = desk_of(max_concurrency=1, queue_timeout=0.01)
 
     async def asked() -> Answer:
-        first = asyncio.create_task(desk.ask(Asked("发货接口是哪个")))
+        first = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
         await until(lambda: gate.most == 1)
-        with pytest.raises(DeskBusy):
-            await desk.ask(Asked("怎么发货"))
+        with pytest.raises(ServiceBusy):
+            await answer_service.ask(AskCommand("怎么发货"))
         gate.open()
         return await first
 
     answer = asyncio.run(asked())
     assert (answer.answered_by, answer.degraded) == ("openai:scripted-chat", None)
-    assert desk.models is not None
-    assert [model.problem for model in desk.models.all] == [None]
-    assert idle(desk)
+    assert answer_service.models is not None
+    assert [model.problem for model in answer_service.models.all] == [None]
+    assert idle(answer_service)
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
@@ -139,29 +141,29 @@ def test_busy_is_503_with_retry_after(
 
 
 def test_a_question_that_is_given_up_leaves_its_slot(desk_of: MakeDesk, gate: Gate) -> None:
-    desk = desk_of(max_concurrency=1, queue_timeout=30)
+    answer_service = desk_of(max_concurrency=1, queue_timeout=30)
 
     async def asked() -> Answer:
-        running = asyncio.create_task(desk.ask(Asked("发货接口是哪个")))
+        running = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
         await until(lambda: gate.most == 1)
-        waiting = asyncio.create_task(desk.ask(Asked("发货接口是哪个")))
-        await until(lambda: desk.questions.waiting == 1)
+        waiting = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
+        await until(lambda: answer_service.questions.waiting == 1)
         for task in (waiting, running):
             task.cancel()
         await asyncio.wait({waiting, running})
-        assert idle(desk)
+        assert idle(answer_service)
         gate.open()
-        return await desk.ask(Asked("发货接口是哪个"))
+        return await answer_service.ask(AskCommand("发货接口是哪个"))
 
     assert asyncio.run(asked()).degraded is None
 
 
-def test_without_a_model_nobody_waits(sample_desk: Desk) -> None:
+def test_without_a_model_nobody_waits(sample_desk: AnswerService) -> None:
     settings = sample_desk.settings.model_copy(update={"max_concurrency": 1, "queue_timeout": 0})
-    desk = Desk(settings, sample_desk.platform, sample_desk.job)
+    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
 
     async def asked() -> list[Answer]:
-        return await asyncio.gather(*(desk.ask(Asked("怎么发货")) for _ in range(3)))
+        return await asyncio.gather(*(answer_service.ask(AskCommand("怎么发货")) for _ in range(3)))
 
     assert [answer.answered_by for answer in asyncio.run(asked())] == ["extractive"] * 3
 
@@ -169,50 +171,52 @@ def test_without_a_model_nobody_waits(sample_desk: Desk) -> None:
 def test_waiting_between_tries_holds_no_slot(
     desk_of: MakeDesk, model_server: ModelServer, gate: Gate
 ) -> None:
-    desk = desk_of(max_concurrency=1)
-    assert desk.models is not None
-    model = desk.models.writers[0]
+    answer_service = desk_of(max_concurrency=1)
+    assert answer_service.models is not None
+    model = answer_service.models.writers[0]
     model_server.reply(Reply(status=429, headers={"retry-after": "30"}))
     gate.open()
 
     async def asked() -> None:
         slow = asyncio.create_task(probe(model))
-        await until(lambda: len(model_server.chat_requests) == 1 and not desk.calls.running)
+        await until(
+            lambda: len(model_server.chat_requests) == 1 and not answer_service.calls.running
+        )
         await probe(model)
         slow.cancel()
         await asyncio.wait({slow})
 
     asyncio.run(asked())
     assert len(model_server.chat_requests) == 2
-    assert idle(desk)
+    assert idle(answer_service)
 
 
 def test_a_call_that_got_no_slot_is_no_failure_of_the_model(desk_of: MakeDesk) -> None:
-    desk = desk_of(max_concurrency=1)
-    assert desk.models is not None
-    model = desk.models.writers[0]
+    answer_service = desk_of(max_concurrency=1)
+    assert answer_service.models is not None
+    model = answer_service.models.writers[0]
 
     async def asked() -> None:
-        async with desk.calls.taken(1):
+        async with answer_service.calls.taken(1):
             for _ in range(FAILURES_TO_OPEN + 1):
                 with pytest.raises(ModelBusy):
                     await model.ask([HumanMessage("?")], with_deadline({}, 0.001))
 
     asyncio.run(asked())
     assert model.problem is None
-    assert idle(desk)
+    assert idle(answer_service)
 
 
 @pytest.mark.parametrize("seconds", [0.01, float("inf")])
 def test_slots_are_given_in_order_of_arrival(seconds: float) -> None:
     order: list[int] = []
 
-    async def use(slots: Slots, number: int) -> None:
+    async def use(slots: ConcurrencyLimiter, number: int) -> None:
         async with slots.taken(float("inf")):
             order.append(number)
 
     async def main() -> None:
-        slots = Slots(1)
+        slots = ConcurrencyLimiter(1)
         async with slots.taken(seconds):
             tasks = [asyncio.create_task(use(slots, number)) for number in range(3)]
             await until(lambda: slots.waiting == 3)

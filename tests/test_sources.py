@@ -11,11 +11,16 @@ import pytest
 
 from ingestion.markdown_blocks import parse_table
 from ingestion.sources import digest, digest_source, read_source
-from ingestion.sources.folder import Found, Unchanged
-from ingestion.sources.limits import Limits
+from ingestion.sources.folder import FileResult, UnchangedFile
+from ingestion.sources.limits import SourceLimits
 from schemas.document import Section, SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import ApiDocsSource, FilesSource, MarkdownSource, Source
+from schemas.source import (
+    ApiDocsSourceConfig,
+    FilesSourceConfig,
+    MarkdownSourceConfig,
+    SourceConfig,
+)
 
 API = {"serviceId": "orders", "apiId": "1110", "name": "订单发货", "url": "/order/ship"}
 GUIDE = """---
@@ -50,7 +55,7 @@ isv.invalid-signature
 class Kind:
     """A kind of source, and how a team would fill its folder."""
 
-    make: Callable[..., Source]
+    make: Callable[..., SourceConfig]
     suffix: str
     page: Callable[[str], str]
     """An id -> a readable document."""
@@ -64,19 +69,19 @@ def api_json(**fields: object) -> str:
 
 KINDS = {
     "api_docs": Kind(
-        lambda **fields: ApiDocsSource(kind="api_docs", **fields),
+        lambda **fields: ApiDocsSourceConfig(kind="api_docs", **fields),
         ".json",
         lambda name: api_json(apiId=name),
         "https://x.y/#/api?apiId={apiId}",
     ),
     "markdown": Kind(
-        lambda **fields: MarkdownSource(kind="markdown", **fields),
+        lambda **fields: MarkdownSourceConfig(kind="markdown", **fields),
         ".md",
         lambda name: f"# {name}\n\n这一页说明怎么发货、怎么查询物流、怎么取消订单。",
         "https://x.y/{path}",
     ),
     "files": Kind(
-        lambda **fields: FilesSource(kind="files", suffixes=(".html",), **fields),
+        lambda **fields: FilesSourceConfig(kind="files", suffixes=(".html",), **fields),
         ".html",
         lambda name: f"<h1>{name}</h1><p>这一页说明怎么发货、怎么查询物流、怎么取消订单。",
         "https://x.y/{path}",
@@ -95,17 +100,17 @@ def write(path: Path, text: str | bytes) -> Path:
     return path
 
 
-def found(make: Callable[..., Source], folder: Path, **fields: object) -> list[Found]:
-    return list(read_source(make(name="docs", path=folder, **fields), Limits()))
+def found(make: Callable[..., SourceConfig], folder: Path, **fields: object) -> list[FileResult]:
+    return list(read_source(make(name="docs", path=folder, **fields), SourceLimits()))
 
 
-def read(make: Callable[..., Source], folder: Path, **fields: object) -> list[SourceDocument]:
+def read(make: Callable[..., SourceConfig], folder: Path, **fields: object) -> list[SourceDocument]:
     documents, refused = apart(found(make, folder, **fields))
     assert not refused
     return [document.model_copy(update={"fingerprint": ""}) for document in documents]
 
 
-def apart(everything: list[Found]) -> tuple[list[SourceDocument], list[str]]:
+def apart(everything: list[FileResult]) -> tuple[list[SourceDocument], list[str]]:
     """The documents, and what was said of those that were refused."""
     return (
         [item for item in everything if isinstance(item, SourceDocument)],
@@ -202,7 +207,7 @@ def test_a_folder_without_documents_is_named(kind: Kind, tmp_path: Path) -> None
     ids=KINDS,
 )
 def test_two_documents_of_one_id_are_refused(
-    tmp_path: Path, make: Callable[..., Source], files: dict[str, str]
+    tmp_path: Path, make: Callable[..., SourceConfig], files: dict[str, str]
 ) -> None:
     for name, text in files.items():
         write(tmp_path / name, text)
@@ -606,13 +611,13 @@ def test_a_file_is_read_again_when_it_or_its_profile_changed(
         write(tmp_path / f"{name}{kind.suffix}", kind.page(name))
     documents, _ = apart(found(kind.make, tmp_path))
     known = {document.fingerprint: frozenset({document.id}) for document in documents}
-    before = digest_source(kind.make(name="docs", path=tmp_path), Limits())
+    before = digest_source(kind.make(name="docs", path=tmp_path), SourceLimits())
     assert before == digest([document.fingerprint for document in documents])
     source = kind.make(name="docs", path=tmp_path, **change(tmp_path, kind.suffix))
-    assert (digest_source(source, Limits()) == before) is (not again)
-    everything = list(read_source(source, Limits(), known))
+    assert (digest_source(source, SourceLimits()) == before) is (not again)
+    everything = list(read_source(source, SourceLimits(), known))
     read_again, refused = apart(everything)
-    unchanged = {i for item in everything if isinstance(item, Unchanged) for i in item.ids}
+    unchanged = {i for item in everything if isinstance(item, UnchangedFile) for i in item.ids}
     assert not refused
     if kind.suffix != ".json":  # an API document's id is not its file's name
         assert [document.id for document in read_again] == again

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.runs import Runs
+from ingestion.runs import IngestionRunStore
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
 from tests.model_server import ModelServer, Recorded, Reply
@@ -68,6 +68,6 @@ def test_sigterm_ends_a_run_at_its_next_document(
         milvus_uri=environment["APIDESK_MILVUS_URI"],
         database_url=environment["APIDESK_DATABASE_URL"],
     )
-    (run,) = Runs.open(settings).latest()
+    (run,) = IngestionRunStore.open(settings).latest()
     assert (run.state, run.error) == ("failed", STOPPED)
     assert len(model_server.embedding_requests) < 20

@@ -12,10 +12,10 @@ from httpx_sse import ServerSentEvent, connect_sse
 from pydantic import SecretStr
 
 from app import stream
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.terminal.live_answer import live_answer
 from runnables.answer.partial_answer import complete_steps
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.answer import Answer
 from schemas.events import Event, Sources, Step
 from tests.live_server import live_server
@@ -30,7 +30,7 @@ Serve = Callable[..., Any]
 
 
 @pytest.fixture
-def serve(sample_desk: Desk, model_server: ModelServer) -> Serve:
+def serve(sample_desk: AnswerService, model_server: ModelServer) -> Serve:
     """Serves the samples with the scripted model."""
     scripted = {
         "chat_model": "openai:scripted-chat",
@@ -41,7 +41,7 @@ def serve(sample_desk: Desk, model_server: ModelServer) -> Serve:
     @contextmanager
     def serving(**overrides: object) -> Iterator[str]:
         settings = sample_desk.settings.model_copy(update=scripted | overrides)
-        with live_server(Desk(settings, sample_desk.platform, sample_desk.job)) as url:
+        with live_server(AnswerService(settings, sample_desk.platform, sample_desk.job)) as url:
             yield url
 
     return serving
@@ -203,7 +203,7 @@ def test_an_answer_without_a_model_and_a_refusal_come_as_events_too(
 
 
 @pytest.mark.parametrize("accept", ["application/json", "*/*", "text/html, */*", ""])
-def test_json_comes_unless_events_are_asked_for(sample_desk: Desk, accept: str) -> None:
+def test_json_comes_unless_events_are_asked_for(sample_desk: AnswerService, accept: str) -> None:
     with live_server(sample_desk) as url:
         response = httpx.post(
             f"{url}/ask", json={"question": QUESTION}, headers={"accept": accept}, trust_env=False
@@ -235,7 +235,7 @@ def test_a_terminal_shows_the_steps_as_they_come(
 
 
 def test_no_terminal_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    async def told() -> Listener | None:
+    async def told() -> EventSink | None:
         async with live_answer() as listener:
             return listener
 

@@ -6,7 +6,7 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.page.suggestions import Suggestions
+from app.page.suggestions import SuggestedQuestions
 from ingestion.language import detect_language
 from tests.conftest import DeskMaker
 from tests.model_desk import ask
@@ -65,9 +65,9 @@ def test_pages_alone_are_enough_and_changes_are_seen(make_desk: DeskMaker, tmp_p
     (tmp_path / "docs" / "kettle.md").write_text(
         "# Kettles\n\n## Vinegar\n\nUse it.\n\n## Water\n\nRinse.\n"
     )
-    desk = make_desk(platform=platform)
-    suggestions = Suggestions(desk.collection)
+    answer_service = make_desk(platform=platform)
+    suggestions = SuggestedQuestions(answer_service.collection)
     assert suggestions.get("en") == ("What should I know about “Kettles”?",)
     (tmp_path / "docs" / "lamp.md").write_text("# Lamps\n\n## Wires\n\nCut them.\n")
-    desk.job.run(desk.job.new_run("start"))
+    answer_service.job.run(answer_service.job.new_run("start"))
     assert len(suggestions.get("en")) == 2

@@ -14,7 +14,7 @@ from ingestion.chunking import chunk_document
 from ingestion.language import detect_language
 from ingestion.profile import read_platform
 from ingestion.sources import read_source
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from runnables.grounding.quantities import quantities
 from runnables.grounding.support import ENOUGH, is_supported, overlap
 from schemas.document import Chunk, SourceDocument
@@ -175,7 +175,7 @@ def sample_chunks() -> list[Chunk]:
     found = [
         d
         for source in read_platform(SAMPLE_PLATFORM).sources
-        for d in read_source(source, Limits())
+        for d in read_source(source, SourceLimits())
     ]
     return [c for d in found if isinstance(d, SourceDocument) for c in chunk_document(d, 400)]
 

@@ -14,19 +14,19 @@ from ingestion.collection import Collection
 from ingestion.collection_schema import (
     CHUNK_FIELDS,
     SOURCES_PROPERTY,
-    expected_contract,
+    expected_manifest,
     words_name,
-    write_contract,
-    write_finished,
+    write_finished_manifest,
+    write_manifest,
 )
-from ingestion.collection_writer import NextCollection
+from ingestion.collection_writer import NextCollectionWriter
 from ingestion.milvus import BATCH, every_row, open_milvus
-from ingestion.sources.limits import Limits
-from ingestion.sync import Reader, Sync
-from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, DeletesRefused
+from ingestion.sources.limits import SourceLimits
+from ingestion.sync import SourceReader, Sync
+from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, DeletionsRefused
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.settings import Settings, read_settings
-from schemas.source import MarkdownSource, OpenApiSource
+from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig
 
 TOPICS = ["签名", "订单发货", "refund", "waybill", "库存", "webhook", "权限包", "rate limit"]
 
@@ -39,18 +39,21 @@ class Bench:
 
     collection: Collection
     folder: Path
-    sources: list[MarkdownSource | OpenApiSource] = field(default_factory=list)
+    sources: list[MarkdownSourceConfig | OpenApiSourceConfig] = field(default_factory=list)
 
     def source(self, name: str) -> Path:
         """A new source's folder."""
         folder = self.folder / name
         folder.mkdir(parents=True)
-        self.sources.append(MarkdownSource(kind="markdown", name=name, path=folder))
+        self.sources.append(MarkdownSourceConfig(kind="markdown", name=name, path=folder))
         return folder
 
     def sync(self, **options: bool) -> dict[str, SourceReport]:
         sync = Sync(
-            self.collection, None, Reader(Limits(), 400), IngestionOptions.model_validate(options)
+            self.collection,
+            None,
+            SourceReader(SourceLimits(), 400),
+            IngestionOptions.model_validate(options),
         )
         sync.run(self.sources)
         return {report.name: report for report in sync.reports}
@@ -68,7 +71,7 @@ class Bench:
 
 
 def open_collection(settings: Settings, in_place: bool) -> Collection:
-    client, contract = open_milvus(settings), expected_contract(settings, lite=True)
+    client, contract = open_milvus(settings), expected_manifest(settings, lite=True)
     return Collection(client, settings.collection, contract, in_place)
 
 
@@ -233,7 +236,7 @@ def test_a_rebuild_does_not_lose_what_could_not_be_read(bench: Bench) -> None:
     bench.sync()
     before = bench.rows()
     (folder / "001.md").write_bytes(b"\xff")
-    with pytest.raises(DeletesRefused, match=r"\(1 of guides\); the collection stays as it was"):
+    with pytest.raises(DeletionsRefused, match=r"\(1 of guides\); the collection stays as it was"):
         bench.sync(rebuild=True)
     assert bench.rows() == before
     bench.sync(rebuild=True, allow_deletes=True)
@@ -305,13 +308,13 @@ def write_property(bench: Bench, name: str, value: str) -> None:
 
 def write_as_another_version(bench: Bench) -> None:
     client, alias = bench.collection._client, bench.collection._alias
-    write_finished(client, alias, bench.collection.contract)
+    write_finished_manifest(client, alias, bench.collection.contract)
 
 
 def die_while_writing(bench: Bench) -> None:
     client, alias = bench.collection._client, bench.collection._alias
     unfinished = bench.collection.contract.model_copy(update={"unfinished": True})
-    write_contract(client, alias, unfinished)
+    write_manifest(client, alias, unfinished)
 
 
 CHANGES = [
@@ -407,7 +410,7 @@ def test_a_description_is_read_with_what_it_refers_to(bench: Bench) -> None:
     described["paths"] = {"/pickups": {"$ref": "pickups.json"}}
     (bench.folder / "openapi.json").write_text(json.dumps(described))
     bench.sources.append(
-        OpenApiSource(kind="openapi", name="api", path=bench.folder / "openapi.json")
+        OpenApiSourceConfig(kind="openapi", name="api", path=bench.folder / "openapi.json")
     )
     for summary, expected in (("Pick up", (1, 0)), ("Pick up", (0, 0)), ("Collect", (0, 1))):
         item = {"post": operation | {"summary": summary}}
@@ -458,7 +461,7 @@ def stop_half_way(bench: Bench, steps: int) -> None:
         if left[0] < 0:
             raise ApideskError("half way")
 
-    sync = Sync(bench.collection, None, Reader(Limits(), 400), IngestionOptions(), step)
+    sync = Sync(bench.collection, None, SourceReader(SourceLimits(), 400), IngestionOptions(), step)
     try:
         sync.run(bench.sources)
     except ApideskError:
@@ -497,7 +500,7 @@ def test_what_a_dead_run_left_is_cleaned_up(bench: Bench) -> None:
     write_pages(bench.source("guides"), 3)
     bench.sync()
     collection = bench.collection
-    dead = NextCollection(collection._client, collection._alias, collection._expected, None)
+    dead = NextCollectionWriter(collection._client, collection._alias, collection._expected, None)
     dead.put(collection.chunks_of("001", "guides") * BATCH, None)
     assert len(collections_of(bench)) == 4
     bench.sync()

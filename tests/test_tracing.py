@@ -19,8 +19,8 @@ from langsmith.utils import get_env_var
 from pydantic import SecretStr
 from structlog.contextvars import bound_contextvars
 
-from app.asked import Asked
-from app.desk import Desk
+from app.answer_service import AnswerService
+from app.asked import AskCommand
 from app.main import create_app
 from app.model_check import probe
 from app.telemetry.logs import configure_logging
@@ -82,11 +82,11 @@ class Traced(NamedTuple):
     trace: Run
 
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., AnswerService]
 
 
 @contextmanager
-def desks(sample_desk: Desk, server: ModelServer) -> Iterator[MakeDesk]:
+def desks(sample_desk: AnswerService, server: ModelServer) -> Iterator[MakeDesk]:
     """Makes desks over the samples with the scripted model, and closes their tracing."""
     scripted = {
         "chat_model": "openai:scripted-chat",
@@ -95,17 +95,17 @@ def desks(sample_desk: Desk, server: ModelServer) -> Iterator[MakeDesk]:
     }
     with ExitStack() as stack:
 
-        def make(**overrides: object) -> Desk:
+        def make(**overrides: object) -> AnswerService:
             settings = sample_desk.settings.model_copy(update=scripted | overrides)
-            desk = Desk(settings, sample_desk.platform, sample_desk.job)
-            stack.callback(desk.tracing.close)
-            return desk
+            answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+            stack.callback(answer_service.tracing.close)
+            return answer_service
 
         yield make
 
 
 @pytest.fixture
-def make_traced(sample_desk: Desk, model_server: ModelServer) -> Iterator[MakeDesk]:
+def make_traced(sample_desk: AnswerService, model_server: ModelServer) -> Iterator[MakeDesk]:
     model_server.default = says
     with desks(sample_desk, model_server) as make:
         yield make
@@ -130,30 +130,34 @@ def spans() -> Iterator[Collector]:
 
 
 @pytest.fixture(scope="module")
-def asked(sample_desk: Desk) -> Iterator[Mapping[str, Traced]]:
+def asked(sample_desk: AnswerService) -> Iterator[Mapping[str, Traced]]:
     """Questions of each kind, asked once for all tests, and their traces."""
     answers: dict[str, Answer] = {}
 
-    async def ask(desk: Desk) -> None:
-        await desk.warm_up()
-        answers["answered"] = await desk.ask(Asked(QUESTION))
-        answers["off-topic"] = await desk.ask(Asked("今天天气怎么样"))
+    async def ask(answer_service: AnswerService) -> None:
+        await answer_service.warm_up()
+        answers["answered"] = await answer_service.ask(AskCommand(QUESTION))
+        answers["off-topic"] = await answer_service.ask(AskCommand("今天天气怎么样"))
         with bound_contextvars(request_id="request-7"):
-            follow_up = await desk.ask(Asked("它的限流呢", history=(SHIPPED,), session="session-1"))
+            follow_up = await answer_service.ask(
+                AskCommand("它的限流呢", history=(SHIPPED,), session="session-1")
+            )
         answers["follow-up"] = follow_up
-        answers["thanks"] = await desk.ask(Asked("谢谢", history=(SHIPPED,)))
-        answers["tools"] = await desk.ask(Asked("订单发货接口的必填参数", mode="tools"))
+        answers["thanks"] = await answer_service.ask(AskCommand("谢谢", history=(SHIPPED,)))
+        answers["tools"] = await answer_service.ask(
+            AskCommand("订单发货接口的必填参数", mode="tools")
+        )
         server.default = Reply(status=400)
-        answers["failed"] = await desk.ask(Asked(QUESTION))
+        answers["failed"] = await answer_service.ask(AskCommand(QUESTION))
 
     with (
         langsmith_server(tracing=True) as langsmith,
         ModelServer(default=says) as server,
         desks(sample_desk, server) as make,
     ):
-        desk = make()
-        asyncio.run(ask(desk))
-        desk.tracing.close()
+        answer_service = make()
+        asyncio.run(ask(answer_service))
+        answer_service.tracing.close()
         yield {name: Traced(each, langsmith.trace(each.id)) for name, each in answers.items()}
         assert len(langsmith.traces) == len(answers)  # and none of warming up
 
@@ -236,7 +240,7 @@ def test_inputs_outputs_documents_and_tokens(asked: Mapping[str, Traced]) -> Non
     assert "<documents>" in prompt.fields["outputs"]["output"]
 
 
-def test_tags_and_metadata(asked: Mapping[str, Traced], sample_desk: Desk) -> None:
+def test_tags_and_metadata(asked: Mapping[str, Traced], sample_desk: AnswerService) -> None:
     trace = asked["follow-up"].trace
     platform = f"platform:{sample_desk.platform.platform.name}"
     tags = {platform, f"version:{version('apidesk')}", "mode:pipeline"}
@@ -253,10 +257,10 @@ def test_an_error_is_a_trace_too(
     langsmith: LangSmith, make_traced: MakeDesk, model_server: ModelServer
 ) -> None:
     model_server.default = Reply(status=401)
-    desk = make_traced(on_model_failure="error")
+    answer_service = make_traced(on_model_failure="error")
     with pytest.raises(ModelRefused):
-        asyncio.run(desk.ask(Asked(QUESTION)))
-    desk.tracing.close()
+        asyncio.run(answer_service.ask(AskCommand(QUESTION)))
+    answer_service.tracing.close()
     (trace,) = langsmith.traces
     assert "ModelRefused" in trace.fields["error"]
     assert trace.fields["end_time"]
@@ -265,11 +269,11 @@ def test_an_error_is_a_trace_too(
 def test_a_streamed_answer_has_its_trace_and_its_tokens(
     langsmith: LangSmith, make_traced: MakeDesk
 ) -> None:
-    desk = make_traced()
-    with http_client(create_app(desk)) as client:
+    answer_service = make_traced()
+    with http_client(create_app(answer_service)) as client:
         body = {"question": QUESTION, "session": "streamed"}
         events = client.post("/ask", json=body, headers={"accept": "text/event-stream"}).text
-    desk.tracing.close()
+    answer_service.tracing.close()
     answer = json.loads(re.findall(r"^data: (.*)$", events, re.MULTILINE)[-1])
     trace = langsmith.trace(answer["id"])
     assert UUID(answer["id"])
@@ -282,11 +286,11 @@ def test_a_streamed_answer_has_its_trace_and_its_tokens(
 def test_retrieving_is_a_trace_and_probing_is_none(
     langsmith: LangSmith, make_traced: MakeDesk
 ) -> None:
-    desk = make_traced()
-    assert desk.models
-    asyncio.run(probe(desk.models.writers[0]))
-    asyncio.run(desk.retrieve(Asked(QUESTION)))
-    desk.tracing.close()
+    answer_service = make_traced()
+    assert answer_service.models
+    asyncio.run(probe(answer_service.models.writers[0]))
+    asyncio.run(answer_service.retrieve(AskCommand(QUESTION)))
+    answer_service.tracing.close()
     assert [trace.tree() for trace in langsmith.traces] == ["retrieve\n  retrieve/milvus"]
 
 
@@ -298,9 +302,9 @@ def test_older_servers_get_the_same_tree(
     langsmith: LangSmith, make_traced: MakeDesk, compressed: bool, multipart: bool, path: str
 ) -> None:
     langsmith.compressed, langsmith.multipart = compressed, multipart
-    desk = make_traced()
-    answer = asyncio.run(desk.ask(Asked(QUESTION)))
-    desk.tracing.close()
+    answer_service = make_traced()
+    answer = asyncio.run(answer_service.ask(AskCommand(QUESTION)))
+    answer_service.tracing.close()
     assert langsmith.trace(answer.id).tree() == documented()
     assert set(langsmith.asked) == {"GET /info", path}
 
@@ -311,9 +315,11 @@ def test_older_servers_get_the_same_tree(
 def test_a_collector_gets_the_same_tree_beside_langsmith(
     langsmith: LangSmith, spans: Collector, make_traced: MakeDesk
 ) -> None:
-    desk = make_traced(otel_endpoint=spans.url)
-    answer = asyncio.run(desk.ask(Asked(QUESTION, mode="tools", session="session-1")))
-    desk.tracing.close()
+    answer_service = make_traced(otel_endpoint=spans.url)
+    answer = asyncio.run(
+        answer_service.ask(AskCommand(QUESTION, mode="tools", session="session-1"))
+    )
+    answer_service.tracing.close()
     tree = langsmith.trace(answer.id).tree()
     assert "research/agent" in tree
     assert sorted(spans.tree().splitlines()) == sorted(tree.splitlines())
@@ -337,10 +343,12 @@ def test_a_collector_alone_needs_no_langsmith(
 ) -> None:
     monkeypatch.setenv("OTEL_SERVICE_NAME", "the-desk")
     model_server.default = Reply(status=401)
-    desk = make_traced(otel_traces_endpoint=f"{spans.url}/v1/traces", on_model_failure="error")
+    answer_service = make_traced(
+        otel_traces_endpoint=f"{spans.url}/v1/traces", on_model_failure="error"
+    )
     with pytest.raises(ModelRefused):
-        asyncio.run(desk.ask(Asked(QUESTION)))
-    desk.tracing.close()
+        asyncio.run(answer_service.ask(AskCommand(QUESTION)))
+    answer_service.tracing.close()
     (root,) = spans.find("ask")
     assert root.status.code == root.status.STATUS_CODE_ERROR
     assert ("service.name", "the-desk") in spans.resources
@@ -399,18 +407,18 @@ def test_hidden_texts_reach_no_server(
     model_server: ModelServer,
     content: bool,
 ) -> None:
-    desk = make_traced(trace_content=content, otel_endpoint=spans.url)
+    answer_service = make_traced(trace_content=content, otel_endpoint=spans.url)
 
     async def ask() -> None:
-        await desk.ask(Asked(QUESTION), listener=_nobody)
-        await desk.ask(Asked("它的限流呢", history=(SHIPPED,), session="session-1"))
-        await desk.ask(Asked("订单发货接口的必填参数", mode="tools"))
-        await desk.retrieve(Asked(QUESTION))
+        await answer_service.ask(AskCommand(QUESTION), listener=_nobody)
+        await answer_service.ask(AskCommand("它的限流呢", history=(SHIPPED,), session="session-1"))
+        await answer_service.ask(AskCommand("订单发货接口的必填参数", mode="tools"))
+        await answer_service.retrieve(AskCommand(QUESTION))
         model_server.default = Reply("quota of Ms Lovelace", status=400)
-        await desk.ask(Asked(QUESTION))
+        await answer_service.ask(AskCommand(QUESTION))
 
     asyncio.run(ask())
-    desk.tracing.close()
+    answer_service.tracing.close()
     for server in (langsmith, spans):
         said = server.sent.decode(errors="replace")
         said = re.sub(r"\\u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), said)
@@ -442,9 +450,9 @@ def _hidden_but_there(langsmith: LangSmith, spans: Collector) -> None:
 def test_without_tracing_nothing_is_sent_or_said(
     untraced: LangSmith, make_traced: MakeDesk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = make_traced()
-    asyncio.run(desk.ask(Asked(QUESTION)))
-    desk.tracing.close()
+    answer_service = make_traced()
+    asyncio.run(answer_service.ask(AskCommand(QUESTION)))
+    answer_service.tracing.close()
     assert untraced.asked == []
     assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
 
@@ -469,11 +477,11 @@ def test_a_bad_server_costs_no_answer_and_one_warning(
     else:
         langsmith.refuse = spans.refuse = int(trouble)
     _environment_changed()
-    desk = make_traced(otel_endpoint=endpoint)
+    answer_service = make_traced(otel_endpoint=endpoint)
     for _ in range(2):
-        answer = asyncio.run(desk.ask(Asked(QUESTION)))
+        answer = asyncio.run(answer_service.ask(AskCommand(QUESTION)))
         assert answer.answer == [ANSWER]
-    desk.tracing.close()
+    answer_service.tracing.close()
     said = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
     lost = [each.partition(":")[2].split(";")[0].strip() for each in said]
     assert sorted(lost) == (
@@ -486,9 +494,9 @@ def test_a_server_that_hangs_lets_the_process_go(
 ) -> None:
     before = set(threading.enumerate())
     langsmith.hang = threading.Event()
-    desk = make_traced()
-    assert asyncio.run(desk.ask(Asked(QUESTION))).answer == [ANSWER]
-    desk.tracing.close()  # it still hangs
+    answer_service = make_traced()
+    assert asyncio.run(answer_service.ask(AskCommand(QUESTION))).answer == [ANSWER]
+    answer_service.tracing.close()  # it still hangs
     langsmith.hang.set()
     client = [each for each in set(threading.enumerate()) - before if "tracing" in each.name]
     for thread in client:

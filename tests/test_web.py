@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from ingestion.language import estimate_tokens
 from runnables.deadline import with_deadline
 from runnables.retrieval.web import NAME, SETTING, WebSearch, build_web, open_web
-from runnables.state import Classified, Evidence
+from runnables.state import Classification, PipelineState
 from schemas.answer import Source
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
@@ -74,9 +74,9 @@ def bodies(server: WebServer, *results: object, **overrides: object) -> list[str
     return [each.chunk.body for each in find(opened(server, **overrides))]
 
 
-def evidence(question: Question, chunks: list[RetrievedChunk]) -> Evidence:
-    classified = Classified(StructuredQuestion(type="general"))
-    return Evidence(asked=question, classified=classified, retrieved=chunks, chunks=chunks)
+def evidence(question: Question, chunks: list[RetrievedChunk]) -> PipelineState:
+    classified = Classification(StructuredQuestion(type="general"))
+    return PipelineState(question=question, classification=classified, retrieved=chunks, chunks=chunks)
 
 
 def documents(count: int) -> list[RetrievedChunk]:

@@ -23,10 +23,10 @@ from schemas.errors import StoreUnavailable
 
 T = TypeVar("T")
 
-Place = tuple[str, str]
+DocumentPlace = tuple[str, str]
 """A document: its source and its id."""
 
-Digests = Mapping[Place, str]
+DigestsByPlace = Mapping[DocumentPlace, str]
 """What each document held, by place."""
 
 PATIENCE_SECONDS = 1.0
@@ -54,12 +54,12 @@ class CachedAnswer:
     """An answer, and what the documents that it cites held when it was given."""
 
     answer: Answer
-    documents: Digests
+    documents: DigestsByPlace
 
 
-def digests(chunks: Iterable[Chunk]) -> Digests:
+def digests(chunks: Iterable[Chunk]) -> DigestsByPlace:
     """What each of the documents holds that these are all the chunks of."""
-    hashes: dict[Place, list[str]] = {}
+    hashes: dict[DocumentPlace, list[str]] = {}
     for chunk in chunks:
         hashes.setdefault((chunk.source, chunk.document_id), []).append(chunk.content_hash)
     return {
@@ -68,7 +68,7 @@ def digests(chunks: Iterable[Chunk]) -> Digests:
     }
 
 
-class CachedAnswers:
+class AnswerCache:
     """Every method raises StoreUnavailable when the database does not answer in time."""
 
     def __init__(self, engine: Engine, days: int) -> None:

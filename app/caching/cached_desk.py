@@ -8,12 +8,12 @@ import time
 from functools import partial
 from importlib.metadata import version
 
-from app.asked import Answerer, Asked
-from app.caching.answers import CachedAnswer, CachedAnswers, digests
-from app.caching.flights import Flights
-from app.desk import Desk
+from app.answer_service import AnswerService
+from app.asked import Answerer, AskCommand
+from app.caching.answers import AnswerCache, CachedAnswer, digests
+from app.caching.flights import SingleFlight
 from app.masking.masking import has_secret
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.answer import Answer, Source
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import StoreError
@@ -22,22 +22,27 @@ from schemas.events import Event
 log = logging.getLogger(__name__)
 
 
-class CachedDesk:
+class CachingAnswerer:
     """Answers from the cache where every document that the answer cites is as it was; else by `answerer`.
 
     The same question, asked while it is being answered, waits for that answer.
     """
 
-    def __init__(self, desk: Desk, answerer: Answerer, answers: CachedAnswers) -> None:
-        self._desk = desk
+    def __init__(
+        self, answer_service: AnswerService, answerer: Answerer, answers: AnswerCache
+    ) -> None:
+        self._answer_service = answer_service
         self._answerer = answerer
         self._answers = answers
-        self._flights = Flights()
-        self._lookups = desk.metrics.cache_lookups
-        settings, platform = desk.settings.model_dump_json(), desk.platform.model_dump_json()
+        self._flights = SingleFlight()
+        self._lookups = answer_service.metrics.cache_lookups
+        settings, platform = (
+            answer_service.settings.model_dump_json(),
+            answer_service.platform.model_dump_json(),
+        )
         self._installation = f"{version('apidesk')}{settings}{platform}"
 
-    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
+    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
         """As `answerer` answers, or as it did. Raises ApideskError."""
         started = time.monotonic()
         key = self._key(asked)
@@ -54,9 +59,11 @@ class CachedDesk:
         if result == "miss":
             return answer
         milliseconds = round((time.monotonic() - started) * 1000)
-        return await self._desk.repeat(asked, answer, milliseconds)
+        return await self._answer_service.repeat(asked, answer, milliseconds)
 
-    async def _known_or_new(self, key: str, asked: Asked, listener: Listener | None) -> Answer:
+    async def _known_or_new(
+        self, key: str, asked: AskCommand, listener: EventSink | None
+    ) -> Answer:
         """Looked up within the flight: else who looks while it lands would find neither."""
         known = await self._known(key)
         if known is None:
@@ -72,7 +79,9 @@ class CachedDesk:
             if cached is None:
                 return None
             documents = list(cached.documents)
-            chunks = await asyncio.to_thread(self._desk.collection.chunks_of_all, documents)
+            chunks = await asyncio.to_thread(
+                self._answer_service.collection.chunks_of_all, documents
+            )
             if digests(chunks) == cached.documents:
                 return cached.answer
             await self._answers.drop(key)
@@ -80,7 +89,7 @@ class CachedDesk:
             log.warning("the cache of answers does not answer: %s", error)
         return None
 
-    async def _keep(self, key: str, asked: Asked, answer: Answer) -> None:
+    async def _keep(self, key: str, asked: AskCommand, answer: Answer) -> None:
         """Keep an answer that may be kept; one that is not, is still an answer."""
         try:
             if _may_be_kept(asked, answer):
@@ -91,22 +100,22 @@ class CachedDesk:
     async def _put(self, key: str, answer: Answer) -> None:
         """Keep `answer`, unless what it cites was changed while it was made, or is of the web."""
         places = {(source.source, source.document_id) for source in answer.sources}
-        chunks = await asyncio.to_thread(self._desk.collection.chunks_of_all, places)
+        chunks = await asyncio.to_thread(self._answer_service.collection.chunks_of_all, places)
         cited = {source.text for source in answer.sources}
         held = [_shown(chunk) for chunk in chunks if chunk.body in cited]
         if all(_unnumbered(source) in held for source in answer.sources):
             await self._answers.put(key, CachedAnswer(answer, digests(chunks)))
 
-    def _key(self, asked: Asked) -> str:
+    def _key(self, asked: AskCommand) -> str:
         """Whatever an answer depends on, but for the documents. Raises QuestionError."""
-        question = self._desk.question(asked).model_dump(
+        question = self._answer_service.question(asked).model_dump(
             mode="json", exclude={"id": True, "history": {"__all__": {"asked_at"}}}
         )
         said = json.dumps([asked.mode, question], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256((self._installation + said).encode()).hexdigest()
 
 
-def _may_be_kept(asked: Asked, answer: Answer) -> bool:
+def _may_be_kept(asked: AskCommand, answer: Answer) -> bool:
     """Whether `answer` is new, and holds as long as the documents do. One that cites none, or is in
     doubt, may be another when there are more of them; a degraded one would be better a minute later.
     """

@@ -4,22 +4,22 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.answer import Answer
 from schemas.events import Event
 
-Start = Callable[[Listener | None], Coroutine[Any, Any, Answer]]
-Keep = Callable[[Answer], Coroutine[Any, Any, None]]
+StartAnswer = Callable[[EventSink | None], Coroutine[Any, Any, Answer]]
+KeepAnswer = Callable[[Answer], Coroutine[Any, Any, None]]
 
 
-class Flights:
+class SingleFlight:
     """Answers under way in this process, by key."""
 
     def __init__(self) -> None:
         self._flights: dict[str, _Flight] = {}
 
     async def join(
-        self, key: str, start: Start, keep: Keep, listener: Listener | None
+        self, key: str, start: StartAnswer, keep: KeepAnswer, listener: EventSink | None
     ) -> tuple[Answer, bool]:
         """The answer of `start`, or of the one that is under way under `key`, and whether it was.
 
@@ -37,7 +37,7 @@ class Flights:
         flight.task.add_done_callback(lambda _: self._arrived(key, flight, keep))
         return await flight.wait(listener), False
 
-    def _arrived(self, key: str, flight: "_Flight", keep: Keep) -> None:
+    def _arrived(self, key: str, flight: "_Flight", keep: KeepAnswer) -> None:
         if flight.over:
             self._land(key, flight)
         else:
@@ -50,9 +50,9 @@ class Flights:
 
 
 class _Flight:
-    def __init__(self, start: Start, followed: bool) -> None:
+    def __init__(self, start: StartAnswer, followed: bool) -> None:
         self._events: list[Event] = []
-        self._listeners: list[Listener] = []
+        self._listeners: list[EventSink] = []
         self._waiting = 0
         self.task = asyncio.create_task(start(self._tell if followed else None))
         self.keeping: asyncio.Task[None] | None = None
@@ -64,7 +64,7 @@ class _Flight:
             return self.task.cancelled() or self.task.exception() is not None
         return bool(self.task.cancelling())
 
-    async def wait(self, listener: Listener | None) -> Answer:
+    async def wait(self, listener: EventSink | None) -> Answer:
         self._waiting += 1
         try:
             if listener is not None:
@@ -83,7 +83,7 @@ class _Flight:
         for listener in list(self._listeners):
             await listener(event)
 
-    async def _catch_up(self, listener: Listener) -> None:
+    async def _catch_up(self, listener: EventSink) -> None:
         told = 0
         while told < len(self._events):  # more may come meanwhile
             await listener(self._events[told])

@@ -8,7 +8,7 @@ from rich.text import Text
 from app.chat.chat import Chat
 from app.chat.history import history_file
 from app.chat.readers import open_reader
-from app.terminal.terminal_desk import open_terminal_desk
+from app.terminal.terminal_desk import open_terminal_answerer
 from ingestion.profile import read_platform
 from schemas.question import AnswerMode
 from schemas.settings import Settings
@@ -23,10 +23,12 @@ async def chat_at_terminal(settings: Settings, mode: AnswerMode, other_model: bo
     """
     console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
     platform = await asyncio.to_thread(read_platform, settings.platform)
-    voice = platform.platform
-    async with open_terminal_desk(settings, other_model) as desk:
+    platform_info = platform.platform
+    async with open_terminal_answerer(settings, other_model) as answer_service:
         if console.is_terminal:
-            console.print(Text(voice.say(voice.greeting, voice.language), style="dim"))
-        chat = Chat(desk, settings, voice.language, mode, console, errors)
-        await chat.run(open_reader(history_file(), voice.language, console))
+            console.print(
+                Text(platform_info.say(platform_info.greeting, platform_info.language), style="dim")
+            )
+        chat = Chat(answer_service, settings, platform_info.language, mode, console, errors)
+        await chat.run(open_reader(history_file(), platform_info.language, console))
     return chat.failures

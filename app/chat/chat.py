@@ -6,18 +6,18 @@ from uuid import uuid4
 from rich.console import Console
 from rich.text import Text
 
-from app.asked import Asked, check_question
+from app.asked import AskCommand, check_question
 from app.characters import whole_characters
 from app.chat.clipboard import copy
-from app.chat.commands import COMMANDS, Command, read_command
+from app.chat.commands import COMMANDS, ChatCommand, read_command
 from app.chat.footnotes import as_markdown, place_of, print_footnotes, print_with_footnotes
 from app.chat.interrupt import until_interrupted
-from app.chat.readers import Reader
+from app.chat.readers import LineInput
 from app.chat.words import WORDS
 from app.terminal.live_answer import live_answer
 from app.terminal.markdown import Markdown
 from app.terminal.printing import print_retrieved
-from app.terminal.terminal_desk import TerminalDesk
+from app.terminal.terminal_desk import TerminalAnswerer
 from schemas.answer import Answer
 from schemas.errors import ApideskError
 from schemas.language import Language
@@ -30,7 +30,7 @@ class Chat:
 
     def __init__(
         self,
-        desk: TerminalDesk,
+        answer_service: TerminalAnswerer,
         settings: Settings,
         language: Language,
         mode: AnswerMode,
@@ -39,7 +39,7 @@ class Chat:
     ) -> None:
         self.failures = 0
         """Texts that could not be answered."""
-        self._desk = desk
+        self._answer_service = answer_service
         self._settings = settings
         self._language: Language = language
         self._mode = mode
@@ -49,7 +49,7 @@ class Chat:
         self._last: Answer | None = None
         self._left = False
 
-    async def run(self, reader: Reader) -> None:
+    async def run(self, reader: LineInput) -> None:
         """Answer until nothing comes any more, or until /quit."""
         while not self._left and (text := await reader.read()) is not None:
             text = whole_characters(text).strip()
@@ -83,12 +83,12 @@ class Chat:
         self._console.print()
 
     async def _answer(self, question: str) -> Answer:
-        asked = Asked(question, mode=self._mode, session=self._session)
+        asked = AskCommand(question, mode=self._mode, session=self._session)
         async with live_answer() as listener:
-            return await self._desk.ask(asked, listener)
+            return await self._answer_service.ask(asked, listener)
 
     @property
-    def _does(self) -> dict[str, Callable[[Command], Awaitable[None]]]:
+    def _does(self) -> dict[str, Callable[[ChatCommand], Awaitable[None]]]:
         return {
             "/new": self._begin_anew,
             "/sources": self._show_sources,
@@ -98,12 +98,12 @@ class Chat:
             "/quit": self._leave,
         }
 
-    async def _begin_anew(self, command: Command) -> None:
+    async def _begin_anew(self, command: ChatCommand) -> None:
         self._session = uuid4().hex
         self._last = None
         self._say(self._word("new"))
 
-    async def _show_sources(self, command: Command) -> None:
+    async def _show_sources(self, command: ChatCommand) -> None:
         """All that the last answer cites, or the text of one."""
         if (answer := self._answered()) is None:
             return
@@ -121,22 +121,22 @@ class Chat:
         self._console.print(Markdown(source.text))
         self._console.print(Text(source.page_url, style="cyan"), soft_wrap=True)
 
-    async def _show_retrieved(self, command: Command) -> None:
+    async def _show_retrieved(self, command: ChatCommand) -> None:
         if (answer := self._answered()) is not None:
-            found = await self._desk.retrieve(Asked(answer.question))
+            found = await self._answer_service.retrieve(AskCommand(answer.question))
             print_retrieved(found, self._console)
 
-    async def _copy(self, command: Command) -> None:
+    async def _copy(self, command: ChatCommand) -> None:
         if (answer := self._answered()) is not None:
             copied = copy(as_markdown(answer), self._console)
             self._say(self._word("copied" if copied else "no_clipboard"))
 
-    async def _help(self, command: Command) -> None:
+    async def _help(self, command: ChatCommand) -> None:
         for name, meaning in COMMANDS.items():
             self._console.print(Text.assemble((f"{name:<12}", "bold"), meaning[self._language]))
         self._say(self._word("keys"))
 
-    async def _leave(self, command: Command) -> None:
+    async def _leave(self, command: ChatCommand) -> None:
         self._left = True
 
     def _answered(self) -> Answer | None:

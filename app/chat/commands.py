@@ -25,14 +25,14 @@ COMMANDS: Mapping[str, Mapping[Language, str]] = MappingProxyType(
 """What each is for."""
 
 
-class Command(NamedTuple):
+class ChatCommand(NamedTuple):
     """One of COMMANDS, or a word that looks like one; and what stands behind it."""
 
     name: str
     argument: str
 
 
-def read_command(text: str) -> Command | None:
+def read_command(text: str) -> ChatCommand | None:
     """The command that `text` is, or the only one that begins so; None for a question, such as one that
     begins with a path.
     """
@@ -41,5 +41,5 @@ def read_command(text: str) -> Command | None:
         return None
     beginning = [each for each in COMMANDS if each.startswith(name)]
     if len(beginning) == 1:
-        return Command(beginning[0], argument.strip())
-    return None if argument else Command(name, "")
+        return ChatCommand(beginning[0], argument.strip())
+    return None if argument else ChatCommand(name, "")

@@ -27,14 +27,14 @@ PROMPT = "› "
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "placeholder": "ansibrightblack"})
 
 
-class Reader(Protocol):
+class LineInput(Protocol):
     """Gives one text after the other."""
 
     async def read(self) -> str | None:
         """The next text; None when there is none any more."""
 
 
-def open_reader(history: Path, language: Language, console: Console) -> Reader:
+def open_reader(history: Path, language: Language, console: Console) -> LineInput:
     """A person's, who finds in `history` what was typed before, where standard input is a terminal."""
     if not sys.stdin.isatty():
         return LineReader(console)

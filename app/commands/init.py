@@ -40,19 +40,19 @@ def init(
 
     It is indexed as `apidesk ingest` would, and a question is answered that its documents suggest.
     """
-    from app.setup.interview import Given, draft_of, interview
+    from app.setup.interview import InterviewAnswers, draft_of, interview
     from app.setup.platform_file import check_free, write
     from app.setup.trial import try_out
     from app.terminal.progress import ingestion_progress
-    from ingestion.sources.limits import Limits
+    from ingestion.sources.limits import SourceLimits
 
     if openapi is not None and documents is not None:
         raise click.UsageError("--openapi stands for --documents: give one of them")
     check_free(file, force)
     settings = settings_with(file)
-    given = Given(openapi or documents, name, about, language, page_url)
+    given = InterviewAnswers(openapi or documents, name, about, language, page_url)
     make = interview if openapi is None else draft_of
-    write(make(given, Limits.of(settings)), file)
+    write(make(given, SourceLimits.of(settings)), file)
     click.echo(f"written: {file}")
 
     with ingestion_progress(summary=False) as progress:

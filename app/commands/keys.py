@@ -32,11 +32,11 @@ def add(name: str, scopes: tuple[Scope, ...], days: int | None, as_json: bool) -
     """Make a key for NAME and print it, this once."""
     from contextlib import closing
 
-    from app.security.keys import Keys
+    from app.security.keys import ApiKeyStore
 
     if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         fail(f"NAME: takes 1 to {LONGEST_NAME} printable characters", EXIT_BAD_INPUT)
-    with closing(Keys.open(settings_with(None))) as stored:
+    with closing(ApiKeyStore.open(settings_with(None))) as stored:
         key, text = stored.add(name, scopes, days)
     if as_json:
         known = key.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -55,10 +55,10 @@ def list_keys(as_json: bool) -> None:
     """List every key there ever was."""
     from contextlib import closing
 
-    from app.security.keys import Keys
+    from app.security.keys import ApiKeyStore
     from app.terminal.printed_keys import print_keys
 
-    with closing(Keys.open(settings_with(None))) as stored:
+    with closing(ApiKeyStore.open(settings_with(None))) as stored:
         print_keys(stored.all(), as_json)
 
 
@@ -69,9 +69,9 @@ def revoke(key_id: str) -> None:
     """Let the key with this ID open nothing any more."""
     from contextlib import closing
 
-    from app.security.keys import Keys
+    from app.security.keys import ApiKeyStore
 
-    with closing(Keys.open(settings_with(None))) as stored:
+    with closing(ApiKeyStore.open(settings_with(None))) as stored:
         if not stored.revoke(key_id):
             fail(f"there is no key {key_id}: see `apidesk keys list`", EXIT_BAD_INPUT)
     click.echo(f"key {key_id} is revoked", err=True)

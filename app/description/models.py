@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COMPONENT = "#/components/schemas/{model}"
 
 
-class DescribedModels(OpenAPISchemaPlugin):
+class OpenApiModelsPlugin(OpenAPISchemaPlugin):
     """Describes models as pydantic itself does.
 
     Litestar's own plugin for pydantic loses what holds for a field that may be null, that nothing may

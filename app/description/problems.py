@@ -24,7 +24,7 @@ UNFORESEEN = "Something went wrong here"
 _INPUTS = (BodyKwarg, PathParameter, QueryParameter, HeaderParameter)
 
 
-class DescribedProblems(ReceiveRoutePlugin):
+class OpenApiProblemsPlugin(ReceiveRoutePlugin):
     """Says in the OpenAPI document how each route fails, its guard aside."""
 
     def receive_route(self, route: BaseRoute) -> None:

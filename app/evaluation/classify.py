@@ -3,20 +3,22 @@
 import asyncio
 from collections.abc import Sequence
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.evaluation.measures import confusion
 from app.evaluation.questions import EvaluationQuestion
-from app.evaluation.result import Classification
+from app.evaluation.result import ClassificationResult
 from ingestion.language import detect_language
 from runnables.deadline import with_deadline
-from runnables.state import Classified
+from runnables.state import Classification
 from schemas.question import Question
 
 AT_A_TIME = 4
 """Questions that are classified at the same time."""
 
 
-async def classify(desk: Desk, questions: Sequence[EvaluationQuestion]) -> Classification | None:
+async def classify(
+    answer_service: AnswerService, questions: Sequence[EvaluationQuestion]
+) -> ClassificationResult | None:
     """The types that labelled questions are given, against their labels; None without labels.
 
     Raises ModelError where APIDESK_ON_MODEL_FAILURE is `error`.
@@ -26,26 +28,26 @@ async def classify(desk: Desk, questions: Sequence[EvaluationQuestion]) -> Class
         return None
     turns = asyncio.Semaphore(AT_A_TIME)
 
-    async def type_of(asked: EvaluationQuestion) -> Classified:
+    async def type_of(asked: EvaluationQuestion) -> Classification:
         language = detect_language(asked.question)
-        question = Question(text=asked.question, k=desk.settings.top_k, language=language)
+        question = Question(text=asked.question, k=answer_service.settings.top_k, language=language)
         async with turns:
-            config = with_deadline({}, desk.settings.request_timeout)
-            return await desk.classify.ainvoke(question, config)
+            config = with_deadline({}, answer_service.settings.request_timeout)
+            return await answer_service.classify.ainvoke(question, config)
 
     given = await asyncio.gather(*(type_of(question) for _, question in labelled))
     types = [each.structured.type for each in given]
     labels = [label for label, _ in labelled]
     right = sum(label == said for label, said in zip(labels, types, strict=True))
-    return Classification(
-        by=_name(desk),
+    return ClassificationResult(
+        by=_name(answer_service),
         matrix=confusion(zip(labels, types, strict=True)),
         accuracy=round(right / len(labelled), 4),
         unanswered=sum(each.degraded is not None for each in given),
     )
 
 
-def _name(desk: Desk) -> str:
-    if desk.models is None:
+def _name(answer_service: AnswerService) -> str:
+    if answer_service.models is None:
         return "extractive"
-    return desk.settings.structure_model or desk.settings.chat_model
+    return answer_service.settings.structure_model or answer_service.settings.chat_model

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from hashlib import sha256
 
-from app.evaluation.measures import Gold
+from app.evaluation.measures import GoldDocuments
 from app.evaluation.questions import EvaluationQuestion
 from ingestion.collection import Collection
 from schemas.document import Chunk
@@ -27,7 +27,7 @@ def order(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-class Documents:
+class DocumentIndex:
     """The documents of a collection by their names, and the chunks of a sample of them."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Documents:
         self._by_name: dict[str, set[str]] = defaultdict(set)
 
     @classmethod
-    def read(cls, collection: Collection, sample: int = SAMPLE) -> "Documents":
+    def read(cls, collection: Collection, sample: int = SAMPLE) -> "DocumentIndex":
         """The documents of `collection`, and the chunks of at most `sample` of them. Raises StoreError."""
         found = cls()
         ids = {(stored.source, stored.document_id) for stored in collection.stored()}
@@ -74,7 +74,7 @@ class Documents:
             first.setdefault(self.called(name), name)
         return question.model_copy(update={"gold": tuple(first.values())})
 
-    def gold(self, question: EvaluationQuestion) -> Gold:
+    def gold(self, question: EvaluationQuestion) -> GoldDocuments:
         """What each gold of `question` stands for."""
         return [self.called(name) for name in question.gold]
 

@@ -15,16 +15,16 @@ from uuid import UUID
 from langsmith import Client, aevaluate
 from langsmith.utils import LangSmithError, get_api_key, tracing_is_enabled
 
-from app.evaluation.measures import Gold
+from app.evaluation.measures import GoldDocuments
 from app.evaluation.questions import EvaluationQuestion
-from app.evaluation.route import RouteProbe
-from app.evaluation.score import Found, best_chunks, scores
+from app.evaluation.route import RetrievalProbe
+from app.evaluation.score import ProbeResult, best_chunks, scores
 from schemas.errors import ApideskError
 
 TIMEOUT_MS = 20_000
 
 
-class Experiments:
+class ExperimentLog:
     """A dataset of the questions, and the experiments over it."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Experiments:
     @classmethod
     async def open(
         cls, platform: str, questions: Sequence[EvaluationQuestion]
-    ) -> "Experiments | None":
+    ) -> "ExperimentLog | None":
         """The dataset of these questions, made if need be; None where LangSmith is not configured.
 
         Raises ApideskError when it is configured and fails.
@@ -50,12 +50,14 @@ class Experiments:
             dataset = await asyncio.to_thread(_dataset, client, platform, questions)
         return cls(client, dataset, questions)
 
-    async def run(self, probe: RouteProbe, golds: Sequence[Gold], k: int) -> list[Found]:
+    async def run(
+        self, probe: RetrievalProbe, golds: Sequence[GoldDocuments], k: int
+    ) -> list[ProbeResult]:
         """What `probe` finds for each question, asked and logged by LangSmith's own evaluation.
 
         Raises ApideskError as `probe` does, and when LangSmith fails.
         """
-        found: dict[int, Found] = {}
+        found: dict[int, ProbeResult] = {}
         failures: list[ApideskError] = []
 
         async def retrieve(inputs: dict[str, Any]) -> dict[str, Any]:

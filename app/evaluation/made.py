@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, zip_longest
 from typing import NamedTuple, get_args
 
-from app.evaluation.documents import Documents, document_key, order
-from app.evaluation.questions import EvaluationQuestion, Made
+from app.evaluation.documents import DocumentIndex, document_key, order
+from app.evaluation.questions import EvaluationQuestion, MadeBy
 from ingestion.markdown_blocks import parse_blocks, parse_table, plain
 from ingestion.words import split_words
 from runnables.question.pasted import error_codes
 from schemas.document import Chunk
 
-MADE: tuple[Made, ...] = get_args(Made)
+MADE: tuple[MadeBy, ...] = get_args(MadeBy)
 
 MOST = 200
 """Questions that are made at most."""
@@ -38,23 +38,23 @@ _SAYS_NOTHING = re.compile(
 _EDGES = " ,.:;-|，。：；、！？（）()*#"
 
 
-class Candidate(NamedTuple):
+class QuestionCandidate(NamedTuple):
     """A text that may become a question about one document."""
 
-    made: Made
+    made: MadeBy
     text: str
     document: str
     """Its key."""
     source: str
 
 
-def make_questions(documents: Documents, most: int = MOST) -> list[EvaluationQuestion]:
+def make_questions(documents: DocumentIndex, most: int = MOST) -> list[EvaluationQuestion]:
     """At most `most` questions, spread evenly over what they are made of, and over sources.
 
     A text that stands for several documents becomes none.
     """
     named = {document_key(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
-    kinds: dict[Made, dict[str, list[Candidate]]] = defaultdict(lambda: defaultdict(list))
+    kinds: dict[MadeBy, dict[str, list[QuestionCandidate]]] = defaultdict(lambda: defaultdict(list))
     for candidate in _of_one_document(documents):
         if named.get(candidate.document):
             kinds[candidate.made][candidate.source].append(candidate)
@@ -65,9 +65,9 @@ def make_questions(documents: Documents, most: int = MOST) -> list[EvaluationQue
     ]
 
 
-def _of_one_document(documents: Documents) -> Iterator[Candidate]:
+def _of_one_document(documents: DocumentIndex) -> Iterator[QuestionCandidate]:
     """Each text that stands for one document alone, once: as what it tells most about first."""
-    meant: dict[str, list[Candidate]] = defaultdict(list)
+    meant: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for chunks in documents.sample:
         for candidate in _candidates(chunks, documents):
             meant[candidate.text.casefold()].append(candidate)
@@ -76,26 +76,26 @@ def _of_one_document(documents: Documents) -> Iterator[Candidate]:
             yield min(same, key=lambda candidate: MADE.index(candidate.made))
 
 
-def _in_turn(by_source: Iterable[list[Candidate]]) -> list[Candidate]:
+def _in_turn(by_source: Iterable[list[QuestionCandidate]]) -> list[QuestionCandidate]:
     """One of each source in turn, each source's as if shuffled."""
     shuffled = [sorted(candidates, key=lambda c: order(c.text)) for candidates in by_source]
     return [c for c in chain.from_iterable(zip_longest(*shuffled)) if c is not None]
 
 
-def _candidates(chunks: list[Chunk], documents: Documents) -> Iterator[Candidate]:
+def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[QuestionCandidate]:
     """Everything that one document offers; a link is about the document that it leads to."""
     key, source = document_key(chunks[0]), chunks[0].source
     title = plain(chunks[0].title)
     if title:
-        yield Candidate("title", title[:LONGEST], key, source)
+        yield QuestionCandidate("title", title[:LONGEST], key, source)
     if sentence := _first_sentence(chunks, title):
-        yield Candidate("sentence", sentence, key, source)
+        yield QuestionCandidate("sentence", sentence, key, source)
     for chunk in chunks:
         for text in error_code_rows(chunk):
-            yield Candidate("error_code", text, key, source)
+            yield QuestionCandidate("error_code", text, key, source)
         for text, target in _links(chunk, documents):
             if target != key:
-                yield Candidate("link", text, target, source)
+                yield QuestionCandidate("link", text, target, source)
 
 
 def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
@@ -124,7 +124,7 @@ def error_code_rows(chunk: Chunk) -> Iterator[str]:
                 yield f"{code} {meaning}"[:LONGEST]
 
 
-def _links(chunk: Chunk, documents: Documents) -> Iterator[tuple[str, str]]:
+def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
     """The text of each link to an indexed page that is not simply its title, and that page."""
     for text, url in _LINK.findall(chunk.body):
         text = plain(text).strip(_EDGES)

@@ -11,8 +11,8 @@ from statistics import fmean
 
 from schemas.question import QuestionType
 
-Ranking = Sequence[str]
-Gold = Sequence[frozenset[str]]
+RankedDocuments = Sequence[str]
+GoldDocuments = Sequence[frozenset[str]]
 
 NORMAL_95 = 1.96
 """Standard errors on each side that hold the mean in 95 of 100 samples."""
@@ -23,7 +23,7 @@ def distinct(documents: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(documents))
 
 
-def hit_at(k: int, ranking: Ranking, gold: Gold) -> float:
+def hit_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
     """1 when anything of `gold` is among the first `k`, else 0.
 
     Also success@k, and top-k accuracy in Karpukhin et al., Dense Passage Retrieval, EMNLP 2020.
@@ -31,7 +31,7 @@ def hit_at(k: int, ranking: Ranking, gold: Gold) -> float:
     return float(recall_at(k, ranking, gold) > 0)
 
 
-def recall_at(k: int, ranking: Ranking, gold: Gold) -> float:
+def recall_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
     """The share of `gold` that is among the first `k`.
 
     Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, sections 8.3 and 8.4.
@@ -40,13 +40,13 @@ def recall_at(k: int, ranking: Ranking, gold: Gold) -> float:
     return fmean(not found.isdisjoint(each) for each in gold)
 
 
-def first_rank(ranking: Ranking, gold: Gold) -> int | None:
+def first_rank(ranking: RankedDocuments, gold: GoldDocuments) -> int | None:
     """The place of the first document of `gold`, from 1; None where there is none."""
     wanted = frozenset[str]().union(*gold)
     return next((rank for rank, each in enumerate(ranking, 1) if each in wanted), None)
 
 
-def reciprocal_rank(ranking: Ranking, gold: Gold) -> float:
+def reciprocal_rank(ranking: RankedDocuments, gold: GoldDocuments) -> float:
     """1 / `first_rank`, or 0; its mean over questions is MRR.
 
     Voorhees, The TREC-8 Question Answering Track Report, 1999.

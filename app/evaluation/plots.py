@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.evaluation.result import MOST_K, Evaluation, RouteResult
-from runnables.retrieval.retriever import Mode
+from runnables.retrieval.retriever import RetrievalMode
 from schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """A line that is told from the others by colour, marker and dashes, each alone sufficient."""
 
     colour: str
@@ -23,10 +23,10 @@ class Look(NamedTuple):
 
 
 # The colours are of Okabe and Ito, Color Universal Design, 2008.
-LOOKS: dict[Mode, Look] = {
-    "hybrid": Look("#0072B2", "o", "-"),
-    "full_text": Look("#D55E00", "s", (0, (5, 2))),
-    "dense": Look("#009E73", "^", "-."),
+LOOKS: dict[RetrievalMode, LineStyle] = {
+    "hybrid": LineStyle("#0072B2", "o", "-"),
+    "full_text": LineStyle("#D55E00", "s", (0, (5, 2))),
+    "dense": LineStyle("#009E73", "^", "-."),
 }
 INK, PALE, GRID = "#222222", "#6b6b6b", "#e4e4e4"
 

@@ -17,10 +17,10 @@ from pydantic import (
 from schemas.errors import ConfigurationError, QuestionError
 from schemas.question import QuestionType
 
-Made = Literal["title", "link", "error_code", "sentence"]
+MadeBy = Literal["title", "link", "error_code", "sentence"]
 """What of a document a question was made of."""
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 def _list(value: object) -> object:
@@ -35,11 +35,11 @@ class EvaluationQuestion(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
-    question: Text = Field(validation_alias=AliasChoices("question", "query"))
-    gold: Annotated[tuple[Text, ...], BeforeValidator(_list)] = ()
+    question: QuestionText = Field(validation_alias=AliasChoices("question", "query"))
+    gold: Annotated[tuple[QuestionText, ...], BeforeValidator(_list)] = ()
     """Each names a document: by its id, page url, api url or api name. None: it is off-topic."""
     type: QuestionType | None = None
-    made: Made | None = None
+    made: MadeBy | None = None
     """What apidesk made it of; None where a person wrote it."""
 
     @property

@@ -8,8 +8,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.evaluation.questions import Made
-from app.evaluation.result import MOST_K, Classification, Evaluation, QuestionResult, RouteResult
+from app.evaluation.questions import MadeBy
+from app.evaluation.result import (
+    MOST_K,
+    ClassificationResult,
+    Evaluation,
+    QuestionResult,
+    RouteResult,
+)
 
 KS = (1, 3, 5, 10, 20)
 """The k of the second table, beside the one in force."""
@@ -20,7 +26,7 @@ WORST = 10
 SHOWN = 3
 """Documents that are shown of what was found instead."""
 
-MADE: dict[Made, str] = {
+MADE: dict[MadeBy, str] = {
     "title": "page titles",
     "link": "texts of links to another page",
     "error_code": "error codes with their meaning",
@@ -120,7 +126,7 @@ def _by_made(evaluation: Evaluation) -> list[Table]:
     return [table]
 
 
-def _matrix(found: Classification | None) -> list[Group]:
+def _matrix(found: ClassificationResult | None) -> list[Group]:
     """Labels down, what the classifier said across."""
     if found is None:
         return []

@@ -1,15 +1,15 @@
 """What an evaluation found: the body that `apidesk evaluate --json` prints."""
 
-from app.evaluation.questions import Made
-from runnables.retrieval.retriever import Mode
+from app.evaluation.questions import MadeBy
+from runnables.retrieval.retriever import RetrievalMode
 from schemas.question import QuestionType
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 MOST_K = 20
 """Measures are taken for k = 1 to here."""
 
 
-class FoundDocument(WireModel):
+class FoundDocument(ApiModel):
     """A document that was found, by the best of its chunks."""
 
     document: str
@@ -21,12 +21,12 @@ class FoundDocument(WireModel):
     """Whether it is one that was to be found."""
 
 
-class QuestionResult(WireModel):
+class QuestionResult(ApiModel):
     """What one route found for one question."""
 
     question: str
     gold: tuple[str, ...]
-    made: Made | None
+    made: MadeBy | None
     recall: float
     """At the evaluation's k."""
     rank: int | None
@@ -38,10 +38,10 @@ class QuestionResult(WireModel):
     """The first k."""
 
 
-class RouteResult(WireModel):
+class RouteResult(ApiModel):
     """The measures of one route; curves hold k = 1 to 20."""
 
-    mode: Mode
+    mode: RetrievalMode
     hit: tuple[float, ...]
     recall: tuple[float, ...]
     interval: tuple[float, float]
@@ -60,7 +60,7 @@ class RouteResult(WireModel):
         return self.mode.replace("_", " ")
 
 
-class Classification(WireModel):
+class ClassificationResult(ApiModel):
     """How the questions' types were told, against their labels."""
 
     by: str
@@ -72,14 +72,14 @@ class Classification(WireModel):
     """Questions that no model could classify; they stand as `general`."""
 
 
-class MadeQuestions(WireModel):
+class MadeQuestions(ApiModel):
     """That apidesk made the questions, of what, and where they are kept."""
 
     path: str
-    counts: dict[Made, int]
+    counts: dict[MadeBy, int]
 
 
-class Evaluation(WireModel):
+class Evaluation(ApiModel):
     """A whole evaluation."""
 
     platform: str
@@ -88,10 +88,10 @@ class Evaluation(WireModel):
     with_gold: int
     """Those of them that retrieval is judged by."""
     k: int
-    judged: Mode
+    judged: RetrievalMode
     """The route that the settings name, or the one that was asked for alone."""
     routes: tuple[RouteResult, ...]
-    classification: Classification | None = None
+    classification: ClassificationResult | None = None
     made: MadeQuestions | None = None
     experiments: tuple[str, ...] = ()
     """Names of the experiments in LangSmith."""

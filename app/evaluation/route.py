@@ -4,11 +4,11 @@ import time
 
 from langchain_core.embeddings import Embeddings
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.evaluation.questions import EvaluationQuestion
-from app.evaluation.score import Found
+from app.evaluation.score import ProbeResult
 from ingestion.language import detect_language
-from runnables.retrieval.retriever import Mode
+from runnables.retrieval.retriever import RetrievalMode
 from schemas.errors import ModelUnavailable
 from schemas.question import Question
 
@@ -43,25 +43,27 @@ class WatchedEmbeddings(Embeddings):
             raise
 
 
-def watch_embeddings(desk: Desk) -> WatchedEmbeddings | None:
+def watch_embeddings(answer_service: AnswerService) -> WatchedEmbeddings | None:
     """Put a watch on the desk's embedding model, if it has one, for retrievers to come."""
-    if desk.job.embeddings is None:
+    if answer_service.job.embeddings is None:
         return None
-    watched = WatchedEmbeddings(desk.job.embeddings)
-    desk.job.embeddings = watched
+    watched = WatchedEmbeddings(answer_service.job.embeddings)
+    answer_service.job.embeddings = watched
     return watched
 
 
-class RouteProbe:
+class RetrievalProbe:
     """Retrieval by one route. Raises ConfigurationError for a route without its model."""
 
-    def __init__(self, desk: Desk, mode: Mode, watched: WatchedEmbeddings | None) -> None:
+    def __init__(
+        self, answer_service: AnswerService, mode: RetrievalMode, watched: WatchedEmbeddings | None
+    ) -> None:
         self.mode = mode
-        self._retrieve = desk.retriever(mode)
+        self._retrieve = answer_service.retriever(mode)
         self._watched = watched
-        self._role = desk.collection.embedding_role
+        self._role = answer_service.collection.embedding_role
 
-    async def ask(self, asked: EvaluationQuestion) -> Found:
+    async def ask(self, asked: EvaluationQuestion) -> ProbeResult:
         """The best chunks, and how long that took. Raises ModelError, StoreError."""
         language = detect_language(asked.question)
         question = Question(text=asked.question, k=CHUNKS, language=language)
@@ -73,4 +75,4 @@ class RouteProbe:
                 f"{self._role.setting} fails ({type(self._watched.failure).__name__}), and full text "
                 "alone would be measured: see `apidesk check`, or pass --mode full_text"
             )
-        return Found(chunks, milliseconds)
+        return ProbeResult(chunks, milliseconds)

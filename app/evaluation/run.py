@@ -11,22 +11,22 @@ from langsmith import tracing_context
 from rich.console import Console
 from rich.progress import track
 
-from app.desk import Desk, open_desk
+from app.answer_service import AnswerService, open_answer_service
 from app.evaluation.classify import classify
-from app.evaluation.documents import SAMPLE, Documents
-from app.evaluation.experiments import Experiments
+from app.evaluation.documents import SAMPLE, DocumentIndex
+from app.evaluation.experiments import ExperimentLog
 from app.evaluation.made import make_questions
-from app.evaluation.measures import Gold
+from app.evaluation.measures import GoldDocuments
 from app.evaluation.questions import EvaluationQuestion, read_questions, write_questions
 from app.evaluation.result import MOST_K, Evaluation, MadeQuestions
-from app.evaluation.route import RouteProbe, watch_embeddings
-from app.evaluation.score import Found, route_result
+from app.evaluation.route import RetrievalProbe, watch_embeddings
+from app.evaluation.score import ProbeResult, route_result
 from app.terminal.progress import ingestion_progress
-from runnables.retrieval.retriever import Mode
+from runnables.retrieval.retriever import RetrievalMode
 from schemas.errors import QuestionError
 from schemas.settings import Settings
 
-MODES: tuple[Mode, ...] = ("full_text", "dense", "hybrid")
+MODES: tuple[RetrievalMode, ...] = ("full_text", "dense", "hybrid")
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,17 @@ class EvaluationOptions:
     """A file of questions; without one they are made from the documents."""
     k: int | None = None
     """Documents that count; without it APIDESK_TOP_K, 20 at most."""
-    mode: Mode | Literal["all"] = "all"
+    mode: RetrievalMode | Literal["all"] = "all"
     save: Path | None = None
     """Where made questions are kept; without it data/evaluation/<name>.jsonl."""
 
 
-class Asked(NamedTuple):
+class EvaluationInput(NamedTuple):
     """The questions, what is to be found for those with a gold, and whether they were made."""
 
     questions: list[EvaluationQuestion]
     judged: list[EvaluationQuestion]
-    golds: list[Gold]
+    golds: list[GoldDocuments]
     made: MadeQuestions | None
 
 
@@ -60,22 +60,27 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
     """
     given = read_questions(options.questions) if options.questions else None
     with ingestion_progress() as progress:
-        async with open_desk(settings, progress) as desk:
+        async with open_answer_service(settings, progress) as answer_service:
             sample = 0 if given else SAMPLE
-            documents = await asyncio.to_thread(Documents.read, desk.collection, sample)
+            documents = await asyncio.to_thread(
+                DocumentIndex.read, answer_service.collection, sample
+            )
             asked = _asked(settings, options, documents, given)
-            return await _evaluate(desk, options, documents.count, asked)
+            return await _evaluate(answer_service, options, documents.count, asked)
 
 
 async def _evaluate(
-    desk: Desk, options: EvaluationOptions, documents: int, asked: Asked
+    answer_service: AnswerService,
+    options: EvaluationOptions,
+    documents: int,
+    asked: EvaluationInput,
 ) -> Evaluation:
-    k = options.k or min(desk.settings.top_k, MOST_K)
-    platform = desk.platform.platform.name
-    modes = _modes(desk, options.mode)
-    watched = watch_embeddings(desk)
-    probes = {mode: RouteProbe(desk, mode, watched) for mode in modes}
-    experiments = await Experiments.open(platform, asked.judged)
+    k = options.k or min(answer_service.settings.top_k, MOST_K)
+    platform = answer_service.platform.platform.name
+    modes = _modes(answer_service, options.mode)
+    watched = watch_embeddings(answer_service)
+    probes = {mode: RetrievalProbe(answer_service, mode, watched) for mode in modes}
+    experiments = await ExperimentLog.open(platform, asked.judged)
     routes = []
     for mode, probe in probes.items():
         found = await _ask_all(probe, asked, k, experiments)
@@ -86,17 +91,17 @@ async def _evaluate(
         questions=len(asked.questions),
         with_gold=len(asked.judged),
         k=k,
-        judged=_judged(desk, modes),
+        judged=_judged(answer_service, modes),
         routes=tuple(routes),
-        classification=await classify(desk, asked.questions),
+        classification=await classify(answer_service, asked.questions),
         made=asked.made,
         experiments=tuple(experiments.names) if experiments else (),
     )
 
 
 async def _ask_all(
-    probe: RouteProbe, asked: Asked, k: int, experiments: Experiments | None
-) -> list[Found]:
+    probe: RetrievalProbe, asked: EvaluationInput, k: int, experiments: ExperimentLog | None
+) -> list[ProbeResult]:
     """What one route finds for each question, one after the other: latency is that of one user."""
     questions = asked.judged
     with tracing_context(enabled=False):
@@ -117,9 +122,9 @@ async def _ask_all(
 def _asked(
     settings: Settings,
     options: EvaluationOptions,
-    documents: Documents,
+    documents: DocumentIndex,
     given: list[EvaluationQuestion] | None,
-) -> Asked:
+) -> EvaluationInput:
     made = None
     questions = given or make_questions(documents)
     documents.check(questions)
@@ -131,7 +136,9 @@ def _asked(
         write_questions(path, questions)
         counts = Counter(question.made for question in questions if question.made)
         made = MadeQuestions(path=str(path), counts=dict(counts))
-    return Asked(questions, judged, [documents.gold(question) for question in judged], made)
+    return EvaluationInput(
+        questions, judged, [documents.gold(question) for question in judged], made
+    )
 
 
 def _name(platform: Path) -> str:
@@ -140,15 +147,17 @@ def _name(platform: Path) -> str:
     return path.parent.name if path.stem == "platform" else path.stem
 
 
-def _modes(desk: Desk, wanted: Mode | Literal["all"]) -> Sequence[Mode]:
+def _modes(
+    answer_service: AnswerService, wanted: RetrievalMode | Literal["all"]
+) -> Sequence[RetrievalMode]:
     if wanted != "all":
         return (wanted,)
-    return MODES if desk.job.embeddings else ("full_text",)
+    return MODES if answer_service.job.embeddings else ("full_text",)
 
 
-def _judged(desk: Desk, modes: Sequence[Mode]) -> Mode:
+def _judged(answer_service: AnswerService, modes: Sequence[RetrievalMode]) -> RetrievalMode:
     """The route that the settings name; where it was not measured, the one that was."""
-    configured = desk.settings.retrieval
+    configured = answer_service.settings.retrieval
     if configured == "auto":
-        configured = "hybrid" if desk.job.embeddings else "full_text"
+        configured = "hybrid" if answer_service.job.embeddings else "full_text"
     return configured if configured in modes else modes[0]

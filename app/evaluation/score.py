@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from app.evaluation.documents import document_key
 from app.evaluation.measures import (
-    Gold,
-    Ranking,
+    GoldDocuments,
+    RankedDocuments,
     distinct,
     first_rank,
     hit_at,
@@ -18,11 +18,11 @@ from app.evaluation.measures import (
 )
 from app.evaluation.questions import EvaluationQuestion
 from app.evaluation.result import MOST_K, FoundDocument, QuestionResult, RouteResult
-from runnables.retrieval.retriever import Mode
+from runnables.retrieval.retriever import RetrievalMode
 from schemas.document import RetrievedChunk
 
 
-class Found(NamedTuple):
+class ProbeResult(NamedTuple):
     """What was found for a question, best first, and how long it took."""
 
     chunks: list[RetrievedChunk]
@@ -40,10 +40,10 @@ class Found(NamedTuple):
 
 
 def route_result(
-    mode: Mode,
+    mode: RetrievalMode,
     questions: Sequence[EvaluationQuestion],
-    golds: Sequence[Gold],
-    found: Sequence[Found],
+    golds: Sequence[GoldDocuments],
+    found: Sequence[ProbeResult],
     k: int,
 ) -> RouteResult:
     """The measures of the route `mode`, from what it found for each of `questions`."""
@@ -65,7 +65,7 @@ def route_result(
     )
 
 
-def scores(found: Found, gold: Gold, k: int) -> dict[str, float]:
+def scores(found: ProbeResult, gold: GoldDocuments, k: int) -> dict[str, float]:
     """The measures of one question, by name."""
     ranking = found.ranking
     return {
@@ -75,7 +75,7 @@ def scores(found: Found, gold: Gold, k: int) -> dict[str, float]:
     }
 
 
-def best_chunks(found: Found, gold: Gold, k: int) -> list[FoundDocument]:
+def best_chunks(found: ProbeResult, gold: GoldDocuments, k: int) -> list[FoundDocument]:
     """The first k documents, each by its best chunk."""
     wanted = frozenset[str]().union(*gold)
     first: dict[str, RetrievedChunk] = {}
@@ -94,7 +94,8 @@ def best_chunks(found: Found, gold: Gold, k: int) -> list[FoundDocument]:
 
 
 def _curve(
-    measure: Callable[[int, Ranking, Gold], float], judged: Iterable[tuple[list[str], Gold]]
+    measure: Callable[[int, RankedDocuments, GoldDocuments], float],
+    judged: Iterable[tuple[list[str], GoldDocuments]],
 ) -> tuple[float, ...]:
     """The mean of `measure` for k = 1 to 20."""
     pairs = list(judged)
@@ -108,7 +109,7 @@ def _interval(recalls: Sequence[float]) -> tuple[float, float]:
 
 
 def _question_result(
-    question: EvaluationQuestion, gold: Gold, found: Found, k: int
+    question: EvaluationQuestion, gold: GoldDocuments, found: ProbeResult, k: int
 ) -> QuestionResult:
     return QuestionResult(
         question=question.question,

@@ -3,7 +3,13 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from app.graph.parts import Beside, Choice, Line, Part, Step
+from app.graph.parts import (
+    DiagramBranch,
+    DiagramParallel,
+    DiagramPart,
+    DiagramSequence,
+    DiagramStep,
+)
 
 CHARACTER = 7.9
 """Width of a letter: labels are set in a monospaced font of 13 px."""
@@ -19,14 +25,14 @@ LABEL = 18.0
 PADDING = 18.0
 TITLE = 26.0
 
-Kind = Literal["end", "step", "condition", "group"]
+BoxKind = Literal["end", "step", "condition", "group"]
 
 
 @dataclass(frozen=True)
 class Box:
     """A rectangle, by its left upper corner; a group's label is its title."""
 
-    kind: Kind
+    kind: BoxKind
     label: str
     x: float
     y: float
@@ -35,21 +41,21 @@ class Box:
     depth: int = 0
 
 
-Point = tuple[float, float]
+BoxPoint = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Arrow:
     """Straight down from `start` to the height `leave`, in a curve to `arrive`, straight down to `end`."""
 
-    start: Point
+    start: BoxPoint
     leave: float
     arrive: float
-    end: Point
+    end: BoxPoint
     label: str = ""
 
     @property
-    def points(self) -> tuple[Point, Point, Point, Point, Point, Point]:
+    def points(self) -> tuple[BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint]:
         """Its corners, between the third and fourth the control points of the curve."""
         (x1, _), (x2, _) = self.start, self.end
         arrive = min(self.arrive, self.end[1] - HEAD)
@@ -57,7 +63,7 @@ class Arrow:
         return self.start, (x1, self.leave), (x1, half), (x2, half), (x2, arrive), self.end
 
     @property
-    def label_at(self) -> Point:
+    def label_at(self) -> BoxPoint:
         """The middle of its label: on the outer side of where it arrives."""
         (x1, _), (x2, _) = self.start, self.end
         return x2 + (-LABEL if x2 < x1 else LABEL), self.arrive - 10
@@ -76,13 +82,13 @@ class Drawing:
     height: float
     boxes: list[Box] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
-    entries: list[Point] = field(default_factory=list)
-    exits: list[Point] = field(default_factory=list)
+    entries: list[BoxPoint] = field(default_factory=list)
+    exits: list[BoxPoint] = field(default_factory=list)
 
     def moved(self, x: float, y: float) -> "Drawing":
         """The same, further right and down."""
 
-        def to(point: Point) -> Point:
+        def to(point: BoxPoint) -> BoxPoint:
             return point[0] + x, point[1] + y
 
         return Drawing(
@@ -100,25 +106,25 @@ class Drawing:
         self.arrows += other.arrows
 
 
-def lay_out(part: Part, begin: str, end: str) -> Drawing:
+def lay_out(part: DiagramPart, begin: str, end: str) -> Drawing:
     """The whole: `begin`, what `part` is made of, `end`."""
     return _stacked([_box("end", begin), _placed(part, 0), _box("end", end)])
 
 
-def _placed(part: Part, depth: int) -> Drawing:
+def _placed(part: DiagramPart, depth: int) -> Drawing:
     match part:
-        case Step(name):
+        case DiagramStep(name):
             return _box("step", name)
-        case Line(parts):
+        case DiagramSequence(parts):
             return _stacked([_placed(each, depth) for each in parts])
-        case Beside(name, parts):
+        case DiagramParallel(name, parts):
             inner = _side_by_side([_placed(each, depth + 1) for each in parts])
             return _group(name, inner, depth)
-        case Choice():
+        case DiagramBranch():
             return _group(part.name, _chosen(part, depth + 1), depth)
 
 
-def _box(kind: Kind, label: str) -> Drawing:
+def _box(kind: BoxKind, label: str) -> Drawing:
     width = max(90.0, len(label) * CHARACTER + 2 * PADDING)
     box = Box(kind, label, 0, 0, width, STEP_HEIGHT)
     middle = width / 2
@@ -159,7 +165,7 @@ def _side_by_side(drawings: list[Drawing]) -> Drawing:
     return whole
 
 
-def _chosen(choice: Choice, depth: int) -> Drawing:
+def _chosen(choice: DiagramBranch, depth: int) -> Drawing:
     """The first condition; beneath it what is done where it holds, and what where it does not."""
     condition = _box("condition", choice.conditions[0])
     yes, no = _placed(choice.arms[0], depth), _otherwise(choice, depth)
@@ -173,7 +179,7 @@ def _chosen(choice: Choice, depth: int) -> Drawing:
     return whole
 
 
-def _otherwise(choice: Choice, depth: int) -> Drawing:
+def _otherwise(choice: DiagramBranch, depth: int) -> Drawing:
     """What is done where the first condition does not hold: the next one is tried, if there is one."""
     if len(choice.conditions) == 1:
         return _placed(choice.arms[-1], depth)

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.graph import Graph, Node
 
-from app.graph.parts import Beside, Choice, Line, Part, Step
+from app.graph.parts import (
+    DiagramBranch,
+    DiagramParallel,
+    DiagramPart,
+    DiagramSequence,
+    DiagramStep,
+)
 
 BEGIN, END = "Question", "Answer"
 
@@ -19,7 +25,7 @@ class _Loose:
     label: str | None = None
 
 
-def draw_mermaid(part: Part) -> str:
+def draw_mermaid(part: DiagramPart) -> str:
     """The text of a Mermaid flowchart; no picture is fetched from anywhere."""
     drawing = _Drawing()
     first = drawing.node(BEGIN, "")
@@ -52,23 +58,23 @@ class _Drawing:
             conditional = edge.label is not None
             self.graph.add_edge(edge.source, target, edge.label, conditional)
 
-    def add(self, part: Part, loose: list[_Loose], group: str) -> list[_Loose]:
+    def add(self, part: DiagramPart, loose: list[_Loose], group: str) -> list[_Loose]:
         """`part`, reached by the edges in `loose`; the edges that leave it."""
         match part:
-            case Step(name):
+            case DiagramStep(name):
                 node = self.node(name, group)
                 self.join(loose, node)
                 return [_Loose(node)]
-            case Line(parts):
+            case DiagramSequence(parts):
                 for each in parts:
                     loose = self.add(each, loose, group)
                 return loose
-            case Beside(name, parts):
+            case DiagramParallel(name, parts):
                 return [left for each in parts for left in self.add(each, loose, name)]
-            case Choice():
+            case DiagramBranch():
                 return self._add_choice(part, loose)
 
-    def _add_choice(self, choice: Choice, loose: list[_Loose]) -> list[_Loose]:
+    def _add_choice(self, choice: DiagramBranch, loose: list[_Loose]) -> list[_Loose]:
         left: list[_Loose] = []
         for condition, arm in zip(choice.conditions, choice.arms, strict=False):
             node = self.node(condition, choice.name)

@@ -21,46 +21,46 @@ AnyRunnable = Runnable[Any, Any]
 
 
 @dataclass(frozen=True)
-class Step:
+class DiagramStep:
     """Something that is done."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Line:
+class DiagramSequence:
     """One after the other."""
 
-    parts: tuple["Part", ...]
+    parts: tuple["DiagramPart", ...]
 
 
 @dataclass(frozen=True)
-class Beside:
+class DiagramParallel:
     """All at the same time; or, inside a step that calls them, as it sees fit."""
 
     name: str
-    parts: tuple["Part", ...]
+    parts: tuple["DiagramPart", ...]
 
 
 @dataclass(frozen=True)
-class Choice:
+class DiagramBranch:
     """The first whose condition holds, else the last."""
 
     name: str
     conditions: tuple[str, ...]
-    arms: tuple["Part", ...]
+    arms: tuple["DiagramPart", ...]
     """One more than there are conditions."""
 
 
-Part = Step | Line | Beside | Choice
+DiagramPart = DiagramStep | DiagramSequence | DiagramParallel | DiagramBranch
 
 
-def read_parts(runnable: AnyRunnable) -> Part:
+def read_parts(runnable: AnyRunnable) -> DiagramPart:
     """What `runnable` is made of."""
-    return _read(runnable, None) or Step(runnable.get_name())
+    return _read(runnable, None) or DiagramStep(runnable.get_name())
 
 
-def _read(runnable: AnyRunnable, name: str | None) -> Part | None:
+def _read(runnable: AnyRunnable, name: str | None) -> DiagramPart | None:
     """None for what only passes a value on; `name` is what a binding around it calls it."""
     match runnable:
         case RunnableBindingBase():
@@ -76,24 +76,24 @@ def _read(runnable: AnyRunnable, name: str | None) -> Part | None:
         case RunnableLambda() if runnable.deps:
             return _beside(name or runnable.get_name(), runnable.deps)
         case _:
-            return Step(name or runnable.get_name())
+            return DiagramStep(name or runnable.get_name())
 
 
-def _line(runnables: list[AnyRunnable]) -> Part | None:
+def _line(runnables: list[AnyRunnable]) -> DiagramPart | None:
     parts = _all(runnables)
-    return Line(parts) if len(parts) > 1 else next(iter(parts), None)
+    return DiagramSequence(parts) if len(parts) > 1 else next(iter(parts), None)
 
 
-def _beside(name: str, runnables: list[AnyRunnable]) -> Part:
-    return Beside(name, _all(runnables))
+def _beside(name: str, runnables: list[AnyRunnable]) -> DiagramPart:
+    return DiagramParallel(name, _all(runnables))
 
 
-def _choice(name: str, branch: RunnableBranch[Any, Any]) -> Part:
+def _choice(name: str, branch: RunnableBranch[Any, Any]) -> DiagramPart:
     conditions = tuple(condition.get_name() for condition, _ in branch.branches)
     arms = [*(arm for _, arm in branch.branches), branch.default]
-    return Choice(name, conditions, tuple(map(read_parts, arms)))
+    return DiagramBranch(name, conditions, tuple(map(read_parts, arms)))
 
 
-def _all(runnables: list[AnyRunnable]) -> tuple[Part, ...]:
+def _all(runnables: list[AnyRunnable]) -> tuple[DiagramPart, ...]:
     read = (_read(runnable, None) for runnable in runnables)
     return tuple(part for part in read if part is not None)

@@ -3,10 +3,10 @@
 import tempfile
 from pathlib import Path
 
-from app.desk import NO_TOOLS, connect_desk
+from app.answer_service import NO_TOOLS, connect_answer_service
 from app.graph.layout import lay_out
 from app.graph.mermaid import BEGIN, END, draw_mermaid
-from app.graph.parts import Part, read_parts
+from app.graph.parts import DiagramPart, read_parts
 from app.graph.png import draw_png
 from app.graph.svg import draw_svg
 from schemas.errors import ConfigurationError
@@ -14,7 +14,7 @@ from schemas.question import AnswerMode
 from schemas.settings import Settings
 
 
-def read_pipeline(settings: Settings, mode: AnswerMode) -> Part:
+def read_pipeline(settings: Settings, mode: AnswerMode) -> DiagramPart:
     """What a desk over `settings` runs for a question. It blocks.
 
     Its store is an empty one, so that nothing is waited for and no server is in the way. Raises
@@ -25,16 +25,16 @@ def read_pipeline(settings: Settings, mode: AnswerMode) -> Part:
             "milvus_uri": str(Path(folder) / "milvus.db"),
             "database_url": f"sqlite:///{folder}/apidesk.db",
         }
-        desk = connect_desk(settings.model_copy(update=empty))
+        answer_service = connect_answer_service(settings.model_copy(update=empty))
         try:
-            if mode == "tools" and desk.models is None:
+            if mode == "tools" and answer_service.models is None:
                 raise ConfigurationError(NO_TOOLS)
-            return read_parts(desk.pipeline(mode))
+            return read_parts(answer_service.pipeline(mode))
         finally:
-            desk.job.close()
+            answer_service.job.close()
 
 
-def draw(part: Part, form: str) -> bytes:
+def draw(part: DiagramPart, form: str) -> bytes:
     """`part` as `mermaid`, `svg` or `png`. Raises ConfigurationError."""
     if form == "mermaid":
         return draw_mermaid(part).encode()

@@ -5,11 +5,11 @@ from datetime import date
 
 from schemas.insights import ApiCount
 
-Api = tuple[str, str]
+ApiKeyPair = tuple[str, str]
 """A name and a path, one of which may be empty."""
 
 
-class ApiCounts:
+class ApiQuestionCounts:
     """Questions about each API on each day.
 
     A path is one API, be it named in one language or another; a name without a path is the API that
@@ -17,8 +17,8 @@ class ApiCounts:
     """
 
     def __init__(self) -> None:
-        self._asked: Counter[tuple[Api, date]] = Counter()
-        self._unanswered: Counter[tuple[Api, date]] = Counter()
+        self._asked: Counter[tuple[ApiKeyPair, date]] = Counter()
+        self._unanswered: Counter[tuple[ApiKeyPair, date]] = Counter()
 
     def add(self, name: str, url: str, day: date, unanswered: bool) -> None:
         """Count a question."""
@@ -30,7 +30,7 @@ class ApiCounts:
         """The APIs that are asked for most come first, then it is by day."""
         known = self._known()
         asked, unanswered = _merged(self._asked, known), _merged(self._unanswered, known)
-        totals: Counter[Api] = Counter()
+        totals: Counter[ApiKeyPair] = Counter()
         for (api, _), count in asked.items():
             totals[api] += count
         return tuple(
@@ -44,7 +44,7 @@ class ApiCounts:
             for api, day in sorted(asked, key=lambda place: (-totals[place[0]], place))
         )
 
-    def _known(self) -> dict[Api, Api]:
+    def _known(self) -> dict[ApiKeyPair, ApiKeyPair]:
         """Each that was asked for, with the commonest name and path that mean the same."""
         names: defaultdict[str, Counter[str]] = defaultdict(Counter)
         urls: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -57,8 +57,10 @@ class ApiCounts:
         return {api: (_commonest(names[url]) or name, url) for api, (name, url) in found.items()}
 
 
-def _merged(counts: Counter[tuple[Api, date]], known: dict[Api, Api]) -> Counter[tuple[Api, date]]:
-    merged: Counter[tuple[Api, date]] = Counter()
+def _merged(
+    counts: Counter[tuple[ApiKeyPair, date]], known: dict[ApiKeyPair, ApiKeyPair]
+) -> Counter[tuple[ApiKeyPair, date]]:
+    merged: Counter[tuple[ApiKeyPair, date]] = Counter()
     for (api, day), count in counts.items():
         merged[known[api], day] += count
     return merged

@@ -3,16 +3,16 @@
 from collections import Counter, deque
 from datetime import UTC, date
 
-from app.insights.apis import ApiCounts
+from app.insights.apis import ApiQuestionCounts
 from schemas.insights import ApiCount, ErrorCount, Rated, TypeCount
 from schemas.question import QuestionType
-from schemas.record import Feedback, Record
+from schemas.record import Feedback, QuestionRecord
 
 MOST_LISTED = 1_000
 """Errors, and judged answers, that a report lists."""
 
 
-class Counts:
+class QuestionCounts:
     """What was counted so far."""
 
     def __init__(self) -> None:
@@ -20,11 +20,11 @@ class Counts:
         self.unanswered = 0
         self._cached = 0
         self._types: Counter[tuple[date, QuestionType | None]] = Counter()
-        self._apis = ApiCounts()
+        self._apis = ApiQuestionCounts()
         self._errors: Counter[str] = Counter()
         self._judged: deque[Rated] = deque(maxlen=MOST_LISTED)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: QuestionRecord) -> None:
         """Count `record`."""
         day, missed = day_of(record), is_unanswered(record)
         self.questions += 1
@@ -77,12 +77,12 @@ class Counts:
         return round(part / answered, 4) if answered else 0.0
 
 
-def day_of(record: Record) -> date:
+def day_of(record: QuestionRecord) -> date:
     """The day in UTC."""
     return record.asked_at.astimezone(UTC).date()
 
 
-def is_unanswered(record: Record) -> bool:
+def is_unanswered(record: QuestionRecord) -> bool:
     """Whether an answer was given, and gives nothing; what its caller said of it counts above all else."""
     if record.type is None:
         return False
@@ -91,7 +91,7 @@ def is_unanswered(record: Record) -> bool:
     return record.confidence == "low" or not record.pages
 
 
-def _rated(record: Record, feedback: Feedback) -> Rated:
+def _rated(record: QuestionRecord, feedback: Feedback) -> Rated:
     return Rated(
         id=record.id,
         asked_at=record.asked_at,

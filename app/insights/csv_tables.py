@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 from schemas.insights import ApiCount, ErrorCount, Gap, Insights, Rated, Table, TypeCount
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 BYTE_ORDER_MARK = "\ufeff"
 """Without it a spreadsheet takes UTF-8 for the encoding of its country."""
@@ -18,7 +18,7 @@ BLANK = ("\t", "\r", "\n")
 
 NEAREST = ("nearestTitle", "nearestUrl")
 
-ROWS: dict[Table, type[WireModel]] = {
+ROWS: dict[Table, type[ApiModel]] = {
     "byType": TypeCount,
     "byApi": ApiCount,
     "gaps": Gap,
@@ -38,7 +38,7 @@ def csv_of(found: Insights, table: Table) -> str:
     return text.getvalue()
 
 
-def _columns(row: type[WireModel]) -> Iterator[str]:
+def _columns(row: type[ApiModel]) -> Iterator[str]:
     for field in row.model_fields.values():
         yield from NEAREST if field.alias == "nearest" else (str(field.alias),)
 

@@ -11,10 +11,10 @@ from ingestion.collection import Collection
 from ingestion.milvus import batches
 from ingestion.model_errors import ModelRole, model_errors
 from runnables.models.chat_models import ChatModels
-from runnables.question.same_topic import SameTopic
+from runnables.question.same_topic import QuestionGrouper
 from runnables.retrieval.glossary import Glossary
 from schemas.errors import ModelOutputInvalid
-from schemas.platform import Platform
+from schemas.platform import PlatformConfig
 from schemas.settings import Settings
 
 WORDS_AT_ONCE = 1_000
@@ -27,31 +27,31 @@ Embed = Callable[[Sequence[str]], Awaitable[Vectors]]
 
 
 @dataclass(frozen=True)
-class Documentation:
+class DocumentationTerms:
     """Its words, what they mean in other words, and the models that see meaning."""
 
     words: WordShares | None = None
     glossary: Glossary | None = None
     embed: Embed | None = None
-    same_topic: SameTopic | None = None
+    same_topic: QuestionGrouper | None = None
     """A chat model that joins what words keep apart."""
     notes: tuple[str, ...] = ()
     """Why something of it is missing."""
 
 
 def documentation_of(
-    platform: Platform,
+    platform: PlatformConfig,
     collection: Collection,
     embeddings: Embeddings | None,
     models: ChatModels | None,
     settings: Settings,
-) -> Documentation:
+) -> DocumentationTerms:
     """What there is to know, by a collection that may be searched."""
-    return Documentation(
+    return DocumentationTerms(
         words=_word_shares(collection),
         glossary=Glossary(platform.glossary),
         embed=_embedder(embeddings, settings) if embeddings else None,
-        same_topic=SameTopic(models, platform.platform) if models else None,
+        same_topic=QuestionGrouper(models, platform.platform) if models else None,
     )
 
 

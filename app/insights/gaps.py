@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.insights.grouping import Group, group
+from app.insights.grouping import TextGroup, group
 from app.insights.terms import WordShares
 from runnables.grounding.coverage import coverage
 from runnables.retrieval.glossary import Glossary
@@ -16,8 +16,8 @@ from schemas.answer import Confidence, Page
 from schemas.question import QuestionType
 
 __all__ = [
-    "AskedQuestion",
-    "Gap",
+    "DetectedGap",
+    "GapQuestion",
     "coverage",
     "find_gaps",
     "gaps_of",
@@ -43,7 +43,7 @@ SMALLEST = 3
 
 
 @dataclass(frozen=True)
-class AskedQuestion:
+class GapQuestion:
     """A question, and how its answer turned out."""
 
     text: str
@@ -59,7 +59,7 @@ class AskedQuestion:
 
 
 @dataclass(frozen=True)
-class Gap:
+class DetectedGap:
     """A topic that is asked about and not answered."""
 
     typical: str
@@ -75,7 +75,7 @@ class Gap:
     """What a model calls it, where one was asked."""
 
 
-def is_gap(question: AskedQuestion) -> bool:
+def is_gap(question: GapQuestion) -> bool:
     """Whether `question` may be about something that the documents do not answer.
 
     Refused ones may be: a topic that the documents do not hold is off topic to the gate. What the caller
@@ -91,13 +91,13 @@ def is_gap(question: AskedQuestion) -> bool:
 
 
 def find_gaps(
-    questions: Sequence[AskedQuestion],
+    questions: Sequence[GapQuestion],
     vectors: Sequence[Sequence[float]] | None = None,
     *,
     documented: WordShares | None = None,
     glossary: Glossary | None = None,
     smallest: int = SMALLEST,
-) -> list[Gap]:
+) -> list[DetectedGap]:
     """The gaps that `questions` show, the largest first. Arguments as `group` takes them.
 
     Give the newest questions first: of the suspects no more than `grouping.MOST_TEXTS` are grouped.
@@ -108,12 +108,12 @@ def find_gaps(
 
 
 def group_suspects(
-    questions: Sequence[AskedQuestion],
+    questions: Sequence[GapQuestion],
     vectors: Sequence[Sequence[float]] | None = None,
     *,
     documented: WordShares | None = None,
     glossary: Glossary | None = None,
-) -> list[Group]:
+) -> list[TextGroup]:
     """The suspects of `questions` grouped by meaning; members are places among `questions`."""
     suspects = [index for index, question in enumerate(questions) if is_gap(question)]
     groups = group(
@@ -133,12 +133,12 @@ def group_suspects(
 
 
 def gaps_of(
-    groups: Sequence[Group],
-    questions: Sequence[AskedQuestion],
+    groups: Sequence[TextGroup],
+    questions: Sequence[GapQuestion],
     *,
     documented: WordShares | None = None,
     smallest: int = SMALLEST,
-) -> list[Gap]:
+) -> list[DetectedGap]:
     """Those of `groups` that show a gap, the largest first; `groups` are as `group_suspects` gives them."""
     found = [
         _gap(each, questions)
@@ -150,7 +150,7 @@ def gaps_of(
 
 
 def _is_missing(
-    members: Sequence[AskedQuestion], found: Group, documented: WordShares | None
+    members: Sequence[GapQuestion], found: TextGroup, documented: WordShares | None
 ) -> bool:
     """Whether a group is about the platform, and the documents do not hold its topic."""
     on_topic = [question for question in members if question.type != "unknown"]
@@ -160,15 +160,15 @@ def _is_missing(
     return failed or (documented is not None and bool(found.undocumented))
 
 
-def _failed(question: AskedQuestion) -> bool:
+def _failed(question: GapQuestion) -> bool:
     """Whether an answer was given up, or complained about."""
     disliked = question.feedback is not None and question.feedback < 0
     return disliked or question.confidence == "low" or not question.cited
 
 
-def _gap(found: Group, questions: Sequence[AskedQuestion]) -> Gap:
+def _gap(found: TextGroup, questions: Sequence[GapQuestion]) -> DetectedGap:
     pages = Counter(page for index in found.members for page in _pages(questions[index]))
-    return Gap(
+    return DetectedGap(
         typical=questions[found.typical].text,
         size=len(found.members),
         members=found.members,
@@ -178,5 +178,5 @@ def _gap(found: Group, questions: Sequence[AskedQuestion]) -> Gap:
     )
 
 
-def _pages(question: AskedQuestion) -> tuple[Page, ...]:
+def _pages(question: GapQuestion) -> tuple[Page, ...]:
     return (question.nearest,) if question.nearest else question.cited[:1]

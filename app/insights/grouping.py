@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from app.insights.terms import Term, WordShares, terms_of, weights_of
+from app.insights.terms import TopicTerm, WordShares, terms_of, weights_of
 from ingestion.language import detect_language
 from runnables.retrieval.glossary import Glossary
 
@@ -50,7 +50,7 @@ UNDOCUMENTED = 1e-4
 
 
 @dataclass(frozen=True)
-class Group:
+class TextGroup:
     """Questions of one meaning."""
 
     members: tuple[int, ...]
@@ -69,7 +69,7 @@ def group(
     *,
     documented: WordShares | None = None,
     glossary: Glossary | None = None,
-) -> list[Group]:
+) -> list[TextGroup]:
     """`texts` grouped by meaning, the largest group first; a text like no other is a group of its own.
 
     `vectors` are the texts' embeddings, `documented` says how common words are in the documents, and
@@ -86,7 +86,7 @@ def group(
     return sorted(groups, key=lambda each: (-len(each.members), each.members))
 
 
-def _rows(terms: Sequence[Sequence[Term]]) -> Any:
+def _rows(terms: Sequence[Sequence[TopicTerm]]) -> Any:
     """A sparse matrix: a row of unit length a text, a column a term."""
     import numpy as np
     from scipy import sparse
@@ -178,11 +178,13 @@ def _is_chinese(texts: Sequence[str]) -> bool:
     return sum(detect_language(text) == "zh" for text in texts) * 2 > len(texts)
 
 
-def _group(members: Sequence[int], similarity: "Matrix", terms: Sequence[Sequence[Term]]) -> Group:
+def _group(
+    members: Sequence[int], similarity: "Matrix", terms: Sequence[Sequence[TopicTerm]]
+) -> TextGroup:
     import numpy as np
 
     inner = similarity[np.ix_(members, members)].sum(axis=1)
-    counts: dict[Term, int] = {}
+    counts: dict[TopicTerm, int] = {}
     for term in (term for index in members for term in terms[index]):
         counts[term] = counts.get(term, 0) + 1
     shared = [
@@ -190,7 +192,7 @@ def _group(members: Sequence[int], similarity: "Matrix", terms: Sequence[Sequenc
         for term in sorted(counts, key=lambda term: -counts[term])
         if counts[term] >= SHARED * len(members) and term.documented < UNDOCUMENTED
     ]
-    return Group(
+    return TextGroup(
         members=tuple(members),
         typical=members[int(inner.argmax())],
         undocumented=tuple(term.text for term in shared),

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from app.insights.counts import Counts
-from app.insights.documentation import Documentation, Vectors
+from app.insights.counts import QuestionCounts
+from app.insights.documentation import DocumentationTerms, Vectors
 from app.insights.gaps import SMALLEST
 from app.insights.joined_gaps import find_joined_gaps
-from app.insights.suspects import Suspect, Suspects, described
+from app.insights.suspects import GapCandidate, GapCandidates, described
 from schemas.errors import ModelError, StoreError
 from schemas.insights import Gap, Insights, Table
-from schemas.record import Record
+from schemas.record import QuestionRecord
 
-RecordsSince = Callable[[datetime], Iterator[Record]]
+RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
 """The records from a moment on, oldest first."""
 
 
@@ -24,7 +24,7 @@ def takes_documentation(table: Table | None) -> bool:
 
 
 async def report(
-    records_since: RecordsSince, days: int, documentation: Documentation | None
+    records_since: RecordsSince, days: int, documentation: DocumentationTerms | None
 ) -> Insights:
     """What the questions of the last `days` tell; without `documentation` gaps are not looked for.
 
@@ -51,8 +51,8 @@ async def report(
     return found.model_copy(update={"gaps": gaps, "notes": (*documentation.notes, *notes)})
 
 
-def _read(records: Iterable[Record]) -> tuple[Counts, Suspects]:
-    counts, suspects = Counts(), Suspects()
+def _read(records: Iterable[QuestionRecord]) -> tuple[QuestionCounts, GapCandidates]:
+    counts, suspects = QuestionCounts(), GapCandidates()
     for record in records:
         counts.add(record)
         suspects.add(record)
@@ -60,7 +60,7 @@ def _read(records: Iterable[Record]) -> tuple[Counts, Suspects]:
 
 
 async def _gaps(
-    found: Suspects, documentation: Documentation
+    found: GapCandidates, documentation: DocumentationTerms
 ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
     """The gaps, and what was done without."""
     suspects, notes = found.newest_first, []
@@ -81,7 +81,9 @@ async def _gaps(
     return gaps, tuple(notes)
 
 
-async def _vectors(suspects: Sequence[Suspect], documentation: Documentation) -> Vectors | None:
+async def _vectors(
+    suspects: Sequence[GapCandidate], documentation: DocumentationTerms
+) -> Vectors | None:
     """The suspects' vectors, each wording embedded once. Raises ModelError."""
     if documentation.embed is None:
         return None
@@ -92,7 +94,7 @@ async def _vectors(suspects: Sequence[Suspect], documentation: Documentation) ->
 
 
 async def _find(
-    suspects: Sequence[Suspect], vectors: Vectors | None, documentation: Documentation
+    suspects: Sequence[GapCandidate], vectors: Vectors | None, documentation: DocumentationTerms
 ) -> tuple[Gap, ...]:
     gaps = await find_joined_gaps(
         [suspect.question for suspect in suspects],

@@ -2,20 +2,24 @@
 
 import asyncio
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.insights.documentation import documentation_of
 from app.insights.insights import report, takes_documentation
 from app.records.store import RecordStore
 from schemas.insights import Insights, Table
 
 
-class Reports:
+class InsightsReports:
     """One at a time: each takes a processor for some seconds, and a few hundred MB."""
 
-    def __init__(self, records: RecordStore, desk: Desk) -> None:
+    def __init__(self, records: RecordStore, answer_service: AnswerService) -> None:
         self._records = records
         self._documentation = documentation_of(
-            desk.platform, desk.collection, desk.job.embeddings, desk.models, desk.settings
+            answer_service.platform,
+            answer_service.collection,
+            answer_service.job.embeddings,
+            answer_service.models,
+            answer_service.settings,
         )
         self._making = asyncio.Lock()
 

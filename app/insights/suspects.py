@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from app.insights.counts import day_of
-from app.insights.gaps import AskedQuestion, Gap, is_gap
+from app.insights.gaps import DetectedGap, GapQuestion, is_gap
 from app.insights.grouping import MOST_TEXTS
 from app.insights.terms import LONGEST_TEXT
 from schemas.answer import Page
 from schemas.insights import Gap as ReportedGap
-from schemas.record import Record
+from schemas.record import QuestionRecord
 
 MOST_WORDINGS = 50
 """Wordings of a gap that are shown."""
@@ -21,14 +21,14 @@ LONGEST_WORDING = 300
 
 
 @dataclass(frozen=True)
-class Suspect:
+class GapCandidate:
     """A question that may show a gap."""
 
-    question: AskedQuestion
+    question: GapQuestion
     asked_at: datetime
 
 
-class Suspects:
+class GapCandidates:
     """Takes records, oldest first, and holds the last `MOST_TEXTS` that may show a gap.
 
     What one caller asks again in the same words on the same day counts once: that is a retry, an
@@ -39,25 +39,25 @@ class Suspects:
 
     def __init__(self) -> None:
         self.total = 0
-        self._newest: deque[Suspect] = deque(maxlen=MOST_TEXTS)
+        self._newest: deque[GapCandidate] = deque(maxlen=MOST_TEXTS)
         self._day: date | None = None
         self._seen: set[tuple[str, str | None, str]] = set()
         """Of the day: records come in order."""
 
-    def add(self, record: Record) -> None:
+    def add(self, record: QuestionRecord) -> None:
         """Take `record`, if it is a suspect."""
         if record.type is None or not is_gap(question := asked_question(record)):
             return
         if self._is_new(record, question.text):
             self.total += 1
-            self._newest.append(Suspect(question, record.asked_at))
+            self._newest.append(GapCandidate(question, record.asked_at))
 
     @property
-    def newest_first(self) -> list[Suspect]:
+    def newest_first(self) -> list[GapCandidate]:
         """Those that are held."""
         return list(reversed(self._newest))
 
-    def _is_new(self, record: Record, text: str) -> bool:
+    def _is_new(self, record: QuestionRecord, text: str) -> bool:
         if self._day != (day := day_of(record)):
             self._day, self._seen = day, set()
         asking = (record.owner, record.session, " ".join(text.casefold().split()))
@@ -67,11 +67,11 @@ class Suspects:
         return True
 
 
-def asked_question(record: Record) -> AskedQuestion:
+def asked_question(record: QuestionRecord) -> GapQuestion:
     """An answered question as gaps are found in; a follow-up as it was understood."""
     assert record.type is not None, "it got an answer"
     text = record.understood if record.session and record.understood else record.question
-    return AskedQuestion(
+    return GapQuestion(
         text=text[:LONGEST_TEXT],
         type=record.type,
         confidence=record.confidence or "low",
@@ -82,7 +82,7 @@ def asked_question(record: Record) -> AskedQuestion:
     )
 
 
-def described(gap: Gap, suspects: Sequence[Suspect]) -> ReportedGap:
+def described(gap: DetectedGap, suspects: Sequence[GapCandidate]) -> ReportedGap:
     """`gap`, found among `suspects`, as it is reported."""
     members = [suspects[index] for index in gap.members]
     texts = [gap.typical, *(member.question.text for member in members)]

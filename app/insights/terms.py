@@ -17,7 +17,7 @@ from ingestion.everyday_words import COMMON_ZIPF, RAREST_ZIPF, listed_words, zip
 from ingestion.words import stem, vocabulary_words
 from runnables.question.developer_words import DEVELOPER_WORDS
 from runnables.question.pasted import search_query
-from runnables.question.question_words import tells
+from runnables.question.question_words import is_content_word
 from runnables.question.topic import DEVELOPER_SHARE
 from runnables.retrieval.glossary import Glossary
 
@@ -40,7 +40,7 @@ _DEVELOPER_CHARACTERS = frozenset("".join(w for w in DEVELOPER_WORDS if not w.is
 
 
 @dataclass(frozen=True)
-class Term:
+class TopicTerm:
     """A word's stem, or a Chinese character."""
 
     text: str
@@ -52,16 +52,16 @@ class Term:
 
 def terms_of(
     texts: Sequence[str], documented: WordShares | None = None, glossary: Glossary | None = None
-) -> list[list[Term]]:
+) -> list[list[TopicTerm]]:
     """The terms of each text, without repetition; a term is the same object in all of them."""
     words = [_words(text, glossary) for text in texts]
     distinct = dict.fromkeys(word for each in words for word in each)
     shares = documented(distinct) if documented else {}
     made = {word: list(_terms(word, shares.get(word, 0.0))) for word in distinct}
-    commonest: dict[str, Term] = {}
+    commonest: dict[str, TopicTerm] = {}
     for term in (term for each in made.values() for term in each):
         known = commonest.get(term.text, term)
-        commonest[term.text] = Term(
+        commonest[term.text] = TopicTerm(
             term.text,
             max(term.expected, known.expected),
             max(term.documented, known.documented),
@@ -70,7 +70,7 @@ def terms_of(
     return [[commonest[key] for key in each] for each in keys]
 
 
-def weights_of(terms: Sequence[Sequence[Term]]) -> dict[Term, float]:
+def weights_of(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]:
     """How much each term tells; those that are not more frequent than chance are left out."""
     counts = Counter(term for each in terms for term in each)
     total = sum(counts.values())
@@ -86,27 +86,27 @@ def _words(text: str, glossary: Glossary | None) -> list[str]:
     text = search_query(text[:LONGEST_TEXT])
     if glossary:
         text = " ".join([text, *glossary.widen(text)])
-    return [word for word in dict.fromkeys(vocabulary_words(text)) if tells(word)]
+    return [word for word in dict.fromkeys(vocabulary_words(text)) if is_content_word(word)]
 
 
-def _terms(word: str, documented: float) -> Iterator[Term]:
+def _terms(word: str, documented: float) -> Iterator[TopicTerm]:
     """`word`, and the characters of a Chinese one: 代金券 and 优惠券 have 券 in common."""
     everyday = 10 ** (zipf_frequency(word) - 9)
     known = word in DEVELOPER_WORDS
     developers = known or word in _DEVELOPER_CHARACTERS
     expected = max(everyday, DEVELOPER_SHARE if developers else 0.0, documented)
-    yield Term(stem(word), expected, documented)
+    yield TopicTerm(stem(word), expected, documented)
     common = known or documented > DOCUMENTED_WORD or zipf_frequency(word) >= COMMON_WORD_ZIPF
     if not word.isascii() and not common:
         for character in dict.fromkeys(word):
             yield from _character(character, documented)
 
 
-def _character(character: str, documented: float) -> Iterator[Term]:
+def _character(character: str, documented: float) -> Iterator[TopicTerm]:
     everyday = max(_character_shares().get(character, 0.0), 10 ** (RAREST_ZIPF - 9))
     if everyday < COMMON_CHARACTER:
         developers = DEVELOPER_SHARE if character in _DEVELOPER_CHARACTERS else 0.0
-        yield Term(character, max(everyday, developers), documented)
+        yield TopicTerm(character, max(everyday, developers), documented)
 
 
 @lru_cache

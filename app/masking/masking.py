@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from app.masking.named_values import announced
 from app.masking.personal_numbers import personal_numbers
-from app.masking.plausible import Firmness, is_plausible
-from app.masking.secret_names import Kind, kind_of, own_name
+from app.masking.plausible import SyntaxConfidence, is_plausible
+from app.masking.secret_names import SecretKind, kind_of, own_name
 from app.masking.secret_shapes import shaped_secrets
-from app.masking.spans import Span, blanked
+from app.masking.spans import TextSpan, blanked
 from app.masking.tables import secrets_in_columns
 
 _REPEATED = 8
@@ -72,14 +72,14 @@ def _mask_named(name: str, value: JsonValue) -> JsonValue:
         return [_mask_named(name, item) for item in value]
     if isinstance(value, dict) or value is None or isinstance(value, bool) or kind is None:
         return mask_value(value)
-    if kind is Kind.PUBLIC:
+    if kind is SecretKind.PUBLIC:
         return mask_value(value) if has_secret(f"{name}: {value}") else value
-    if is_plausible(kind, str(value), Firmness.QUOTED):
+    if is_plausible(kind, str(value), SyntaxConfidence.QUOTED):
         return f"‹{own_name(name)}›"
     return mask_value(value)
 
 
-def _secrets(text: str) -> list[Span]:
+def _secrets(text: str) -> list[TextSpan]:
     """The places of secrets in `text`, in order and apart from each other."""
     named, kept = announced(text)
     named += secrets_in_columns(text)
@@ -92,7 +92,7 @@ def _secrets(text: str) -> list[Span]:
     return _apart([*named, *repeated, *shaped, *personal])
 
 
-def _places(spans: list[Span]) -> list[tuple[int, int]]:
+def _places(spans: list[TextSpan]) -> list[tuple[int, int]]:
     return [(span.start, span.end) for span in spans]
 
 
@@ -101,17 +101,17 @@ def _is_one_anywhere(labelled: tuple[str, str]) -> bool:
     return len(secret) >= _REPEATED and any(map(str.isdigit, secret))
 
 
-def _repeated(text: str, labels: Mapping[str, str]) -> Iterable[Span]:
+def _repeated(text: str, labels: Mapping[str, str]) -> Iterable[TextSpan]:
     for secret, label in labels.items():
         start = text.find(secret)
         while start >= 0:
-            yield Span(start, start + len(secret), label)
+            yield TextSpan(start, start + len(secret), label)
             start = text.find(secret, start + len(secret))
 
 
-def _apart(spans: list[Span]) -> list[Span]:
+def _apart(spans: list[TextSpan]) -> list[TextSpan]:
     """`spans` in order; those that overlap become one, named as the first."""
-    apart: list[Span] = []
+    apart: list[TextSpan] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if apart and span.start < apart[-1].end:
             apart[-1] = apart[-1]._replace(end=max(span.end, apart[-1].end))

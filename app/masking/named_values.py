@@ -3,10 +3,10 @@
 import re
 from typing import NamedTuple
 
-from app.masking.plausible import Firmness, is_plausible, is_plausible_unmarked
-from app.masking.secret_names import TOKENS, Kind, kind_of, own_name
-from app.masking.separators import Place, place_behind
-from app.masking.spans import QUOTE, Span, end_of
+from app.masking.plausible import SyntaxConfidence, is_plausible, is_plausible_unmarked
+from app.masking.secret_names import TOKENS, SecretKind, kind_of, own_name
+from app.masking.separators import ValuePlace, place_behind
+from app.masking.spans import QUOTE, TextSpan, end_of
 from app.masking.tables import secret_in_row
 from app.masking.written_values import after_scheme, bare_at, literal_at, word_at
 
@@ -20,22 +20,22 @@ _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
 _GAP = re.compile(r"[ \t]{0,4}")
 
 
-class Announced(NamedTuple):
+class NamedSecrets(NamedTuple):
     """What stands behind names in a text, in order."""
 
-    secrets: list[Span]
+    secrets: list[TextSpan]
     kept: list[tuple[int, int]]
     """Where the values of orders, traces and digests are, which are no secrets."""
 
 
-def announced(text: str) -> Announced:
+def announced(text: str) -> NamedSecrets:
     """The values in `text` behind names, where they look like what the name says."""
-    found = Announced([], [])
+    found = NamedSecrets([], [])
     position = 0
     while (match := TOKENS.search(text, position)) is not None:
         position = match.end()
         kind = kind_of(match["name"]) if match["name"] else None
-        if kind is Kind.PUBLIC:
+        if kind is SecretKind.PUBLIC:
             if kept := _KEPT.match(text, position):
                 found.kept.append(kept.span("value"))
         elif kind and (secret := _secret_behind(text, *match.span("name"), kind)):
@@ -44,7 +44,7 @@ def announced(text: str) -> Announced:
     return found
 
 
-def _secret_behind(text: str, start: int, end: int, kind: Kind) -> Span | None:
+def _secret_behind(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
     """The secret behind the name text[start:end]."""
     name = text[start:end]
     place = place_behind(text, start, end)
@@ -56,26 +56,26 @@ def _secret_behind(text: str, start: int, end: int, kind: Kind) -> Span | None:
     if place.syntax in ("argument", "call") and not (literal and _LAST.match(text, literal[1])):
         return None
     value_start, value_end = literal or bare_at(text, place, kind)
-    if kind is Kind.AUTHORIZATION:
+    if kind is SecretKind.AUTHORIZATION:
         value_start = after_scheme(text, value_start)
     firmness = _firmness(text, place, value_end, literal is not None)
     if not is_plausible(kind, text[value_start:value_end], firmness):
         return None
     quoted = place.syntax == "colon" and literal is None and place.closed.endswith(('"', "'"))
-    return Span(value_start, value_end, own_name(name), place.closed if quoted else "")
+    return TextSpan(value_start, value_end, own_name(name), place.closed if quoted else "")
 
 
-def _firmness(text: str, place: Place, end: int, literal: bool) -> Firmness:
+def _firmness(text: str, place: ValuePlace, end: int, literal: bool) -> SyntaxConfidence:
     """How sure a value stands there: words that go on behind it are a sentence."""
     if place.syntax in ("argument", "call", "said"):
         return place.firmness
     if literal:
-        return Firmness.QUOTED
+        return SyntaxConfidence.QUOTED
     spaced = place.syntax in ("colon", "pair") or text[place.position - 1].isspace()
-    return Firmness.SAID if spaced and not _END.match(text, end) else place.firmness
+    return SyntaxConfidence.SAID if spaced and not _END.match(text, end) else place.firmness
 
 
-def _unmarked(text: str, end: int, kind: Kind, name: str) -> Span | None:
+def _unmarked(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
     """The secret right behind a name that ends at `end`, with nothing between that says so."""
     position = end_of(_GAP, text, end)
     if name.isascii() and position == end:
@@ -83,4 +83,4 @@ def _unmarked(text: str, end: int, kind: Kind, name: str) -> Span | None:
     value = word_at(text, position)
     if not value or not is_plausible_unmarked(kind, value):
         return None
-    return Span(position, position + len(value), own_name(name))
+    return TextSpan(position, position + len(value), own_name(name))

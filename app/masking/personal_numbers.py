@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from app.masking.spans import Span
+from app.masking.spans import TextSpan
 
 _EMAIL = re.compile(
     r"(?<![A-Za-z0-9._+%-])(?!git@)[A-Za-z0-9][A-Za-z0-9._+-]*+(?:@|%(?:25){0,4}40)"
@@ -35,17 +35,17 @@ _CARD = re.compile(
 """The prefixes and lengths that the card networks issue."""
 
 
-def personal_numbers(text: str) -> Iterator[Span]:
+def personal_numbers(text: str) -> Iterator[TextSpan]:
     """Each of them in `text`; a place may be given more than once."""
     for label, pattern in (("email", _EMAIL), ("phone", _PHONE)):
         for match in pattern.finditer(text):
-            yield Span(*match.span(), label)
+            yield TextSpan(*match.span(), label)
     for match in _IDENTITY.finditer(text):
         if _is_identity(match):
-            yield Span(*match.span(), "id_card")
+            yield TextSpan(*match.span(), "id_card")
     for match in _CARD.finditer(text):
         if _is_luhn(match[0]):
-            yield Span(*match.span(), "bank_card")
+            yield TextSpan(*match.span(), "bank_card")
 
 
 def _is_identity(match: re.Match[str]) -> bool:

@@ -4,10 +4,10 @@ import re
 from enum import IntEnum
 
 from app.masking.randomness import is_random
-from app.masking.secret_names import Kind, names_secret
+from app.masking.secret_names import SecretKind, names_secret
 
 
-class Firmness(IntEnum):
+class SyntaxConfidence(IntEnum):
     """How sure the syntax is that a value stands here."""
 
     SAID = 0
@@ -53,39 +53,43 @@ _PERSONAL = re.compile(r"(?:\+|%2B)?[\d() -]{5,24}[\dXx]|[^\s@]+(?:@|%40)[^\s@]+
 _SENT = re.compile(r"\d{3,10}|(?=\D*\d)[A-Za-z0-9-]{4,10}")
 
 _SHORTEST = {
-    Kind.KEY: 4,
-    Kind.SECRET: 4,
-    Kind.PASSWORD: 3,
-    Kind.TOKEN: 4,
-    Kind.SIGN: 8,
-    Kind.AUTHORIZATION: 6,
-    Kind.COOKIE: 4,
+    SecretKind.KEY: 4,
+    SecretKind.SECRET: 4,
+    SecretKind.PASSWORD: 3,
+    SecretKind.TOKEN: 4,
+    SecretKind.SIGN: 8,
+    SecretKind.AUTHORIZATION: 6,
+    SecretKind.COOKIE: 4,
 }
 _LONG = 256
 """Characters of which nothing but a secret, or a text, has more."""
 _LETTERS_ALONE = 8
 """Characters from which a bare word may be a token, where a value certainly stands."""
 
-_NAMED_LIKE_WORDS = {Kind.SECRET, Kind.PASSWORD}
+_NAMED_LIKE_WORDS = {SecretKind.SECRET, SecretKind.PASSWORD}
 """People choose words for them."""
 
 
-def is_plausible(kind: Kind, value: str, firmness: Firmness) -> bool:
+def is_plausible(kind: SecretKind, value: str, firmness: SyntaxConfidence) -> bool:
     """Whether `value` is a secret of that kind, not a placeholder, a type, a formula or a word about it."""
     if len(value) > _LONG:
-        return kind is Kind.COOKIE or (value.isascii() and " " not in value)
+        return kind is SecretKind.COOKIE or (value.isascii() and " " not in value)
     if _is_no_value(value):
         return False
-    if kind is Kind.PERSONAL:
+    if kind is SecretKind.PERSONAL:
         return _PERSONAL.fullmatch(value) is not None
-    if kind is Kind.ONE_TIME:
+    if kind is SecretKind.ONE_TIME:
         return _SENT.fullmatch(value) is not None
-    if kind is Kind.OPAQUE:
+    if kind is SecretKind.OPAQUE:
         return is_random(value, shortest=12)
-    if firmness < Firmness.QUOTED and _is_code(value):
+    if firmness < SyntaxConfidence.QUOTED and _is_code(value):
         return False
-    if " " in value and kind is not Kind.COOKIE and kind is not Kind.AUTHORIZATION:
-        return kind in _NAMED_LIKE_WORDS and firmness is Firmness.QUOTED and _is_passphrase(value)
+    if " " in value and kind is not SecretKind.COOKIE and kind is not SecretKind.AUTHORIZATION:
+        return (
+            kind in _NAMED_LIKE_WORDS
+            and firmness is SyntaxConfidence.QUOTED
+            and _is_passphrase(value)
+        )
     return len(value) >= _SHORTEST[kind] and _is_chosen(kind, value, firmness)
 
 
@@ -96,42 +100,42 @@ def _is_no_value(value: str) -> bool:
     return _NAME.fullmatch(value) is not None and names_secret(value)
 
 
-def is_plausible_unmarked(kind: Kind, value: str) -> bool:
+def is_plausible_unmarked(kind: SecretKind, value: str) -> bool:
     """Whether `value` is one although nothing but a space stands between it and the name."""
-    if not is_plausible(kind, value, Firmness.SAID):
+    if not is_plausible(kind, value, SyntaxConfidence.SAID):
         return False
-    if kind in (Kind.PERSONAL, Kind.ONE_TIME):
+    if kind in (SecretKind.PERSONAL, SecretKind.ONE_TIME):
         return True
-    if kind in (Kind.KEY, Kind.PASSWORD) and len(value) >= 8:
+    if kind in (SecretKind.KEY, SecretKind.PASSWORD) and len(value) >= 8:
         return any(map(str.isdigit, value))
     return is_random(value, shortest=12)
 
 
-def _is_chosen(kind: Kind, value: str, firmness: Firmness) -> bool:
+def _is_chosen(kind: SecretKind, value: str, firmness: SyntaxConfidence) -> bool:
     if not value.isascii():
         return kind in _NAMED_LIKE_WORDS and any(map(str.isdigit, value))
     if value.isdigit():
         return _is_number(kind, value, firmness)
     if any(map(str.isdigit, value)):
-        return firmness > Firmness.SAID or len(value) >= 6
-    if firmness is Firmness.SAID:
+        return firmness > SyntaxConfidence.SAID or len(value) >= 6
+    if firmness is SyntaxConfidence.SAID:
         return is_random(value)
     if kind in _NAMED_LIKE_WORDS:
         return True
-    if firmness is Firmness.QUOTED:
-        return kind is not Kind.SIGN or len(value) >= _LETTERS_ALONE
+    if firmness is SyntaxConfidence.QUOTED:
+        return kind is not SecretKind.SIGN or len(value) >= _LETTERS_ALONE
     return (
-        firmness is Firmness.ASSIGNED
+        firmness is SyntaxConfidence.ASSIGNED
         and len(value) >= _LETTERS_ALONE
         and not _WORDS.fullmatch(value)
     )
 
 
-def _is_number(kind: Kind, value: str, firmness: Firmness) -> bool:
+def _is_number(kind: SecretKind, value: str, firmness: SyntaxConfidence) -> bool:
     """Whether digits alone are a secret: not a lifetime in seconds, nor an error code."""
-    if kind in (Kind.KEY, Kind.PASSWORD, Kind.SECRET):
-        return firmness > Firmness.SAID or len(value) >= 6
-    return len(value) >= (6 if firmness >= Firmness.ASSIGNED else 8)
+    if kind in (SecretKind.KEY, SecretKind.PASSWORD, SecretKind.SECRET):
+        return firmness > SyntaxConfidence.SAID or len(value) >= 6
+    return len(value) >= (6 if firmness >= SyntaxConfidence.ASSIGNED else 8)
 
 
 def _is_code(value: str) -> bool:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from app.masking.spans import ENCODED
 
 
-class Kind(Enum):
+class SecretKind(Enum):
     """What sort of value a name announces; each has its own measure of what is plausible."""
 
     KEY = "key"
@@ -26,34 +26,34 @@ class Kind(Enum):
 
 
 _LATIN = {
-    Kind.COOKIE: r"cookie|setcookie",
-    Kind.AUTHORIZATION: r"(?:x|proxy)?authorization",
-    Kind.ONE_TIME: r"otp|totp|vcode|captcha|passcode|(?:verify|verification|sms|mfa|2fa|security)code",
-    Kind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?|tel(?:no|number)?|fax"
+    SecretKind.COOKIE: r"cookie|setcookie",
+    SecretKind.AUTHORIZATION: r"(?:x|proxy)?authorization",
+    SecretKind.ONE_TIME: r"otp|totp|vcode|captcha|passcode|(?:verify|verification|sms|mfa|2fa|security)code",
+    SecretKind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?|tel(?:no|number)?|fax"
     r"|\w*(?:idcard|identitycard|bankcard)(?:no|num|number)?"
     r"|(?:identity|idcard|id|card|bankaccount)(?:no|num|number)",
-    Kind.PASSWORD: r"\w*(?:password|passwd|passphrase|pwd)|(?:db|mysql|redis|smtp|user|root|admin)pass",
-    Kind.SECRET: r"\w*(?:secret|credentials?)"
+    SecretKind.PASSWORD: r"\w*(?:password|passwd|passphrase|pwd)|(?:db|mysql|redis|smtp|user|root|admin)pass",
+    SecretKind.SECRET: r"\w*(?:secret|credentials?)"
     r"|\w*(?:secret|private|aes|des|rsa|encrypt|encryption|sign|signing|signature|hmac|license|master)key",
-    Kind.TOKEN: r"\w*(?:token|jwt|sessionkey|sessionid)|(?:user|shop|top)?session|phpsessid|sessid"
+    SecretKind.TOKEN: r"\w*(?:token|jwt|sessionkey|sessionid)|(?:user|shop|top)?session|phpsessid|sessid"
     r"|\w*(?:auth|authorization|grant)code",
-    Kind.SIGN: r"(?:\w*signature|sig|sign(?:ed)?(?:value|str|string|result)?)",
-    Kind.KEY: r"\w*(?:appkey|apikey|accesskey|accesskeyid|secretid|accessid|clientkey|consumerkey|authkey)",
-    Kind.OPAQUE: r"code|key|\w*ticket|ak|sk|webhook",
-    Kind.PUBLIC: r"(?:trace|request|req|log|span|order|trade|refund|waybill|shipment|tracking|item|sku"
+    SecretKind.SIGN: r"(?:\w*signature|sig|sign(?:ed)?(?:value|str|string|result)?)",
+    SecretKind.KEY: r"\w*(?:appkey|apikey|accesskey|accesskeyid|secretid|accessid|clientkey|consumerkey|authkey)",
+    SecretKind.OPAQUE: r"code|key|\w*ticket|ak|sk|webhook",
+    SecretKind.PUBLIC: r"(?:trace|request|req|log|span|order|trade|refund|waybill|shipment|tracking|item|sku"
     r"|product|shop|task|batch|out)?(?:id|no|sn|number|uuid|digest|hash|checksum)"
     r"|trace|traceparent|etag|commit|blob|tree|revision|fingerprint|md5|sha1|sha256|sha512"
     r"|timestamp|nonce|amount",
 }
 _CHINESE = {
-    Kind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件"
+    SecretKind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件"
     "|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号",
-    Kind.ONE_TIME: "短信验证码|验证码|校验码|动态码|动态口令",
-    Kind.PASSWORD: "密码|口令",
-    Kind.SECRET: "密钥|秘钥|私钥",
-    Kind.TOKEN: "访问令牌|刷新令牌|令牌|授权码|会话密钥|凭证|凭据",
-    Kind.SIGN: "签名值|签名串|签名结果|签名",
-    Kind.PUBLIC: "订单编号|订单号|运单号|快递单号|单号|流水号|编号|请求号|请求标识|商品编码"
+    SecretKind.ONE_TIME: "短信验证码|验证码|校验码|动态码|动态口令",
+    SecretKind.PASSWORD: "密码|口令",
+    SecretKind.SECRET: "密钥|秘钥|私钥",
+    SecretKind.TOKEN: "访问令牌|刷新令牌|令牌|授权码|会话密钥|凭证|凭据",
+    SecretKind.SIGN: "签名值|签名串|签名结果|签名",
+    SecretKind.PUBLIC: "订单编号|订单号|运单号|快递单号|单号|流水号|编号|请求号|请求标识|商品编码"
     "|摘要|哈希|时间戳",
 }
 _LATIN_KINDS = [(kind, re.compile(pattern)) for kind, pattern in _LATIN.items()]
@@ -82,7 +82,7 @@ TOKENS = re.compile(
 
 
 @lru_cache(maxsize=1_024)
-def kind_of(name: str) -> Kind | None:
+def kind_of(name: str) -> SecretKind | None:
     """What `name` announces, however it is written: app_key, appKey, X-App-Key, config.APPKEY."""
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
@@ -90,13 +90,13 @@ def kind_of(name: str) -> Kind | None:
     endings = ["".join(words[start:]) for start in range(len(words))]
     for kind, pattern in _LATIN_KINDS:
         if any(pattern.fullmatch(ending) for ending in endings):
-            return None if kind is Kind.PUBLIC and _PEOPLE.intersection(words) else kind
+            return None if kind is SecretKind.PUBLIC and _PEOPLE.intersection(words) else kind
     return None
 
 
 def names_secret(name: str) -> bool:
     """Whether what stands behind `name` may be a secret."""
-    return kind_of(name) not in (None, Kind.PUBLIC)
+    return kind_of(name) not in (None, SecretKind.PUBLIC)
 
 
 def own_name(name: str) -> str:

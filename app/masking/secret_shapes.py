@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from app.masking.randomness import is_random
-from app.masking.spans import QUOTE, Span, blanked
+from app.masking.spans import QUOTE, TextSpan, blanked
 
 _NO_STAND_IN = r"(?![<{$*‹]|(?:x{3,}|pwd|pass|passwd|password|secret|token)(?:[@\s\"']|$))"
 
@@ -54,30 +54,32 @@ _CLIENT = re.compile(r"(?:Client|Credentials?|Auth|Signer|SDK|Sdk)\((?P<argument
 _ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]{{6,200}}){QUOTE}")
 
 
-def shaped_secrets(text: str) -> Iterator[Span]:
+def shaped_secrets(text: str) -> Iterator[TextSpan]:
     """Each secret in `text` that is one by its shape; a place may be given more than once."""
     for label, pattern in _SHAPES.items():
-        found = [Span(*match.span(match.lastgroup or 0), label) for match in pattern.finditer(text)]
+        found = [
+            TextSpan(*match.span(match.lastgroup or 0), label) for match in pattern.finditer(text)
+        ]
         text = blanked(text, [(span.start, span.end) for span in found])
         yield from found
     yield from _arguments(text)
     yield from _random(text)
 
 
-def _arguments(text: str) -> Iterator[Span]:
+def _arguments(text: str) -> Iterator[TextSpan]:
     """What a client of an SDK is constructed with: Client(url, "key", "secret")."""
     for call in _CLIENT.finditer(text):
         for argument in _ARGUMENT.finditer(text, *call.span("arguments")):
-            yield Span(*argument.span("value"), "credential")
+            yield TextSpan(*argument.span("value"), "credential")
 
 
-def _random(text: str) -> Iterator[Span]:
+def _random(text: str) -> Iterator[TextSpan]:
     """Long hexadecimal and base 64 strings. UUIDs number requests; what has an ending is a file."""
     uuids = {match.span() for match in _UUID.finditer(text)}
     for pattern, is_it in ((_HEX, _is_hex), (_DENSE, _is_dense)):
         for match in pattern.finditer(text):
             if is_it(match[0]) and match.span() not in uuids and not _FILE.match(text, match.end()):
-                yield Span(*match.span(), "secret")
+                yield TextSpan(*match.span(), "secret")
 
 
 def _is_hex(text: str) -> bool:

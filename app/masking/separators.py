@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from app.masking.plausible import Firmness
+from app.masking.plausible import SyntaxConfidence
 from app.masking.secret_names import own_name
 from app.masking.spans import QUOTE, end_of
 
@@ -29,16 +29,16 @@ _SEPARATOR = re.compile(
     re.IGNORECASE,
 )
 _FIRMNESS = {
-    "pair": Firmness.WRITTEN,
-    "encoded": Firmness.ASSIGNED,
-    "assigned": Firmness.ASSIGNED,
-    "colon": Firmness.WRITTEN,
-    "cell": Firmness.SAID,
-    "argument": Firmness.SAID,
-    "call": Firmness.SAID,
-    "element": Firmness.ASSIGNED,
-    "bracket": Firmness.SAID,
-    "said": Firmness.SAID,
+    "pair": SyntaxConfidence.WRITTEN,
+    "encoded": SyntaxConfidence.ASSIGNED,
+    "assigned": SyntaxConfidence.ASSIGNED,
+    "colon": SyntaxConfidence.WRITTEN,
+    "cell": SyntaxConfidence.SAID,
+    "argument": SyntaxConfidence.SAID,
+    "call": SyntaxConfidence.SAID,
+    "element": SyntaxConfidence.ASSIGNED,
+    "bracket": SyntaxConfidence.SAID,
+    "said": SyntaxConfidence.SAID,
 }
 _GAP = re.compile(r"[ \t]{1,4}")
 _SETTER = re.compile(
@@ -46,11 +46,11 @@ _SETTER = re.compile(
 )
 
 
-class Place(NamedTuple):
+class ValuePlace(NamedTuple):
     """Where a value may begin, and what the syntax before it says."""
 
     position: int
-    firmness: Firmness
+    firmness: SyntaxConfidence
     syntax: str
     """pair, encoded, assigned, colon, cell, argument, call, element, bracket or said."""
     level: str = ""
@@ -59,10 +59,10 @@ class Place(NamedTuple):
     """The quotation mark behind the name."""
 
 
-def place_behind(text: str, start: int, end: int) -> Place | None:
+def place_behind(text: str, start: int, end: int) -> ValuePlace | None:
     """Where the value of the name text[start:end] begins; None if no separator says so."""
     if text.startswith("--", max(start - 2, 0)) and _GAP.match(text, end):
-        return Place(end_of(_GAP, text, end), Firmness.ASSIGNED, "assigned")
+        return ValuePlace(end_of(_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
     separator = _SEPARATOR.match(text, end)
     if separator is None:
         return None
@@ -70,8 +70,8 @@ def place_behind(text: str, start: int, end: int) -> Place | None:
     closed = separator["closed"] or ""
     if not _may_follow(syntax, text, start, end, closed):
         return None
-    firmness = Firmness.SAID if separator["broken"] else _FIRMNESS[syntax]
-    return Place(separator.end(), firmness, syntax, separator["level"] or "", closed)
+    firmness = SyntaxConfidence.SAID if separator["broken"] else _FIRMNESS[syntax]
+    return ValuePlace(separator.end(), firmness, syntax, separator["level"] or "", closed)
 
 
 def _may_follow(syntax: str, text: str, start: int, end: int, closed: str) -> bool:

@@ -11,7 +11,7 @@ ENCODED = r"%(?:25){0,4}[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[nrt](?=[A-Za-z_])"
 """Another character that is written as an escape sequence."""
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """text[start:end] is a secret; `label` says which, `quote` stands around what replaces it."""
 
     start: int

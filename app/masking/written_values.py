@@ -2,8 +2,8 @@
 
 import re
 
-from app.masking.secret_names import Kind
-from app.masking.separators import Place
+from app.masking.secret_names import SecretKind
+from app.masking.separators import ValuePlace
 from app.masking.spans import QUOTE, end_of
 
 _OPENING = re.compile(
@@ -42,14 +42,14 @@ def literal_at(text: str, position: int) -> tuple[int, int] | None:
     return start, end
 
 
-def bare_at(text: str, place: Place, kind: Kind) -> tuple[int, int]:
+def bare_at(text: str, place: ValuePlace, kind: SecretKind) -> tuple[int, int]:
     """Where a value without quotation marks lies; empty if there is none."""
     pattern, position = _BARE, place.position
     if place.syntax == "element":
         pattern = _ELEMENT
-    elif kind is Kind.COOKIE:
+    elif kind is SecretKind.COOKIE:
         pattern = _COOKIES
-    elif kind is Kind.AUTHORIZATION:
+    elif kind is SecretKind.AUTHORIZATION:
         pattern, position = _CREDENTIALS, after_scheme(text, position)
     elif place.syntax == "encoded":
         pattern = _percent_encoded(place.level)

@@ -12,10 +12,10 @@ from app.security.access import count_request
 from app.security.keyring import Caller
 from app.security.loopback import Connection
 from app.security.token_meter import TokenMeter
-from app.services import Services
+from app.services import Container
 
 
-def open_toolbox(services: Services, connection: Connection) -> Toolbox:
+def open_toolbox(services: Container, connection: Connection) -> Toolbox:
     """The tools in the hands of the caller, each call counted as a request of theirs. It blocks."""
     caller: Caller = connection.user
 
@@ -25,21 +25,21 @@ def open_toolbox(services: Services, connection: Connection) -> Toolbox:
         async with services.limits.metered(caller.account) as meter:
             yield meter
 
-    return Toolbox(services.desk, services.answerer, caller.id, caller.account, counted)
+    return Toolbox(services.answer_service, services.answerer, caller.id, caller.account, counted)
 
 
 async def answer_request(
-    services: Services, toolbox: Toolbox, scope: Scope, receive: Receive, send: Send
+    services: Container, toolbox: Toolbox, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Answer by a server of its own: nothing outlives the request, so any process can answer the next.
 
     Whoever leaves ends the call.
     """
-    desk = services.desk
+    answer_service = services.answer_service
     manager = StreamableHTTPSessionManager(
-        toolbox_server(toolbox, desk.platform.platform),
+        toolbox_server(toolbox, answer_service.platform.platform),
         stateless=True,
-        max_request_body_size=desk.settings.max_body_bytes,
+        max_request_body_size=answer_service.settings.max_body_bytes,
     )
     async with manager.run():
         await manager.handle_request(scope, receive, send)  # type: ignore[arg-type]  # Starlette's types

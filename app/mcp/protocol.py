@@ -20,7 +20,7 @@ from mcp_types import (
 from app.mcp.toolbox import RESULTS, Toolbox, described_tools
 from runnables.tools.running import arguments_schema
 from schemas.errors import ApideskError
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 
 NAME = "apidesk"
 
@@ -31,7 +31,7 @@ FAILED = "something went wrong here"
 log = logging.getLogger(__name__)
 
 
-def toolbox_server(toolbox: Toolbox, voice: Voice) -> Server[Any]:
+def toolbox_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
     """A server whose tools are those of `toolbox`, with `voice` saying whose documentation it is."""
 
     async def list_tools(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -53,7 +53,7 @@ def toolbox_server(toolbox: Toolbox, voice: Voice) -> Server[Any]:
     return Server(
         NAME,
         version=version(NAME),
-        instructions=f"The documentation of {voice.name}. `ask` answers a question with its sources; "
+        instructions=f"The documentation of {platform_info.name}. `ask` answers a question with its sources; "
         "`search`, `outline` and `open` read the documentation itself.",
         on_list_tools=list_tools,
         on_call_tool=call_tool,

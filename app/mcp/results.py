@@ -6,10 +6,10 @@ from schemas.answer import Answer, Confidence, Page, Source
 from schemas.catalogue import CatalogueEntry
 from schemas.document import RetrievedChunk
 from schemas.question import QuestionType
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 
-class CitedPage(WireModel):
+class CitedPage(ApiModel):
     """What a citation `[number]` stands for."""
 
     number: int
@@ -18,7 +18,7 @@ class CitedPage(WireModel):
     page_url: str
 
 
-class Answered(WireModel):
+class Answered(ApiModel):
     """What `ask` gives."""
 
     id: str
@@ -47,7 +47,7 @@ class Answered(WireModel):
         )
 
 
-class Passage(WireModel):
+class Passage(ApiModel):
     """A part of a document, whole."""
 
     title: str
@@ -65,7 +65,7 @@ class Passage(WireModel):
         return f"{head}\n\n{self.text.strip()}"
 
 
-class Passages(WireModel):
+class Passages(ApiModel):
     """What `search` and `open` give, best first."""
 
     passages: list[Passage]
@@ -76,7 +76,7 @@ class Passages(WireModel):
         return cls(passages=[_passage(each) for each in found if isinstance(each, RetrievedChunk)])
 
 
-class Document(WireModel):
+class Document(ApiModel):
     """A document, and what is in it."""
 
     title: str
@@ -87,7 +87,7 @@ class Document(WireModel):
     headings: list[str]
 
 
-class Documents(WireModel):
+class Documents(ApiModel):
     """What `outline` gives: those that the name may mean first, then others of their services."""
 
     documents: list[Document]

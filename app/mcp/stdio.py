@@ -19,7 +19,7 @@ from mcp_types import (
     PaginatedRequestParams,
 )
 
-from app.desk import open_desk
+from app.answer_service import open_answer_service
 from app.mcp.protocol import NAME, failed, toolbox_server
 from app.mcp.toolbox import Toolbox
 from app.serving.local_server import LocalServer, local_server
@@ -50,14 +50,16 @@ async def open_server(settings: Settings) -> AsyncIterator[Server[Any]]:
     async with AsyncExitStack() as stack:
         try:
             with ingestion_progress() as progress:
-                desk = await stack.enter_async_context(open_desk(settings, progress))
+                answer_service = await stack.enter_async_context(
+                    open_answer_service(settings, progress)
+                )
         except StoreLocked:
             if local_server(settings) is None:
                 raise
             yield await _relay(settings)
             return
-        toolbox = await asyncio.to_thread(Toolbox, desk, desk)
-        yield toolbox_server(toolbox, desk.platform.platform)
+        toolbox = await asyncio.to_thread(Toolbox, answer_service, answer_service)
+        yield toolbox_server(toolbox, answer_service.platform.platform)
 
 
 async def _relay(settings: Settings) -> Server[Any]:

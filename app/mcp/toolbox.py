@@ -9,22 +9,22 @@ from typing import Annotated, Any
 from langchain.tools import BaseTool, ToolException, ToolRuntime
 from langchain_core.tools import StructuredTool
 
-from app.asked import Answerer, Asked, check_question
-from app.desk import Desk
+from app.answer_service import AnswerService
+from app.asked import Answerer, AskCommand, check_question
 from app.markdown import markdown
 from app.mcp.results import Answered, Documents, Passages
 from app.security.token_meter import TokenMeter
-from app.telemetry.request_facts import note
+from app.telemetry.request_facts import bind_log_context
 from app.telemetry.run_observer import RunObserver
 from ingestion.language import detect_language
 from runnables.deadline import with_deadline
-from runnables.tools.bench import Bench, Found
-from runnables.tools.journal import Journal
+from runnables.tools.bench import ToolContext, ToolResult
+from runnables.tools.journal import CallJournal
 from runnables.tools.registry import TOOLS, langchain_tools
 from runnables.tools.running import check_arguments
 from schemas.language import Language
 from schemas.question import Question
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 ASK = "ask"
 
@@ -33,18 +33,18 @@ FINDS: Mapping[str, type[Documents] | type[Passages]] = {
 }
 """What each tool that looks something up gives."""
 
-RESULTS: Mapping[str, type[WireModel]] = {ASK: Answered, **FINDS}
+RESULTS: Mapping[str, type[ApiModel]] = {ASK: Answered, **FINDS}
 """What each tool gives."""
 
-Metered = Callable[[], AbstractAsyncContextManager[TokenMeter]]
+MeterTokens = Callable[[], AbstractAsyncContextManager[TokenMeter]]
 
 
 @dataclass(frozen=True)
-class Given:
+class ToolReply:
     """What a call gave: for a reader, and for a program."""
 
     text: str
-    result: WireModel
+    result: ApiModel
 
 
 # Never called: what the other tools are described by, too, is a function.
@@ -78,23 +78,23 @@ class Toolbox:
 
     def __init__(
         self,
-        desk: Desk,
+        answer_service: AnswerService,
         answerer: Answerer,
         owner: str = "",
         account: str = "",
-        metered: Metered = unmetered,
+        metered: MeterTokens = unmetered,
     ) -> None:
         self.tools = described_tools()
-        self._desk = desk
-        self._library = desk.library
+        self._answer_service = answer_service
+        self._library = answer_service.library
         self._answerer = answerer
         self._owner = owner
         self._account = account
         self._metered = metered
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Given:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         """What the tool gives. Raises ApideskError, and ToolException for arguments that it cannot take."""
-        note(tool=name[:40])
+        bind_log_context(tool=name[:40])
         if name not in self.tools:
             raise ToolException(f"there is no tool {name[:40]}; there are {', '.join(self.tools)}")
         taken = check_arguments(self.tools[name], arguments)
@@ -103,37 +103,42 @@ class Toolbox:
                 return await self._ask(taken)  # which is charged where it is answered
             return _given(name, await self._look_up(name, taken, meter))
 
-    async def _ask(self, arguments: dict[str, Any]) -> Given:
-        asked = Asked(
+    async def _ask(self, arguments: dict[str, Any]) -> ToolReply:
+        asked = AskCommand(
             arguments["question"],
             language=arguments.get("language"),
             owner=self._owner,
             account=self._account,
         )
         answer = await self._answerer.ask(asked)
-        return Given(markdown(answer), Answered.of(answer))
+        return ToolReply(markdown(answer), Answered.of(answer))
 
-    async def _look_up(self, name: str, arguments: dict[str, Any], meter: TokenMeter) -> Found:
-        desk, seconds = self._desk, self._desk.settings.request_timeout
+    async def _look_up(self, name: str, arguments: dict[str, Any], meter: TokenMeter) -> ToolResult:
+        answer_service, seconds = (
+            self._answer_service,
+            self._answer_service.settings.request_timeout,
+        )
         words = " ".join(filter(None, arguments.values()))
-        check_question(words, desk.settings)
-        question = Question(text=words, k=desk.settings.top_k, language=detect_language(words))
-        observer = RunObserver(desk.metrics)
-        config = desk.tracing.config(question.id, None, None, observer, meter)
-        runtime: ToolRuntime[Bench, Any] = ToolRuntime(
+        check_question(words, answer_service.settings)
+        question = Question(
+            text=words, k=answer_service.settings.top_k, language=detect_language(words)
+        )
+        observer = RunObserver(answer_service.metrics)
+        config = answer_service.tracing.config(question.id, None, None, observer, meter)
+        runtime: ToolRuntime[ToolContext, Any] = ToolRuntime(
             state={},
-            context=Bench(self._library, question, Journal(0)),
+            context=ToolContext(self._library, question, CallJournal(0)),
             config=with_deadline(config, seconds),
             stream_writer=lambda _: None,
             tool_call_id=None,
             store=None,
         )
-        async with desk.running.within(seconds):
+        async with answer_service.running.within(seconds):
             return await TOOLS[name](**arguments, runtime=runtime)
 
 
-def _given(name: str, found: Found) -> Given:
+def _given(name: str, found: ToolResult) -> ToolReply:
     result = FINDS[name].of(found.results)
     if isinstance(result, Passages) and result.passages:
-        return Given("\n\n".join(passage.shown for passage in result.passages), result)
-    return Given(found.text, result)
+        return ToolReply("\n\n".join(passage.shown for passage in result.passages), result)
+    return ToolReply(found.text, result)

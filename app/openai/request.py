@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from app.history import recent
-from app.openai.telling import said
+from app.openai.telling import streamed_answer_text
 from runnables.question.follow_up import standalone
 from schemas.conversation import Turn
 from schemas.errors import QuestionError
@@ -16,30 +16,30 @@ from schemas.settings import Settings
 TEXT = "text"
 
 
-class Received(BaseModel):
+class RequestModel(BaseModel):
     """The base of what is received: clients send many parameters, and those unknown are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Part(Received):
+class ContentPart(RequestModel):
     """A part of a message's content."""
 
     type: str
     text: str = ""
 
 
-class Message(Received):
+class ChatMessage(RequestModel):
     """Something that was said."""
 
     role: str
-    content: str | list[Part] | None = None
+    content: str | list[ContentPart] | None = None
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ContentPart]:
         """Its content, in parts."""
         if isinstance(self.content, str):
-            return [Part(type=TEXT, text=self.content)]
+            return [ContentPart(type=TEXT, text=self.content)]
         return self.content or []
 
     @property
@@ -48,17 +48,17 @@ class Message(Received):
         return "\n".join(part.text for part in self.parts if part.type == TEXT)
 
 
-class StreamOptions(Received):
+class StreamOptions(RequestModel):
     """How a stream ends."""
 
     include_usage: bool | None = False
 
 
-class ChatRequest(Received):
+class ChatRequest(RequestModel):
     """The conversation, and how the answer should come."""
 
     model: str
-    messages: list[Message]
+    messages: list[ChatMessage]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
@@ -71,7 +71,7 @@ class ChatRequest(Received):
 
 
 def read_conversation(
-    messages: Sequence[Message], settings: Settings
+    messages: Sequence[ChatMessage], settings: Settings
 ) -> tuple[str, tuple[Turn, ...]]:
     """The question, and what was said before it, oldest first and no more than a session remembers.
 
@@ -92,13 +92,17 @@ def read_conversation(
     return question.text, _by_themselves(reversed(kept))
 
 
-def _turns(messages: Sequence[Message]) -> Iterator[Turn]:
+def _turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
     """Each question that was answered, with its answer as the desk gave it."""
     question = ""
     for message in messages:
         if message.role == "user":
             question = message.text
-        elif message.role == "assistant" and question and (answer := said(message.text)):
+        elif (
+            message.role == "assistant"
+            and question
+            and (answer := streamed_answer_text(message.text))
+        ):
             yield Turn(question=question, answer=answer, asked_at=datetime.now(UTC))
             question = ""
 

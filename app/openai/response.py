@@ -10,16 +10,16 @@ from app.markdown import markdown, source_link, source_name
 from app.security.token_meter import TokenMeter
 from schemas.answer import Answer, Confidence, Source
 from schemas.question import QuestionType, StructuredQuestion
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 
-class Sent(BaseModel):
+class ResponseModel(BaseModel):
     """The base of what is sent: the names are OpenAI's."""
 
     model_config = ConfigDict(frozen=True)
 
 
-class Model(Sent):
+class ModelInfo(ResponseModel):
     """A way of asking the desk."""
 
     id: str
@@ -29,14 +29,14 @@ class Model(Sent):
     owned_by: str = "apidesk"
 
 
-class Models(Sent):
+class ModelList(ResponseModel):
     """The models that there are."""
 
     object: Literal["list"] = "list"
-    data: list[Model]
+    data: list[ModelInfo]
 
 
-class Usage(Sent):
+class Usage(ResponseModel):
     """What the models took for the answer: nothing where the documents are quoted, or it was cached."""
 
     prompt_tokens: int
@@ -54,7 +54,7 @@ class Usage(Sent):
         )
 
 
-class UrlCitation(Sent):
+class UrlCitation(ResponseModel):
     """A page that is linked in the text, and where."""
 
     start_index: int
@@ -63,14 +63,14 @@ class UrlCitation(Sent):
     url: str
 
 
-class Annotation(Sent):
+class Annotation(ResponseModel):
     """A source, as OpenAI's clients read it."""
 
     type: Literal["url_citation"] = "url_citation"
     url_citation: UrlCitation
 
 
-class Details(WireModel):
+class AnswerDetails(ApiModel):
     """What the desk knows of its answer beyond the text, as `POST /ask` names it."""
 
     id: str
@@ -82,22 +82,22 @@ class Details(WireModel):
     structured: StructuredQuestion
 
     @classmethod
-    def of(cls, answer: Answer) -> "Details":
+    def of(cls, answer: Answer) -> "AnswerDetails":
         """Those of `answer`."""
         return cls(**{name: getattr(answer, name) for name in cls.model_fields})
 
 
-class AnswerMessage(Sent):
+class AnswerMessage(ResponseModel):
     """The answer."""
 
     role: Literal["assistant"] = "assistant"
     content: str
     refusal: None = None
     annotations: list[Annotation]
-    apidesk: Details
+    apidesk: AnswerDetails
 
 
-class Choice(Sent):
+class CompletionChoice(ResponseModel):
     """The only one."""
 
     index: Literal[0] = 0
@@ -116,14 +116,14 @@ def now() -> int:
     return int(time.time())
 
 
-class Completion(Sent):
+class Completion(ResponseModel):
     """An answer as a whole."""
 
     id: str = Field(default_factory=new_id)
     object: Literal["chat.completion"] = "chat.completion"
     created: int = Field(default_factory=now)
     model: str
-    choices: list[Choice]
+    choices: list[CompletionChoice]
     usage: Usage
 
     @classmethod
@@ -131,18 +131,18 @@ class Completion(Sent):
         """`answer`, given by `model`."""
         text = markdown(answer)
         message = AnswerMessage(
-            content=text, annotations=annotations(text, answer), apidesk=Details.of(answer)
+            content=text, annotations=annotations(text, answer), apidesk=AnswerDetails.of(answer)
         )
-        return cls(model=model, choices=[Choice(message=message)], usage=usage)
+        return cls(model=model, choices=[CompletionChoice(message=message)], usage=usage)
 
 
-class Delta(Sent):
+class Delta(ResponseModel):
     """What a chunk adds to the message."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None
     annotations: list[Annotation] | None = None
-    apidesk: Details | None = None
+    apidesk: AnswerDetails | None = None
 
     @model_serializer(mode="wrap")
     def _what_it_adds(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Delta(Sent):
         return {name: value for name, value in serialize(self).items() if value is not None}
 
 
-class ChunkChoice(Sent):
+class ChunkChoice(ResponseModel):
     """The only one."""
 
     index: Literal[0] = 0
@@ -158,7 +158,7 @@ class ChunkChoice(Sent):
     finish_reason: Literal["stop"] | None
 
 
-class Chunk(Sent):
+class CompletionChunk(ResponseModel):
     """A piece of an answer."""
 
     id: str

@@ -4,16 +4,16 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from app.openai.response import (
-    Chunk,
+    AnswerDetails,
     ChunkChoice,
+    CompletionChunk,
     Delta,
-    Details,
     Usage,
     annotations,
     new_id,
     now,
 )
-from app.openai.telling import Telling
+from app.openai.telling import StreamedText
 from schemas.answer import Answer
 from schemas.events import Event
 
@@ -25,38 +25,38 @@ class ChunkMaker:
         self._model = model
         self._id = new_id()
         self._created = now()
-        self._telling = Telling()
+        self._telling = StreamedText()
 
-    def first(self) -> Chunk:
+    def first(self) -> CompletionChunk:
         """Who speaks."""
         return self._chunk(Delta(role="assistant", content=""))
 
-    def of(self, event: Event) -> Chunk | None:
+    def of(self, event: Event) -> CompletionChunk | None:
         """What `event` adds to the text; None where that is nothing."""
         piece = self._telling.hear(event)
         return self._chunk(Delta(content=piece)) if piece else None
 
-    def last(self, answer: Answer) -> Chunk:
+    def last(self, answer: Answer) -> CompletionChunk:
         """What there is to know of `answer` beyond its text."""
         cited = annotations(self._telling.text, answer)
-        return self._chunk(Delta(annotations=cited, apidesk=Details.of(answer)), ended=True)
+        return self._chunk(Delta(annotations=cited, apidesk=AnswerDetails.of(answer)), ended=True)
 
-    def counted(self, usage: Usage) -> Chunk:
+    def counted(self, usage: Usage) -> CompletionChunk:
         """The tokens, for clients that asked for them."""
         return self._made([], usage)
 
-    def _chunk(self, delta: Delta, ended: bool = False) -> Chunk:
+    def _chunk(self, delta: Delta, ended: bool = False) -> CompletionChunk:
         return self._made([ChunkChoice(delta=delta, finish_reason="stop" if ended else None)])
 
-    def _made(self, choices: list[ChunkChoice], usage: Usage | None = None) -> Chunk:
-        return Chunk(
+    def _made(self, choices: list[ChunkChoice], usage: Usage | None = None) -> CompletionChunk:
+        return CompletionChunk(
             id=self._id, created=self._created, model=self._model, choices=choices, usage=usage
         )
 
 
 async def stream_chunks(
     events: AsyncGenerator[Event | None], model: str, count: Callable[[], Usage] | None
-) -> AsyncGenerator[Chunk | None]:
+) -> AsyncGenerator[CompletionChunk | None]:
     """The chunks of an answer, the last of them with what `count` gives; None where nothing happened
     for a while.
 

@@ -13,7 +13,7 @@ WITHDRAWN: dict[Language, str] = {
 }
 
 
-class Telling:
+class StreamedText:
     """The text of an answer, given out while it is made: what was given cannot be taken back.
 
     Where the steps begin anew, the rest waits for the answer itself; one that does not go on from what
@@ -51,7 +51,7 @@ class Telling:
         return piece
 
 
-def said(text: str) -> str:
+def streamed_answer_text(text: str) -> str:
     """What `text`, that a client sends back, says of itself: without lists, and nothing withdrawn."""
     for sentence in WITHDRAWN.values():
         text = text.rpartition(sentence)[2]

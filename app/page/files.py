@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 
 STATIC = Path(__file__).parent / "static"
 
@@ -37,12 +37,12 @@ class PageFile(NamedTuple):
 class PageFiles:
     """Every file by its path below `static`; pages carry the platform's name and language."""
 
-    def __init__(self, voice: Voice) -> None:
+    def __init__(self, platform_info: PlatformInfo) -> None:
         pages = Environment(
             loader=FileSystemLoader(STATIC), autoescape=True, undefined=StrictUndefined
         )
         self._files = {
-            name: PageFile.of(name, _content(path, pages, voice))
+            name: PageFile.of(name, _content(path, pages, platform_info))
             for path in sorted(STATIC.rglob("*"))
             if path.suffix in MEDIA_TYPES
             for name in (path.relative_to(STATIC).as_posix(),)
@@ -53,7 +53,7 @@ class PageFiles:
         return self._files.get(name)
 
 
-def _content(path: Path, pages: Environment, voice: Voice) -> bytes:
+def _content(path: Path, pages: Environment, platform_info: PlatformInfo) -> bytes:
     if path.suffix != ".html":
         return path.read_bytes()
-    return pages.get_template(path.name).render(platform=voice).encode()
+    return pages.get_template(path.name).render(platform=platform_info).encode()

@@ -47,7 +47,7 @@ class Idea(NamedTuple):
     entry: CatalogueEntry
 
 
-class Suggestions:
+class SuggestedQuestions:
     """Suggestions for one collection, remembered until its documents change."""
 
     def __init__(self, collection: Collection) -> None:

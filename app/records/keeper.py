@@ -12,10 +12,10 @@ from uuid import UUID
 from sqlalchemy.engine import Engine
 from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay, wait_fixed
 
-from app.records.spool import Spool
+from app.records.spool import Outbox
 from app.records.store import RecordStore
 from schemas.errors import StoreUnavailable
-from schemas.record import Feedback, Record
+from schemas.record import Feedback, QuestionRecord
 from schemas.settings import Settings
 
 PAUSE_SECONDS = 5.0
@@ -33,19 +33,19 @@ ARRIVAL_SECONDS = 2.0
 log = logging.getLogger(__name__)
 
 
-class Keeper:
+class RecordWriter:
     """The questions of a server. Where Settings keep none, none is written; what was kept expires."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._store = RecordStore(engine)
         self.folder = _folder(settings.spool, engine) if settings.keep_questions else None
         """Where the spools of this installation lie."""
-        self._spool = Spool(self.folder) if self.folder else None
+        self._spool = Outbox(self.folder) if self.folder else None
         self._days = settings.keep_days
         self._longest = settings.request_timeout + TAKE_OVER_SECONDS
         self._arrived = asyncio.Event()
 
-    def keep(self, record: Record) -> None:
+    def keep(self, record: QuestionRecord) -> None:
         """Keep `record`, come what may to this process. Takes microseconds, raises nothing."""
         if self._spool:
             self._spool.append(record)
@@ -93,7 +93,7 @@ class Keeper:
                 await self._drain(self._spool)
                 self._spool.close()
 
-    async def _move(self, spool: Spool) -> None:
+    async def _move(self, spool: Outbox) -> None:
         while True:
             moved = await self._drain(spool)
             await asyncio.sleep(0 if moved else PAUSE_SECONDS)
@@ -101,7 +101,7 @@ class Keeper:
                 async with asyncio.timeout(TAKE_OVER_SECONDS):
                     await self._arrived.wait()
 
-    async def _drain(self, spool: Spool) -> bool:
+    async def _drain(self, spool: Outbox) -> bool:
         """Whether the database took everything."""
         self._arrived.clear()
         try:

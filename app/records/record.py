@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from app.asked import Asked
+from app.asked import AskCommand
 from app.characters import storable
 from app.insights.gaps import coverage
 from app.insights.terms import LONGEST_TEXT
 from app.masking.masking import mask, secrets_in
 from schemas.answer import Answer, Page, Source
 from schemas.question import Filters
-from schemas.record import CitedPage, Record
+from schemas.record import QuestionRecord, RecordedPage
 
 LONGEST = 20_000
 """Characters that are kept of a text; a question may be set to be longer."""
@@ -19,7 +19,7 @@ LONGEST = 20_000
 LONGEST_NAME = 200
 
 
-def record_of(asked: Asked, answer: Answer, milliseconds: int) -> Record:
+def record_of(asked: AskCommand, answer: Answer, milliseconds: int) -> QuestionRecord:
     """The record of a question that was answered."""
     structured = answer.structured
     about = _documented(answer)
@@ -45,13 +45,13 @@ def record_of(asked: Asked, answer: Answer, milliseconds: int) -> Record:
     )
 
 
-def failed_record(asked: Asked, code: str, milliseconds: int) -> Record:
+def failed_record(asked: AskCommand, code: str, milliseconds: int) -> QuestionRecord:
     """The record of a question that got an error, or whose caller left (`abandoned`)."""
     return _asked(asked, milliseconds).model_copy(update={"failure": code})
 
 
-def _asked(asked: Asked, milliseconds: int) -> Record:
-    return Record(
+def _asked(asked: AskCommand, milliseconds: int) -> QuestionRecord:
+    return QuestionRecord(
         id=uuid4().hex,
         owner=asked.owner,
         asked_at=datetime.now(UTC),
@@ -72,8 +72,8 @@ def _documented(answer: Answer) -> Source | None:
     return next((source for source in answer.sources if source.api_url), None)
 
 
-def _page(source: Source) -> CitedPage:
-    return CitedPage(
+def _page(source: Source) -> RecordedPage:
+    return RecordedPage(
         title=source.title,
         page_url=source.page_url,
         source=source.source,

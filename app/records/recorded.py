@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from app.asked import Answerer, Asked
-from app.records.keeper import Keeper
+from app.asked import Answerer, AskCommand
+from app.records.keeper import RecordWriter
 from app.records.record import failed_record, record_of
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.answer import Answer
 from schemas.errors import ApideskError
-from schemas.record import Record
+from schemas.record import QuestionRecord
 
 ABANDONED = "abandoned"
 """What the record of a question says whose caller left before the answer."""
@@ -20,14 +20,14 @@ ABANDONED = "abandoned"
 log = logging.getLogger(__name__)
 
 
-class Recorded:
+class RecordingAnswerer:
     """Answers by `answerer`; each question is kept before its answer goes out."""
 
-    def __init__(self, answerer: Answerer, keeper: Keeper) -> None:
+    def __init__(self, answerer: Answerer, keeper: RecordWriter) -> None:
         self._answerer = answerer
         self._keeper = keeper
 
-    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
+    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
         """As `answerer` answers. Raises ApideskError."""
         started = time.monotonic()
         try:
@@ -38,7 +38,7 @@ class Recorded:
         self._keep(partial(record_of, asked, answer), started)
         return answer
 
-    def _keep(self, record: Callable[[int], Record], started: float) -> None:
+    def _keep(self, record: Callable[[int], QuestionRecord], started: float) -> None:
         """An answer goes out with or without its record."""
         milliseconds = round((time.monotonic() - started) * 1000)
         try:

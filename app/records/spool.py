@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from ingestion.milvus import batches
-from schemas.record import Record
+from schemas.record import QuestionRecord
 
 MOST_BYTES = 256_000_000
 """A spool that the database has not taken for so long takes no more: the disk is others' too."""
@@ -25,12 +25,12 @@ MOST_BYTES = 256_000_000
 BATCH = 500
 """Records that are handed over at a time."""
 
-HandOver = Callable[[Sequence[Record]], None]
+HandOver = Callable[[Sequence[QuestionRecord]], None]
 
 log = logging.getLogger(__name__)
 
 
-class Spool:
+class Outbox:
     """Safe to use from several threads. A folder that cannot be written to loses records, and says so."""
 
     def __init__(self, folder: Path) -> None:
@@ -43,7 +43,7 @@ class Spool:
         self._lock = FileLock(folder / f"{self._name}.lock", thread_local=False)
         self._is_open = self._open()
 
-    def append(self, record: Record) -> None:
+    def append(self, record: QuestionRecord) -> None:
         """Write `record` down. Raises nothing: an answer goes out with or without its record."""
         line = record.model_dump_json().encode() + b"\n"
         try:
@@ -114,10 +114,10 @@ def _empty(files: Iterable[Path], hand_over: HandOver) -> None:
         path.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> Iterator[Record]:
+def _read(path: Path) -> Iterator[QuestionRecord]:
     """The records of a file; a line that a power cut tore is left out."""
     for line in path.read_bytes().splitlines():
         try:
-            yield Record.model_validate_json(line)
+            yield QuestionRecord.model_validate_json(line)
         except ValidationError:
             log.warning("a record in the spool cannot be read: %s", path.name)

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Engine
 
 from ingestion.columns import UtcDateTime
 from ingestion.database import database_errors
-from schemas.record import Feedback, Record
+from schemas.record import Feedback, QuestionRecord
 
 PAGE = 1_000
 """Records that are read at a time."""
@@ -36,7 +36,7 @@ class RecordStore:
         self._engine = engine
         self._insert = insert_in_sqlite if engine.dialect.name == "sqlite" else insert_in_postgresql
 
-    def add(self, records: Sequence[Record]) -> None:
+    def add(self, records: Sequence[QuestionRecord]) -> None:
         """Keep `records`; one that is kept already stays as it is."""
         rows = [
             {
@@ -62,7 +62,7 @@ class RecordStore:
                 connection.execute(questions_table.update().where(*mine).values(said)).rowcount
             )
 
-    def since(self, moment: datetime) -> Iterator[Record]:
+    def since(self, moment: datetime) -> Iterator[QuestionRecord]:
         """The records from `moment` on, oldest first."""
         columns = questions_table.c
         query = select(questions_table).where(columns.asked_at >= moment)
@@ -78,8 +78,8 @@ class RecordStore:
             return connection.execute(questions_table.delete().where(expired)).rowcount
 
 
-def _record(row: Row[tuple[object, ...]]) -> Record:
-    record = Record.model_validate_json(row.record)
+def _record(row: Row[tuple[object, ...]]) -> QuestionRecord:
+    record = QuestionRecord.model_validate_json(row.record)
     if row.score is None:
         return record
     feedback = Feedback(score=row.score, comment=row.comment or "")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.evaluation.plots import GRID, INK, PALE, STYLE, check_plot
-from app.replay.result import CHANGES, VERDICTS, Change, Replay
+from app.replay.result import CHANGES, VERDICTS, Replay, ReplayChange
 from schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # The colours are of Okabe and Ito, Color Universal Design, 2008.
 WORSE, BETTER, OTHER, SAME = "#D55E00", "#009E73", "#0072B2", "#bdbdbd"
 
-COLOURS: dict[Change, str] = {"failed": WORSE, "lost": WORSE, "won": BETTER, "same": SAME}
+COLOURS: dict[ReplayChange, str] = {"failed": WORSE, "lost": WORSE, "won": BETTER, "same": SAME}
 
 
 def plot_replay(replay: Replay, path: Path) -> None:

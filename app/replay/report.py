@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.replay.result import CHANGES, Change, Outcome, Replay, Replayed, address
+from app.replay.result import CHANGES, Replay, ReplayChange, Replayed, ReplayOutcome, address
 
 SHOWN = 20
 """Changed questions that are listed."""
@@ -15,7 +15,7 @@ SHOWN = 20
 LONGEST = 160
 """Characters of a question, or of a step, that are shown."""
 
-STYLES: dict[Change, str] = {"failed": "red", "lost": "red", "won": "green", "same": "dim"}
+STYLES: dict[ReplayChange, str] = {"failed": "red", "lost": "red", "won": "green", "same": "dim"}
 
 
 def print_replay(replay: Replay) -> None:
@@ -72,7 +72,7 @@ def _changed(each: Replayed) -> Group:
     return Group(head, Padding(both, (0, 0, 0, 2)))
 
 
-def _said(each: Replayed, outcome: Outcome, moved: set[str], style: str) -> Text:
+def _said(each: Replayed, outcome: ReplayOutcome, moved: set[str], style: str) -> Text:
     """The pages, `moved` ones in `style`; where they are the same, the first step that is another."""
     if outcome.failure:
         return Text(outcome.failure, style="red")
@@ -87,7 +87,7 @@ def _said(each: Replayed, outcome: Outcome, moved: set[str], style: str) -> Text
     return Text(", ").join(pages) if pages else Text("cites nothing", style="dim")
 
 
-def _only_in(outcome: Outcome, each: Replayed) -> Iterator[str]:
+def _only_in(outcome: ReplayOutcome, each: Replayed) -> Iterator[str]:
     other = each.after if outcome is each.before else each.before
     return (step for step in outcome.steps if step not in other.steps)
 

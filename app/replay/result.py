@@ -9,20 +9,20 @@ from pydantic import computed_field
 
 from schemas.answer import Page
 from schemas.question import QuestionType
-from schemas.record import Record
-from schemas.wire import WireModel
+from schemas.record import QuestionRecord
+from schemas.wire import ApiModel
 
-Verdict = Literal["high", "medium", "low", "off-topic", "failed"]
+ReplayVerdict = Literal["high", "medium", "low", "off-topic", "failed"]
 """The confidence of an answer, or why there is none."""
 
-VERDICTS: tuple[Verdict, ...] = ("high", "medium", "low", "off-topic", "failed")
+VERDICTS: tuple[ReplayVerdict, ...] = ("high", "medium", "low", "off-topic", "failed")
 
-Change = Literal[
+ReplayChange = Literal[
     "failed", "lost", "won", "other type", "other confidence", "other pages", "other words", "same"
 ]
 """`lost` and `won` are answers that cite something."""
 
-CHANGES: tuple[Change, ...] = (
+CHANGES: tuple[ReplayChange, ...] = (
     "failed",
     "lost",
     "won",
@@ -35,11 +35,11 @@ CHANGES: tuple[Change, ...] = (
 """What weighs most comes first."""
 
 
-class Outcome(WireModel):
+class ReplayOutcome(ApiModel):
     """What became of a question."""
 
     type: QuestionType | None
-    verdict: Verdict
+    verdict: ReplayVerdict
     pages: list[Page]
     """What the answer cites, each once."""
     steps: list[str]
@@ -48,7 +48,7 @@ class Outcome(WireModel):
     """The code of the error that there was instead of an answer."""
 
     @classmethod
-    def of(cls, record: Record) -> Self:
+    def of(cls, record: QuestionRecord) -> Self:
         """What `record` says of it."""
         return cls(
             type=record.type,
@@ -65,7 +65,7 @@ class Outcome(WireModel):
         return set(map(address, self.pages))
 
 
-class Replayed(WireModel):
+class Replayed(ApiModel):
     """A question, then and now."""
 
     id: str
@@ -73,8 +73,8 @@ class Replayed(WireModel):
     question: str
     times: int
     """How often it was asked."""
-    before: Outcome
-    after: Outcome
+    before: ReplayOutcome
+    after: ReplayOutcome
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -85,7 +85,7 @@ class Replayed(WireModel):
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def change(self) -> Change:
+    def change(self) -> ReplayChange:
         """What weighs most of what has changed."""
         before, after = self.before, self.after
         if after.verdict == "failed":
@@ -101,7 +101,7 @@ class Replayed(WireModel):
         return "same" if before.steps == after.steps else "other words"
 
 
-class Replay(WireModel):
+class Replay(ApiModel):
     """Kept questions, asked again."""
 
     days: int
@@ -112,7 +112,7 @@ class Replay(WireModel):
     questions: list[Replayed]
 
     @property
-    def changes(self) -> Counter[Change]:
+    def changes(self) -> Counter[ReplayChange]:
         """How many changed how."""
         return Counter(each.change for each in self.questions)
 
@@ -127,7 +127,7 @@ def address(page: Page) -> str:
     return page.page_url or page.title
 
 
-def _verdict(record: Record) -> Verdict:
+def _verdict(record: QuestionRecord) -> ReplayVerdict:
     if record.type is None or record.confidence is None:
         return "failed"
     return "off-topic" if record.type == "unknown" else record.confidence

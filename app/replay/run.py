@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 from langsmith import tracing_context
 
-from app.asked import Answerer, Asked
-from app.desk import open_desk
+from app.answer_service import open_answer_service
+from app.asked import Answerer, AskCommand
 from app.records.record import failed_record, record_of
 from app.records.store import RecordStore
-from app.replay.result import Outcome, Replay, Replayed
+from app.replay.result import Replay, Replayed, ReplayOutcome
 from ingestion.database import open_engine
 from schemas.errors import ApideskError, ConfigurationError, StoreLocked
-from schemas.record import Record
+from schemas.record import QuestionRecord
 from schemas.settings import Settings
 
 AT_ONCE = 4
 """Questions that are asked at the same time."""
 
-Progress = Callable[[int, int], None]
+ReplayProgress = Callable[[int, int], None]
 """Told how many questions of how many are done."""
 
 
@@ -34,15 +34,15 @@ class ReplayOptions:
     k: int | None = None
 
 
-class Kept(NamedTuple):
+class KeptQuestion(NamedTuple):
     """A question, its newest record, and how often it was asked."""
 
-    asked: Asked
-    record: Record
+    asked: AskCommand
+    record: QuestionRecord
     times: int
 
 
-async def replay(settings: Settings, options: ReplayOptions, progress: Progress) -> Replay:
+async def replay(settings: Settings, options: ReplayOptions, progress: ReplayProgress) -> Replay:
     """Ask the questions of the last days again, newest first. Nothing of it is kept or traced.
 
     Raises ConfigurationError where no question was kept, and ApideskError when the desk cannot open.
@@ -52,8 +52,10 @@ async def replay(settings: Settings, options: ReplayOptions, progress: Progress)
         raise ConfigurationError(f"no question of the last {options.days} days was kept")
     try:
         with tracing_context(enabled=False):
-            async with open_desk(settings) as desk:
-                replayed = await _ask_all(desk, kept[: options.limit], options.k, progress)
+            async with open_answer_service(settings) as answer_service:
+                replayed = await _ask_all(
+                    answer_service, kept[: options.limit], options.k, progress
+                )
     except StoreLocked as error:
         raise StoreLocked(f"{error}: stop the server, or replay on a Milvus server") from None
     k = options.k or settings.top_k
@@ -65,7 +67,7 @@ async def replay(settings: Settings, options: ReplayOptions, progress: Progress)
     )
 
 
-def _read(settings: Settings, days: int) -> list[Kept]:
+def _read(settings: Settings, days: int) -> list[KeptQuestion]:
     engine = open_engine(settings)
     try:
         return distinct(RecordStore(engine).since(datetime.now(UTC) - timedelta(days=days)))
@@ -73,15 +75,15 @@ def _read(settings: Settings, days: int) -> list[Kept]:
         engine.dispose()
 
 
-def distinct(records: Iterable[Record]) -> list[Kept]:
+def distinct(records: Iterable[QuestionRecord]) -> list[KeptQuestion]:
     """What was asked and answered in `records`, which are in order: each question once, newest first."""
-    found: dict[str, list[tuple[Asked, Record]]] = {}
+    found: dict[str, list[tuple[AskCommand, QuestionRecord]]] = {}
     for asked, record in reversed(list(_answered(records))):
         found.setdefault(repr(asked), []).append((asked, record))
-    return [Kept(*same[0], times=len(same)) for same in found.values()]
+    return [KeptQuestion(*same[0], times=len(same)) for same in found.values()]
 
 
-def _answered(records: Iterable[Record]) -> Iterator[tuple[Asked, Record]]:
+def _answered(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
     """A follow-up is asked as it was understood, since its session may be gone; what began a session, or
     has none, as it was said.
     """
@@ -97,8 +99,8 @@ def _answered(records: Iterable[Record]) -> Iterator[tuple[Asked, Record]]:
             begun.add(session)
 
 
-def _asked(text: str, record: Record) -> Asked:
-    return Asked(
+def _asked(text: str, record: QuestionRecord) -> AskCommand:
+    return AskCommand(
         text=text,
         k=record.k,
         language=record.language,
@@ -108,31 +110,31 @@ def _asked(text: str, record: Record) -> Asked:
 
 
 async def _ask_all(
-    desk: Answerer, kept: Sequence[Kept], k: int | None, progress: Progress
+    answer_service: Answerer, kept: Sequence[KeptQuestion], k: int | None, progress: ReplayProgress
 ) -> list[Replayed]:
     slots = asyncio.Semaphore(AT_ONCE)
     done = 0
 
-    async def ask(each: Kept) -> Replayed:
+    async def ask(each: KeptQuestion) -> Replayed:
         nonlocal done
         async with slots:
-            after = await _outcome(desk, replace(each.asked, k=k or each.asked.k))
+            after = await _outcome(answer_service, replace(each.asked, k=k or each.asked.k))
         done += 1
         progress(done, len(kept))
         return Replayed(
             id=each.record.id,
             question=each.record.question,
             times=each.times,
-            before=Outcome.of(each.record),
+            before=ReplayOutcome.of(each.record),
             after=after,
         )
 
     return await asyncio.gather(*map(ask, kept))
 
 
-async def _outcome(desk: Answerer, asked: Asked) -> Outcome:
+async def _outcome(answer_service: Answerer, asked: AskCommand) -> ReplayOutcome:
     """As a record would say it, so that what is compared was masked and cut in the same way."""
     try:
-        return Outcome.of(record_of(asked, await desk.ask(asked), 0))
+        return ReplayOutcome.of(record_of(asked, await answer_service.ask(asked), 0))
     except ApideskError as error:
-        return Outcome.of(failed_record(asked, error.code, 0))
+        return ReplayOutcome.of(failed_record(asked, error.code, 0))

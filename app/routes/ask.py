@@ -12,7 +12,7 @@ from litestar.params import HeaderParameter, JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
-from app.asked import Answerer, Asked
+from app.asked import Answerer, AskCommand
 from app.description.ask import EVENTS, AskOperation
 from app.description.tags import QUESTIONS
 from app.problems import problem_of
@@ -22,16 +22,16 @@ from app.routes.retrieve import RETRIEVING
 from app.security.keyring import Caller
 from app.stream import stream_answer
 from schemas.answer import Answer
-from schemas.errors import DeskBusy, ModelBusy, ModelOutputInvalid, ServerStopping
+from schemas.errors import ModelBusy, ModelOutputInvalid, ServerStopping, ServiceBusy
 from schemas.events import Event
 from schemas.language import Language
 from schemas.question import AnswerMode, Filters
-from schemas.wire import WireModel, examples
+from schemas.wire import ApiModel, examples
 
 HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 
 
-class AskRequest(WireModel):
+class AskRequest(ApiModel):
     """What is asked, and how the answer should be."""
 
     model_config = examples({"question": "what does error 44203 mean?", "session": "mine"})
@@ -66,7 +66,7 @@ ANSWERED = ResponseSpec(Answer, False, "The answer; with `Accept: text/event-str
     responses={200: ANSWERED},
     operation_class=AskOperation,
     needs="ask",
-    errors=(*RETRIEVING, DeskBusy, ServerStopping, ModelBusy, ModelOutputInvalid),
+    errors=(*RETRIEVING, ServiceBusy, ServerStopping, ModelBusy, ModelOutputInvalid),
 )
 async def ask(
     request: Request[Any, Any, Any],
@@ -81,7 +81,7 @@ async def ask(
     once it is complete and grounded, then `answer`; or `error` with the problem. `sources` that come
     again begin the steps anew.
     """
-    asked = Asked(
+    asked = AskCommand(
         data.question,
         k=data.k,
         language=data.language,

@@ -12,13 +12,13 @@ from litestar.params import JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
-from app.asked import Answerer, Asked
+from app.answer_service import AnswerService
+from app.asked import Answerer, AskCommand
 from app.description.ask import EVENTS
-from app.desk import Desk
 from app.openai.errors import error_response
 from app.openai.models import mode_of
 from app.openai.request import ChatRequest, read_conversation
-from app.openai.response import Chunk, Completion, Usage
+from app.openai.response import Completion, CompletionChunk, Usage
 from app.openai.streaming import stream_chunks
 from app.routes.ask import HEARTBEAT
 from app.routes.first_event import first_event
@@ -40,18 +40,20 @@ async def complete_chat(
     request: Request[Any, Any, Any],
     data: JSONBody[ChatRequest],
     answerer: NamedDependency[Answerer],
-    desk: NamedDependency[Desk],
+    answer_service: NamedDependency[AnswerService],
     caller: NamedDependency[Caller],
 ) -> Completion | ServerSentEvent:
     """Answer the last user message from the platform's documentation; those before it are its history.
 
     System messages and parameters that are not named here are ignored: the desk has its own instructions.
     """
-    mode = mode_of(data.model, desk)
-    text, history = await asyncio.to_thread(read_conversation, data.messages, desk.settings)
+    mode = mode_of(data.model, answer_service)
+    text, history = await asyncio.to_thread(
+        read_conversation, data.messages, answer_service.settings
+    )
     used = TokenMeter()
 
-    asked = Asked(
+    asked = AskCommand(
         text,
         mode=mode,
         owner=caller.id,
@@ -80,7 +82,7 @@ async def _again(
 
 
 async def _messages(
-    chunks: AsyncGenerator[Chunk | None],
+    chunks: AsyncGenerator[CompletionChunk | None],
 ) -> AsyncGenerator[ServerSentEventMessage]:
     """The chunks on the wire; a comment where nothing happened for a while."""
     async with aclosing(chunks):
@@ -93,7 +95,7 @@ async def _messages(
     yield DONE
 
 
-def _message(chunk: Chunk | None) -> ServerSentEventMessage:
+def _message(chunk: CompletionChunk | None) -> ServerSentEventMessage:
     if chunk is None:
         return HEARTBEAT
     return ServerSentEventMessage(data=chunk.model_dump_json(by_alias=True))

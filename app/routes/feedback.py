@@ -11,15 +11,15 @@ from pydantic import BeforeValidator, Field
 from app.characters import storable
 from app.description.tags import QUESTIONS
 from app.masking.masking import mask
-from app.records.keeper import Keeper
+from app.records.keeper import RecordWriter
 from app.routes.fields import PathId, id_of, whole_number
 from app.security.keyring import Caller
 from schemas.errors import StoreUnavailable
 from schemas.record import Feedback, Score
-from schemas.wire import WireModel, examples
+from schemas.wire import ApiModel, examples
 
 
-class FeedbackRequest(WireModel):
+class FeedbackRequest(ApiModel):
     """What its caller thinks of an answer."""
 
     model_config = examples({"score": 1, "comment": "solved"})
@@ -42,7 +42,7 @@ class FeedbackRequest(WireModel):
 async def give_feedback(
     answer_id: PathId,
     data: JSONBody[FeedbackRequest],
-    keeper: NamedDependency[Keeper],
+    keeper: NamedDependency[RecordWriter],
     caller: NamedDependency[Caller],
 ) -> None:
     """Say whether an answer helped (1) or did not (-1); 0 takes back what was said. 404 for an answer

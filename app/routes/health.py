@@ -9,12 +9,12 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.openapi import ResponseSpec
 
+from app.answer_service import AnswerService
 from app.description.tags import OPERATING
-from app.desk import Desk
 from app.model_check import probe
 from runnables.models.chat_model import ChatModel
 from schemas.errors import ApideskError, ModelError
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 State = Literal["ok", "degraded", "failed"]
 
@@ -22,20 +22,20 @@ PROBE_EVERY = 30.0
 """Seconds after which a model that failed is tried again, when somebody asks whether it works."""
 
 
-class Live(WireModel):
+class Live(ApiModel):
     """The process answers."""
 
     status: State = "ok"
 
 
-class Check(WireModel):
+class Check(ApiModel):
     """One thing that answering needs."""
 
     status: State
     detail: str
 
 
-class Ready(WireModel):
+class Ready(ApiModel):
     """Whether questions can be answered, and what each part says."""
 
     status: State
@@ -68,13 +68,13 @@ def live() -> Live:
     responses={503: NOT_READY},
     needs=None,
 )
-async def ready(desk: NamedDependency[Desk]) -> Response[Ready]:
+async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Ready]:
     """200 when everything that answering needs is there, else 503; each part is named."""
     checks = {
-        "milvus": await _milvus(desk),
-        "collection": await _collection(desk),
-        "ingestion": await _ingestion(desk),
-        **await _models(desk),
+        "milvus": await _milvus(answer_service),
+        "collection": await _collection(answer_service),
+        "ingestion": await _ingestion(answer_service),
+        **await _models(answer_service),
     }
     states = {check.status for check in checks.values()}
     status: State = "failed" if "failed" in states else "degraded" if "degraded" in states else "ok"
@@ -83,12 +83,14 @@ async def ready(desk: NamedDependency[Desk]) -> Response[Ready]:
     )
 
 
-async def _models(desk: Desk) -> dict[str, Check]:
+async def _models(answer_service: AnswerService) -> dict[str, Check]:
     """A check a model. Without a word from any model the documents are quoted: degraded, not dead."""
-    if desk.models is None:
-        return {"model": Check(status="ok", detail=desk.settings.chat_model)}
-    down: State = "degraded" if desk.settings.on_model_failure == "extractive" else "failed"
-    models = desk.models.all
+    if answer_service.models is None:
+        return {"model": Check(status="ok", detail=answer_service.settings.chat_model)}
+    down: State = (
+        "degraded" if answer_service.settings.on_model_failure == "extractive" else "failed"
+    )
+    models = answer_service.models.all
     problems = await asyncio.gather(*(_problem(model) for model in models))
     return {
         f"model:{model.role.prefix.lower()}": Check(status="ok", detail=model.name)
@@ -107,18 +109,18 @@ async def _problem(model: ChatModel) -> str | None:
     return str(model.problem) if model.problem else None
 
 
-async def _milvus(desk: Desk) -> Check:
+async def _milvus(answer_service: AnswerService) -> Check:
     try:
-        await asyncio.to_thread(desk.collection.exists)
+        await asyncio.to_thread(answer_service.collection.exists)
     except ApideskError as error:
         return Check(status="failed", detail=str(error))
-    return Check(status="ok", detail="embedded" if desk.settings.embedded else "server")
+    return Check(status="ok", detail="embedded" if answer_service.settings.embedded else "server")
 
 
-async def _ingestion(desk: Desk) -> Check:
+async def _ingestion(answer_service: AnswerService) -> Check:
     """What the last run came to. Answers go on from what was indexed before: degraded, not dead."""
     try:
-        last = next(iter(await asyncio.to_thread(desk.job.runs.latest, 1)), None)
+        last = next(iter(await asyncio.to_thread(answer_service.job.runs.latest, 1)), None)
     except ApideskError:
         return Check(status="degraded", detail="the database does not answer")
     if last is None:
@@ -129,10 +131,10 @@ async def _ingestion(desk: Desk) -> Check:
     return Check(status="ok", detail=detail)
 
 
-async def _collection(desk: Desk) -> Check:
+async def _collection(answer_service: AnswerService) -> Check:
     try:
-        await asyncio.to_thread(desk.collection.refresh)
-        rows = desk.collection.contract.rows
+        await asyncio.to_thread(answer_service.collection.refresh)
+        rows = answer_service.collection.contract.rows
     except ApideskError as error:
         return Check(status="failed", detail=str(error))
-    return Check(status="ok", detail=f"{desk.settings.collection}: {rows} chunks")
+    return Check(status="ok", detail=f"{answer_service.settings.collection}: {rows} chunks")

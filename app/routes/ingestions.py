@@ -7,11 +7,11 @@ from litestar.exceptions import NotFoundException
 from litestar.params import JSONBody
 
 from app.description.tags import DOCUMENTS
-from app.ingestions import Ingestions
+from app.ingestions import IngestionService
 from app.routes.fields import PathId, id_of
 from schemas.errors import IngestionRunning, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 LOCATION = ResponseHeader(
     "Location",
@@ -22,7 +22,7 @@ LOCATION = ResponseHeader(
 )
 
 
-class IngestionRuns(WireModel):
+class IngestionRuns(ApiModel):
     """The last runs, latest first."""
 
     ingestions: list[IngestionRun]
@@ -40,7 +40,7 @@ class IngestionRuns(WireModel):
     errors=(IngestionRunning, StoreUnavailable),
 )
 async def begin_ingestion(
-    data: JSONBody[IngestionOptions], ingestions: NamedDependency[Ingestions]
+    data: JSONBody[IngestionOptions], ingestions: NamedDependency[IngestionService]
 ) -> Response[IngestionRun]:
     """Index what changed in the platform's documents. 409 while another run goes on."""
     run = await ingestions.begin("request", data)
@@ -56,7 +56,7 @@ async def begin_ingestion(
     needs="ingest",
     errors=(StoreUnavailable,),
 )
-async def list_ingestions(ingestions: NamedDependency[Ingestions]) -> IngestionRuns:
+async def list_ingestions(ingestions: NamedDependency[IngestionService]) -> IngestionRuns:
     """The last 50 runs with their reports, also those of other processes and earlier starts."""
     return IngestionRuns(ingestions=await ingestions.latest())
 
@@ -70,7 +70,9 @@ async def list_ingestions(ingestions: NamedDependency[Ingestions]) -> IngestionR
     needs="ingest",
     errors=(StoreUnavailable,),
 )
-async def get_ingestion(run_id: PathId, ingestions: NamedDependency[Ingestions]) -> IngestionRun:
+async def get_ingestion(
+    run_id: PathId, ingestions: NamedDependency[IngestionService]
+) -> IngestionRun:
     """A run's progress, and its report when it has ended."""
     run = await ingestions.get(id_of(run_id).hex)
     if run is None:

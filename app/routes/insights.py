@@ -10,7 +10,7 @@ from litestar.params import FromQuery, QueryParameter
 from app.description.insights import CSV, InsightsOperation
 from app.description.tags import OPERATING
 from app.insights.csv_tables import csv_of
-from app.insights.reports import Reports
+from app.insights.reports import InsightsReports
 from schemas.errors import StoreUnavailable
 from schemas.insights import Insights, Table
 
@@ -35,7 +35,7 @@ REPORTED = ResponseSpec(
 )
 async def insights(
     request: Request[Any, Any, Any],
-    reports: NamedDependency[Reports],
+    reports: NamedDependency[InsightsReports],
     days: Annotated[int, QueryParameter(ge=1, le=MOST_DAYS)] = 30,
     table: FromQuery[Table | None] = None,
     format: FromQuery[Literal["json", "csv"] | None] = None,

@@ -9,10 +9,10 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler
 from litestar.types import Receive, Scope, Send
 
-from app.services import Services
+from app.services import Container
 
 
-def mcp_route(services: Services) -> ASGIRouteHandler:
+def mcp_route(services: Container) -> ASGIRouteHandler:
     """The documentation as tools, behind the same guard as every route.
 
     Of its requests the calls of tools are limited: clients list the tools beside each of them.

@@ -5,8 +5,8 @@ import asyncio
 from litestar import Response, get
 from litestar.di import NamedDependency
 
+from app.answer_service import AnswerService
 from app.description.tags import OPERATING
-from app.desk import Desk
 from app.telemetry.ingestion_metrics import ingestion_metrics
 
 PROMETHEUS_TEXT = "text/plain; version=0.0.4"
@@ -22,9 +22,9 @@ PROMETHEUS_TEXT = "text/plain; version=0.0.4"
     needs="admin",
     limited=False,
 )
-async def metrics(desk: NamedDependency[Desk]) -> Response[bytes]:
+async def metrics(answer_service: NamedDependency[AnswerService]) -> Response[bytes]:
     """All metrics, in Prometheus's text format; always 200 while the process runs."""
-    desk.see_circuits()
-    ingested = await ingestion_metrics(desk.job)
-    body = await asyncio.to_thread(desk.metrics.exposition, ingested)
+    answer_service.update_circuit_gauge()
+    ingested = await ingestion_metrics(answer_service.job)
+    body = await asyncio.to_thread(answer_service.metrics.exposition, ingested)
     return Response(body)

@@ -4,9 +4,9 @@ from litestar import get
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.openai.models import mode_of, model_names
-from app.openai.response import Model, Models
+from app.openai.response import ModelInfo, ModelList
 
 
 @get(
@@ -15,9 +15,9 @@ from app.openai.response import Model, Models
     sync_to_thread=False,
     needs="ask",
 )
-def list_models(desk: NamedDependency[Desk]) -> Models:
+def list_models(answer_service: NamedDependency[AnswerService]) -> ModelList:
     """What the desk is as a model: `apidesk`, and `apidesk-tools` where a chat model is configured."""
-    return Models(data=[Model(id=name) for name in model_names(desk)])
+    return ModelList(data=[ModelInfo(id=name) for name in model_names(answer_service)])
 
 
 @get(
@@ -26,7 +26,7 @@ def list_models(desk: NamedDependency[Desk]) -> Models:
     sync_to_thread=False,
     needs="ask",
 )
-def get_model(model: FromPath[str], desk: NamedDependency[Desk]) -> Model:
+def get_model(model: FromPath[str], answer_service: NamedDependency[AnswerService]) -> ModelInfo:
     """One of them. 404 where there is none of the name."""
-    mode_of(model, desk)
-    return Model(id=model)
+    mode_of(model, answer_service)
+    return ModelInfo(id=model)

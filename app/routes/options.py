@@ -4,7 +4,7 @@ from litestar.plugins import ReceiveRoutePlugin
 from litestar.routes import BaseRoute, HTTPRoute
 
 
-class WholeAllow(ReceiveRoutePlugin):
+class AllowHeaderPlugin(ReceiveRoutePlugin):
     """Makes `Allow` name every method of a path: Litestar stops at those of its first handler."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from app.page.files import PageFiles
 from app.security.headers import ASSET, page_policy
 
@@ -32,11 +32,11 @@ def admin_page(
 def embedded_page(
     request: Request[Any, Any, Any],
     files: NamedDependency[PageFiles],
-    desk: NamedDependency[Desk],
+    answer_service: NamedDependency[AnswerService],
 ) -> Response[bytes]:
     """The page as the widget frames it; the sites of APIDESK_EMBED_ORIGINS may."""
     response = _send(request, files, "embed.html")
-    policy = page_policy(desk.settings.embed_origins)
+    policy = page_policy(answer_service.settings.embed_origins)
     response.headers["Content-Security-Policy"] = policy.content
     return response
 

@@ -4,12 +4,12 @@ from litestar import post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
-from app.asked import Asked
+from app.answer_service import AnswerService
+from app.asked import AskCommand
 from app.description.tags import QUESTIONS
-from app.desk import Desk
 from app.routes.fields import ChunkCount, QuestionText
 from app.security.keyring import Caller
-from app.security.limits import Limits
+from app.security.limits import RateLimiter
 from schemas.answer import Source
 from schemas.errors import (
     CollectionMismatch,
@@ -20,7 +20,7 @@ from schemas.errors import (
     StoreUnavailable,
 )
 from schemas.question import Filters
-from schemas.wire import WireModel, examples
+from schemas.wire import ApiModel, examples
 
 RETRIEVING = (
     CollectionMismatch,
@@ -33,7 +33,7 @@ RETRIEVING = (
 """What retrieval may fail with; the model is the one that embeds."""
 
 
-class RetrieveRequest(WireModel):
+class RetrieveRequest(ApiModel):
     """What to look for, and how many chunks to give."""
 
     model_config = examples({"question": "what does error 44203 mean?", "k": 3})
@@ -44,7 +44,7 @@ class RetrieveRequest(WireModel):
     filters: Filters | None = None
 
 
-class Retrieved(WireModel):
+class Retrieved(ApiModel):
     """The chunks found, best first."""
 
     sources: list[Source]
@@ -62,12 +62,12 @@ class Retrieved(WireModel):
 )
 async def retrieve(
     data: JSONBody[RetrieveRequest],
-    desk: NamedDependency[Desk],
-    limits: NamedDependency[Limits],
+    answer_service: NamedDependency[AnswerService],
+    limits: NamedDependency[RateLimiter],
     caller: NamedDependency[Caller],
 ) -> Retrieved:
     """The chunks that an answer would rest on, without asking a model."""
     async with limits.metered(caller.account) as meter:
-        asked = Asked(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
-        found = await desk.retrieve(asked)
+        asked = AskCommand(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
+        found = await answer_service.retrieve(asked)
     return Retrieved(sources=found)

@@ -9,7 +9,7 @@ from litestar.params import PathParameter
 from pydantic_core import PydanticCustomError
 
 from app.description.tags import QUESTIONS
-from app.history import History
+from app.history import SessionStore
 from app.routes.fields import SESSION, check_session
 from app.security.keyring import Caller
 from schemas.errors import StoreUnavailable
@@ -26,7 +26,7 @@ from schemas.errors import StoreUnavailable
 )
 async def delete_session(
     session: Annotated[str, PathParameter(schema_extra=SESSION)],
-    history: NamedDependency[History],
+    history: NamedDependency[SessionStore],
     caller: NamedDependency[Caller],
 ) -> None:
     """Delete what was asked and answered in the session. 404 when nothing of it is remembered."""

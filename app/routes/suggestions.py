@@ -6,15 +6,15 @@ from litestar import get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
+from app.answer_service import AnswerService
 from app.description.tags import QUESTIONS
-from app.desk import Desk
-from app.page.suggestions import Suggestions
+from app.page.suggestions import SuggestedQuestions
 from schemas.errors import CollectionMismatch, CollectionMissing, StoreUnavailable
 from schemas.language import Language
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 
-class Suggested(WireModel):
+class Suggested(ApiModel):
     """Questions to begin with."""
 
     suggestions: tuple[str, ...]
@@ -30,10 +30,10 @@ class Suggested(WireModel):
     errors=(CollectionMismatch, CollectionMissing, StoreUnavailable),
 )
 async def suggest(
-    suggestions: NamedDependency[Suggestions],
-    desk: NamedDependency[Desk],
+    suggestions: NamedDependency[SuggestedQuestions],
+    answer_service: NamedDependency[AnswerService],
     language: FromQuery[Language | None] = None,
 ) -> Suggested:
     """Up to six questions that the platform's own documents answer, the same for the same documents."""
-    spoken = language or desk.platform.platform.language
+    spoken = language or answer_service.platform.platform.language
     return Suggested(suggestions=await asyncio.to_thread(suggestions.get, spoken))

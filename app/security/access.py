@@ -15,8 +15,8 @@ from litestar.plugins import ReceiveRoutePlugin
 from litestar.routes import BaseRoute, HTTPRoute
 
 from app.description.problems import describe
-from app.security.keyring import LOCAL, Caller, Keyring, nobody
-from app.security.limits import Limits
+from app.security.keyring import LOCAL, Caller, Keyring, anonymous
+from app.security.limits import RateLimiter
 from app.security.loopback import Connection, check_local, from_this_machine
 from schemas.errors import Forbidden, Unauthorized
 from schemas.scope import Scope
@@ -39,10 +39,10 @@ REFUSALS = {
 }
 
 
-class Doors:
+class AuthGuard:
     """Lets a request in, or raises what the caller is told."""
 
-    def __init__(self, keyring: Keyring, limits: Limits) -> None:
+    def __init__(self, keyring: Keyring, limits: RateLimiter) -> None:
         self._keyring = keyring
         self._limits = limits
 
@@ -63,7 +63,7 @@ class Doors:
         """Who asks; None for a wrong key or none. Raises Forbidden."""
         if not self._keyring.required:
             check_local(connection)
-            return nobody(address)
+            return anonymous(address)
         caller = self._keyring.caller_of(_key(connection))
         return None if caller is LOCAL and not from_this_machine(connection) else caller
 
@@ -84,7 +84,7 @@ class Doors:
         return caller
 
 
-async def count_request(connection: Connection, limits: Limits) -> None:
+async def count_request(connection: Connection, limits: RateLimiter) -> None:
     """Count what is done on a route that is not limited itself. Raises RateLimited."""
     caller: Caller = connection.user
     if caller is not LOCAL:
@@ -98,7 +98,7 @@ def caller_of(request: Request[Any, Any, Any]) -> Caller:
     return caller
 
 
-class DescribedDoors(ReceiveRoutePlugin):
+class OpenApiSecurityPlugin(ReceiveRoutePlugin):
     """Says in the OpenAPI document what each route needs, and how its guard refuses."""
 
     def receive_route(self, route: BaseRoute) -> None:

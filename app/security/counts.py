@@ -31,7 +31,7 @@ CONNECTIONS = 1_000
 log = logging.getLogger(__name__)
 
 
-class Counts:
+class UsageCounter:
     """Fixed windows, each of which begins with the first use after the last one's end.
 
     They cost one number a limit and say exactly when there is more. While Redis does not answer,

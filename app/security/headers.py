@@ -8,7 +8,7 @@ from litestar.types import Message, Scope
 
 
 @dataclass(frozen=True)
-class Policy:
+class HeaderPolicy:
     """What a route allows the browsers that get its responses; routes name theirs as `policy=`.
 
     A response that brings its own Content-Security-Policy keeps it.
@@ -35,20 +35,20 @@ _OWN = (
     "trusted-types 'none'",
 )
 
-DATA = Policy("default-src 'none'; frame-ancestors 'none'")
+DATA = HeaderPolicy("default-src 'none'; frame-ancestors 'none'")
 """For what is no page: nothing may come of it."""
 
 
-def page_policy(embedded_by: Iterable[str] = (), cache: str | None = "no-store") -> Policy:
+def page_policy(embedded_by: Iterable[str] = (), cache: str | None = "no-store") -> HeaderPolicy:
     """For a page whose scripts, styles, images and calls are this server's own, none of them inline.
 
     Only the origins in `embedded_by` may frame it.
     """
     ancestors = " ".join(embedded_by) or "'none'"
-    return Policy("; ".join((*_OWN, f"frame-ancestors {ancestors}")), cache=cache)
+    return HeaderPolicy("; ".join((*_OWN, f"frame-ancestors {ancestors}")), cache=cache)
 
 
-ASSET = Policy(DATA.content, resource="cross-origin", cache=None)
+ASSET = HeaderPolicy(DATA.content, resource="cross-origin", cache=None)
 """For a script or a style that pages of other sites may load."""
 
 
@@ -57,7 +57,7 @@ async def add_security_headers(message: Message, scope: Scope) -> None:
     if message["type"] != "http.response.start":
         return
     handler = scope.get("route_handler")  # None where no route fits
-    policy: Policy = handler.opt.get("policy", DATA) if handler else DATA
+    policy: HeaderPolicy = handler.opt.get("policy", DATA) if handler else DATA
     headers = MutableScopeHeaders.from_message(message)
     content = headers.setdefault("Content-Security-Policy", policy.content)
     headers["Cross-Origin-Resource-Policy"] = policy.resource

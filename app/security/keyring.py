@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from pydantic import SecretStr
 
-from app.security.keys import ApiKey, Keys, digest_of, split_key
+from app.security.keys import ApiKey, ApiKeyStore, digest_of, split_key
 from schemas.errors import StoreUnavailable
 from schemas.scope import SCOPES, Scope
 from schemas.settings import Settings
@@ -51,7 +51,7 @@ LOCAL = Caller("local", "a command on this machine", SCOPES, "local")
 """Whoever could read the file that the server leaves beside the embedded store."""
 
 
-def nobody(account: str) -> Caller:
+def anonymous(account: str) -> Caller:
     """Whoever asks where no key is needed, counted under `account`."""
     return Caller("", "nobody in particular", SCOPES, account)
 
@@ -59,7 +59,9 @@ def nobody(account: str) -> Caller:
 class Keyring:
     """The keys of the database, the one of the environment, and the one for local commands."""
 
-    def __init__(self, keys: Keys, admin_key: SecretStr | None, local_key: str | None) -> None:
+    def __init__(
+        self, keys: ApiKeyStore, admin_key: SecretStr | None, local_key: str | None
+    ) -> None:
         self._keys = keys
         self._known = _by_id(keys)
         self._used: dict[str, datetime] = {}
@@ -74,7 +76,7 @@ class Keyring:
 
         Raises ConfigurationError, and StoreUnavailable for a database that does not answer.
         """
-        return cls(Keys.open(settings), settings.admin_key, local_key)
+        return cls(ApiKeyStore.open(settings), settings.admin_key, local_key)
 
     @property
     def required(self) -> bool:
@@ -136,5 +138,5 @@ class Keyring:
         self._note_at = time.monotonic() + NOTE_SECONDS
 
 
-def _by_id(keys: Keys) -> dict[str, ApiKey]:
+def _by_id(keys: ApiKeyStore) -> dict[str, ApiKey]:
     return {key.id: key for key in keys.all()}

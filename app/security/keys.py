@@ -15,7 +15,7 @@ from ingestion.columns import UtcDateTime
 from ingestion.database import database_errors, open_engine
 from schemas.scope import SCOPES, Scope
 from schemas.settings import Settings
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
 SECRET_BYTES = 32
 
@@ -37,7 +37,7 @@ keys_table = Table(
 )
 
 
-class ApiKey(WireModel):
+class ApiKey(ApiModel):
     """What is known of a key; its secret is not."""
 
     id: str
@@ -59,14 +59,14 @@ class ApiKey(WireModel):
         return "valid"
 
 
-class Keys:
+class ApiKeyStore:
     """The keys of one database. Every method blocks; call them in a worker thread."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @classmethod
-    def open(cls, settings: Settings) -> "Keys":
+    def open(cls, settings: Settings) -> "ApiKeyStore":
         """The keys in the database of Settings.
 
         Raises ConfigurationError for a url that is none, StoreUnavailable for a database that does

@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 
 from limits import RateLimitItem, parse_many
 
-from app.security.counts import Counts
+from app.security.counts import UsageCounter
 from app.security.token_meter import TokenMeter
 from schemas.errors import ConfigurationError, RateLimited
 from schemas.settings import PREFIX, Settings
 
 
-class Limits:
+class RateLimiter:
     """What Settings limit; what they do not name is unlimited."""
 
     def __init__(self, settings: Settings) -> None:
@@ -21,7 +21,7 @@ class Limits:
         self._requests = _parsed("rate_limit", settings)
         self._address = _parsed("rate_limit_address", settings)
         self._tokens = _parsed("token_limit", settings)
-        self._counts = Counts(settings.redis_url)
+        self._counts = UsageCounter(settings.redis_url)
 
     async def take_request(self, account: str) -> None:
         """Count a request of a caller. Raises RateLimited, also when their tokens are spent."""

@@ -2,24 +2,24 @@
 
 from dataclasses import replace
 
-from app.asked import Answerer, Asked
-from app.security.limits import Limits
-from runnables.listener import Listener
+from app.asked import Answerer, AskCommand
+from app.security.limits import RateLimiter
+from runnables.listener import EventSink
 from schemas.answer import Answer
 
 
-class Metered:
+class MeteringAnswerer:
     """Answers by `answerer`, and charges what the models took to who asked, once the work has ended.
 
     Others may wait for the same work: they are charged nothing, and who began it pays for all of it,
     though they left before.
     """
 
-    def __init__(self, answerer: Answerer, limits: Limits) -> None:
+    def __init__(self, answerer: Answerer, limits: RateLimiter) -> None:
         self._answerer = answerer
         self._limits = limits
 
-    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
+    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
         """As `answerer` answers. Raises ApideskError."""
         async with self._limits.metered(asked.account) as meter:
             metered = replace(asked, callbacks=(*asked.callbacks, meter))

@@ -12,7 +12,7 @@ from app.serving.stopping import graceful_seconds
 from app.telemetry.ingestion_log import log_run
 from app.telemetry.logs import is_json
 from app.terminal.progress import ingestion_progress
-from ingestion.job import Progress
+from ingestion.job import IngestionProgress
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings
 
@@ -48,7 +48,7 @@ def uvicorn_options(settings: Settings) -> dict[str, Any]:
 
 
 @contextmanager
-def first_ingestion(settings: Settings) -> Iterator[Progress]:
+def first_ingestion(settings: Settings) -> Iterator[IngestionProgress]:
     """How a first ingestion shows: as `apidesk ingest` does, or as a line of a log for programs."""
     if not is_json(settings.log_format, sys.stderr):
         with ingestion_progress() as progress:

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 
 import uvicorn
 
-from app.desk import Desk, open_desk
+from app.answer_service import AnswerService, open_answer_service
 from app.main import create_app
 from app.serving.garbage import keep_what_is_there
 from app.serving.listening import check_doors, first_ingestion, uvicorn_options
@@ -31,24 +31,30 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     async with AsyncExitStack() as stack:
         with first_ingestion(settings) as progress:
-            desk = await stack.enter_async_context(open_desk(settings, progress))
+            answer_service = await stack.enter_async_context(
+                open_answer_service(settings, progress)
+            )
         key = secrets.token_urlsafe(32)
-        config = server_config(desk, key, host, port)
+        config = server_config(answer_service, key, host, port)
         keep_what_is_there()
-        await _DeskServer(config, desk, stack, key).serve()
+        await _DeskServer(config, answer_service, stack, key).serve()
 
 
-def server_config(desk: Desk, key: str, host: str, port: int) -> uvicorn.Config:
+def server_config(answer_service: AnswerService, key: str, host: str, port: int) -> uvicorn.Config:
     """How uvicorn serves the desk; `key` is the one for local commands."""
-    return uvicorn.Config(create_app(desk, key), host, port, **uvicorn_options(desk.settings))
+    return uvicorn.Config(
+        create_app(answer_service, key), host, port, **uvicorn_options(answer_service.settings)
+    )
 
 
 class _DeskServer(uvicorn.Server):
     """Leaves its address once it listens, when a port of 0 has become a real one; stops its desk."""
 
-    def __init__(self, config: uvicorn.Config, desk: Desk, stack: AsyncExitStack, key: str) -> None:
+    def __init__(
+        self, config: uvicorn.Config, answer_service: AnswerService, stack: AsyncExitStack, key: str
+    ) -> None:
         super().__init__(config)
-        self._desk = desk
+        self._answer_service = answer_service
         self._key = key
         self._stack = stack
 
@@ -56,8 +62,8 @@ class _DeskServer(uvicorn.Server):
         """Listen, then announce; the stack takes the address away again."""
         await super().startup(sockets)
         host, port = self.servers[0].sockets[0].getsockname()[:2]
-        self._stack.enter_context(announced(self._desk.settings, host, port, self._key))
-        stop_on_signals(self._desk)
+        self._stack.enter_context(announced(self._answer_service.settings, host, port, self._key))
+        stop_on_signals(self._answer_service)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop; in a hurry, too, the application is told before its loop ends."""

@@ -9,7 +9,7 @@ import signal
 from types import FrameType
 from typing import Any
 
-from app.desk import Desk
+from app.answer_service import AnswerService
 from schemas.settings import Settings
 
 GRACE_SECONDS = 5
@@ -21,13 +21,13 @@ def graceful_seconds(settings: Settings) -> int:
     return math.ceil(settings.shutdown_timeout) + GRACE_SECONDS
 
 
-def stop_on_signals(desk: Desk) -> None:
+def stop_on_signals(answer_service: AnswerService) -> None:
     """From now on SIGTERM and SIGINT also stop what `desk` does; the second one does so at once.
 
     Call it on the event loop, once uvicorn has put its own handlers in place: they are called too,
     and uvicorn takes these away with them.
     """
-    stop = _Stop(desk)
+    stop = _Stop(answer_service)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
 
@@ -35,19 +35,19 @@ def stop_on_signals(desk: Desk) -> None:
 class _Stop:
     """A signal handler around uvicorn's."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, answer_service: AnswerService) -> None:
+        self._answer_service = answer_service
         self._loop = asyncio.get_running_loop()
         self._uvicorn: Any = signal.getsignal(signal.SIGINT)
         self._stopping = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        seconds = 0.0 if self._stopping else self._desk.settings.shutdown_timeout
+        seconds = 0.0 if self._stopping else self._answer_service.settings.shutdown_timeout
         self._loop.call_soon_threadsafe(self._begin, seconds)
         # uvicorn takes a second SIGINT, and only that, for the wish to stop at once.
         self._uvicorn(signal.SIGINT if self._stopping else number, frame)
         self._stopping = True
 
     def _begin(self, seconds: float) -> None:
-        self._desk.job.stop()
-        self._loop.call_later(seconds, self._desk.running.end)
+        self._answer_service.job.stop()
+        self._loop.call_later(seconds, self._answer_service.running.end)

@@ -16,7 +16,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Multiprocess
 
-from app.desk import Desk, open_desk
+from app.answer_service import AnswerService, open_answer_service
 from app.main import create_app
 from app.serving.garbage import keep_what_is_there
 from app.serving.listening import check_doors, first_ingestion, uvicorn_options
@@ -70,7 +70,7 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
 async def _prepare(settings: Settings) -> None:
     """Index what never was, and find out what is wrong with the settings, once for all workers."""
     with first_ingestion(settings) as progress:
-        async with open_desk(settings, progress):
+        async with open_answer_service(settings, progress):
             pass
 
 
@@ -97,10 +97,10 @@ class _WorkerApp:
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with AsyncExitStack() as stack:
-                desk = await _opened(self._settings, stack)
-                self._app = create_app(desk)
+                answer_service = await _opened(self._settings, stack)
+                self._app = create_app(answer_service)
                 keep_what_is_there()
-                stop_on_signals(desk)
+                stop_on_signals(answer_service)
                 _leave_signals_to_the_parent()
                 await self._app(scope, receive, send)
         except ApideskError as error:
@@ -121,7 +121,7 @@ def _leave_signals_to_the_parent() -> None:
     loop.add_reader(parent.sentinel, died)
 
 
-async def _opened(settings: Settings, stack: AsyncExitStack) -> Desk:
+async def _opened(settings: Settings, stack: AsyncExitStack) -> AnswerService:
     """The desk of a worker; who takes the place of a dead one may find the store away for a while."""
     async for attempt in AsyncRetrying(
         retry=retry_if_exception_type(StoreUnavailable),
@@ -130,8 +130,8 @@ async def _opened(settings: Settings, stack: AsyncExitStack) -> Desk:
         reraise=True,
     ):
         with attempt:
-            desk = await stack.enter_async_context(open_desk(settings))
-    return desk
+            answer_service = await stack.enter_async_context(open_answer_service(settings))
+    return answer_service
 
 
 @contextmanager

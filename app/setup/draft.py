@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.characters import whole_characters
-from app.setup.survey import Survey, hosts_of
+from app.setup.survey import DocumentSurvey, hosts_of
 from schemas.errors import ConfigurationError
 from schemas.language import Language
-from schemas.source import OpenApiSource, Source
+from schemas.source import OpenApiSourceConfig, SourceConfig
 
 OF_OPERATIONS = frozenset({"operationId", "tag", "method", "apiId", "apiUrl", "serviceId"})
 """What only an operation has: a template that names one is no page's."""
@@ -20,13 +20,13 @@ MOST_TAGS = 20
 
 
 @dataclass(frozen=True)
-class Draft:
+class PlatformDraft:
     """What is known of the platform."""
 
     name: str
     about: str
     language: Language
-    survey: Survey
+    survey: DocumentSurvey
     page_url: str = ""
     """A template, or nothing."""
 
@@ -36,10 +36,10 @@ class Draft:
         servers = self.survey.summary.servers if self.survey.summary else ()
         return hosts_of((*servers, self.page_url))
 
-    def page_url_of(self, source: Source) -> str:
+    def page_url_of(self, source: SourceConfig) -> str:
         """The template, for the source that it is meant for: operations, or pages where there are any."""
-        operations = isinstance(source, OpenApiSource)
-        only_one = len({isinstance(each, OpenApiSource) for each in self.survey.sources}) == 1
+        operations = isinstance(source, OpenApiSourceConfig)
+        only_one = len({isinstance(each, OpenApiSourceConfig) for each in self.survey.sources}) == 1
         meant = bool(_names(self.page_url) & OF_OPERATIONS)
         return self.page_url if only_one or meant == operations else ""
 
@@ -62,7 +62,7 @@ def check_page_url(template: str) -> str:
     return template
 
 
-def about_of(survey: Survey) -> str:
+def about_of(survey: DocumentSurvey) -> str:
     """What the documents say the platform is; empty where they do not."""
     if survey.summary is None:
         return ""

@@ -6,9 +6,9 @@ from typing import TypeVar, get_args
 
 import click
 
-from app.setup.draft import Draft, about_of, check_page_url
-from app.setup.survey import Survey, survey
-from ingestion.sources.limits import Limits
+from app.setup.draft import PlatformDraft, about_of, check_page_url
+from app.setup.survey import DocumentSurvey, survey
+from ingestion.sources.limits import SourceLimits
 from schemas.errors import ApideskError, ConfigurationError
 from schemas.language import Language
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Given:
+class InterviewAnswers:
     """What was answered on the command line; None is to be asked."""
 
     documents: str | None
@@ -26,7 +26,7 @@ class Given:
     page_url: str | None
 
 
-def interview(given: Given, limits: Limits) -> Draft:
+def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     """A draft from what is given and from what is answered at the terminal, where a bad answer is asked
     for again.
 
@@ -40,7 +40,7 @@ def interview(given: Given, limits: Limits) -> Draft:
     )
     click.echo(f"found: {'; '.join(found.holds)}", err=True)
     title = found.summary.title if found.summary else None
-    return Draft(
+    return PlatformDraft(
         survey=found,
         name=_answered("What is the platform called?", given.name, _sentence, title),
         about=_answered(
@@ -56,7 +56,7 @@ def interview(given: Given, limits: Limits) -> Draft:
     )
 
 
-def draft_of(given: Given, limits: Limits) -> Draft:
+def draft_of(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     """A draft without a question: what is not given, the documents say.
 
     Raises ApideskError for what cannot be used, and for documents that do not say it.
@@ -69,7 +69,7 @@ def draft_of(given: Given, limits: Limits) -> Draft:
     name = given.name or found.summary.title
     if not name.strip():
         raise ConfigurationError("the description has no title: say --name")
-    return Draft(
+    return PlatformDraft(
         survey=found,
         name=_sentence(name),
         about=_sentence(given.about or about_of(found)),
@@ -94,7 +94,7 @@ def _answered(question: str, given: str | None, read: Callable[[str], T], defaul
     return found
 
 
-def _language(found: Survey) -> Language:
+def _language(found: DocumentSurvey) -> Language:
     kinds: click.Choice[Language] = click.Choice(get_args(Language))
     language: Language = click.prompt(
         "Its own language?", default=found.language, type=kinds, err=True

@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from app.characters import whole_characters
-from app.setup.draft import Draft
+from app.setup.draft import PlatformDraft
 from ingestion.profile import read_platform
 from schemas.errors import ConfigurationError
 
@@ -19,7 +19,7 @@ def check_free(path: Path, force: bool) -> None:
         raise ConfigurationError(f"{path} is there already: --force writes over it")
 
 
-def write(draft: Draft, path: Path) -> None:
+def write(draft: PlatformDraft, path: Path) -> None:
     """The draft as a platform.toml at `path`, whole or not at all. Raises ConfigurationError."""
     new = path.with_name(f".{path.name}.new")
     try:
@@ -33,7 +33,7 @@ def write(draft: Draft, path: Path) -> None:
             new.unlink(missing_ok=True)
 
 
-def render(draft: Draft, folder: Path) -> str:
+def render(draft: PlatformDraft, folder: Path) -> str:
     """The text of a platform.toml that lies in `folder`."""
     environment = Environment(
         loader=PackageLoader("app.setup", ""),

@@ -10,13 +10,18 @@ from urllib.parse import urlsplit
 from ingestion.sources import read_source
 from ingestion.sources.files import file_suffixes
 from ingestion.sources.folder import list_files
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from ingestion.sources.markdown import SUFFIXES as MARKDOWN
-from ingestion.sources.openapi import Summary, summarise
+from ingestion.sources.openapi import DescriptionSummary, summarise
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.language import Language
-from schemas.source import FilesSource, MarkdownSource, OpenApiSource, Source
+from schemas.source import (
+    FilesSourceConfig,
+    MarkdownSourceConfig,
+    OpenApiSourceConfig,
+    SourceConfig,
+)
 
 DESCRIPTIONS = (".json", ".yaml", ".yml")
 
@@ -30,18 +35,18 @@ SAMPLE = 5
 
 
 @dataclass(frozen=True)
-class Survey:
+class DocumentSurvey:
     """The sources that were found, what each holds, and what they say of the platform."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[SourceConfig, ...]
     holds: tuple[str, ...]
     """As many as `sources`: "14 Markdown pages"."""
-    summary: Summary | None
+    summary: DescriptionSummary | None
     """Of the first OpenAPI description."""
     language: Language
 
 
-def survey(where: str, limits: Limits) -> Survey:
+def survey(where: str, limits: SourceLimits) -> DocumentSurvey:
     """What is at `where`: a folder, an OpenAPI description as a file, or the url of one.
 
     Raises SourceError for what is not there or holds nothing that could be read.
@@ -51,7 +56,7 @@ def survey(where: str, limits: Limits) -> Survey:
         raise SourceError(
             f"{where}: holds no Markdown, no OpenAPI description and no HTML, PDF or Word file"
         )
-    return Survey(
+    return DocumentSurvey(
         sources=tuple(each.source for each in found),
         holds=tuple(each.holds for each in found),
         summary=next((each.summary for each in found if each.summary), None),
@@ -61,25 +66,25 @@ def survey(where: str, limits: Limits) -> Survey:
 
 @dataclass(frozen=True)
 class _Find:
-    source: Source
+    source: SourceConfig
     holds: str
-    summary: Summary | None = None
+    summary: DescriptionSummary | None = None
 
 
-def _look(where: str, limits: Limits) -> Iterator[_Find]:
+def _look(where: str, limits: SourceLimits) -> Iterator[_Find]:
     if where.startswith(("http://", "https://")):
-        yield _description(OpenApiSource(name="reference", kind="openapi", url=where), limits)
+        yield _description(OpenApiSourceConfig(name="reference", kind="openapi", url=where), limits)
         return
     path = Path(where).expanduser()
     if path.is_dir():
         yield from _in_folder(path, limits)
     elif path.is_file():
-        yield _description(OpenApiSource(name="reference", kind="openapi", path=path), limits)
+        yield _description(OpenApiSourceConfig(name="reference", kind="openapi", path=path), limits)
     else:
         raise SourceError(f"{where}: no such file or folder")
 
 
-def _description(source: OpenApiSource, limits: Limits) -> _Find:
+def _description(source: OpenApiSourceConfig, limits: SourceLimits) -> _Find:
     """Raises SourceError for what is no description, or describes no operation."""
     at = source.url or str(source.path)
     try:
@@ -94,21 +99,21 @@ def _description(source: OpenApiSource, limits: Limits) -> _Find:
     return _Find(source, f"{name}{_several(summary.operations, 'operation')}", summary)
 
 
-def _in_folder(folder: Path, limits: Limits) -> Iterator[_Find]:
+def _in_folder(folder: Path, limits: SourceLimits) -> Iterator[_Find]:
     yield from _descriptions(folder, limits)
     if pages := _files(folder, MARKDOWN):
-        source = MarkdownSource(name="pages", kind="markdown", path=folder)
+        source = MarkdownSourceConfig(name="pages", kind="markdown", path=folder)
         yield _Find(source, _several(len(pages), "Markdown page"))
-    files = FilesSource(name="files", kind="files", path=folder)
+    files = FilesSourceConfig(name="files", kind="files", path=folder)
     if found := _files(folder, file_suffixes(files) - {".txt"}):
         suffixes = sorted({path.suffix.lower() for path in found})
         # As if read from TOML: the field's type is one of literals.
         source_of = {"name": "files", "kind": "files", "path": folder, "suffixes": suffixes}
         holds = f"{_several(len(found), 'file')} ({', '.join(suffixes)})"
-        yield _Find(FilesSource.model_validate(source_of), holds)
+        yield _Find(FilesSourceConfig.model_validate(source_of), holds)
 
 
-def _descriptions(folder: Path, limits: Limits) -> Iterator[_Find]:
+def _descriptions(folder: Path, limits: SourceLimits) -> Iterator[_Find]:
     """Files that call themselves a description; one that is none after all is left out."""
     found: list[_Find] = []
     for path in _files(folder, DESCRIPTIONS):
@@ -116,7 +121,9 @@ def _descriptions(folder: Path, limits: Limits) -> Iterator[_Find]:
             continue
         name = f"reference-{len(found) + 1}" if found else "reference"
         try:
-            found.append(_description(OpenApiSource(name=name, kind="openapi", path=path), limits))
+            found.append(
+                _description(OpenApiSourceConfig(name=name, kind="openapi", path=path), limits)
+            )
         except SourceError:
             continue
     yield from found
@@ -142,7 +149,7 @@ def _several(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _language(found: list[_Find], limits: Limits) -> Language:
+def _language(found: list[_Find], limits: SourceLimits) -> Language:
     """The language of most of the first documents. Raises SourceError where none can be read."""
     counts: Counter[Language] = Counter()
     for each in found:
@@ -152,7 +159,7 @@ def _language(found: list[_Find], limits: Limits) -> Language:
     return counts.most_common(1)[0][0]
 
 
-def _languages(found: _Find, limits: Limits) -> list[Language]:
+def _languages(found: _Find, limits: SourceLimits) -> list[Language]:
     if found.summary is not None:  # fetched once is enough
         return [found.summary.language] * min(found.summary.operations, SAMPLE)
     documents = islice(read_source(found.source, limits), SAMPLE)

@@ -20,4 +20,4 @@ async def watch_loop(metrics: Metrics) -> None:
         due = loop.time() + SLEEP_SECONDS
         await asyncio.sleep(SLEEP_SECONDS)
         lags.append(max(0.0, loop.time() - due))
-        metrics.see_loop_lag(lags[-1], max(lags))
+        metrics.update_loop_lag(lags[-1], max(lags))

@@ -21,7 +21,7 @@ from schemas.question import AnswerMode
 
 if TYPE_CHECKING:
     from runnables.models.chat_model import ChatModel
-    from runnables.models.slots import Slots
+    from runnables.models.slots import ConcurrencyLimiter
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)
 
@@ -125,20 +125,20 @@ class Metrics:
         self.unverified_facts.inc(len(answer.unverified))
         self.unsupported_steps.inc(len(answer.unsupported))
 
-    def see_circuits(self, models: Iterable["ChatModel"]) -> None:
+    def update_circuit_gauge(self, models: Iterable["ChatModel"]) -> None:
         """The circuits of `models`, as they are now."""
         for model in models:
             self.circuit_state.labels(**model.role.labels).set(CIRCUIT[model.circuit])
 
-    def see_questions(self, slots: "Slots") -> None:
+    def update_question_gauge(self, slots: "ConcurrencyLimiter") -> None:
         """The questions under way, as they are now."""
         _see(self.questions_under_way, slots)
 
-    def see_calls(self, slots: "Slots") -> None:
+    def update_call_gauge(self, slots: "ConcurrencyLimiter") -> None:
         """The calls of chat models under way, as they are now."""
         _see(self.model_calls_under_way, slots)
 
-    def see_loop_lag(self, seconds: float, longest: float) -> None:
+    def update_loop_lag(self, seconds: float, longest: float) -> None:
         """How late the event loop was just now, and at most during the last minute."""
         self.loop_lag.observe(seconds)
         self.longest_loop_lag.set(longest)
@@ -152,7 +152,7 @@ class Metrics:
         return b"".join(map(generate_latest, (_of_all_processes(self._registry), *scraped)))
 
 
-def _see(gauge: Gauge, slots: "Slots") -> None:
+def _see(gauge: Gauge, slots: "ConcurrencyLimiter") -> None:
     gauge.labels("running").set(slots.running)
     gauge.labels("waiting").set(slots.waiting)
 

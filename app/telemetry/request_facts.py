@@ -8,7 +8,7 @@ _facts: ContextVar[dict[str, object] | None] = ContextVar("request_facts", defau
 
 
 @contextmanager
-def request_facts() -> Iterator[dict[str, object]]:
+def log_context() -> Iterator[dict[str, object]]:
     """What is noted within the block, in tasks and threads that it begins as well."""
     facts: dict[str, object] = {}
     token = _facts.set(facts)
@@ -18,7 +18,7 @@ def request_facts() -> Iterator[dict[str, object]]:
         _facts.reset(token)
 
 
-def note(**facts: object) -> None:
+def bind_log_context(**facts: object) -> None:
     """Note `facts` for the request that is being answered, if there is one."""
     noted = _facts.get()
     if noted is not None:

@@ -15,7 +15,7 @@ from structlog.contextvars import bound_contextvars
 
 from app.telemetry.logs import structured_logger
 from app.telemetry.metrics import Metrics
-from app.telemetry.request_facts import request_facts
+from app.telemetry.request_facts import log_context
 
 HEADER = "X-Request-ID"
 
@@ -52,7 +52,7 @@ class RequestLog(ASGIMiddleware):
         """One request. What `next_app` raises is logged as 500, and raised."""
         exchange = _Exchange(_request_id(scope), receive, send)
         path = quote(scope["path"], errors="replace")[:LONGEST_PATH]
-        with bound_contextvars(request_id=exchange.request_id), request_facts() as facts:
+        with bound_contextvars(request_id=exchange.request_id), log_context() as facts:
             try:
                 await next_app(scope, exchange.receive, exchange.send)
             except Exception:

@@ -12,7 +12,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from app.telemetry.metrics import Metrics
-from app.telemetry.request_facts import note
+from app.telemetry.request_facts import bind_log_context
 from runnables.telemetry import MODEL_FAILURE, MODEL_RETRY, STRUCTURED_OUTPUT
 from schemas.answer import Answer
 from schemas.question import AnswerMode
@@ -97,7 +97,7 @@ class RunObserver(AsyncCallbackHandler):
     def answered(self, answer: Answer, mode: AnswerMode) -> None:
         """Count the answer that goes out, and note it for the log."""
         self._metrics.count_answer(answer, mode)
-        note(**_told(answer, self.tokens))
+        bind_log_context(**_told(answer, self.tokens))
 
     def _ended(self, run_id: UUID) -> None:
         if started := self._started.pop(run_id, None):

@@ -12,13 +12,13 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 
-from app.telemetry.trace_loss import CLOSE_SECONDS, LossWarning
+from app.telemetry.trace_loss import CLOSE_SECONDS, TraceLossWarning
 
 SPARE_SECONDS = 60
 """How long after a question's own time its spans may still want their parent."""
 
 
-class Spans:
+class SpanExport:
     """Takes runs and sends them to `endpoint`; a question takes `seconds` at most."""
 
     def __init__(self, endpoint: str, seconds: float) -> None:
@@ -28,7 +28,7 @@ class Spans:
         # By default it remembers each span, with its texts, for an hour.
         remembered = int(seconds) + SPARE_SECONDS
         self.exporter = OTELExporter(self.provider, remembered)  # type: ignore[no-untyped-call]
-        lost = LossWarning("the OpenTelemetry collector; see OTEL_EXPORTER_OTLP_ENDPOINT")
+        lost = TraceLossWarning("the OpenTelemetry collector; see OTEL_EXPORTER_OTLP_ENDPOINT")
         self._sender = WatchedExporter(endpoint, lost)
         self.provider.add_span_processor(BatchSpanProcessor(self._sender))
 

@@ -9,7 +9,7 @@ KEPT = ("session_id", "request_id", "answer_id", "rung", "revision_id", "langgra
 _NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 
 
-def textless(shown: dict[str, Any]) -> dict[str, Any]:
+def redact_run(shown: dict[str, Any]) -> dict[str, Any]:
     """Of a run's outputs, metadata or error: token usage, ids and scores of documents, the error's name.
 
     LangSmith's client calls it for each of the three, an error being `{"error": text}`.

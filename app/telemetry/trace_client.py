@@ -6,11 +6,11 @@ import requests
 from langsmith import Client
 from urllib3 import Retry
 
-from app.telemetry.textless import textless
-from app.telemetry.trace_loss import LossWarning
+from app.telemetry.textless import redact_run
+from app.telemetry.trace_loss import TraceLossWarning
 
 if TYPE_CHECKING:  # comes with the extra `otel`
-    from app.telemetry.spans import Spans
+    from app.telemetry.spans import SpanExport
 
 SEND_SECONDS = (3.0, 5.0)
 """To connect, and between two bytes of a reply."""
@@ -35,7 +35,7 @@ class BoundedSession(requests.Session):
         super().close()
 
 
-def open_client(langsmith: bool, spans: "Spans | None", content: bool) -> Client:
+def open_client(langsmith: bool, spans: "SpanExport | None", content: bool) -> Client:
     """A client that sends runs to the LangSmith which its own variables name, makes spans of them, or
     both; without `content` they hold no texts.
 
@@ -46,11 +46,11 @@ def open_client(langsmith: bool, spans: "Spans | None", content: bool) -> Client
         retry_config=Retry(0),  # the client tries three times by itself
         tracing_mode="hybrid" if langsmith and spans else "otel" if spans else "langsmith",
         otel_tracer_provider=spans.provider if spans else None,
-        tracing_error_callback=LossWarning(
+        tracing_error_callback=TraceLossWarning(
             "LangSmith; see LANGSMITH_ENDPOINT and LANGSMITH_API_KEY"
         ),
         hide_inputs=None if content else True,
-        anonymizer=None if content else textless,
+        anonymizer=None if content else redact_run,
         disable_prompt_cache=True,
     )
     if spans:

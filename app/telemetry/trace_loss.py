@@ -8,7 +8,7 @@ CLOSE_SECONDS = 3.0
 log = logging.getLogger(__name__)
 
 
-class LossWarning:
+class TraceLossWarning:
     """Says once that traces are lost; answers do not suffer, so the log need not either."""
 
     def __init__(self, where: str) -> None:

@@ -18,13 +18,13 @@ from schemas.question import AnswerMode
 from schemas.settings import Settings
 
 if TYPE_CHECKING:  # comes with the extra `otel`
-    from app.telemetry.spans import Spans
+    from app.telemetry.spans import SpanExport
 
 
 class Tracing:
     """Where the runs of a desk are sent; nowhere without a client."""
 
-    def __init__(self, platform: str, client: Client | None, spans: "Spans | None") -> None:
+    def __init__(self, platform: str, client: Client | None, spans: "SpanExport | None") -> None:
         self._client = client
         self._spans = spans
         self._tags = [f"platform:{platform}", f"version:{version('apidesk')}"]
@@ -72,12 +72,12 @@ def open_tracing(settings: Settings, platform: str) -> Tracing:
     return Tracing(platform, open_client(bool(langsmith), spans, settings.trace_content), spans)
 
 
-def _open_spans(settings: Settings) -> "Spans | None":
+def _open_spans(settings: Settings) -> "SpanExport | None":
     if not settings.traces_endpoint:
         return None
     try:
-        from app.telemetry.spans import Spans
+        from app.telemetry.spans import SpanExport
     except ImportError:
         needed = "OTEL_EXPORTER_OTLP_ENDPOINT needs a package: pip install 'apidesk[otel]'"
         raise ConfigurationError(needed) from None
-    return Spans(settings.traces_endpoint, settings.request_timeout)
+    return SpanExport(settings.traces_endpoint, settings.request_timeout)

@@ -1,9 +1,9 @@
 """One question from the command line."""
 
-from app.asked import Asked, check_question
+from app.asked import AskCommand, check_question
 from app.characters import whole_characters
-from app.terminal.terminal_desk import open_terminal_desk
-from runnables.listener import Listener
+from app.terminal.terminal_desk import open_terminal_answerer
+from runnables.listener import EventSink
 from schemas.answer import Answer, Source
 from schemas.question import AnswerMode
 from schemas.settings import Settings
@@ -16,7 +16,7 @@ async def ask_once(
     show_retrieved: bool,
     other_model: bool = False,
     mode: AnswerMode = "pipeline",
-    listener: Listener | None = None,
+    listener: EventSink | None = None,
 ) -> tuple[Answer, list[Source]]:
     """The answer, and the chunks that were retrieved if they are to be shown; `listener` is told how it
     comes about. Raises ApideskError.
@@ -25,7 +25,7 @@ async def ask_once(
     """
     question = whole_characters(question)
     check_question(question, settings)
-    asked = Asked(question, k=k, mode=mode)
-    async with open_terminal_desk(settings, other_model) as desk:
-        sources = await desk.retrieve(asked) if show_retrieved else []
-        return await desk.ask(asked, listener), sources
+    asked = AskCommand(question, k=k, mode=mode)
+    async with open_terminal_answerer(settings, other_model) as answer_service:
+        sources = await answer_service.retrieve(asked) if show_retrieved else []
+        return await answer_service.ask(asked, listener), sources

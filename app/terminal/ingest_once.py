@@ -10,7 +10,7 @@ import httpx
 
 from app.serving.local_server import LocalServer, local_server
 from app.terminal.progress import ingestion_progress
-from ingestion.job import IngestionJob, Progress, run_in_thread
+from ingestion.job import IngestionJob, IngestionProgress, run_in_thread
 from ingestion.lock import check_free
 from ingestion.profile import read_platform
 from schemas.errors import (
@@ -22,7 +22,7 @@ from schemas.errors import (
 )
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
 from schemas.settings import Settings
-from schemas.source import OpenApiSource
+from schemas.source import OpenApiSourceConfig
 
 POLL_SECONDS = 0.2
 
@@ -31,7 +31,7 @@ class Ingester(Protocol):
     """Whoever does the runs."""
 
     async def run(
-        self, trigger: Trigger, options: IngestionOptions, progress: Progress
+        self, trigger: Trigger, options: IngestionOptions, progress: IngestionProgress
     ) -> IngestionRun:
         """A run, to its end. Raises ApideskError."""
 
@@ -108,7 +108,7 @@ def _watched(settings: Settings) -> set[Path]:
         sources = ()
     for source in sources:
         paths.add(source.path)
-        if isinstance(source, OpenApiSource) and source.root:
+        if isinstance(source, OpenApiSourceConfig) and source.root:
             paths.add(source.root)
     return {path for path in paths if path is not None and path.exists()}
 
@@ -127,7 +127,7 @@ class _ByItself:
         self._job = job
 
     async def run(
-        self, trigger: Trigger, options: IngestionOptions, progress: Progress
+        self, trigger: Trigger, options: IngestionOptions, progress: IngestionProgress
     ) -> IngestionRun:
         run = self._job.new_run(trigger, options)
         return await run_in_thread(self._job, run, progress)
@@ -138,7 +138,7 @@ class _ByServer:
         self._client = client
 
     async def run(
-        self, trigger: Trigger, options: IngestionOptions, progress: Progress
+        self, trigger: Trigger, options: IngestionOptions, progress: IngestionProgress
     ) -> IngestionRun:
         run = await self._ask("POST", "/ingestions", options)
         while run.state == "running":

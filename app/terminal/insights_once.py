@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import httpx
 from langchain_core.embeddings import Embeddings
 
-from app.insights.documentation import Documentation, documentation_of
+from app.insights.documentation import DocumentationTerms, documentation_of
 from app.insights.insights import report, takes_documentation
 from app.records.store import RecordStore
 from app.serving.local_server import LocalServer, local_server
@@ -24,7 +24,7 @@ from schemas.errors import (
     StoreUnavailable,
 )
 from schemas.insights import Insights, Table
-from schemas.platform import Platform
+from schemas.platform import PlatformConfig
 from schemas.settings import Settings
 
 SERVER_SECONDS = 120.0
@@ -48,7 +48,7 @@ async def insights_once(settings: Settings, days: int, table: Table | None) -> I
 
 
 @asynccontextmanager
-async def _documentation(settings: Settings) -> AsyncIterator[Documentation]:
+async def _documentation(settings: Settings) -> AsyncIterator[DocumentationTerms]:
     """What can be known of the documentation. Raises ConfigurationError, StoreLocked."""
     platform = read_platform(settings.platform)
     embeddings = open_embeddings(settings)
@@ -64,8 +64,11 @@ async def _documentation(settings: Settings) -> AsyncIterator[Documentation]:
 
 
 def _loaded(
-    collection: Collection, platform: Platform, embeddings: Embeddings | None, settings: Settings
-) -> Documentation:
+    collection: Collection,
+    platform: PlatformConfig,
+    embeddings: Embeddings | None,
+    settings: Settings,
+) -> DocumentationTerms:
     try:
         collection.load()
     except (StoreError, CollectionMismatch) as error:
@@ -74,14 +77,14 @@ def _loaded(
     return documentation_of(platform, collection, embeddings, models, settings)
 
 
-def _missing(error: ApideskError) -> Documentation:
-    return Documentation(
+def _missing(error: ApideskError) -> DocumentationTerms:
+    return DocumentationTerms(
         notes=(f"the documents cannot be looked into, so only failed answers tell a gap: {error}",)
     )
 
 
 async def _from_database(
-    settings: Settings, days: int, documentation: Documentation | None
+    settings: Settings, days: int, documentation: DocumentationTerms | None
 ) -> Insights:
     engine = await asyncio.to_thread(open_engine, settings)
     try:

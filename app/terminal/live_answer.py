@@ -8,12 +8,12 @@ from rich.live import Live
 from rich.spinner import Spinner
 
 from app.terminal.markdown import Markdown
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.events import Event, Sources, Step
 
 
 @asynccontextmanager
-async def live_answer() -> AsyncIterator[Listener | None]:
+async def live_answer() -> AsyncIterator[EventSink | None]:
     """A listener that shows what it is told on stderr; None where that is no terminal."""
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:

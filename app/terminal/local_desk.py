@@ -4,31 +4,31 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from app.asked import Asked
-from app.conversations import Conversations
-from app.desk import Desk, open_desk
-from app.history import History
+from app.answer_service import AnswerService, open_answer_service
+from app.asked import AskCommand
+from app.conversations import SessionAnswerer
+from app.history import SessionStore
 from app.terminal.progress import ingestion_progress
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.answer import Answer, Source
 from schemas.settings import Settings
 
 
-class LocalDesk:
+class LocalAnswerer:
     """A desk, and the sessions in its database. Opening it blocks."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._history = History.open(desk.settings)
-        self._conversations = Conversations(desk, self._history)
+    def __init__(self, answer_service: AnswerService) -> None:
+        self._answer_service = answer_service
+        self._history = SessionStore.open(answer_service.settings)
+        self._conversations = SessionAnswerer(answer_service, self._history)
 
-    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
+    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
         """The answer, remembered where a session is named. Raises ApideskError."""
         return await self._conversations.ask(asked, listener)
 
-    async def retrieve(self, asked: Asked) -> list[Source]:
+    async def retrieve(self, asked: AskCommand) -> list[Source]:
         """The k best chunks. Raises ApideskError."""
-        return await self._desk.retrieve(asked)
+        return await self._answer_service.retrieve(asked)
 
     def close(self) -> None:
         """Close the sessions; the desk is closed by whoever opened it."""
@@ -36,11 +36,13 @@ class LocalDesk:
 
 
 @asynccontextmanager
-async def open_local_desk(settings: Settings) -> AsyncIterator[LocalDesk]:
+async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer]:
     """A desk ready to answer; a first ingestion is shown. Raises ApideskError."""
     async with AsyncExitStack() as stack:
         with ingestion_progress() as progress:
-            desk = await stack.enter_async_context(open_desk(settings, progress))
-        local = await asyncio.to_thread(LocalDesk, desk)
+            answer_service = await stack.enter_async_context(
+                open_answer_service(settings, progress)
+            )
+        local = await asyncio.to_thread(LocalAnswerer, answer_service)
         stack.push_async_callback(asyncio.to_thread, local.close)
         yield local

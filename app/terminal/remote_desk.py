@@ -7,16 +7,16 @@ from typing import Any
 import httpx
 from httpx_sse import SSEError, aconnect_sse
 
-from app.asked import Asked
+from app.asked import AskCommand
 from app.serving.local_server import LocalServer
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from schemas.answer import Answer, Source
 from schemas.errors import ApideskError, StoreUnavailable
 from schemas.events import Event, EventName, Sources, Step
 from schemas.question import StructuredQuestion
-from schemas.wire import WireModel
+from schemas.wire import ApiModel
 
-TOLD: dict[EventName, type[WireModel]] = {
+TOLD: dict[EventName, type[ApiModel]] = {
     "structured": StructuredQuestion,
     "sources": Sources,
     "step": Step,
@@ -24,7 +24,7 @@ TOLD: dict[EventName, type[WireModel]] = {
 """What comes before the answer, by event."""
 
 
-class RemoteDesk:
+class RemoteAnswerer:
     """Asks as any client of the API would, and remembers nothing: sessions are the server's."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
@@ -32,12 +32,14 @@ class RemoteDesk:
 
     @classmethod
     @asynccontextmanager
-    async def connected(cls, server: LocalServer, seconds: float) -> AsyncIterator["RemoteDesk"]:
+    async def connected(
+        cls, server: LocalServer, seconds: float
+    ) -> AsyncIterator["RemoteAnswerer"]:
         """The desk of `server`, which may take `seconds` for an answer."""
         async with server.client(seconds) as client:
             yield cls(client)
 
-    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
+    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
         """The answer at the end of the server's events, each of which `listener` is told.
 
         Raises ApideskError, StoreUnavailable when the server does not answer.
@@ -48,14 +50,14 @@ class RemoteDesk:
         with self._wire_errors():
             return await self._events(body, listener)
 
-    async def retrieve(self, asked: Asked) -> list[Source]:
+    async def retrieve(self, asked: AskCommand) -> list[Source]:
         """The k best chunks. Raises ApideskError, StoreUnavailable when the server does not answer."""
         with self._wire_errors():
             response = await self._client.post("/retrieve", json=_body(asked))
             found = _checked(response, response.json())
             return [Source.model_validate(source) for source in found["sources"]]
 
-    async def _events(self, body: Mapping[str, object], listener: Listener | None) -> Answer:
+    async def _events(self, body: Mapping[str, object], listener: EventSink | None) -> Answer:
         async with aconnect_sse(self._client, "POST", "/ask", json=body) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
                 await stream.response.aread()
@@ -79,7 +81,7 @@ class RemoteDesk:
             raise StoreUnavailable(f"the server at {at} does not answer") from error
 
 
-def _body(asked: Asked) -> dict[str, object]:
+def _body(asked: AskCommand) -> dict[str, object]:
     return {"question": asked.text} | ({"k": asked.k} if asked.k else {})
 
 

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
-from app.asked import Answerer, Asked
+from app.asked import Answerer, AskCommand
 from app.serving.local_server import LocalServer, local_server, running_server
-from app.terminal.remote_desk import RemoteDesk
+from app.terminal.remote_desk import RemoteAnswerer
 from schemas.answer import Source
 from schemas.errors import StoreLocked
 from schemas.settings import Settings
@@ -15,17 +15,17 @@ PATIENCE = 5.0
 """Seconds beyond those that an answer may take, for what comes before and after it."""
 
 
-class TerminalDesk(Answerer, Protocol):
+class TerminalAnswerer(Answerer, Protocol):
     """Answers, in sessions too, and retrieves."""
 
-    async def retrieve(self, asked: Asked) -> list[Source]:
+    async def retrieve(self, asked: AskCommand) -> list[Source]:
         """The k best chunks, without asking a model. Raises ApideskError."""
 
 
 @asynccontextmanager
-async def open_terminal_desk(
+async def open_terminal_answerer(
     settings: Settings, other_model: bool = False
-) -> AsyncIterator[TerminalDesk]:
+) -> AsyncIterator[TerminalAnswerer]:
     """The server's desk, where one holds the embedded store; else one of this process.
 
     With `other_model` the settings name another model than the server's, which cannot serve then.
@@ -33,7 +33,7 @@ async def open_terminal_desk(
     Raises ApideskError.
     """
     async with AsyncExitStack() as stack:
-        found: TerminalDesk
+        found: TerminalAnswerer
         server = running_server(settings)
         if server is None:
             try:
@@ -46,15 +46,15 @@ async def open_terminal_desk(
             if other_model:
                 raise _has_its_own_model(server) from None
             seconds = settings.request_timeout + PATIENCE
-            found = await stack.enter_async_context(RemoteDesk.connected(server, seconds))
+            found = await stack.enter_async_context(RemoteAnswerer.connected(server, seconds))
         yield found
 
 
-def _own(settings: Settings) -> AbstractAsyncContextManager[TerminalDesk]:
+def _own(settings: Settings) -> AbstractAsyncContextManager[TerminalAnswerer]:
     # Imported here: it takes two seconds, which a question to a server need not wait.
-    from app.terminal.local_desk import open_local_desk
+    from app.terminal.local_desk import open_local_answerer
 
-    return open_local_desk(settings)
+    return open_local_answerer(settings)
 
 
 def _has_its_own_model(server: LocalServer) -> StoreLocked:

@@ -33,7 +33,7 @@ MARKERS = "fuzz"
 def main(examples: int, seed: int | None, document: Path) -> None:
     """Run, print what was found, and write the figures into the documentation."""
     around_markers(document, MARKERS)  # before minutes of work
-    found = [fuzz(desk, examples, seed) for desk in DESKS]
+    found = [fuzz(answer_service, examples, seed) for answer_service in DESKS]
     text = report(found, examples, date.today())
     write_between_markers(document, text, MARKERS)
     click.echo(text)

@@ -18,7 +18,7 @@ def report(found: Sequence[Found], examples: int, day: date) -> str:
     head = ["server", "operations", "cases", "minutes", "findings", "stacks in the log"]
     rows = [
         [
-            each.desk,
+            each.answer_service,
             f"{each.operations}",
             f"{each.cases:,}",
             f"{each.told['running_time'] / 60:.1f}",
@@ -27,6 +27,6 @@ def report(found: Sequence[Found], examples: int, day: date) -> str:
         ]
         for each in found
     ]
-    failures = [f"{each.desk}: {failure}" for each in found for failure in each.failures]
+    failures = [f"{each.answer_service}: {failure}" for each in found for failure in each.failures]
     verdict = "; ".join(failures) or "Nothing was found"
     return "\n\n".join([prose(said), table(head, rows), prose(f"{verdict}.")])

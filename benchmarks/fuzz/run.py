@@ -27,7 +27,7 @@ DESKS: tuple[Desk, ...] = ("without a model", "with a scripted model")
 class Found:
     """What came of one server."""
 
-    desk: Desk
+    answer_service: Desk
     told: dict[str, Any]
     """What schemathesis reports."""
     stacks: int
@@ -58,16 +58,16 @@ class Found:
         return said
 
 
-def fuzz(desk: Desk, examples: int, seed: int | None) -> Found:
+def fuzz(answer_service: Desk, examples: int, seed: int | None) -> Found:
     """Let schemathesis look, its output shown, for what `desk` does and its description does not say."""
-    with TemporaryDirectory() as name, _environment(Path(name), desk) as environment:
+    with TemporaryDirectory() as name, _environment(Path(name), answer_service) as environment:
         folder = Path(name)
         server = ServingProcess(folder / "log", environment)
         try:
             told = _run(server.url, environment["APIDESK_ADMIN_KEY"], folder, examples, seed)
         finally:
             server.stop()
-        return Found(desk, told, server.log.count("Traceback"))
+        return Found(answer_service, told, server.log.count("Traceback"))
 
 
 def _run(url: str, key: str, folder: Path, examples: int, seed: int | None) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _run(url: str, key: str, folder: Path, examples: int, seed: int | None) -> d
 
 
 @contextmanager
-def _environment(folder: Path, desk: Desk) -> Iterator[dict[str, str]]:
+def _environment(folder: Path, answer_service: Desk) -> Iterator[dict[str, str]]:
     """The settings of `desk`: everything of its own, a key, and a model where it has one."""
     environment = {
         "APIDESK_MILVUS_URI": str(folder / "milvus.db"),
@@ -97,7 +97,7 @@ def _environment(folder: Path, desk: Desk) -> Iterator[dict[str, str]]:
         "APIDESK_SPOOL": str(folder / "spool"),
         "APIDESK_ADMIN_KEY": secrets.token_urlsafe(32),
     }
-    if desk == "without a model":
+    if answer_service == "without a model":
         yield environment
         return
     with ModelServer(default=Model()) as model:

@@ -29,7 +29,7 @@ from benchmarks.peers.command import AnnouncingServer
 from benchmarks.peers.task import API_KEY, CHAT_MODEL, K
 from benchmarks.performance.passages import chunks_of
 from ingestion.profile import read_platform
-from prompts import PromptName, load
+from prompts import PromptName, load_prompt
 from schemas.answer import AnswerDraft
 from schemas.document import RetrievedChunk
 from schemas.question import StructuredQuestion
@@ -102,13 +102,13 @@ def classification_prompt(platform: Path) -> str:
 
 def answer_prompt(platform: Path) -> str:
     """The desk's prompt for an answer, from the first passages of all."""
-    voice = read_platform(platform).platform
+    platform_info = read_platform(platform).platform
     passages = islice(chunks_of(platform), K)
     return _rendered(
         "answer",
         AnswerDraft,
         platform,
-        greeting=voice.say(voice.greeting, "en"),
+        greeting=platform_info.say(platform_info.greeting, "en"),
         language="en",
         chunks=[(number, RetrievedChunk(chunk=c, score=1)) for number, c in enumerate(passages, 1)],
         structured=StructuredQuestion(type="general").model_dump_json(by_alias=True),
@@ -117,10 +117,12 @@ def answer_prompt(platform: Path) -> str:
 
 
 def _rendered(name: PromptName, schema: type[BaseModel], platform: Path, **variables: Any) -> str:
-    voice = read_platform(platform).platform
+    platform_info = read_platform(platform).platform
     wanted = json.dumps(schema.model_json_schema(), ensure_ascii=False)
-    template = load(name, voice.language)
-    return template.render(schema=wanted, voice=voice, question=QUESTION, **variables)
+    template = load_prompt(name, platform_info.language)
+    return template.render(
+        schema=wanted, platform_info=platform_info, question=QUESTION, **variables
+    )
 
 
 @click.command()

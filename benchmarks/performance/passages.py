@@ -9,7 +9,7 @@ from benchmarks.peers.passages import Passage, write_passages
 from ingestion.chunking import chunk_document
 from ingestion.profile import read_platform
 from ingestion.sources import read_source
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from schemas.document import Chunk, SourceDocument
 from schemas.settings import read_settings
 
@@ -41,7 +41,7 @@ def chunks_of(platform: Path) -> Iterator[Chunk]:
     """The chunks of the documents that `platform` names, as the ingestion job cuts them."""
     chunk_tokens = read_settings().chunk_tokens
     for source in read_platform(platform).sources:
-        for document in read_source(source, Limits()):
+        for document in read_source(source, SourceLimits()):
             assert isinstance(document, SourceDocument), document
             yield from chunk_document(document, chunk_tokens)
 

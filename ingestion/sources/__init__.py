@@ -6,16 +6,22 @@ from types import MappingProxyType
 from typing import assert_never
 
 from ingestion.sources import api_docs, files, markdown, openapi
-from ingestion.sources.folder import Found, Known, Unchanged, fingerprints, list_files
-from ingestion.sources.limits import Limits
+from ingestion.sources.folder import FileResult, KnownFiles, UnchangedFile, fingerprints, list_files
+from ingestion.sources.limits import SourceLimits
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import ApiDocsSource, FilesSource, MarkdownSource, OpenApiSource, Source
+from schemas.source import (
+    ApiDocsSourceConfig,
+    FilesSourceConfig,
+    MarkdownSourceConfig,
+    OpenApiSourceConfig,
+    SourceConfig,
+)
 
 
 def read_source(
-    source: Source, limits: Limits, known: Known = MappingProxyType({})
-) -> Iterator[Found]:
+    source: SourceConfig, limits: SourceLimits, known: KnownFiles = MappingProxyType({})
+) -> Iterator[FileResult]:
     """The documents of `source` in a stable order, and a SourceError for each that was refused.
 
     Of a file with a `known` fingerprint comes Unchanged: it is not read.
@@ -33,45 +39,45 @@ def read_source(
         yield found
 
 
-def _ids(found: Found) -> frozenset[str]:
+def _ids(found: FileResult) -> frozenset[str]:
     match found:
         case SourceDocument():
             return frozenset({found.id})
-        case Unchanged():
+        case UnchangedFile():
             return found.ids
         case _:
             return frozenset()
 
 
-def _read(source: Source, limits: Limits, known: Known) -> Iterator[Found]:
+def _read(source: SourceConfig, limits: SourceLimits, known: KnownFiles) -> Iterator[FileResult]:
     match source:
-        case ApiDocsSource():
+        case ApiDocsSourceConfig():
             return api_docs.read_api_docs(source, limits, known)
-        case MarkdownSource():
+        case MarkdownSourceConfig():
             return markdown.read_markdown(source, limits, known)
-        case FilesSource():
+        case FilesSourceConfig():
             return files.read_files_source(source, limits, known)
-        case OpenApiSource():
+        case OpenApiSourceConfig():
             return openapi.read_openapi(source, limits)
         case _:
             assert_never(source)
 
 
-def count_files(source: Source) -> int | None:
+def count_files(source: SourceConfig) -> int | None:
     """How many files `read_source` will read, where that can be known before.
 
     Raises SourceError for a folder that has none.
     """
-    if isinstance(source, OpenApiSource):
+    if isinstance(source, OpenApiSourceConfig):
         return None
     return len(list_files(source.path, _suffixes(source)))
 
 
-def digest_source(source: Source, limits: Limits) -> str:
+def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
     """The `digest` of all that `read_source` would read; empty where that is not known before, or a
     file would be refused.
     """
-    if isinstance(source, OpenApiSource):
+    if isinstance(source, OpenApiSourceConfig):
         return ""
     try:
         return digest(fingerprints(source, _suffixes(source), limits))
@@ -84,13 +90,13 @@ def digest(fingerprints: Sequence[str]) -> str:
     return hashlib.sha256("".join(fingerprints).encode()).hexdigest() if all(fingerprints) else ""
 
 
-def _suffixes(source: ApiDocsSource | MarkdownSource | FilesSource) -> set[str]:
+def _suffixes(source: ApiDocsSourceConfig | MarkdownSourceConfig | FilesSourceConfig) -> set[str]:
     match source:
-        case ApiDocsSource():
+        case ApiDocsSourceConfig():
             return api_docs.SUFFIXES
-        case MarkdownSource():
+        case MarkdownSourceConfig():
             return markdown.SUFFIXES
-        case FilesSource():
+        case FilesSourceConfig():
             return files.file_suffixes(source)
         case _:
             assert_never(source)

@@ -6,21 +6,30 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from ingestion.labels import LABELS, Labels
-from ingestion.sources.folder import Found, Known, Values, page_url, read_files, read_text
-from ingestion.sources.limits import Limits
-from ingestion.templates import load
+from ingestion.labels import LABELS, SectionLabels
+from ingestion.sources.folder import (
+    FileResult,
+    KnownFiles,
+    PathValues,
+    page_url,
+    read_files,
+    read_text,
+)
+from ingestion.sources.limits import SourceLimits
+from ingestion.templates import load_section_template
 from schemas.api_document import ApiDocument, Parameter
 from schemas.document import Section, SectionKind, SourceDocument
 from schemas.errors import SourceError
-from schemas.source import ApiDocsSource, OpenApiSource
+from schemas.source import ApiDocsSourceConfig, OpenApiSourceConfig
 
-Row = tuple[str, ...]
+TableRow = tuple[str, ...]
 
 SUFFIXES = {".json"}
 
 
-def read_api_docs(source: ApiDocsSource, limits: Limits, known: Known) -> Iterator[Found]:
+def read_api_docs(
+    source: ApiDocsSourceConfig, limits: SourceLimits, known: KnownFiles
+) -> Iterator[FileResult]:
     """One document an API, with up to seven sections."""
     return read_files(
         source, SUFFIXES, limits, known, lambda path: api_document(source, _parse(path))
@@ -37,7 +46,9 @@ def _parse(path: Path) -> ApiDocument:
 
 
 def api_document(
-    source: ApiDocsSource | OpenApiSource, api: ApiDocument, values: Values = MappingProxyType({})
+    source: ApiDocsSourceConfig | OpenApiSourceConfig,
+    api: ApiDocument,
+    values: PathValues = MappingProxyType({}),
 ) -> SourceDocument:
     """`api` as a document of `source`; `values` are further names for its `page_url` templates.
 
@@ -67,7 +78,7 @@ def _metadata(api: ApiDocument) -> dict[str, str]:
 
 def _sections(api: ApiDocument) -> Iterator[Section]:
     labels = LABELS[api.language]
-    template = load("api_section")
+    template = load_section_template("api_section")
     for kind, rows in _tables(api, labels):
         columns = _columns(labels, rows)
         body = template.render(kind=kind, api=api, labels=labels, rows=rows, columns=columns)
@@ -76,7 +87,9 @@ def _sections(api: ApiDocument) -> Iterator[Section]:
             yield Section(kind=kind, heading=(labels.sections[kind],), body=body)
 
 
-def _tables(api: ApiDocument, labels: Labels) -> Iterator[tuple[SectionKind, list[Row]]]:
+def _tables(
+    api: ApiDocument, labels: SectionLabels
+) -> Iterator[tuple[SectionKind, list[TableRow]]]:
     yield "request_headers", _with_location(api.request_headers, labels)
     yield "request_url", []
     yield "public_parameters", _with_location(api.public_parameters, labels)
@@ -86,21 +99,21 @@ def _tables(api: ApiDocument, labels: Labels) -> Iterator[tuple[SectionKind, lis
     yield "permission_package", [(p.name, p.description) for p in api.permission_packages]
 
 
-def _columns(labels: Labels, rows: list[Row]) -> Row:
+def _columns(labels: SectionLabels, rows: list[TableRow]) -> TableRow:
     """The titles of a parameter table, whose rows may say where each is sent."""
     with_location = bool(rows) and len(rows[0]) > len(labels.parameter_columns)
     return (*labels.parameter_columns, *((labels.location_column,) if with_location else ()))
 
 
-def _with_location(parameters: tuple[Parameter, ...], labels: Labels) -> list[Row]:
+def _with_location(parameters: tuple[Parameter, ...], labels: SectionLabels) -> list[TableRow]:
     """The table's rows; where a parameter is sent is a column when any of them says so."""
     rows = list(_parameter_rows(parameters, labels))
     return rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
 
 
 def _parameter_rows(
-    parameters: Iterable[Parameter], labels: Labels, parent: str = ""
-) -> Iterator[Row]:
+    parameters: Iterable[Parameter], labels: SectionLabels, parent: str = ""
+) -> Iterator[TableRow]:
     """A row a parameter; children follow their parent under its dotted name."""
     for parameter in parameters:
         name = f"{parent}.{parameter.name}" if parent else parameter.name
@@ -115,7 +128,7 @@ def _parameter_rows(
         yield from _parameter_rows(parameter.children, labels, name + "[]" * parameter.dimensions)
 
 
-def _description(parameter: Parameter, labels: Labels) -> str:
+def _description(parameter: Parameter, labels: SectionLabels) -> str:
     if not parameter.values:
         return parameter.description
     values = "; ".join(f"`{v.value}` {v.meaning}".strip() for v in parameter.values)

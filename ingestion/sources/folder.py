@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import ApiDocsSource, PageSource
+from schemas.source import ApiDocsSourceConfig, PageSourceConfig
 
 READER_VERSION = 1
 """Raise it when the same file would give another document: files indexed before are read again."""
 
-Known = Mapping[str, frozenset[str]]
+KnownFiles = Mapping[str, frozenset[str]]
 """Ids of the documents that are indexed already, by fingerprint."""
 
 
 @dataclass(frozen=True)
-class Unchanged:
+class UnchangedFile:
     """A file of which nothing is to be indexed: it is as it was, or makes no document."""
 
     fingerprint: str
@@ -28,12 +28,12 @@ class Unchanged:
     """Its documents, indexed already."""
 
 
-Found = SourceDocument | Unchanged | SourceError
+FileResult = SourceDocument | UnchangedFile | SourceError
 """A document, or that there is nothing new, or in one line why there is none."""
 
-FolderSource = ApiDocsSource | PageSource
+FolderSource = ApiDocsSourceConfig | PageSourceConfig
 
-Values = Mapping[str, object]
+PathValues = Mapping[str, object]
 """What `page_url` templates, titles and metadata are made from, by name."""
 
 _INDEX_NAMES = {"index", "_index", "readme"}
@@ -56,10 +56,10 @@ def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
 def read_files(
     source: FolderSource,
     suffixes: Iterable[str],
-    limits: Limits,
-    known: Known,
+    limits: SourceLimits,
+    known: KnownFiles,
     read: Callable[[Path], SourceDocument | None],
-) -> Iterator[Found]:
+) -> Iterator[FileResult]:
     """What `read` makes of each file of `source`; a file that is refused does not end the run.
 
     Raises SourceError for a folder that is not there or has no such file.
@@ -73,12 +73,12 @@ def read_files(
             yield SourceError(f"{_name(path, source.path)}: {error}")
             continue
         if document is None:
-            yield Unchanged(fingerprint, known.get(fingerprint, frozenset()))
+            yield UnchangedFile(fingerprint, known.get(fingerprint, frozenset()))
         else:
             yield document.model_copy(update={"fingerprint": fingerprint})
 
 
-def fingerprints(source: FolderSource, suffixes: Iterable[str], limits: Limits) -> list[str]:
+def fingerprints(source: FolderSource, suffixes: Iterable[str], limits: SourceLimits) -> list[str]:
     """What tells each file of `source` from every other and from what it was: its content, its name
     and how it is read.
 
@@ -116,7 +116,7 @@ def _in_url(path: Path) -> str:
     return "" if path == Path() else quote(path.as_posix())
 
 
-def page_url(templates: Sequence[str], values: Values) -> str:
+def page_url(templates: Sequence[str], values: PathValues) -> str:
     """The first of `templates` whose `{name}`s all have a value, filled in; else empty, since half a
     link is none.
 
@@ -125,7 +125,7 @@ def page_url(templates: Sequence[str], values: Values) -> str:
     return next(filter(None, (_filled(template, values) for template in templates)), "")
 
 
-def check_size(size: int, limits: Limits) -> None:
+def check_size(size: int, limits: SourceLimits) -> None:
     """Raises SourceError when `size`, in bytes, is more than is taken."""
     if size > limits.file_bytes:
         raise SourceError(
@@ -142,7 +142,7 @@ def _name(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix()
 
 
-def _fingerprint(path: Path, folder: Path, how: str, limits: Limits) -> str:
+def _fingerprint(path: Path, folder: Path, how: str, limits: SourceLimits) -> str:
     """Raises SourceError for a file that is too large, or a link that leads out of `folder`."""
     # Only the last part of a path may be a link: none is followed where files are listed.
     if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
@@ -155,7 +155,7 @@ def _fingerprint(path: Path, folder: Path, how: str, limits: Limits) -> str:
         raise SourceError(f"{error.strerror}") from None
 
 
-def _filled(template: str, values: Values) -> str:
+def _filled(template: str, values: PathValues) -> str:
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
         for name in names:

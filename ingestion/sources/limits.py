@@ -6,7 +6,7 @@ from schemas.settings import Settings
 
 
 @dataclass(frozen=True)
-class Limits:
+class SourceLimits:
     """What a document may cost before it is refused."""
 
     file_bytes: int = 50_000_000
@@ -20,7 +20,7 @@ class Limits:
     """Hosts at private addresses that may be fetched from all the same."""
 
     @classmethod
-    def of(cls, settings: Settings) -> "Limits":
+    def of(cls, settings: Settings) -> "SourceLimits":
         """The limits in Settings."""
         return cls(
             file_bytes=settings.max_file_bytes,

@@ -11,12 +11,12 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import BaseHandler
 
-from ingestion.sources.folder import Found, Known, Values, read_files, read_text
-from ingestion.sources.limits import Limits
-from ingestion.sources.page import Part, page_document
+from ingestion.sources.folder import FileResult, KnownFiles, PathValues, read_files, read_text
+from ingestion.sources.limits import SourceLimits
+from ingestion.sources.page import PagePart, page_document
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import MarkdownSource
+from schemas.source import MarkdownSourceConfig
 
 SUFFIXES = {".md", ".mdx"}
 
@@ -33,17 +33,19 @@ class _TomlHandler(BaseHandler):
 _HANDLERS = [*frontmatter.handlers, _TomlHandler()]
 
 
-def read_markdown(source: MarkdownSource, limits: Limits, known: Known) -> Iterator[Found]:
+def read_markdown(
+    source: MarkdownSourceConfig, limits: SourceLimits, known: KnownFiles
+) -> Iterator[FileResult]:
     """One document a page, one section a heading; pages without a body are left out."""
     return read_files(source, SUFFIXES, limits, known, partial(_document, source))
 
 
-def _document(source: MarkdownSource, path: Path) -> SourceDocument | None:
+def _document(source: MarkdownSourceConfig, path: Path) -> SourceDocument | None:
     values, body = _front_matter(path)
-    return page_document(source, path, values, [Part(body)])
+    return page_document(source, path, values, [PagePart(body)])
 
 
-def _front_matter(path: Path) -> tuple[Values, str]:
+def _front_matter(path: Path) -> tuple[PathValues, str]:
     """What the page says of itself, and the rest; a page that opens with a line drawn is all rest."""
     text = read_text(path).strip()
     handler = frontmatter.detect_format(text, _HANDLERS)

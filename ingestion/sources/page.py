@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ingestion.language import detect_language
-from ingestion.markdown_blocks import Block, parse_blocks
-from ingestion.sources.folder import Values, page_url, path_values
+from ingestion.markdown_blocks import MarkdownBlock, parse_blocks
+from ingestion.sources.folder import PathValues, page_url, path_values
 from schemas.document import Section, SourceDocument
-from schemas.source import PageSource
+from schemas.source import PageSourceConfig
 
 LONGEST_TITLE = 500
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A part of a page: Markdown, and the values that are true of this part alone."""
 
     markdown: str
@@ -24,7 +24,7 @@ class Part:
 
 
 def page_document(
-    source: PageSource, path: Path, said: Values, parts: Iterable[Part]
+    source: PageSourceConfig, path: Path, said: PathValues, parts: Iterable[PagePart]
 ) -> SourceDocument | None:
     """The page at `path`, which says `said` of itself; None when it is to be left out or has no body.
 
@@ -55,7 +55,7 @@ def page_document(
     )
 
 
-def _values(source: PageSource, path: Path, said: Values) -> dict[str, object] | None:
+def _values(source: PageSourceConfig, path: Path, said: PathValues) -> dict[str, object] | None:
     named: dict[str, object] = {}
     if source.file_name is not None:
         match = source.file_name.search(path.stem)
@@ -69,7 +69,7 @@ def _is_true(value: object) -> bool:
     return value is True or _text(value).lower() in ("true", "yes", "1")
 
 
-def _metadata(source: PageSource, values: Values) -> dict[str, str]:
+def _metadata(source: PageSourceConfig, values: PathValues) -> dict[str, str]:
     found = {name: _text(values.get(key)) for name, key in source.metadata.items()}
     return {name: text for name, text in found.items() if text}
 
@@ -85,7 +85,7 @@ def _text(value: object) -> str:
 
 
 def _with_part(
-    source: PageSource, values: Values, part: Part, section: Section, own_url: str
+    source: PageSourceConfig, values: PathValues, part: PagePart, section: Section, own_url: str
 ) -> Section:
     """`section` with the metadata and the link that its part's values make."""
     if not part.values:
@@ -97,12 +97,12 @@ def _with_part(
     return section.model_copy(update={"metadata": own, "page_url": url if url != own_url else ""})
 
 
-def _first_heading(parts: Iterable[tuple[Part, list[Block]]]) -> str:
+def _first_heading(parts: Iterable[tuple[PagePart, list[MarkdownBlock]]]) -> str:
     blocks = (block for _, inside in parts for block in inside)
     return next((block.title for block in blocks if block.kind == "heading"), "")
 
 
-def _sections(blocks: list[Block], title: str, above: tuple[str, ...]) -> Iterator[Section]:
+def _sections(blocks: list[MarkdownBlock], title: str, above: tuple[str, ...]) -> Iterator[Section]:
     """The blocks between two headings, under the headings that lead there."""
     heading: list[tuple[int, str]] = []
     body: list[str] = []

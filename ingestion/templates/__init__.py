@@ -26,7 +26,7 @@ def fenced(value: object) -> str:
 
 
 @lru_cache
-def load(name: str) -> Template:
+def load_section_template(name: str) -> Template:
     """The template `name`.md.j2 of this folder."""
     environment = Environment(
         loader=PackageLoader("ingestion"),

@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from prompts import load
+from prompts import load_prompt
 from runnables.answer.context import fit_chunks, split_chunks
-from runnables.answer.partial_answer import PartialAnswer
+from runnables.answer.partial_answer import PartialAnswerParser
 from runnables.deadline import remaining, with_deadline
 from runnables.grounding.grounded_step import GroundingRules
-from runnables.listener import listener_of
-from runnables.models.chat_model import ChatModel, Follow
+from runnables.listener import event_sink
+from runnables.models.chat_model import ChatModel, OnText
 from runnables.models.chat_models import ChatModels
 from runnables.models.json_text import without_thinking
-from runnables.models.structured_output import StructuredOutput, Variables, text_of
-from runnables.state import Drafted, Evidence, Written, degraded, with_answer
-from runnables.steps import child, step
+from runnables.models.structured_output import PromptVariables, StructuredOutputCall, text_of
+from runnables.state import Draft, PipelineState, mark_degraded, with_draft
+from runnables.steps import child_config, named_step
 from schemas.answer import AnswerDraft
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelOutputInvalid
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 
 NAME = "answer"
 
@@ -37,15 +37,15 @@ _STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
 
 
 def build_answer(
-    models: ChatModels, voice: Voice, rules: GroundingRules, refine: bool = False
-) -> Runnable[Evidence, Drafted]:
+    models: ChatModels, platform_info: PlatformInfo, rules: GroundingRules, refine: bool = False
+) -> Runnable[PipelineState, PipelineState]:
     """The step `answer`; with `refine` what does not fit the window is worked in by further calls.
 
     Raises ModelError when every model failed.
     """
-    writer = _Writer(models, voice, rules, refine)
+    writer = _Writer(models, platform_info, rules, refine)
 
-    async def answer(evidence: Evidence, config: RunnableConfig) -> Drafted:
+    async def answer(evidence: PipelineState, config: RunnableConfig) -> PipelineState:
         left = remaining(config)
         config = with_deadline(config, left - min(RESERVED_SECONDS, left / 2))
         errors: list[ModelError] = []
@@ -55,27 +55,31 @@ def build_answer(
             except ModelError as error:
                 errors.append(error)
                 continue
-            return degraded(drafted, str(errors[0])) if errors else drafted
+            return mark_degraded(drafted, str(errors[0])) if errors else drafted
         raise errors[0]
 
-    return step(NAME, answer)
+    return named_step(NAME, answer)
 
 
 class _Writer:
     """Asks one model for the answer to one piece of evidence."""
 
     def __init__(
-        self, models: ChatModels, voice: Voice, rules: GroundingRules, refine: bool
+        self, models: ChatModels, platform_info: PlatformInfo, rules: GroundingRules, refine: bool
     ) -> None:
-        self._voice = voice
+        self._platform_info = platform_info
         self._rules = rules
         self._split = split_chunks if refine else _fitting
-        self._structurers = models.structurers if models.structurers != models.writers else ()
-        language = voice.language
-        self._answer = StructuredOutput(NAME, "answer", language, AnswerDraft, _one_step)
-        self._structure = StructuredOutput(NAME, "structure", language, AnswerDraft)
+        self._structurers = (
+            models.extraction_models if models.extraction_models != models.writers else ()
+        )
+        language = platform_info.language
+        self._answer = StructuredOutputCall(NAME, "answer", language, AnswerDraft, _one_step)
+        self._structure = StructuredOutputCall(NAME, "structure", language, AnswerDraft)
 
-    async def write(self, model: ChatModel, evidence: Evidence, config: RunnableConfig) -> Drafted:
+    async def write(
+        self, model: ChatModel, evidence: PipelineState, config: RunnableConfig
+    ) -> PipelineState:
         """The evidence with the model's answer; its chunks are those that it was shown.
 
         Raises ModelError when there is no answer at all; a part that could not be worked in leaves the
@@ -83,10 +87,10 @@ class _Writer:
         """
         schema = None if self._structurers else _SCHEMA
         bare = self._render(self._variables(evidence, {}, []), schema)
-        parts = self._split(evidence["chunks"], int(model.window / model.undercount), bare)
+        parts = self._split(evidence["chunks"], int(model.window / model.token_correction), bare)
         shown = [r for r in evidence["chunks"] if any(r in part for part in parts)]
         numbers = {r.chunk.id: number for number, r in enumerate(shown, 1)}
-        written: Written | None = None
+        written: Draft | None = None
         for part in parts:
             variables = self._variables(evidence, numbers, part, written)
             follow = await self._follower(evidence, shown, config)
@@ -95,67 +99,69 @@ class _Writer:
             except ModelError as error:
                 if written is None:
                     raise
-                return degraded(with_answer(evidence, shown, written), str(error))
+                return mark_degraded(with_draft(evidence, shown, written), str(error))
         assert written is not None, "there is always a part"
-        return with_answer(evidence, shown, written)
+        return with_draft(evidence, shown, written)
 
     async def _write(
         self,
         model: ChatModel,
-        variables: Variables,
+        variables: PromptVariables,
         config: RunnableConfig,
-        follow: Follow | None,
-    ) -> Written:
+        follow: OnText | None,
+    ) -> Draft:
         if self._structurers:
             return await self._write_freely(model, variables, config, follow)
         answered = await self._answer.ask(model, variables, config, follow)
-        return Written(answered.value, model.name, as_text=answered.rung == "text")
+        return Draft(answered.value, model.name, as_text=answered.rung == "text")
 
     async def _follower(
-        self, evidence: Evidence, chunks: list[RetrievedChunk], config: RunnableConfig
-    ) -> Follow | None:
+        self, evidence: PipelineState, chunks: list[RetrievedChunk], config: RunnableConfig
+    ) -> OnText | None:
         """What tells of each step as it is written, where somebody listens."""
-        if (listener := listener_of(config)) is None:
+        if (listener := event_sink(config)) is None:
             return None
-        partial = PartialAnswer(listener, evidence["asked"], chunks, self._rules)
+        partial = PartialAnswerParser(listener, evidence["question"], chunks, self._rules)
         await partial.begin()
         return partial.follow
 
     async def _write_freely(
         self,
         model: ChatModel,
-        variables: Variables,
+        variables: PromptVariables,
         config: RunnableConfig,
-        follow: Follow | None,
-    ) -> Written:
+        follow: OnText | None,
+    ) -> Draft:
         """The model's own text, put into the schema by the structure model, or else by its lines."""
-        run = child(config, f"{NAME}/model")
+        run = child_config(config, f"{NAME}/model")
         prompt = HumanMessage(self._render(variables, schema=None))
         text = text_of(await model.ask([prompt], run))
         given = {"question": variables["question"], "written": text}
         try:
             structured = await self._structure.ask_any(self._structurers, given, config, follow)
         except ModelError:
-            return Written(_by_lines(text, model), model.name, as_text=True)
-        return Written(structured.value, model.name)
+            return Draft(_by_lines(text, model), model.name, as_text=True)
+        return Draft(structured.value, model.name)
 
-    def _render(self, variables: Variables, schema: str | None = _SCHEMA) -> str:
-        return load("answer", self._voice.language).render(schema=schema, **variables)
+    def _render(self, variables: PromptVariables, schema: str | None = _SCHEMA) -> str:
+        return load_prompt("answer", self._platform_info.language).render(
+            schema=schema, **variables
+        )
 
     def _variables(
         self,
-        evidence: Evidence,
+        evidence: PipelineState,
         numbers: Mapping[str, int],
         chunks: list[RetrievedChunk],
-        written: Written | None = None,
-    ) -> Variables:
-        asked = evidence["asked"]
+        written: Draft | None = None,
+    ) -> PromptVariables:
+        asked = evidence["question"]
         return {
-            "voice": self._voice,
-            "greeting": self._voice.say(self._voice.greeting, asked.language),
+            "platform_info": self._platform_info,
+            "greeting": self._platform_info.say(self._platform_info.greeting, asked.language),
             "language": asked.language,
             "chunks": [(numbers[r.chunk.id], r) for r in chunks],
-            "structured": evidence["classified"].structured.model_dump_json(by_alias=True),
+            "structured": evidence["classification"].structured.model_dump_json(by_alias=True),
             "question": asked.text,
             "draft": written.draft.model_dump_json(by_alias=True) if written else "",
         }

@@ -12,17 +12,17 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from ingestion.collection import Collection
 from ingestion.markdown_blocks import plain
 from ingestion.words import index_words, vocabulary_words
-from prompts import load
+from prompts import load_prompt
 from runnables.answer import excerpts
 from runnables.answer.answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.question.pasted import error_codes, read_pasted
-from runnables.question.topic import TopicModel
-from runnables.state import Drafted, Evidence, Written, with_answer
-from runnables.steps import step
+from runnables.question.pasted import error_codes, extract_details
+from runnables.question.topic import TopicScorer
+from runnables.state import Draft, PipelineState, with_draft
+from runnables.steps import named_step
 from schemas.answer import AnswerDraft
 from schemas.document import Chunk, RetrievedChunk, SectionKind
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 
 MAX_STEPS = 6
 MAX_CHARACTERS = 480
@@ -51,31 +51,35 @@ NUMBERED = re.compile(r"第\s*[一二三四五六七八九十\d]+\s*步|(?:step\
 Step = tuple[str, Chunk]
 
 
-def build_extractive_answer(collection: Collection, voice: Voice) -> Runnable[Evidence, Drafted]:
+def build_extractive_answer(
+    collection: Collection, platform_info: PlatformInfo
+) -> Runnable[PipelineState, PipelineState]:
     """The step `answer`, without a model."""
 
-    async def answer(evidence: Evidence, config: RunnableConfig) -> Drafted:
-        return await asyncio.to_thread(extractive_answer, evidence, collection, voice)
+    async def answer(evidence: PipelineState, config: RunnableConfig) -> PipelineState:
+        return await asyncio.to_thread(extractive_answer, evidence, collection, platform_info)
 
-    return step(NAME, answer)
+    return named_step(NAME, answer)
 
 
-def extractive_answer(evidence: Evidence, collection: Collection, voice: Voice) -> Drafted:
+def extractive_answer(
+    evidence: PipelineState, collection: Collection, platform_info: PlatformInfo
+) -> PipelineState:
     """The evidence with an answer put together from it; chunks quoted beyond it are added to it."""
-    asked = evidence["asked"]
+    asked = evidence["question"]
     steps = list(islice(_Excerpter(evidence, collection).steps(), MAX_STEPS))
     chunks = _with_quoted(evidence["chunks"], steps)
     numbers = {r.chunk.id: n for n, r in enumerate(chunks, 1)}
     draft = AnswerDraft(
-        question=read_pasted(asked.text).prose or asked.text,
-        introduction=voice.say(voice.greeting, asked.language),
+        question=extract_details(asked.text).prose or asked.text,
+        introduction=platform_info.say(platform_info.greeting, asked.language),
         answer=[
             f"{excerpts.shorten(text, MAX_CHARACTERS)} [{numbers[chunk.id]}]"
             for text, chunk in steps
         ]
-        or [str(load("extractive", asked.language).module.uncovered(voice.name))],  # type: ignore[attr-defined]
+        or [str(load_prompt("extractive", asked.language).module.uncovered(platform_info.name))],  # type: ignore[attr-defined]
     )
-    return with_answer(evidence, chunks, Written(draft, EXTRACTIVE))
+    return with_draft(evidence, chunks, Draft(draft, EXTRACTIVE))
 
 
 def _with_quoted(chunks: list[RetrievedChunk], steps: list[Step]) -> list[RetrievedChunk]:
@@ -89,13 +93,13 @@ def _with_quoted(chunks: list[RetrievedChunk], steps: list[Step]) -> list[Retrie
 class _Excerpter:
     """Chooses what to quote: what was asked for first, then what helps with it."""
 
-    def __init__(self, evidence: Evidence, collection: Collection) -> None:
+    def __init__(self, evidence: PipelineState, collection: Collection) -> None:
         self._evidence = evidence
         self._collection = collection
-        self._text = evidence["asked"].text
+        self._text = evidence["question"].text
         self._chunks = [r.chunk for r in evidence["chunks"]]
-        self._say: Any = load("extractive", evidence["asked"].language).module
-        topic = TopicModel(collection.word_counts, collection.contract.words)
+        self._say: Any = load_prompt("extractive", evidence["question"].language).module
+        topic = TopicScorer(collection.word_counts, collection.contract.words)
         scores = topic.word_scores(self._text)
         self._weights = {
             stem: score for word, score in scores.items() if score > 0 for stem in index_words(word)
@@ -110,7 +114,7 @@ class _Excerpter:
         return iter(())
 
     def _kinds(self) -> Iterator[Callable[[], Iterator[Step]]]:
-        structured = self._evidence["classified"].structured
+        structured = self._evidence["classification"].structured
         if structured.error or ERRORS.search(self._text):
             yield self._error_by_code
         if self._api_chunks:
@@ -141,7 +145,7 @@ class _Excerpter:
         if (
             first is None
             or not first.api_url
-            or self._evidence["classified"].structured.type != "api_call"
+            or self._evidence["classification"].structured.type != "api_call"
         ):
             return {}
         document = self._collection.chunks_of(first.document_id, first.source)
@@ -153,7 +157,7 @@ class _Excerpter:
 
     def _error_by_code(self) -> Iterator[Step]:
         """The row of each code that the question names, from the API's own table or any other."""
-        structured = self._evidence["classified"].structured
+        structured = self._evidence["classification"].structured
         for code in dict.fromkeys(error_codes(f"{structured.error or ''} {self._text}")):
             for chunk in [*self._section("error_codes"), *self._chunks]:
                 if row := _row_of(code, chunk):

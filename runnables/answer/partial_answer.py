@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic_core import from_json
 
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
-from runnables.listener import Listener
+from runnables.listener import EventSink
 from runnables.models.json_text import without_thinking
 from schemas.answer import Source
 from schemas.document import RetrievedChunk
@@ -16,12 +16,12 @@ LONGEST = 50_000
 """Characters of a reply beyond which nobody waits for single steps."""
 
 
-class PartialAnswer:
+class PartialAnswerParser:
     """Follows one model's reply and tells of what can be relied on so far."""
 
     def __init__(
         self,
-        listener: Listener,
+        listener: EventSink,
         asked: Question,
         chunks: Sequence[RetrievedChunk],
         rules: GroundingRules,

@@ -29,7 +29,7 @@ _TRAILING = ".,;:!?*"
 """Of the sentence around it, or Markdown's."""
 
 
-class Addresses:
+class AddressIndex:
     """Hosts and paths, and the methods that stand with them."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ _CANONICAL = re.compile(rf"{_NO_MARK}|\[(?P<number>\d{{1,3}})\]", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Cited:
+class CitedText:
     """A text whose marks are all `[n]`, each n the number of a chunk that was shown."""
 
     text: str
@@ -27,7 +27,7 @@ class Cited:
     """Numbers taken out because no chunk has them."""
 
 
-def resolve(text: str, count: int) -> Cited:
+def resolve_citations(text: str, count: int) -> CitedText:
     """`text` with its marks resolved against chunks numbered 1 to `count`.
 
     A number that no chunk has goes; it is not taken for its neighbour.
@@ -47,7 +47,7 @@ def resolve(text: str, count: int) -> Cited:
         return space + "".join(f"[{n}]" for n in known)
 
     resolved = _MARK.sub(replaced, text).strip()
-    return Cited(resolved, tuple(numbers), unknown)
+    return CitedText(resolved, tuple(numbers), unknown)
 
 
 def without_marks(text: str) -> str:

@@ -6,7 +6,7 @@ from ingestion.everyday_words import COMMON_ZIPF, RAREST_ZIPF, zipf_frequency
 from ingestion.parts_of_speech import may_be_noun
 from ingestion.words import stem, vocabulary_words
 from runnables.question.pasted import error_codes, search_query
-from runnables.question.question_words import tells
+from runnables.question.question_words import is_content_word
 
 NO_NOUN = 0.25
 """What a word weighs that names nothing: people say 弄 and 导出去 where documents say otherwise.
@@ -31,7 +31,7 @@ def coverage(question: str, cited: str) -> float:
 
 def _weighed(text: str) -> Iterator[Weighed]:
     for word in dict.fromkeys(vocabulary_words(text)):
-        if tells(word):
+        if is_content_word(word):
             rarity = COMMON_ZIPF - zipf_frequency(word)
             yield stem(word), rarity * (1.0 if may_be_noun(word) else NO_NOUN)
     for code in dict.fromkeys(error_codes(text)):

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from runnables.grounding.addresses import Addresses
+from runnables.grounding.addresses import AddressIndex
 from runnables.grounding.code_fences import without_programs
 from runnables.grounding.identifiers import RUN, is_spelled, mentions
 from runnables.grounding.mention import Mention
-from runnables.grounding.permissions import Permissions
+from runnables.grounding.permissions import PermissionIndex
 from runnables.grounding.standard_names import is_standard
 
 _MOST_PARTS = 10
@@ -31,7 +31,7 @@ _CONTAINERS = {
 """What developers call the variable that holds what was sent or came back."""
 
 
-class Known:
+class FactIndex:
     """What cited chunks and question say, ready to be looked up.
 
     `texts` are Markdown, one a chunk: a method belongs to a path that stands in the same text.
@@ -46,8 +46,8 @@ class Known:
         """How long the error codes are, and their first two digits."""
         self._folded: set[str] = set()
         """The names in lower case."""
-        self._addresses = Addresses()
-        self._permissions = Permissions()
+        self._addresses = AddressIndex()
+        self._permissions = PermissionIndex()
         for text in texts:
             self.read(text)
 
@@ -119,7 +119,7 @@ class Known:
         return part in self._fields or (is_spelled(part) and part in self._names)
 
 
-def unverified(statement: str, known: Known) -> list[str]:
+def unverified(statement: str, known: FactIndex) -> list[str]:
     """The facts that `statement` states and `known` does not hold: as they stand there, once, in order."""
     found: dict[str, None] = {}
     for mention in mentions(statement):

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from runnables.grounding.citations import Cited, resolve, without_marks
-from runnables.grounding.facts import Known, unverified
-from runnables.grounding.links import Links
-from runnables.grounding.sentences import without
+from runnables.grounding.citations import CitedText, resolve_citations, without_marks
+from runnables.grounding.facts import FactIndex, unverified
+from runnables.grounding.links import AllowedLinks
+from runnables.grounding.sentences import remove_sentences_with
 from runnables.grounding.support import is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
@@ -53,8 +53,8 @@ class Grounder:
         self._chunks = [retrieved.chunk for retrieved in chunks]
         self._rules = rules
         self._cited: dict[int, None] = {}
-        self._known, self._read = Known([self._question]), set[int]()
-        self.links = Links(
+        self._known, self._read = FactIndex([self._question]), set[int]()
+        self.links = AllowedLinks(
             (chunk.page_url for chunk in self._chunks),
             self._question,
             rules.hosts,
@@ -67,11 +67,14 @@ class Grounder:
         A fact counts as verified where a chunk holds it that this step or one before it cites.
         """
         closed, links = self.links.close(text[:LONGEST])
-        cited = resolve(closed, len(self._chunks))
+        cited = resolve_citations(closed, len(self._chunks))
         refused = Refused(citations=cited.unknown, links=links)
         facts = self._unverified(cited)
         if facts and self._rules.remove_unverified:
-            cited, facts = resolve(without(cited.text, facts), len(self._chunks)), []
+            cited, facts = (
+                resolve_citations(remove_sentences_with(cited.text, facts), len(self._chunks)),
+                [],
+            )
         self._cited.update(dict.fromkeys(cited.numbers))
         stated = without_marks(cited.text)
         rests_on = self._of(cited.numbers) or self._chunks
@@ -88,7 +91,7 @@ class Grounder:
     def quoted_step(self, text: str) -> GroundedStep:
         """As `step`, for what was taken from the chunks word by word: it needs no support."""
         closed, links = self.links.close(text)
-        cited = resolve(closed, len(self._chunks))
+        cited = resolve_citations(closed, len(self._chunks))
         refused = Refused(citations=cited.unknown, links=links)
         quoted = bool(cited.numbers)
         return GroundedStep(cited.text, cited.numbers, (), quoted, quoted, refused)
@@ -98,7 +101,7 @@ class Grounder:
         if len(text) > LONGEST:
             return False
         _, links = self.links.close(text)
-        cited = resolve(text, 0)
+        cited = resolve_citations(text, 0)
         return not (links or cited.unknown or self._unverified(cited))
 
     def cited_by(self, step: GroundedStep) -> list[Chunk]:
@@ -108,14 +111,14 @@ class Grounder:
     def _of(self, numbers: Sequence[int]) -> list[Chunk]:
         return [self._chunks[number - 1] for number in numbers]
 
-    def _unverified(self, cited: Cited) -> list[str]:
+    def _unverified(self, cited: CitedText) -> list[str]:
         known = self._known_of({*self._cited, *cited.numbers})
         return unverified(without_marks(cited.text), known)
 
-    def _known_of(self, numbers: set[int]) -> Known:
+    def _known_of(self, numbers: set[int]) -> FactIndex:
         """What these chunks and the question say; each chunk is read once, unless a step lost its mark."""
         if not self._read <= numbers:
-            self._known, self._read = Known([self._question]), set()
+            self._known, self._read = FactIndex([self._question]), set()
         for chunk in self._of(sorted(numbers - self._read)):
             self._known.read(chunk.text)
         self._read = numbers

@@ -9,17 +9,17 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.language import detect_language
 from ingestion.words import index_words, query_text
-from prompts import load
+from prompts import load_prompt
 from runnables.grounding.coverage import coverage
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules, judged
 from runnables.grounding.judge import Judge
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.question.pasted import read_pasted
-from runnables.state import Drafted, Researched
-from runnables.steps import step
+from runnables.question.pasted import extract_details
+from runnables.state import PipelineState, Research
+from runnables.steps import named_step
 from schemas.answer import Answer, Confidence, Page, Refused, Source
 from schemas.document import RetrievedChunk
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 
 MOST_STEPS = 50
 """Steps of an answer beyond which a model has lost its way."""
@@ -35,13 +35,13 @@ QUOTED_LOW = 0.1
 
 
 def build_ground(
-    voice: Voice, rules: GroundingRules, judge: Judge | None
-) -> Runnable[Drafted, Answer]:
+    platform_info: PlatformInfo, rules: GroundingRules, judge: Judge | None
+) -> Runnable[PipelineState, Answer]:
     """The step `ground`."""
 
-    async def ground(drafted: Drafted, config: RunnableConfig) -> Answer:
-        written = drafted["written"]
-        grounder = Grounder(drafted["asked"], drafted["chunks"], rules)
+    async def ground(drafted: PipelineState, config: RunnableConfig) -> Answer:
+        written = drafted["draft"]
+        grounder = Grounder(drafted["question"], drafted["chunks"], rules)
         quoted = written.answered_by == EXTRACTIVE
         check = grounder.quoted_step if quoted else grounder.step
         # In a thread: what a model writes can be long, and other callers wait.
@@ -51,12 +51,12 @@ def build_ground(
         steps = [grounded for grounded in checked if grounded.text]
         if judge is not None and not quoted:
             steps = await _judged(steps, grounder, judge, config)
-        answer = _frame(drafted, grounder, voice, _sum(checked))
+        answer = _frame(drafted, grounder, platform_info, _sum(checked))
         if any(grounded.likely for grounded in steps):
             return _covered(answer, steps, drafted)
-        return _uncovered(answer, drafted["chunks"], voice)
+        return _uncovered(answer, drafted["chunks"], platform_info)
 
-    return step("ground", ground)
+    return named_step("ground", ground)
 
 
 async def _judged(
@@ -67,15 +67,17 @@ async def _judged(
     return [judged(*pair) for pair in zip(steps, verdicts or [None] * len(steps), strict=True)]
 
 
-def _frame(drafted: Drafted, grounder: Grounder, voice: Voice, refused: Refused) -> Answer:
+def _frame(
+    drafted: PipelineState, grounder: Grounder, platform_info: PlatformInfo, refused: Refused
+) -> Answer:
     """The answer without its steps; of what the model says around them only what claims nothing."""
-    asked, classified, written = drafted["asked"], drafted["classified"], drafted["written"]
-    researched = drafted.get("researched", Researched())
+    asked, classified, written = drafted["question"], drafted["classification"], drafted["draft"]
+    researched = drafted.get("research", Research())
     question, greeting = written.draft.question.strip(), written.draft.introduction
     if asked.said or not question or not grounder.holds(question):
-        question = read_pasted(asked.text).prose or asked.text
+        question = extract_details(asked.text).prose or asked.text
     if not greeting or not grounder.holds(greeting):
-        greeting = voice.say(voice.greeting, asked.language)
+        greeting = platform_info.say(platform_info.greeting, asked.language)
     return Answer(
         id=str(asked.id),
         question=question,
@@ -94,10 +96,12 @@ def _frame(drafted: Drafted, grounder: Grounder, voice: Voice, refused: Refused)
     )
 
 
-def _uncovered(answer: Answer, chunks: Sequence[RetrievedChunk], voice: Voice) -> Answer:
+def _uncovered(
+    answer: Answer, chunks: Sequence[RetrievedChunk], platform_info: PlatformInfo
+) -> Answer:
     """The documents do not answer the question: nothing is cited or linked, the nearest pages are named."""
-    say = load("extractive", answer.language).module
-    said = str(say.uncovered(voice.name))  # type: ignore[attr-defined]
+    say = load_prompt("extractive", answer.language).module
+    said = str(say.uncovered(platform_info.name))  # type: ignore[attr-defined]
     return answer.model_copy(update={"answer": [said], "nearest": _nearest(chunks)})
 
 
@@ -106,11 +110,11 @@ def _nearest(chunks: Sequence[RetrievedChunk]) -> list[Page]:
     return [page for url, page in pages.items() if url][:NEAREST]
 
 
-def _covered(answer: Answer, steps: Sequence[GroundedStep], drafted: Drafted) -> Answer:
+def _covered(answer: Answer, steps: Sequence[GroundedStep], drafted: PipelineState) -> Answer:
     """The answer with its steps, the sources that they cite and the pages of these; where they cite
     nothing, no page is its, and the nearest are named.
     """
-    chunks, written = drafted["chunks"], drafted["written"]
+    chunks, written = drafted["chunks"], drafted["draft"]
     cited = sorted({number for grounded in steps for number in grounded.numbers})
     sources = [Source.of(number, chunks[number - 1]) for number in cited]
     asked_for = set(written.draft.related_url)
@@ -139,7 +143,7 @@ def _sum(steps: Sequence[GroundedStep]) -> Refused:
 
 
 def _confidence(
-    drafted: Drafted, question: str, sources: Sequence[Source], steps: Sequence[GroundedStep]
+    drafted: PipelineState, question: str, sources: Sequence[Source], steps: Sequence[GroundedStep]
 ) -> Confidence:
     """By evidence, not by the model's own word.
 
@@ -148,13 +152,13 @@ def _confidence(
     words (or is in another language than the question), and nothing went wrong on the way. `medium`:
     the rest. What was quoted without a model is borne out by itself: there the question's words decide.
     """
-    written = drafted["written"]
+    written = drafted["draft"]
     doubtful = sum(not grounded.supported or bool(grounded.unverified) for grounded in steps)
     if written.as_text or doubtful * 2 >= len(steps):
         return "low"
     sound = not doubtful and not written.degraded
     if written.answered_by == EXTRACTIVE:
-        covered = coverage(drafted["asked"].text, _text(sources))
+        covered = coverage(drafted["question"].text, _text(sources))
         if covered < QUOTED_LOW:
             return "low"
         return "high" if sound and covered >= QUOTED_HIGH else "medium"

@@ -9,18 +9,18 @@ from typing import TypedDict
 from langchain_core.runnables import RunnableConfig
 
 from ingestion.language import estimate_tokens
-from prompts import data, load
+from prompts import escape_data, load_prompt
 from runnables.answer.context import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
 from runnables.deadline import with_deadline
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_judge_model
-from runnables.models.slots import Slots
-from runnables.models.structured_output import StructuredOutput, Variables
-from runnables.retrieval.rerank_text import cut
-from runnables.steps import child, step
+from runnables.models.slots import ConcurrencyLimiter
+from runnables.models.structured_output import PromptVariables, StructuredOutputCall
+from runnables.retrieval.rerank_text import truncate_to_tokens
+from runnables.steps import child_config, named_step
 from schemas.document import Chunk
 from schemas.errors import ModelError, ModelOutputInvalid
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 from schemas.settings import Settings
 from schemas.verdicts import Verdicts
 
@@ -37,13 +37,13 @@ Statement = tuple[str, Sequence[Chunk]]
 log = logging.getLogger(__name__)
 
 
-class Given(TypedDict):
+class JudgeInput(TypedDict):
     """What a trace shows as the input."""
 
     statements: list[Statement]
 
 
-class Judged(TypedDict):
+class JudgeOutput(TypedDict):
     """What a trace shows as the output."""
 
     verdicts: list[bool | None] | None
@@ -62,12 +62,12 @@ class _Passage:
 class Judge:
     """Asks the judge model whether statements stand in what they cite, in the time of Settings."""
 
-    def __init__(self, model: ChatModel, voice: Voice, seconds: float) -> None:
+    def __init__(self, model: ChatModel, platform_info: PlatformInfo, seconds: float) -> None:
         self._model = model
-        self._voice = voice
+        self._platform_info = platform_info
         self._seconds = seconds
-        self._output = StructuredOutput(NAME, "judge", voice.language, Verdicts)
-        self._step = step(NAME, self._judge)
+        self._output = StructuredOutputCall(NAME, "judge", platform_info.language, Verdicts)
+        self._step = named_step(NAME, self._judge)
 
     async def judge(
         self, statements: Sequence[Statement], config: RunnableConfig
@@ -80,17 +80,19 @@ class Judge:
         """
         if not any(cited for _, cited in statements):
             return None
-        judged = await self._step.ainvoke(Given(statements=list(statements)), child(config, NAME))
+        judged = await self._step.ainvoke(
+            JudgeInput(statements=list(statements)), child_config(config, NAME)
+        )
         return judged["verdicts"]
 
-    async def _judge(self, given: Given, config: RunnableConfig) -> Judged:
+    async def _judge(self, given: JudgeInput, config: RunnableConfig) -> JudgeOutput:
         try:
             verdicts = await self._ask(given["statements"], with_deadline(config, self._seconds))
-            return Judged(verdicts=verdicts, skipped=None)
+            return JudgeOutput(verdicts=verdicts, skipped=None)
         except Exception as error:  # whatever it is, the answer goes out
             reason = str(error) if isinstance(error, ModelError) else type(error).__name__
             log.warning("%s: nothing is judged: %s", NAME, reason)
-            return Judged(verdicts=None, skipped=reason)
+            return JudgeOutput(verdicts=None, skipped=reason)
 
     async def _ask(
         self, statements: Sequence[Statement], config: RunnableConfig
@@ -113,39 +115,41 @@ class Judge:
             raise ModelOutputInvalid(f"{self._model.role.setting}: the reply judges no statement")
         return verdicts
 
-    def _passages(self, chunks: Sequence[Chunk], shown: list[Variables]) -> list[_Passage]:
+    def _passages(self, chunks: Sequence[Chunk], shown: list[PromptVariables]) -> list[_Passage]:
         """The chunks, the longest cut to one length, so that all fit. Raises ModelError.
 
         Statements are never cut: a verdict on a part of one is none.
         """
-        window = int(self._model.window / self._model.undercount)
-        bare = load("judge", self._voice.language).render(
+        window = int(self._model.window / self._model.token_correction)
+        bare = load_prompt("judge", self._platform_info.language).render(
             schema=_SCHEMA, **self._variables(shown, [])
         )
         reply = min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE)
         room = int(window - reply - estimate_tokens(bare)) - TAG_TOKENS * len(chunks)
-        texts = [data(chunk.text) for chunk in chunks]  # as long here as in the prompt
+        texts = [escape_data(chunk.text) for chunk in chunks]  # as long here as in the prompt
         lengths = [estimate_tokens(text) for text in texts]
         most = _share(room, lengths)
         if most < min(LEAST_TOKENS, max(lengths)):
             raise ModelError(f"{self._model.role.setting}: its window is too small to judge")
-        cuts = [cut(text, most) for text in texts]
+        cuts = [truncate_to_tokens(text, most) for text in texts]
         return [_Passage(c, whole=c == text) for c, text in zip(cuts, texts, strict=True)]
 
-    def _variables(self, shown: list[Variables], passages: list[str]) -> Variables:
-        return {"voice": self._voice, "statements": shown, "passages": passages}
+    def _variables(self, shown: list[PromptVariables], passages: list[str]) -> PromptVariables:
+        return {"platform_info": self._platform_info, "statements": shown, "passages": passages}
 
 
-def build_judge(settings: Settings, voice: Voice, slots: Slots | None = None) -> Judge | None:
+def build_judge(
+    settings: Settings, platform_info: PlatformInfo, slots: ConcurrencyLimiter | None = None
+) -> Judge | None:
     """The judge as Settings name it, or None where they name no judge model; its calls take `slots`.
 
     Raises ConfigurationError when its name or its provider cannot be used.
     """
     model = open_judge_model(settings, slots)
-    return Judge(model, voice, settings.judge_timeout) if model else None
+    return Judge(model, platform_info, settings.judge_timeout) if model else None
 
 
-def _shown(text: str, cited: Sequence[Chunk], numbers: dict[str, int]) -> Variables:
+def _shown(text: str, cited: Sequence[Chunk], numbers: dict[str, int]) -> PromptVariables:
     """A statement as the prompt takes it."""
     documents = sorted({numbers[chunk.id] for chunk in cited})
     return {"text": text, "documents": documents}

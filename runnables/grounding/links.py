@@ -13,7 +13,7 @@ _LINK = re.compile(
 _TRAILING = ".,;:!?*_~|"
 
 
-class Links:
+class AllowedLinks:
     """What an answer may link: pages, what stands in the question, and where the API is called."""
 
     def __init__(

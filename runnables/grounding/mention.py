@@ -4,14 +4,14 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["target", "name", "word", "number", "permission"]
+MentionKind = Literal["target", "name", "word", "number", "permission"]
 
 
 @dataclass(frozen=True)
 class Mention:
     """A name as it stands in a text."""
 
-    kind: Kind
+    kind: MentionKind
     text: str
     start: int
     target: str = ""

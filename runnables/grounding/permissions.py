@@ -28,7 +28,7 @@ _NO_PART_OF_A_NAME = {
 }  # fmt: skip
 
 
-class Permissions:
+class PermissionIndex:
     """Names of permissions, ready to be looked up."""
 
     def __init__(self) -> None:

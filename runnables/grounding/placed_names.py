@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from runnables.grounding.mention import Kind, Mention
+from runnables.grounding.mention import Mention, MentionKind
 from runnables.grounding.standard_names import TYPES, is_example
 
 _JSON_PAIR = re.compile(
@@ -50,5 +50,5 @@ def placed_names(text: str) -> Iterator[Mention]:
         for match in pattern.finditer(text):
             for group, word in enumerate(match.groups(), 1):
                 if word and word not in TYPES and not is_example(word):
-                    kind: Kind = "name" if "-" in word else "word"
+                    kind: MentionKind = "name" if "-" in word else "word"
                     yield Mention(kind, word, match.start(group))

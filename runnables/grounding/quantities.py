@@ -8,8 +8,8 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Literal
 
-Kind = Literal["time", "size", "money", "percent", "clock"]
-Unit = tuple[Kind, Decimal]
+QuantityKind = Literal["time", "size", "money", "percent", "clock"]
+Unit = tuple[QuantityKind, Decimal]
 
 LONGEST = 25
 """Characters of a number; longer runs of digits are compared as they are written."""
@@ -68,7 +68,7 @@ class Quantity:
     """A number as it is written, without thousands separators and needless zeros."""
 
     value: str
-    amount: tuple[Kind, Decimal] | None = None
+    amount: tuple[QuantityKind, Decimal] | None = None
     """So many seconds, bytes, fen, per cent, or minutes after twelve; None where no unit says which."""
     counted: bool = False
     """Whether a Chinese word follows that is no known unit: `10 个包裹`."""
@@ -116,7 +116,7 @@ def _numbers(text: str) -> tuple[str, ...]:
     return tuple(str(int(number)) for number in re.findall(r"\d+", text))
 
 
-def _amount(number: Decimal, unit: Unit) -> tuple[Kind, Decimal]:
+def _amount(number: Decimal, unit: Unit) -> tuple[QuantityKind, Decimal]:
     kind, worth = unit
     return kind, number * worth % 720 if kind == "clock" else number * worth  # 18:00 is six o'clock
 

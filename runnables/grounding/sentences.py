@@ -23,7 +23,7 @@ _SENTENCE_END = re.compile(
 """With the quotes and brackets that it closes, its citation marks and the blanks behind."""
 
 
-def without(statement: str, facts: Sequence[str]) -> str:
+def remove_sentences_with(statement: str, facts: Sequence[str]) -> str:
     """`statement` without the sentences that state one of `facts`; empty when nothing is left.
 
     A Markdown fence, a list item and a row of a table are one sentence each; citation marks stay

@@ -23,18 +23,18 @@ from tenacity.stop import stop_base
 from ingestion.language import estimate_tokens
 from ingestion.model_errors import ModelRole, model_errors, wait_as_told
 from runnables.deadline import remaining
-from runnables.models.slots import Slots
-from runnables.telemetry import MODEL_FAILURE, MODEL_RETRY, tell_handlers
+from runnables.models.slots import ConcurrencyLimiter
+from runnables.telemetry import MODEL_FAILURE, MODEL_RETRY, dispatch_event
 from schemas.errors import ModelBusy, ModelError, ModelTimeout, ModelUnavailable
 from schemas.settings import PREFIX
 
-Mode = Literal["json_schema", "json_mode", "plain"]
+OutputMode = Literal["json_schema", "json_mode", "plain"]
 """A way to ask a provider for JSON."""
 
 CircuitState = Literal["closed", "half_open", "open"]
 """Whether a model is asked, tried again, or left alone."""
 
-Follow = Callable[[str], Awaitable[None]]
+OnText = Callable[[str], Awaitable[None]]
 """Is told the text of a reply so far, again and again."""
 
 ATTEMPTS = 4
@@ -46,7 +46,7 @@ FAILURES_TO_OPEN = 5
 REST_SECONDS = 10
 """How long it is left alone before one call tries it again."""
 
-MAX_UNDERCOUNT = 3.0
+MAX_TOKEN_CORRECTION = 3.0
 """Higher counts are a provider's mistake, or a prompt of a few words."""
 
 
@@ -58,13 +58,15 @@ class ChatModel:
     client: BaseChatModel
     window: int
     """Tokens of its context window."""
-    slots: Slots = field(repr=False)
+    slots: ConcurrencyLimiter = field(repr=False)
     """What each call takes one of; all models of a process share them."""
-    modes: list[Mode] = field(default_factory=list)
+    modes: list[OutputMode] = field(default_factory=list)
     """The ways of structured output that it has not refused, best first; empty until it is asked."""
-    bound: dict[tuple[Mode, type], Runnable[Any, Any]] = field(default_factory=dict, repr=False)
+    bound: dict[tuple[OutputMode, type], Runnable[Any, Any]] = field(
+        default_factory=dict, repr=False
+    )
     """The client bound to a way of structured output for a schema, once it was needed."""
-    undercount: float = 1.0
+    token_correction: float = 1.0
     """How many times more tokens the provider has counted in a prompt than were estimated; at least 1."""
     problem: ModelError | None = None
     """What its last call failed with; None when that went well."""
@@ -87,7 +89,7 @@ class ChatModel:
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
         runnable: Runnable[Any, Any] | None = None,
-        follow: Follow | None = None,
+        follow: OnText | None = None,
     ) -> AIMessage:
         """The model's reply to `messages`; `runnable` is the client bound to a mode. Raises ModelError.
 
@@ -110,17 +112,19 @@ class ChatModel:
             raise  # it was not asked
         except ModelError as error:
             self.problem = error
-            await tell_handlers(config, MODEL_FAILURE, **self.role.labels, code=error.code)
+            await dispatch_event(config, MODEL_FAILURE, **self.role.labels, code=error.code)
             raise
         self.problem = None
-        self._learn_count(messages, reply)
+        self._learn_token_correction(messages, reply)
         return reply
 
-    def _learn_count(self, messages: Sequence[BaseMessage], reply: AIMessage) -> None:
+    def _learn_token_correction(self, messages: Sequence[BaseMessage], reply: AIMessage) -> None:
         """Mind the provider's own count of a prompt where it is higher than the estimate."""
         counted = reply.usage_metadata["input_tokens"] if reply.usage_metadata else 0
         estimated = sum(estimate_tokens(message.text) for message in messages)
-        self.undercount = min(MAX_UNDERCOUNT, max(self.undercount, counted / max(estimated, 1)))
+        self.token_correction = min(
+            MAX_TOKEN_CORRECTION, max(self.token_correction, counted / max(estimated, 1))
+        )
 
     @cached_property
     def _circuit(self) -> CircuitBreaker:
@@ -135,10 +139,10 @@ class ChatModel:
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
         runnable: Runnable[Any, Any],
-        follow: Follow | None,
+        follow: OnText | None,
     ) -> AIMessage:
         async def tell(_: RetryCallState) -> None:
-            await tell_handlers(config, MODEL_RETRY, **self.role.labels)
+            await dispatch_event(config, MODEL_RETRY, **self.role.labels)
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ModelUnavailable),
@@ -155,7 +159,7 @@ class ChatModel:
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
         runnable: Runnable[Any, Any],
-        follow: Follow | None,
+        follow: OnText | None,
     ) -> AIMessage:
         async with self._slot(config):
             seconds = remaining(config)
@@ -168,7 +172,7 @@ class ChatModel:
         runnable: Runnable[Any, Any],
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
-        follow: Follow | None,
+        follow: OnText | None,
     ) -> AIMessage:
         """The reply with its tokens counted, or without where the provider refuses that."""
         try:
@@ -230,7 +234,7 @@ async def _reply(
     runnable: Runnable[Any, Any],
     messages: Sequence[BaseMessage],
     config: RunnableConfig,
-    follow: Follow | None,
+    follow: OnText | None,
 ) -> AIMessage:
     if follow is not None:
         return await _followed(runnable, messages, config, follow)
@@ -242,7 +246,7 @@ async def _followed(
     runnable: Runnable[Any, Any],
     messages: Sequence[BaseMessage],
     config: RunnableConfig,
-    follow: Follow,
+    follow: OnText,
 ) -> AIMessage:
     whole: AIMessageChunk | None = None
     async for chunk in runnable.astream(messages, config):

@@ -8,7 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from ingestion.model_errors import ModelRole
 from ingestion.providers import connection_options, open_client
 from runnables.models.chat_model import ChatModel, count_streams, wait_for_chunks
-from runnables.models.slots import Slots
+from runnables.models.slots import ConcurrencyLimiter
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"
@@ -24,40 +24,44 @@ class ChatModels:
 
     writers: tuple[ChatModel, ...]
     """Who writes answers: the chat model, then its fallback."""
-    structurers: tuple[ChatModel, ...]
+    extraction_models: tuple[ChatModel, ...]
     """Who fills schemas: the structure model if there is one, else the writers."""
 
     @property
     def all(self) -> tuple[ChatModel, ...]:
         """Each model once."""
-        return tuple({m.role.prefix: m for m in (*self.writers, *self.structurers)}.values())
+        return tuple({m.role.prefix: m for m in (*self.writers, *self.extraction_models)}.values())
 
 
-def open_chat_models(settings: Settings, slots: Slots | None = None) -> ChatModels | None:
+def open_chat_models(
+    settings: Settings, slots: ConcurrencyLimiter | None = None
+) -> ChatModels | None:
     """The models named in Settings, or None for `extractive`; `slots` are shared with other models.
 
     Raises ConfigurationError when a name or its provider cannot be used.
     """
     if settings.chat_model == EXTRACTIVE:
         return None
-    open_one = partial(_open, settings, slots or Slots(settings.max_concurrency))
+    open_one = partial(_open, settings, slots or ConcurrencyLimiter(settings.max_concurrency))
     chat = open_one("CHAT")
     writers = (chat, open_one("CHAT_FALLBACK")) if settings.chat_fallback_model else (chat,)
-    structurers = (open_one("STRUCTURE"),) if settings.structure_model else writers
-    return ChatModels(writers, structurers)
+    extraction_models = (open_one("STRUCTURE"),) if settings.structure_model else writers
+    return ChatModels(writers, extraction_models)
 
 
-def open_judge_model(settings: Settings, slots: Slots | None = None) -> ChatModel | None:
+def open_judge_model(
+    settings: Settings, slots: ConcurrencyLimiter | None = None
+) -> ChatModel | None:
     """The model that judges answers, or None where Settings name none; `slots` as for the others.
 
     Raises ConfigurationError when its name or its provider cannot be used.
     """
     if not settings.judge_model:
         return None
-    return _open(settings, slots or Slots(settings.max_concurrency), "JUDGE")
+    return _open(settings, slots or ConcurrencyLimiter(settings.max_concurrency), "JUDGE")
 
 
-def _open(settings: Settings, slots: Slots, prefix: str) -> ChatModel:
+def _open(settings: Settings, slots: ConcurrencyLimiter, prefix: str) -> ChatModel:
     from langchain.chat_models import init_chat_model
 
     name = prefix.lower()

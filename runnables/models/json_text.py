@@ -31,7 +31,7 @@ _THINKING = re.compile(
 _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 
-class NotReadable(ValueError):
+class UnreadableReply(ValueError):
     """No object of the schema is in the text; the message says what is wrong, for the model to mend."""
 
 
@@ -45,7 +45,7 @@ def read_object(text: str, schema: type[T], mend: bool = True) -> tuple[T, bool]
             problem = "; ".join(f"{_place(e)}: {e['msg']}" for e in error.errors()[:5])
         except _Echoed:
             problem = "it repeats the JSON Schema instead of filling it"
-    raise NotReadable(problem)
+    raise UnreadableReply(problem)
 
 
 def clean(text: str) -> str:

@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 
-class Slots:
+class ConcurrencyLimiter:
     """A number of slots, taken in order of arrival; of one process, and one event loop."""
 
-    def __init__(self, size: int, changed: "Callable[[Slots], None]" = lambda slots: None) -> None:
+    def __init__(
+        self, size: int, changed: "Callable[[ConcurrencyLimiter], None]" = lambda slots: None
+    ) -> None:
         """`changed` is told whenever the counts below are others."""
         self._changed = changed
         self._free = asyncio.Semaphore(size)

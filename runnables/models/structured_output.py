@@ -27,20 +27,20 @@ from langchain_core.runnables import (
 )
 from pydantic import BaseModel
 
-from prompts import PromptName, load
+from prompts import PromptName, load_prompt
 from runnables.deadline import remaining
-from runnables.models.chat_model import ChatModel, Follow, Mode
-from runnables.models.json_text import NotReadable, clean, read_object
-from runnables.steps import child, step
-from runnables.telemetry import MODEL_FAILURE, STRUCTURED_OUTPUT, tell_handlers
+from runnables.models.chat_model import ChatModel, OnText, OutputMode
+from runnables.models.json_text import UnreadableReply, clean, read_object
+from runnables.steps import child_config, named_step
+from runnables.telemetry import MODEL_FAILURE, STRUCTURED_OUTPUT, dispatch_event
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
 from schemas.language import Language
 
 T = TypeVar("T", bound=BaseModel)
-Variables = dict[str, Any]
-Rung = Literal[Mode, "repair", "re-ask", "text"]
+PromptVariables = dict[str, Any]
+OutputMethod = Literal[OutputMode, "repair", "re-ask", "text"]
 
-MODES: tuple[Mode, ...] = ("json_schema", "json_mode", "plain")
+MODES: tuple[OutputMode, ...] = ("json_schema", "json_mode", "plain")
 QUICKLY_READ = 10_000
 """Characters of a reply that are read at once, where it needs no mending; all else is done in a thread."""
 
@@ -51,16 +51,16 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Structured(Generic[T]):
+class StructuredReply(Generic[T]):
     """A validated object, the rung of the ladder that gave it, and the model that wrote it."""
 
     value: T
-    rung: Rung
+    rung: OutputMethod
     model: ChatModel
 
 
 @dataclass(frozen=True)
-class StructuredOutput(Generic[T]):
+class StructuredOutputCall(Generic[T]):
     """Fills `schema` from a prompt, for one step of the pipeline."""
 
     step: str
@@ -73,10 +73,10 @@ class StructuredOutput(Generic[T]):
     async def ask_any(
         self,
         models: tuple[ChatModel, ...],
-        variables: Variables,
+        variables: PromptVariables,
         config: RunnableConfig,
-        follow: Follow | None = None,
-    ) -> Structured[T]:
+        follow: OnText | None = None,
+    ) -> StructuredReply[T]:
         """The object from the first of `models` that gives one. Raises the first one's ModelError."""
         errors: list[ModelError] = []
         for model in models:
@@ -90,17 +90,17 @@ class StructuredOutput(Generic[T]):
     async def ask(
         self,
         model: ChatModel,
-        variables: Variables,
+        variables: PromptVariables,
         config: RunnableConfig,
-        follow: Follow | None = None,
-    ) -> Structured[T]:
+        follow: OnText | None = None,
+    ) -> StructuredReply[T]:
         """The object from `model`; `follow` is told the reply as it comes. Raises ModelError."""
         prompt = HumanMessage(await self._rendered(variables, config))
         text, rung = await self._reply(model, [prompt], config, follow)
         try:
             value, rung = await self._parse(model, text, rung, config)
             return await self._served(value, rung, model, config)
-        except NotReadable as error:
+        except UnreadableReply as error:
             problem = str(error)
         mended = await self._ask_again(model, prompt, text, problem, config, follow)
         if mended is not None:
@@ -108,7 +108,7 @@ class StructuredOutput(Generic[T]):
         if self.from_text and (made := self.from_text(text)) is not None:
             return await self._served(made, "text", model, config)
         invalid = ModelOutputInvalid(f"{model.role.setting}: the reply does not fit its schema")
-        await tell_handlers(config, MODEL_FAILURE, **model.role.labels, code=invalid.code)
+        await dispatch_event(config, MODEL_FAILURE, **model.role.labels, code=invalid.code)
         raise invalid
 
     async def _ask_again(
@@ -118,15 +118,15 @@ class StructuredOutput(Generic[T]):
         text: str,
         problem: str,
         config: RunnableConfig,
-        follow: Follow | None,
+        follow: OnText | None,
     ) -> T | None:
         """The object from one more call that shows the model its reply and what is wrong with it."""
-        repair = load("repair", self.language).render(problem=problem)
+        repair = load_prompt("repair", self.language).render(problem=problem)
         messages = [prompt, AIMessage(text[:SHOWN] or "…"), HumanMessage(repair)]
         try:
             text, _ = await self._reply(model, messages, config, follow)
             return (await self._parse(model, text, "re-ask", config))[0]
-        except (ModelError, NotReadable) as error:
+        except (ModelError, UnreadableReply) as error:
             log.info("%s: asked once more, in vain: %s", self.step, type(error).__name__)
             return None
 
@@ -135,13 +135,13 @@ class StructuredOutput(Generic[T]):
         model: ChatModel,
         messages: list[BaseMessage],
         config: RunnableConfig,
-        follow: Follow | None,
-    ) -> tuple[str, Rung]:
+        follow: OnText | None,
+    ) -> tuple[str, OutputMethod]:
         """The reply's text, by the best mode that the model does not refuse."""
         modes = list(model.modes or MODES)
         while True:
             mode = modes[0]
-            run = child(config, f"{self.step}/model", rung=mode)
+            run = child_config(config, f"{self.step}/model", rung=mode)
             try:
                 runnable = _in_mode(model, mode, self.schema)
                 reply = await model.ask(messages, run, runnable, follow)
@@ -155,14 +155,16 @@ class StructuredOutput(Generic[T]):
             return text_of(reply), mode
 
     async def _parse(
-        self, model: ChatModel, text: str, rung: Rung, config: RunnableConfig
-    ) -> tuple[T, Rung]:
+        self, model: ChatModel, text: str, rung: OutputMethod, config: RunnableConfig
+    ) -> tuple[T, OutputMethod]:
         """The object in `text`, and the rung that it came by. Raises NotReadable, ModelOutputInvalid."""
-        parser = step(f"{self.step}/parser", self._read)
+        parser = named_step(f"{self.step}/parser", self._read)
         seconds = remaining(config)
         try:
             async with asyncio.timeout(None if seconds == float("inf") else seconds):
-                value, repaired = await parser.ainvoke(text, child(config, parser.get_name()))
+                value, repaired = await parser.ainvoke(
+                    text, child_config(config, parser.get_name())
+                )
                 return value, "repair" if repaired else rung
         except TimeoutError:
             setting = model.role.setting
@@ -171,24 +173,24 @@ class StructuredOutput(Generic[T]):
     async def _read(self, reply: str, config: RunnableConfig) -> tuple[T, bool]:
         """The object in `reply`, and whether it had to be mended. Raises NotReadable."""
         if len(reply) <= QUICKLY_READ:
-            with suppress(NotReadable):
+            with suppress(UnreadableReply):
                 return read_object(reply, self.schema, mend=False)
         return await asyncio.to_thread(read_object, reply, self.schema)
 
-    async def _rendered(self, variables: Variables, config: RunnableConfig) -> str:
-        prompt = step(f"{self.step}/prompt", self._render)
-        return await prompt.ainvoke(variables, child(config, prompt.get_name()))
+    async def _rendered(self, variables: PromptVariables, config: RunnableConfig) -> str:
+        prompt = named_step(f"{self.step}/prompt", self._render)
+        return await prompt.ainvoke(variables, child_config(config, prompt.get_name()))
 
-    async def _render(self, variables: Variables, config: RunnableConfig) -> str:
-        template = load(self.prompt, self.language)
+    async def _render(self, variables: PromptVariables, config: RunnableConfig) -> str:
+        template = load_prompt(self.prompt, self.language)
         return template.render(schema=_schema_of(self.schema), **variables)
 
     async def _served(
-        self, value: T, rung: Rung, model: ChatModel, config: RunnableConfig
-    ) -> Structured[T]:
+        self, value: T, rung: OutputMethod, model: ChatModel, config: RunnableConfig
+    ) -> StructuredReply[T]:
         log.info("%s: %s served by %s", self.step, rung, model.name)
-        await tell_handlers(config, STRUCTURED_OUTPUT, step=self.step, rung=rung)
-        return Structured(value, rung, model)
+        await dispatch_event(config, STRUCTURED_OUTPUT, step=self.step, rung=rung)
+        return StructuredReply(value, rung, model)
 
 
 @lru_cache
@@ -196,14 +198,14 @@ def _schema_of(schema: type[BaseModel]) -> str:
     return json.dumps(schema.model_json_schema(), ensure_ascii=False)
 
 
-def _in_mode(model: ChatModel, mode: Mode, schema: type[BaseModel]) -> Runnable[Any, Any]:
+def _in_mode(model: ChatModel, mode: OutputMode, schema: type[BaseModel]) -> Runnable[Any, Any]:
     """As `in_mode`, which takes a millisecond, once for each model."""
     if (mode, schema) not in model.bound:
         model.bound[mode, schema] = in_mode(model, mode, schema)
     return model.bound[mode, schema]
 
 
-def in_mode(model: ChatModel, mode: Mode, schema: type[BaseModel]) -> Runnable[Any, Any]:
+def in_mode(model: ChatModel, mode: OutputMode, schema: type[BaseModel]) -> Runnable[Any, Any]:
     """The model's client, bound to one way of structured output.
 
     Raises NotImplementedError when LangChain knows that the provider has no such way.

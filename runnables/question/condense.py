@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.language import estimate_tokens
-from prompts import load
+from prompts import load_prompt
 from runnables.deadline import remaining, with_deadline
 from runnables.models.chat_models import ChatModels
-from runnables.models.structured_output import StructuredOutput, Variables
+from runnables.models.structured_output import PromptVariables, StructuredOutputCall
 from runnables.question.follow_up import heard, is_small_talk, new_words, standalone, without_talk
-from runnables.question.pasted import error_codes, read_pasted
-from runnables.steps import step
-from schemas.condensed import Condensed
+from runnables.question.pasted import error_codes, extract_details
+from runnables.steps import named_step
+from schemas.condensed import CondensedQuestion
 from schemas.conversation import Turn
 from schemas.errors import ModelError
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 from schemas.question import Question
 
 NAME = "condense"
@@ -58,7 +58,7 @@ _ASKS = re.compile(
 
 
 def build_condense(
-    models: ChatModels | None, voice: Voice, on_failure: str
+    models: ChatModels | None, platform_info: PlatformInfo, on_failure: str
 ) -> Runnable[Question, Question]:
     """The step `condense`: the question as it stands by itself, with the caller's words in `said`.
 
@@ -66,7 +66,7 @@ def build_condense(
     talk are marked as such. Without a model, or where none gives a question that can be used, rules
     decide; with `on_failure` "error" the step raises ModelError when every model failed.
     """
-    model = _Condenser(models, voice) if models else None
+    model = _Condenser(models, platform_info) if models else None
 
     async def condense(question: Question, config: RunnableConfig) -> Question:
         if not question.history:
@@ -87,7 +87,7 @@ def build_condense(
         text = await asyncio.to_thread(standalone, question.text, question.history)
         return _with_text(question, text)
 
-    return step(NAME, condense)
+    return named_step(NAME, condense)
 
 
 def _with_text(question: Question, text: str) -> Question:
@@ -99,12 +99,14 @@ def _with_text(question: Question, text: str) -> Question:
 class _Condenser:
     """Asks the models, and lets nothing pass that they made up."""
 
-    def __init__(self, models: ChatModels, voice: Voice) -> None:
-        self._models = models.structurers
-        self._voice = voice
-        self._output = StructuredOutput(NAME, "condense", voice.language, Condensed)
+    def __init__(self, models: ChatModels, platform_info: PlatformInfo) -> None:
+        self._models = models.extraction_models
+        self._platform_info = platform_info
+        self._output = StructuredOutputCall(
+            NAME, "condense", platform_info.language, CondensedQuestion
+        )
 
-    async def ask(self, question: Question, config: RunnableConfig) -> Condensed | None:
+    async def ask(self, question: Question, config: RunnableConfig) -> CondensedQuestion | None:
         """The follow-up, condensed, with what was pasted; None where rules must do it.
 
         Raises ModelError.
@@ -122,15 +124,21 @@ class _Condenser:
             log.warning("%s: the model's question is %s, rules decide", NAME, problem)
             return None
         if condensed == " ".join(text.replace(_BODY, " ").split()):
-            return Condensed(question=question.text)
-        return Condensed(question=_with_details(condensed, text, bodies))
+            return CondensedQuestion(question=question.text)
+        return CondensedQuestion(question=_with_details(condensed, text, bodies))
 
-    def _shown(self, question: Question, text: str) -> Variables:
+    def _shown(self, question: Question, text: str) -> PromptVariables:
         """What the prompt is made from: as much of the history as every model's window holds."""
-        variables: Variables = {"voice": self._voice, "question": text, "history": []}
-        schema = json.dumps(Condensed.model_json_schema(), ensure_ascii=False)
-        bare = load("condense", self._voice.language).render(schema=schema, **variables)
-        window = min(int(model.window / model.undercount) for model in self._models)
+        variables: PromptVariables = {
+            "platform_info": self._platform_info,
+            "question": text,
+            "history": [],
+        }
+        schema = json.dumps(CondensedQuestion.model_json_schema(), ensure_ascii=False)
+        bare = load_prompt("condense", self._platform_info.language).render(
+            schema=schema, **variables
+        )
+        window = min(int(model.window / model.token_correction) for model in self._models)
         room = window - OUTPUT_TOKENS - estimate_tokens(bare)
         return variables | {"history": _fitting(question.history, room)}
 
@@ -149,7 +157,7 @@ def _fitting(history: Sequence[Turn], room: int) -> list[Turn]:
 
 def asks_nothing(text: str) -> bool:
     """Whether nothing in `text` asks or was pasted, so that a model may take it for small talk."""
-    pasted = read_pasted(text)
+    pasted = extract_details(text)
     details = pasted.paths or pasted.trace_id or pasted.response or pasted.request_param
     return not (details or error_codes(text) or _ASKS.search(text))
 
@@ -163,7 +171,7 @@ def _problem(condensed: str, text: str, history: Sequence[Turn]) -> str | None:
     known = f"{text}\n{heard(history)}"
     if not all(_stands_in(name, known) for name in _names(condensed)):
         return "about something that nobody named"
-    asked = without_talk(read_pasted(text).prose)
+    asked = without_talk(extract_details(text).prose)
     if _strays(condensed, known) or _strays(asked, f"{condensed}\n{heard(history)}"):
         return "another question"
     return None
@@ -183,13 +191,13 @@ def _stands_in(name: str, known: str) -> bool:
 def _names(text: str) -> set[str]:
     """The paths, codes, numbers and parameters in `text`."""
     codes = [code for code in error_codes(text) if not code.isdigit()]
-    found = [*read_pasted(text).paths, *codes, *_NAME.findall(text), *_NUMBER.findall(text)]
+    found = [*extract_details(text).paths, *codes, *_NAME.findall(text), *_NUMBER.findall(text)]
     return {name.strip("/.") for name in found}
 
 
 def _with_details(condensed: str, text: str, bodies: Sequence[str]) -> str:
     """`condensed` with the details of `text` that a model left out, and the JSON, verbatim."""
-    pasted = read_pasted(text)
+    pasted = extract_details(text)
     details = [*_URL.findall(text), *pasted.paths, *error_codes(text), *_NAME.findall(text)]
     if pasted.trace_id:
         details.append(f"trace_id: {pasted.trace_id}")

@@ -8,14 +8,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from ingestion.collection import Collection
 from ingestion.markdown_blocks import parse_table, plain
 from ingestion.words import split_words
-from runnables.listener import tell
-from runnables.question.pasted import Pasted, error_codes, read_pasted, search_query
+from runnables.listener import emit
+from runnables.question.pasted import ExtractedDetails, error_codes, extract_details, search_query
 from runnables.question.structured_question import NAME
-from runnables.question.topic import THRESHOLD, TopicModel
+from runnables.question.topic import THRESHOLD, TopicScorer
 from runnables.retrieval.focus import api_url_candidates
 from runnables.retrieval.glossary import Glossary
-from runnables.state import Classified
-from runnables.steps import step
+from runnables.state import Classification
+from runnables.steps import named_step
 from schemas.document import Chunk
 from schemas.events import Event
 from schemas.question import Question, QuestionType, StructuredQuestion
@@ -47,26 +47,26 @@ HOW_WORDS = re.compile(
 
 def build_extractive_question(
     collection: Collection, glossary: Glossary
-) -> Runnable[Question, Classified]:
+) -> Runnable[Question, Classification]:
     """The step `structured-question`, without a model."""
 
-    async def structure(question: Question, config: RunnableConfig) -> Classified:
+    async def structure(question: Question, config: RunnableConfig) -> Classification:
         found = await asyncio.to_thread(structured_question, question.text, collection, glossary)
-        await tell(config, Event("structured", found))
-        return Classified(found)
+        await emit(config, Event("structured", found))
+        return Classification(found)
 
-    return step(NAME, structure)
+    return named_step(NAME, structure)
 
 
 def structured_question(
     text: str, collection: Collection, glossary: Glossary
 ) -> StructuredQuestion:
     """What `text` is about, as far as rules can tell."""
-    pasted = read_pasted(text)
+    pasted = extract_details(text)
     wide = " ".join([search_query(text), *glossary.widen(text)])
     found = [r.chunk for r in collection.search(wide, CANDIDATES, "full_text")]
     code, api_of_code = _known_error_code(text, found)
-    topic = TopicModel(collection.word_counts, collection.contract.words)
+    topic = TopicScorer(collection.word_counts, collection.contract.words)
     if not (pasted.trace_id or code or max(topic.score(text), topic.score(wide)) > THRESHOLD):
         return StructuredQuestion(type="unknown")
     path, api = _api_by_path(pasted, collection)
@@ -83,7 +83,7 @@ def structured_question(
 
 
 def _type(
-    text: str, pasted: Pasted, code: str | None, names_api: bool, touches_api: bool
+    text: str, pasted: ExtractedDetails, code: str | None, names_api: bool, touches_api: bool
 ) -> QuestionType:
     """The type of an on-topic question.
 
@@ -100,13 +100,15 @@ def _type(
     return "api_call" if touches_api and not asks_how else "general"
 
 
-def _shares_a_name(text: str, found: list[Chunk], topic: TopicModel) -> bool:
+def _shares_a_name(text: str, found: list[Chunk], topic: TopicScorer) -> bool:
     """Whether an API that was found shares a word of its name with `text` that tells of the topic."""
     telling = {word for word, score in topic.word_scores(text).items() if score > 0}
     return any(telling & set(split_words(chunk.api_name)) for chunk in found)
 
 
-def _api_by_path(pasted: Pasted, collection: Collection) -> tuple[str | None, Chunk | None]:
+def _api_by_path(
+    pasted: ExtractedDetails, collection: Collection
+) -> tuple[str | None, Chunk | None]:
     """The first pasted path that an indexed API has, with a chunk of it; else the first path."""
     for path in pasted.paths:
         if chunks := collection.chunks_by_api(api_url_candidates(path), []):

@@ -13,7 +13,7 @@ from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
 from ingestion.language import detect_language
 from ingestion.words import split_words, stem, vocabulary_words
 from runnables.question.developer_words import DEVELOPER_WORDS
-from runnables.question.pasted import error_codes, read_pasted
+from runnables.question.pasted import error_codes, extract_details
 from schemas.conversation import Turn
 
 LONGEST = {"zh": 14, "en": 7}
@@ -221,7 +221,7 @@ def _leaves_out(rest: str, opened: bool, focus: str, history: Sequence[Turn]) ->
 
 def _names_its_own(text: str) -> bool:
     """Whether it names what it is about: a path, a trace id, an error that was pasted, a code."""
-    pasted = read_pasted(text)
+    pasted = extract_details(text)
     failed = pasted.response is not None and pasted.error
     return bool(pasted.paths or pasted.trace_id or failed or error_codes(pasted.prose))
 
@@ -247,7 +247,7 @@ def _without_opener(text: str) -> str:
 
 def _subject(question: str) -> str:
     """What `question` is about: its first telling clause, without the words that ask."""
-    prose = read_pasted(question).prose
+    prose = extract_details(question).prose
     for clause in _CLAUSE.split(prose[:LONGEST_TEXT]):
         if [word for word in _telling(clause) if word not in _ASIDES]:
             subject = _ASKING.sub("", _ASKING.sub("", clause.strip()[:LONGEST_CLAUSE])).strip(

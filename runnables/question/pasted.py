@@ -38,7 +38,7 @@ _SUCCESS = {"0", "200", "success", "ok", "true"}
 
 
 @dataclass
-class Pasted:
+class ExtractedDetails:
     """The details found in a question, and the question without them."""
 
     prose: str
@@ -51,13 +51,13 @@ class Pasted:
     trace_id: str | None = None
 
 
-def read_pasted(question: str) -> Pasted:
+def extract_details(question: str) -> ExtractedDetails:
     """The details pasted in `question`. Nothing is guessed: what has no clear shape stays prose."""
     bodies, prose = _take_json(question)
     urls, prose = _take(_URL, prose)
     traces, prose = _take(_TRACE, prose)
     paths, prose = _take(_PATH, prose)
-    found = Pasted(prose=_one_line(prose))
+    found = ExtractedDetails(prose=_one_line(prose))
     for url in urls:
         path, query = _path_and_query(url)
         found.paths.append(path)
@@ -72,7 +72,7 @@ def read_pasted(question: str) -> Pasted:
 
 def search_query(question: str) -> str:
     """What to search for `question`: without the values that were pasted, which no document holds."""
-    pasted = read_pasted(question)
+    pasted = extract_details(question)
     parts = [pasted.prose, *pasted.paths, pasted.error or ""]
     return " ".join(part for part in parts if part) or question
 
@@ -119,7 +119,7 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
     return parts.path, dict(parse_qsl(parts.query))
 
 
-def _sort_body(body: JsonObject, found: Pasted) -> None:
+def _sort_body(body: JsonObject, found: ExtractedDetails) -> None:
     """A JSON object is a response when it has what responses have, else what was sent."""
     keys = {key.lower() for key in body}
     if found.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:

@@ -23,7 +23,7 @@ _CHINESE = """
 QUESTION_WORDS = frozenset(_ENGLISH.split()) | frozenset(_CHINESE.split())
 
 
-def tells(word: str) -> bool:
+def is_content_word(word: str) -> bool:
     """Whether `word` can carry a topic: no number, single letter, question word or very common one."""
     is_letter = len(word) == 1 and word.isascii()
     common = word in QUESTION_WORDS or zipf_frequency(word) >= COMMON_ZIPF

@@ -3,14 +3,14 @@
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.deadline import remaining, with_deadline
-from runnables.listener import tell
+from runnables.listener import emit
 from runnables.models.chat_models import ChatModels
-from runnables.models.structured_output import StructuredOutput
-from runnables.state import Classified
-from runnables.steps import step
+from runnables.models.structured_output import StructuredOutputCall
+from runnables.state import Classification
+from runnables.steps import named_step
 from schemas.errors import ModelError
 from schemas.events import Event
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 from schemas.question import Question, StructuredQuestion
 
 NAME = "structured-question"
@@ -20,25 +20,27 @@ SHARE_OF_TIME = 0.4
 
 
 def build_structured_question(
-    models: ChatModels, voice: Voice, on_failure: str
-) -> Runnable[Question, Classified]:
+    models: ChatModels, platform_info: PlatformInfo, on_failure: str
+) -> Runnable[Question, Classification]:
     """The step `structured-question`.
 
     A question that no model could classify is taken for `general`, so that what was found decides;
     with `on_failure` "error" the step raises ModelError instead. docs/decisions/0003-model-failure.md
     """
-    output = StructuredOutput(NAME, "structured_question", voice.language, StructuredQuestion)
+    output = StructuredOutputCall(
+        NAME, "structured_question", platform_info.language, StructuredQuestion
+    )
 
-    async def structure(question: Question, config: RunnableConfig) -> Classified:
+    async def structure(question: Question, config: RunnableConfig) -> Classification:
         timed = with_deadline(config, SHARE_OF_TIME * remaining(config))
-        variables = {"voice": voice, "question": question.text}
+        variables = {"platform_info": platform_info, "question": question.text}
         try:
-            found = (await output.ask_any(models.structurers, variables, timed)).value
+            found = (await output.ask_any(models.extraction_models, variables, timed)).value
         except ModelError as error:
             if on_failure == "error":
                 raise
-            return Classified(StructuredQuestion(type="general"), degraded=str(error))
-        await tell(config, Event("structured", found))
-        return Classified(found)
+            return Classification(StructuredQuestion(type="general"), degraded=str(error))
+        await emit(config, Event("structured", found))
+        return Classification(found)
 
-    return step(NAME, structure)
+    return named_step(NAME, structure)

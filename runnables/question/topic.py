@@ -27,7 +27,7 @@ THRESHOLD = 1.0
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
 
 
-class TopicModel:
+class TopicScorer:
     """The two language models over one collection's vocabulary."""
 
     def __init__(self, word_counts: WordCounts, total: int) -> None:

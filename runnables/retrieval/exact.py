@@ -3,7 +3,7 @@
 import re
 
 from ingestion.markdown_blocks import parse_table, plain
-from runnables.question.pasted import error_codes, read_pasted
+from runnables.question.pasted import error_codes, extract_details
 from schemas.document import Chunk, RetrievedChunk
 
 _IDENTIFIER = re.compile(
@@ -29,7 +29,7 @@ def identifiers(question: str) -> list[str]:
     text = _URL.sub(" ", question)
     found = [
         *error_codes(text),
-        *read_pasted(question).paths,
+        *extract_details(question).paths,
         *_IDENTIFIER.findall(text),
         *_asked_word(question),
     ]

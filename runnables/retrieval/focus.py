@@ -5,8 +5,8 @@ import asyncio
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.collection import Collection
-from runnables.state import Evidence, Understood
-from runnables.steps import step
+from runnables.state import PipelineState
+from runnables.steps import named_step
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import StructuredQuestion
 
@@ -14,22 +14,22 @@ MAX_NAMED = 2
 """Documents that one name may pull in: the same url or name can stand for two versions."""
 
 
-def build_focus(collection: Collection) -> Runnable[Understood, Evidence]:
+def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
     """The step `focus`: chunks of the API named by url or name first, then what was retrieved."""
 
-    async def focus(understood: Understood, config: RunnableConfig) -> Evidence:
-        structured, named = understood["classified"].structured, list[Chunk]()
+    async def focus(understood: PipelineState, config: RunnableConfig) -> PipelineState:
+        structured, named = understood["classification"].structured, list[Chunk]()
         if structured.api_url or structured.api_name:
             named = await asyncio.to_thread(named_chunks, collection, structured)
-        allowed = [chunk for chunk in named if understood["asked"].filters.allow(chunk)]
-        return Evidence(
-            asked=understood["asked"],
-            classified=understood["classified"],
+        allowed = [chunk for chunk in named if understood["question"].filters.allow(chunk)]
+        return PipelineState(
+            question=understood["question"],
+            classification=understood["classification"],
             retrieved=understood["retrieved"],
             chunks=_in_front(allowed, understood["retrieved"]),
         )
 
-    return step("focus", focus)
+    return named_step("focus", focus)
 
 
 def named_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:

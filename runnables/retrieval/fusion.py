@@ -1,6 +1,6 @@
 """Two rankings of the same chunks as one."""
 
-from ingestion.collection_schema import Reliability
+from ingestion.collection_schema import RouteCalibration
 
 UNMEASURED = 0.4
 """The dense route's weight where nobody has measured yet how far its vectors can be trusted."""
@@ -14,11 +14,11 @@ POOL = 200
 BASELINE = 50
 """The rank whose cosine counts as nothing: vectors of one platform's pages are all alike."""
 
-Ranking = dict[str, float]
+ScoredIds = dict[str, float]
 """Score by chunk id, best first."""
 
 
-def dense_weight(measured: Reliability | None) -> float:
+def dense_weight(measured: RouteCalibration | None) -> float:
     """What the dense route weighs, 0 to 0.5: by how much it exceeds the half of full text's rank.
 
     Vectors that find half as well as words, or less, only ever displace what words had found; those
@@ -31,7 +31,7 @@ def dense_weight(measured: Reliability | None) -> float:
     return min(MOST_DENSE, max(0.0, measured.dense / measured.full_text - 0.5))
 
 
-def fuse(full_text: Ranking, dense: Ranking, weight: float) -> Ranking:
+def fuse(full_text: ScoredIds, dense: ScoredIds, weight: float) -> ScoredIds:
     """The chunks of both, best first, each with a score from 0 to 1; `weight` is the dense route's.
 
     A convex combination of scores, after Bruch, Gai and Ingber, "An Analysis of Fusion Functions for
@@ -48,7 +48,7 @@ def fuse(full_text: Ranking, dense: Ranking, weight: float) -> Ranking:
     return dict(sorted(fused.items(), key=lambda item: -item[1]))
 
 
-def _scaled(ranking: Ranking, nothing: float) -> Ranking:
+def _scaled(ranking: ScoredIds, nothing: float) -> ScoredIds:
     """Scores from 0, at `nothing` or below, to 1 at the best."""
     best = max(ranking.values(), default=0.0)
     if best <= nothing:

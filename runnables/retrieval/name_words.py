@@ -24,7 +24,7 @@ GENERIC = frozenset(map(stem, (*_CHINESE_GENERIC, *_LATIN_GENERIC)))
 """Words that people add to a name, or leave out."""
 
 
-class Name(NamedTuple):
+class ParsedName(NamedTuple):
     """A name, read."""
 
     words: tuple[str, ...]
@@ -39,13 +39,13 @@ class Name(NamedTuple):
             if first.isascii() == second.isascii():
                 yield first + second
 
-    def telling(self) -> "Name":
+    def telling(self) -> "ParsedName":
         """This name without generic words; as it is where it has no others."""
         words = tuple(word for word in self.words if word not in GENERIC)
-        return Name(words or self.words, self.versions)
+        return ParsedName(words or self.words, self.versions)
 
 
-def read_name(text: str) -> Name:
+def parse_name(text: str) -> ParsedName:
     """`text` as a name, whatever its width, case and punctuation."""
     plain = _CAMEL_BREAK.sub(" ", normalise(text)).casefold().strip()
     versions = [next(filter(None, groups)) for groups in _VERSION.findall(plain)]
@@ -54,7 +54,7 @@ def read_name(text: str) -> Name:
         versions.append(lone[1])
         plain = plain[: lone.start()]
     words = _PIECE.findall(_EMPTY.sub("", plain.replace("_", " ")))
-    return Name(tuple(map(stem, words)), frozenset(map(_plain_version, versions)))
+    return ParsedName(tuple(map(stem, words)), frozenset(map(_plain_version, versions)))
 
 
 def with_wholes(versions: Iterable[str]) -> Iterator[str]:

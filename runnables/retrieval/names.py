@@ -19,10 +19,10 @@ from rapidfuzz import fuzz, process
 from ingestion.words import normalise
 from runnables.retrieval.focus import api_url_candidates
 from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.name_words import GENERIC, Name, read_name, with_wholes
+from runnables.retrieval.name_words import GENERIC, ParsedName, parse_name, with_wholes
 from schemas.catalogue import CatalogueEntry
 
-Words = tuple[str, ...]
+NameWords = tuple[str, ...]
 
 LONGEST_NAME = 200
 """Characters of a name that are read."""
@@ -63,13 +63,13 @@ class _Document:
     """A document, and what it may be called."""
 
     entry: CatalogueEntry
-    names: tuple[Name, ...]
+    names: tuple[ParsedName, ...]
     versions: frozenset[str]
     """In its titles; where there is none, in its address."""
     titled_version: bool
 
 
-class Names:
+class NameIndex:
     """The documents of a catalogue by what they are called: title, API, address, id and service, and by
     what the glossary says for a word of the title.
     """
@@ -90,12 +90,12 @@ class Names:
         """
         if identified := self._by_identifier(name):
             return identified[:limit]
-        asked = read_name(name[:LONGEST_NAME])
+        asked = parse_name(name[:LONGEST_NAME])
         scores = self._scores(asked, _plain(name))
         ranked = sorted(scores, key=lambda number: (-scores[number], number))
         return [self._documents[number].entry for number in ranked[:limit]]
 
-    def _scores(self, asked: Name, plain: str) -> dict[int, float]:
+    def _scores(self, asked: ParsedName, plain: str) -> dict[int, float]:
         """The documents that are near enough, each with how well it fits."""
         shares, scores = self._shares(asked), {}
         least = NEAR if any(word not in GENERIC for word in asked.words) else math.inf
@@ -110,7 +110,9 @@ class Names:
     def _add(self, number: int, entry: CatalogueEntry, glossary: Glossary) -> None:
         for identifier in {_plain(i) for i in _identifiers(entry)} - {""}:
             self._identified[identifier].append(entry)
-        names = [(kind, read_name(text)) for kind, text in _called(entry, glossary) if text.strip()]
+        names = [
+            (kind, parse_name(text)) for kind, text in _called(entry, glossary) if text.strip()
+        ]
         for kind, name in names:
             for term in name.terms():
                 weights = self._postings[term]
@@ -132,7 +134,7 @@ class Names:
                     return self._identified[candidate]
         return []
 
-    def _shares(self, asked: Name) -> dict[int, float]:
+    def _shares(self, asked: ParsedName) -> dict[int, float]:
         """How much of the weight of `asked` each document bears out, 0 to 1."""
         total, borne = 0.0, defaultdict[int, float](float)
         for term in self._asked_terms(asked):
@@ -148,7 +150,7 @@ class Names:
         allowed = (n for n in borne if self._is_version(asked, n))
         return {number: borne[number] / total for number in allowed} if total else {}
 
-    def _asked_terms(self, asked: Name) -> list[str]:
+    def _asked_terms(self, asked: ParsedName) -> list[str]:
         """The words of `asked` and its Chinese pairs; two Latin ones are one where a name has them so."""
         terms = dict.fromkeys(asked.terms())
         words = asked.words
@@ -189,7 +191,7 @@ class Names:
             return weight * GENERIC_WEIGHT if near else 0.0
         return weight / 2 if len(term) == 1 else weight
 
-    def _is_version(self, asked: Name, number: int) -> bool:
+    def _is_version(self, asked: ParsedName, number: int) -> bool:
         versions = self._documents[number].versions
         return not asked.versions or not versions or bool(asked.versions & versions)
 
@@ -216,7 +218,7 @@ def _plain(name: str) -> str:
     return normalise(name[:LONGEST_NAME]).casefold().strip().rstrip("/")
 
 
-def _version_bonus(asked: Name, document: _Document) -> float:
+def _version_bonus(asked: ParsedName, document: _Document) -> float:
     """What the versions say for a document, or against it."""
     bonus = 0.0
     if asked.versions & document.versions:
@@ -226,13 +228,13 @@ def _version_bonus(asked: Name, document: _Document) -> float:
     return bonus
 
 
-def _best_likeness(asked: Name, document: _Document) -> float:
+def _best_likeness(asked: ParsedName, document: _Document) -> float:
     """How alike `asked` and what the document is called are as wholes, 0 to 1."""
     ways = {asked.words, asked.telling().words}
     return max(_likeness(way, other.words) for way in ways for other in document.names)
 
 
-def _likeness(asked: Words, other: Words) -> float:
+def _likeness(asked: NameWords, other: NameWords) -> float:
     """How alike two names are, 0 to 1; in another order a little less."""
     first, second = " ".join(asked), " ".join(other)
     return max(fuzz.ratio(first, second), 0.95 * fuzz.token_sort_ratio(first, second)) / 100

@@ -23,7 +23,7 @@ _SHORTEST = 4
 """Bytes below which a part says nothing by itself: two Chinese characters are more, "it" is less."""
 
 
-def parts(question: str) -> list[str]:
+def split_question(question: str) -> list[str]:
     """The questions that `question` consists of; itself alone, where it is one.
 
     Only what is asked in sequence is split ("and then", 先…再…, one question mark after another): an

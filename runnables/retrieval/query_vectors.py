@@ -16,7 +16,7 @@ REMEMBERED = 256
 """Questions whose vectors are kept: a megabyte where they have 1,024 numbers."""
 
 
-class QueryVectors:
+class QueryEmbeddings:
     """What an embedding model gives for questions."""
 
     def __init__(self, embeddings: Embeddings, role: ModelRole) -> None:

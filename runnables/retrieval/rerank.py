@@ -8,12 +8,12 @@ from langchain_core.runnables import RunnableConfig
 
 from runnables.deadline import with_deadline
 from runnables.models.chat_models import ChatModels
-from runnables.retrieval.rerank_endpoint import EndpointRanker
-from runnables.retrieval.rerank_listwise import ListwiseRanker
-from runnables.steps import child, step
+from runnables.retrieval.rerank_endpoint import EndpointReranker
+from runnables.retrieval.rerank_listwise import ListwiseReranker
+from runnables.steps import child_config, named_step
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 from schemas.settings import Settings
 
 NAME = "retrieve/rerank"
@@ -24,7 +24,7 @@ MOST = 30
 log = logging.getLogger(__name__)
 
 
-class Ranker(Protocol):
+class Reranker(Protocol):
     """A way to tell which chunks answer a question best."""
 
     async def rank(
@@ -36,14 +36,14 @@ class Ranker(Protocol):
         """
 
 
-class Given(TypedDict):
+class RerankInput(TypedDict):
     """What a trace shows as the input."""
 
     question: str
     chunks: list[RetrievedChunk]
 
 
-class Reranked(TypedDict):
+class RerankOutput(TypedDict):
     """What a trace shows as the output."""
 
     chunks: list[RetrievedChunk]
@@ -51,13 +51,13 @@ class Reranked(TypedDict):
     """Why the order is the old one; None when it is the new one."""
 
 
-class Rerank:
+class RerankStep:
     """Puts the best of what was retrieved first, in the time that Settings allow."""
 
-    def __init__(self, ranker: Ranker, seconds: float) -> None:
+    def __init__(self, ranker: Reranker, seconds: float) -> None:
         self._ranker = ranker
         self._seconds = seconds
-        self._step = step(NAME, self._rerank)
+        self._step = named_step(NAME, self._rerank)
 
     async def rerank(
         self, question: str, found: list[RetrievedChunk], config: RunnableConfig
@@ -69,24 +69,26 @@ class Rerank:
         """
         if len(found) < 2:
             return found
-        given = Given(question=question, chunks=found[:MOST])
-        reranked = await self._step.ainvoke(given, child(config, NAME))
+        given = RerankInput(question=question, chunks=found[:MOST])
+        reranked = await self._step.ainvoke(given, child_config(config, NAME))
         return reranked["chunks"] + found[MOST:]
 
-    async def _rerank(self, given: Given, config: RunnableConfig) -> Reranked:
+    async def _rerank(self, given: RerankInput, config: RunnableConfig) -> RerankOutput:
         chunks = given["chunks"]
         try:
             ranks = await self._ranker.rank(
                 given["question"], chunks, with_deadline(config, self._seconds)
             )
-            return Reranked(chunks=reordered(chunks, ranks), skipped=None)
+            return RerankOutput(chunks=reordered(chunks, ranks), skipped=None)
         except Exception as error:  # whatever it is, there is an order already
             reason = str(error) if isinstance(error, ModelError) else type(error).__name__
             log.warning("%s: the order stays as it is: %s", NAME, reason)
-            return Reranked(chunks=chunks, skipped=reason)
+            return RerankOutput(chunks=chunks, skipped=reason)
 
 
-def build_rerank(settings: Settings, models: ChatModels | None, voice: Voice) -> Rerank | None:
+def build_rerank(
+    settings: Settings, models: ChatModels | None, platform_info: PlatformInfo
+) -> RerankStep | None:
     """Reranking as Settings name it, or None for `none`.
 
     Raises ConfigurationError for an endpoint without its address, a model where there is none.
@@ -94,11 +96,11 @@ def build_rerank(settings: Settings, models: ChatModels | None, voice: Voice) ->
     if settings.rerank == "none":
         return None
     if settings.rerank == "endpoint":
-        return Rerank(EndpointRanker(settings), settings.rerank_timeout)
+        return RerankStep(EndpointReranker(settings), settings.rerank_timeout)
     if models is None:
         raise ConfigurationError("APIDESK_RERANK=model needs APIDESK_CHAT_MODEL")
-    ranker = ListwiseRanker(NAME, models.writers[0], voice)
-    return Rerank(ranker, settings.rerank_timeout)
+    ranker = ListwiseReranker(NAME, models.writers[0], platform_info)
+    return RerankStep(ranker, settings.rerank_timeout)
 
 
 def reordered(

@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ingestion.collection_schema import embedded_text
 from runnables.deadline import remaining
-from runnables.retrieval.rerank_text import QUESTION_TOKENS, cut
+from runnables.retrieval.rerank_text import QUESTION_TOKENS, truncate_to_tokens
 from schemas.document import RetrievedChunk
 from schemas.errors import (
     ConfigurationError,
@@ -33,7 +33,7 @@ _REFUSALS = {
 }
 
 
-class EndpointRanker:
+class EndpointReranker:
     """Asks the server that Settings name, once a question and without retries."""
 
     def __init__(self, settings: Settings) -> None:
@@ -50,8 +50,10 @@ class EndpointRanker:
         """Places in `chunks`, the most relevant first, with the server's scores. Raises ModelError."""
         body = {
             **self._model,
-            "query": cut(question, QUESTION_TOKENS),
-            "documents": [cut(embedded_text(each.chunk), PASSAGE_TOKENS) for each in chunks],
+            "query": truncate_to_tokens(question, QUESTION_TOKENS),
+            "documents": [
+                truncate_to_tokens(embedded_text(each.chunk), PASSAGE_TOKENS) for each in chunks
+            ],
             "top_n": len(chunks),
             "return_documents": False,
         }

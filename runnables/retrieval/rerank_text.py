@@ -8,7 +8,7 @@ QUESTION_TOKENS = 250
 """Of a question; what is longer leaves a reranker no room for the passage."""
 
 
-def cut(text: str, tokens: int) -> str:
+def truncate_to_tokens(text: str, tokens: int) -> str:
     """The beginning of `text` that is worth at most `tokens`."""
     text = text[: 4 * tokens]  # four characters are one token at least
     lengths = range(len(text) + 1)

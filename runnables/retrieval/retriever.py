@@ -21,20 +21,20 @@ from ingestion.collection import NO_FILTERS, Collection
 from ingestion.collection_schema import Vector
 from runnables.question.pasted import search_query
 from runnables.retrieval.exact import defining_first, identifiers
-from runnables.retrieval.fusion import POOL, Ranking, dense_weight, fuse
+from runnables.retrieval.fusion import POOL, ScoredIds, dense_weight, fuse
 from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.parts import parts
-from runnables.retrieval.query_vectors import QueryVectors
+from runnables.retrieval.parts import split_question
+from runnables.retrieval.query_vectors import QueryEmbeddings
 from runnables.retrieval.rerank import MOST as RERANKED
-from runnables.retrieval.rerank import Rerank
-from runnables.steps import child, step
-from runnables.telemetry import MODEL_FAILURE, tell_handlers
+from runnables.retrieval.rerank import RerankStep
+from runnables.steps import child_config, named_step
+from runnables.telemetry import MODEL_FAILURE, dispatch_event
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
 from schemas.question import Filters, Question
 from schemas.settings import Settings
 
-Mode = Literal["full_text", "dense", "hybrid"]
+RetrievalMode = Literal["full_text", "dense", "hybrid"]
 
 CANDIDATES = 50
 """Chunks that are looked at for the k that are given."""
@@ -54,8 +54,8 @@ class MilvusRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     collection: Collection
-    vectors: QueryVectors | None
-    mode: Mode
+    vectors: QueryEmbeddings | None
+    mode: RetrievalMode
 
     def _get_relevant_documents(
         self,
@@ -88,7 +88,7 @@ class MilvusRetriever(BaseRetriever):
                 log.warning("searching full text alone: %s", error)
                 labels = self.collection.embedding_role.labels
                 inside: RunnableConfig = {"callbacks": run_manager.get_child()}
-                await tell_handlers(inside, MODEL_FAILURE, **labels, code=error.code)
+                await dispatch_event(inside, MODEL_FAILURE, **labels, code=error.code)
         return await asyncio.to_thread(self._find, query, more, k, vector, filters)
 
     def _find(
@@ -101,24 +101,28 @@ class MilvusRetriever(BaseRetriever):
         ranked = partial(self._ranking, f"{query} {more}".strip(), vector, filters)
         return [_document(retrieved) for retrieved in self._chosen(query, k, ranked)]
 
-    def _chosen(self, query: str, k: int, ranked: Callable[[int], Ranking]) -> list[RetrievedChunk]:
+    def _chosen(
+        self, query: str, k: int, ranked: Callable[[int], ScoredIds]
+    ) -> list[RetrievedChunk]:
         """Of as few as will do: each hit takes time, and each chunk that is read more."""
         many = max(CANDIDATES, k)
         if names := identifiers(query):
-            return spread(defining_first(self._read(ranked(many), many), names), k)
+            return diversify(defining_first(self._read(ranked(many), many), names), k)
         ranking = ranked(3 * k)
         for count in (k, 3 * k):
-            chosen = spread(self._read(ranking, count), k)
-            if not crowded(chosen):
+            chosen = diversify(self._read(ranking, count), k)
+            if not is_dominated(chosen):
                 return chosen
-        return spread(self._read(ranked(many), many), k)
+        return diversify(self._read(ranked(many), many), k)
 
-    def _read(self, ranking: Ranking, count: int) -> list[RetrievedChunk]:
+    def _read(self, ranking: ScoredIds, count: int) -> list[RetrievedChunk]:
         """The first `count` of `ranking`, read from the collection."""
         chunks = self.collection.by_ids(list(ranking)[:count])
         return [RetrievedChunk(chunk=chunk, score=ranking[chunk.id]) for chunk in chunks]
 
-    def _ranking(self, query: str, vector: Vector | None, filters: Filters, count: int) -> Ranking:
+    def _ranking(
+        self, query: str, vector: Vector | None, filters: Filters, count: int
+    ) -> ScoredIds:
         search = partial(self.collection.ranked, filters=filters)
         if vector is None:
             return search(query, count, "full_text")
@@ -137,11 +141,11 @@ class MilvusRetriever(BaseRetriever):
         return dense_weight(self.collection.contract.reliability)
 
 
-class Finder:
+class ChunkSearch:
     """Retrieval as the pipeline uses it: a question in its parts, each widened by the glossary."""
 
     def __init__(
-        self, retriever: MilvusRetriever, glossary: Glossary, rerank: Rerank | None
+        self, retriever: MilvusRetriever, glossary: Glossary, rerank: RerankStep | None
     ) -> None:
         self._collection = retriever.collection
         self._retriever = retriever
@@ -156,11 +160,13 @@ class Finder:
         found = await self._search(question, config, terms, max(k, RERANKED) if self._rerank else k)
         if self._rerank is not None:
             found = await self._rerank.rerank(query, found, config)
-        return spread(found, k)
+        return diversify(found, k)
 
-    async def glance(self, question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
+    async def search_without_rerank(
+        self, question: Question, config: RunnableConfig
+    ) -> list[RetrievedChunk]:
         """As `find`, but nobody reranks: for what is only looked at."""
-        return spread(await self._search(question, config, (), question.k), question.k)
+        return diversify(await self._search(question, config, (), question.k), question.k)
 
     async def is_in_the_only_language(self, question: Question) -> bool:
         """Whether all documents are in the language of `question`."""
@@ -170,10 +176,13 @@ class Finder:
         self, question: Question, config: RunnableConfig, terms: Sequence[str], wanted: int
     ) -> list[RetrievedChunk]:
         query = search_query(question.text)
-        run = child(config, "retrieve/milvus")
+        run = child_config(config, "retrieve/milvus")
         return _in_turn(
             await asyncio.gather(
-                *(self._part(part, terms, wanted, question.filters, run) for part in parts(query))
+                *(
+                    self._part(part, terms, wanted, question.filters, run)
+                    for part in split_question(query)
+                )
             )
         )
 
@@ -192,20 +201,20 @@ class Finder:
 
 
 def open_retriever(
-    settings: Settings, collection: Collection, vectors: QueryVectors | None
+    settings: Settings, collection: Collection, vectors: QueryEmbeddings | None
 ) -> MilvusRetriever:
     """The retriever in the mode of Settings. Raises ConfigurationError for a mode without its model."""
     mode = _mode(settings, vectors)
     return MilvusRetriever(collection=collection, vectors=vectors, mode=mode)
 
 
-def build_retriever(finder: Finder) -> Runnable[Question, list[RetrievedChunk]]:
+def build_retriever(finder: ChunkSearch) -> Runnable[Question, list[RetrievedChunk]]:
     """The step `retrieve`."""
 
     async def retrieve(question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
         return await finder.find(question, config)
 
-    return step("retrieve", retrieve)
+    return named_step("retrieve", retrieve)
 
 
 def _in_turn(found: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedChunk]:
@@ -218,7 +227,7 @@ def _in_turn(found: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedChunk]:
     return list(merged.values())
 
 
-def spread(found: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]:
+def diversify(found: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]:
     """The first k of `found`, with at most 3 of one document among each five; others come instead."""
     chosen: list[RetrievedChunk] = []
     waiting = list(found)
@@ -231,7 +240,7 @@ def spread(found: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]:
     return chosen
 
 
-def crowded(chosen: Sequence[RetrievedChunk]) -> bool:
+def is_dominated(chosen: Sequence[RetrievedChunk]) -> bool:
     """Whether one document has more than its share of some five."""
     fives = (chosen[start : start + 5] for start in range(0, len(chosen), 5))
     return any(max(Counter(map(_place, five)).values()) > MOST_OF_ONE for five in fives)
@@ -241,7 +250,7 @@ def _place(retrieved: RetrievedChunk) -> tuple[str, str]:
     return retrieved.chunk.source, retrieved.chunk.document_id
 
 
-def _mode(settings: Settings, vectors: QueryVectors | None) -> Mode:
+def _mode(settings: Settings, vectors: QueryEmbeddings | None) -> RetrievalMode:
     if settings.retrieval == "auto":
         return "hybrid" if vectors else "full_text"
     if settings.retrieval != "full_text" and vectors is None:

@@ -5,17 +5,17 @@ import asyncio
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.collection import Collection
-from runnables.state import Evidence
-from runnables.steps import step
+from runnables.state import PipelineState
+from runnables.steps import named_step
 from schemas.document import RetrievedChunk
 
 
-def build_surround(collection: Collection) -> Runnable[Evidence, Evidence]:
+def build_add_neighbours(collection: Collection) -> Runnable[PipelineState, PipelineState]:
     """The step `surround`: the best chunk's neighbours come last, so that they are the first to go
     when the window is too small for all.
     """
 
-    async def surround(evidence: Evidence, config: RunnableConfig) -> Evidence:
+    async def surround(evidence: PipelineState, config: RunnableConfig) -> PipelineState:
         chunks = evidence["chunks"]
         if not chunks:
             return evidence
@@ -24,4 +24,4 @@ def build_surround(collection: Collection) -> Runnable[Evidence, Evidence]:
         added = [RetrievedChunk(chunk=c, score=0.0) for c in beside if c.id not in known]
         return {**evidence, "chunks": [*chunks, *added]}
 
-    return step("surround", surround)
+    return named_step("surround", surround)

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 from runnables.deadline import remaining, with_deadline
 from runnables.question.pasted import search_query
 from runnables.retrieval.web_pages import found_pages, page_chunks
-from runnables.state import Evidence
-from runnables.steps import child, step
+from runnables.state import PipelineState
+from runnables.steps import child_config, named_step
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.question import Filters, Question
@@ -43,7 +43,7 @@ _REFUSALS = {
 log = logging.getLogger(__name__)
 
 
-class Searched(TypedDict):
+class WebSearchOutput(TypedDict):
     """What a trace shows as the output."""
 
     chunks: list[RetrievedChunk]
@@ -64,7 +64,7 @@ class WebSearch:
         self._seconds = settings.web_timeout
         self._tokens = settings.chunk_tokens
         self._tls = httpx.create_ssl_context()  # takes longer than all else here
-        self._step = step(NAME, self._search)
+        self._step = named_step(NAME, self._search)
 
     async def find(self, question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
         """The chunks of what the web has for `question`, the best page first. Never raises.
@@ -74,20 +74,20 @@ class WebSearch:
         query = search_query(question.text)[:LONGEST_QUERY].strip()
         if not query or question.filters != Filters():
             return []
-        searched = await self._step.ainvoke(query, child(config, NAME))
+        searched = await self._step.ainvoke(query, child_config(config, NAME))
         return searched["chunks"]
 
-    async def _search(self, query: str, config: RunnableConfig) -> Searched:
+    async def _search(self, query: str, config: RunnableConfig) -> WebSearchOutput:
         try:
             async with asyncio.timeout(remaining(with_deadline(config, self._seconds))):
                 reply = await self._ask(query)
             pages = found_pages(reply, self._domains)[: self._results]
             chunks = [chunk for page in pages for chunk in page_chunks(page, self._tokens)]
-            return Searched(chunks=chunks, skipped=None)
+            return WebSearchOutput(chunks=chunks, skipped=None)
         except Exception as error:  # whatever it is, the documents have been read
             reason = _reason(error)
             log.warning("%s: the documents answer alone: %s", SETTING, reason)
-            return Searched(chunks=[], skipped=reason)
+            return WebSearchOutput(chunks=[], skipped=reason)
 
     async def _ask(self, query: str) -> object:
         # A client of its own: one that is held belongs to an event loop, and somebody has to close it.
@@ -119,14 +119,14 @@ def open_web(settings: Settings) -> WebSearch | None:
     return WebSearch(settings, client)
 
 
-def build_web(web: WebSearch) -> Runnable[Evidence, Evidence]:
+def build_web(web: WebSearch) -> Runnable[PipelineState, PipelineState]:
     """The step `web`: what the web has comes last, numbered behind the documents' chunks."""
 
-    async def search(evidence: Evidence, config: RunnableConfig) -> Evidence:
-        found = await web.find(evidence["asked"], config)
+    async def search(evidence: PipelineState, config: RunnableConfig) -> PipelineState:
+        found = await web.find(evidence["question"], config)
         return {**evidence, "chunks": [*evidence["chunks"], *found]}
 
-    return step("web", search)
+    return named_step("web", search)
 
 
 # --- settings -------------------------------------------------------------------------------------

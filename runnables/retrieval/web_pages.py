@@ -12,7 +12,7 @@ import httpx
 from ingestion.chunking import chunk_document
 from ingestion.language import detect_language, estimate_tokens
 from ingestion.markdown_blocks import parse_blocks
-from runnables.retrieval.rerank_text import cut
+from runnables.retrieval.rerank_text import truncate_to_tokens
 from schemas.document import RetrievedChunk, Section, SourceDocument
 
 SOURCE = "web"
@@ -39,7 +39,7 @@ _SENTENCE = re.compile(r"(?<=[。！？；\n])|(?<=[.!?])(?=\s)")
 
 
 @dataclass(frozen=True)
-class Page:
+class WebPage:
     """A page that was found, cleaned: what Tavily quotes of it, and how relevant it finds that."""
 
     url: str
@@ -48,7 +48,7 @@ class Page:
     score: float
 
 
-def found_pages(reply: object, domains: tuple[str, ...]) -> list[Page]:
+def found_pages(reply: object, domains: tuple[str, ...]) -> list[WebPage]:
     """The pages of a reply, in its order, each once; those without link or content are left out.
 
     Raises TypeError for a reply that lists none.
@@ -56,7 +56,7 @@ def found_pages(reply: object, domains: tuple[str, ...]) -> list[Page]:
     results = reply.get("results") if isinstance(reply, dict) else None
     if not isinstance(results, list):
         raise TypeError("no list of results")
-    pages: dict[str, Page] = {}
+    pages: dict[str, WebPage] = {}
     for result in results[:MOST_RESULTS]:
         page = _page(result) if isinstance(result, dict) else None
         if page is not None and _within(page.url, domains):
@@ -65,19 +65,19 @@ def found_pages(reply: object, domains: tuple[str, ...]) -> list[Page]:
     return list(pages.values())
 
 
-def _page(result: dict[str, Any]) -> Page | None:
+def _page(result: dict[str, Any]) -> WebPage | None:
     """The page of one result; None where nothing could be cited."""
     url, content = result.get("url"), _clean(result.get("content"))
     if not isinstance(url, str) or not _is_link(url) or not content:
         return None
     title = " ".join(_clean(result.get("title")).split())[:LONGEST_TITLE]
-    return Page(url, title or httpx.URL(url).host, content, _score(result.get("score")))
+    return WebPage(url, title or httpx.URL(url).host, content, _score(result.get("score")))
 
 
-def _merged(known: Page, again: Page) -> Page:
+def _merged(known: WebPage, again: WebPage) -> WebPage:
     """One page that came twice: all that was quoted of it, with the better score."""
     new = "" if again.content in known.content else f"\n\n{again.content}"
-    return Page(known.url, known.title, known.content + new, max(known.score, again.score))
+    return WebPage(known.url, known.title, known.content + new, max(known.score, again.score))
 
 
 def _is_link(url: str) -> bool:
@@ -115,7 +115,7 @@ def _score(value: object) -> float:
     return float(value) if -1e9 < value < 1e9 else 0.0  # NaN lies nowhere
 
 
-def page_chunks(page: Page, tokens: int) -> list[RetrievedChunk]:
+def page_chunks(page: WebPage, tokens: int) -> list[RetrievedChunk]:
     """The page as a document's chunks of about `tokens`, each with the page's score."""
     bodies = list(_bodies(_beginning(_GAP.sub("\n\n", page.content)), tokens))
     document = SourceDocument(
@@ -178,7 +178,7 @@ def _runs(text: str, tokens: int) -> Iterator[str]:
 def _cut(sentence: str, tokens: int) -> Iterator[str]:
     """`sentence`, or where it is too long its parts, cut at spaces where there are some."""
     while estimate_tokens(sentence) > tokens:
-        part = cut(sentence, tokens)
+        part = truncate_to_tokens(sentence, tokens)
         part = part[: part.rfind(" ") + 1] or part
         yield part
         sentence = sentence[len(part) :]

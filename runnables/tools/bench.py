@@ -8,14 +8,14 @@ from langchain.tools import ToolRuntime
 
 from ingestion.collection import Collection
 from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.names import Names
-from runnables.retrieval.retriever import Finder
-from runnables.tools.journal import Journal
+from runnables.retrieval.names import NameIndex
+from runnables.retrieval.retriever import ChunkSearch
+from runnables.tools.journal import CallJournal
 from schemas.catalogue import CatalogueEntry
 from schemas.question import Filters, Question
 
 
-class Found(NamedTuple):
+class ToolResult(NamedTuple):
     """What a tool gives."""
 
     text: str
@@ -24,20 +24,20 @@ class Found(NamedTuple):
     """Documents or chunks; a RetrievedChunk among them may be cited."""
 
 
-class Library:
+class DocumentLibrary:
     """What there is to look into; its methods block."""
 
-    def __init__(self, collection: Collection, finder: Finder, glossary: Glossary) -> None:
+    def __init__(self, collection: Collection, finder: ChunkSearch, glossary: Glossary) -> None:
         self.collection = collection
         self.finder = finder
         self._glossary = glossary
-        self._names: tuple[Sequence[CatalogueEntry], Names] | None = None
+        self._names: tuple[Sequence[CatalogueEntry], NameIndex] | None = None
 
     def named(self, name: str, limit: int, filters: Filters) -> list[CatalogueEntry]:
         """The documents that `name` may mean, best first, of those that `filters` let through."""
         entries = self.collection.catalogue()
         if self._names is None or self._names[0] is not entries:  # the same list until it changes
-            self._names = entries, Names(entries, self._glossary)
+            self._names = entries, NameIndex(entries, self._glossary)
         found = self._names[1].resolve(name, limit)
         return [entry for entry in found if _listed(entry, filters)]
 
@@ -48,15 +48,15 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Bench:
+class ToolContext:
     """The place where tools work on one question."""
 
-    library: Library
+    library: DocumentLibrary
     asked: Question
-    journal: Journal
+    journal: CallJournal
 
 
-OnBench = ToolRuntime[Bench, Any]
+ToolContextRuntime = ToolRuntime[ToolContext, Any]
 """The argument by which a tool gets its bench, as `.context`; the model does not see it."""
 
 

@@ -11,7 +11,7 @@ from langchain_core.messages.tool import tool_call
 
 from runnables.models.chat_model import ChatModel
 from runnables.models.json_text import clean
-from runnables.tools.journal import Journal
+from runnables.tools.journal import CallJournal
 from schemas.errors import ModelError, ModelRefused
 
 UNREADABLE = "unreadable"
@@ -28,7 +28,7 @@ REFUSING = (400, 405, 415, 422, 501)
 _SAID = re.compile(r"\btool|function.call", re.IGNORECASE)
 
 
-class CannotCallTools(ModelRefused):
+class ToolCallsUnsupported(ModelRefused):
     """The model or its provider has no tools; `sure` where it says so."""
 
     def __init__(self, model: ChatModel, sure: bool) -> None:
@@ -48,7 +48,7 @@ def names_tools(error: ModelError) -> bool:
     return bool(_SAID.search(str(error.__cause__ or "")))
 
 
-def sound_calls(reply: AIMessage, journal: Journal) -> AIMessage:
+def sanitize_tool_calls(reply: AIMessage, journal: CallJournal) -> AIMessage:
     """`reply` with all its calls as valid ones, each with an id of its own."""
     taken: set[str] = set()
     calls = []

@@ -21,7 +21,7 @@ class _Entry:
     error: str | None = UNFINISHED
 
 
-class Journal:
+class CallJournal:
     """The calls of one run, in the order in which the model asked for them."""
 
     def __init__(self, room: int) -> None:
@@ -74,10 +74,10 @@ class Journal:
     def chunks(self) -> list[RetrievedChunk]:
         """What was found, each chunk once: the best of each call first, then the second best of each."""
         rows = zip_longest(*(entry.results for entry in self._entries.values()))
-        return once(result for row in rows for result in row)
+        return without_duplicates(result for row in rows for result in row)
 
 
-def once(found: Iterable[object]) -> list[RetrievedChunk]:
+def without_duplicates(found: Iterable[object]) -> list[RetrievedChunk]:
     """The chunks in `found` in their order, each where it comes first."""
     kept: dict[str, RetrievedChunk] = {}
     for result in found:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from langchain.tools import ToolException
 
-from runnables.tools.bench import Bench, Found, OnBench
+from runnables.tools.bench import ToolContext, ToolContextRuntime, ToolResult
 from runnables.tools.search import MOST_MEANT, shown, under
 from schemas.document import RetrievedChunk
 
@@ -16,13 +16,13 @@ MOST_HEADINGS = 20
 async def open_section(
     document: Annotated[str, "the document: its title, API name or path"],
     section: Annotated[str, "its heading or a part of that, as `outline` and passages show it"],
-    runtime: OnBench,
-) -> Found:
+    runtime: ToolContextRuntime,
+) -> ToolResult:
     """Read one section of a document in full."""
     return await asyncio.to_thread(_open, runtime.context, document, section)
 
 
-def _open(bench: Bench, document: str, section: str) -> Found:
+def _open(bench: ToolContext, document: str, section: str) -> ToolResult:
     meant = bench.library.named(document, MOST_MEANT, bench.asked.filters)
     chunks = [
         RetrievedChunk(chunk=chunk, score=0.0)
@@ -31,7 +31,7 @@ def _open(bench: Bench, document: str, section: str) -> Found:
         if bench.asked.filters.allow(chunk)
     ]
     if not chunks:
-        return Found(f"no document is called {document}")
+        return ToolResult(f"no document is called {document}")
     exact = [r for r in chunks if r.chunk.section.casefold() == section.strip().casefold()]
     if found := exact or [r for r in chunks if under(r, section)]:
         return shown(found)

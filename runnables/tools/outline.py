@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from runnables.tools.bench import Bench, Found, OnBench
+from runnables.tools.bench import ToolContext, ToolContextRuntime, ToolResult
 from schemas.catalogue import CatalogueEntry
 
 MOST_MEANT = 10
@@ -20,21 +20,21 @@ async def outline(
     name: Annotated[
         str, "a service, a guide or an API, as people call it; an id or a path will do"
     ],
-    runtime: OnBench,
-) -> Found:
+    runtime: ToolContextRuntime,
+) -> ToolResult:
     """List the documents of a service, a guide or an API with their headings: what is there to read."""
     return await asyncio.to_thread(_outline, runtime.context, name)
 
 
-def _outline(bench: Bench, name: str) -> Found:
+def _outline(bench: ToolContext, name: str) -> ToolResult:
     filters = bench.asked.filters
     meant = bench.library.named(name, MOST_MEANT, filters)
     if not meant:
-        return Found(f"nothing is called {name}")
+        return ToolResult(f"nothing is called {name}")
     services = dict.fromkeys(entry.service_id for entry in meant if entry.service_id)
     of_services = (e for s in services for e in bench.library.of_service(s, filters))
     beside = [entry for entry in of_services if entry not in meant][:MOST_BESIDE]
-    return Found("\n".join(_tree(meant, beside)), [*meant, *beside])
+    return ToolResult("\n".join(_tree(meant, beside)), [*meant, *beside])
 
 
 def _tree(meant: Sequence[CatalogueEntry], beside: Sequence[CatalogueEntry]) -> Iterator[str]:

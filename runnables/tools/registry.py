@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from langchain_core.tools import StructuredTool
 
-from runnables.tools.bench import Found
+from runnables.tools.bench import ToolResult
 from runnables.tools.open_section import open_section
 from runnables.tools.outline import outline
 from runnables.tools.search import search
 
-Tool = Callable[..., Awaitable[Found]]
+Tool = Callable[..., Awaitable[ToolResult]]
 """What its docstring says; its arguments are typed, and `runtime: OnBench` is one of them."""
 
 TOOLS: dict[str, Tool] = {

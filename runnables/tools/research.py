@@ -10,15 +10,15 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.deadline import remaining, with_deadline
 from runnables.models.chat_models import ChatModels
-from runnables.state import Evidence, Researched, Understood
-from runnables.steps import step
-from runnables.tools.bench import Library
-from runnables.tools.calls import CannotCallTools
-from runnables.tools.journal import Journal, once
+from runnables.state import PipelineState, Research
+from runnables.steps import named_step
+from runnables.tools.bench import DocumentLibrary
+from runnables.tools.calls import ToolCallsUnsupported
+from runnables.tools.journal import CallJournal, without_duplicates
 from runnables.tools.registry import TOOLS, Tool
-from runnables.tools.researcher import Researcher
+from runnables.tools.researcher import ResearchAgent
 from schemas.errors import ModelTimeout
-from schemas.platform import Voice
+from schemas.platform import PlatformInfo
 
 NAME = "research"
 
@@ -33,46 +33,52 @@ log = logging.getLogger(__name__)
 
 def build_research(
     models: ChatModels,
-    voice: Voice,
-    library: Library,
-    focus: Runnable[Understood, Evidence],
+    platform_info: PlatformInfo,
+    library: DocumentLibrary,
+    focus: Runnable[PipelineState, PipelineState],
     *,
     rounds: int,
     seconds: float,
     tools: Mapping[str, Tool] = TOOLS,
-) -> Runnable[Understood, Evidence]:
+) -> Runnable[PipelineState, PipelineState]:
     """The step `research`: what `focus` gives, behind what a model found with `tools`.
 
     The model may call tools in `rounds` rounds of `seconds` each, all within a share of the run's time.
     It raises nothing that tools or models do: what was found until then is the evidence.
     """
-    researchers = [Researcher(model, voice, tools, rounds, seconds) for model in models.writers]
+    researchers = [
+        ResearchAgent(model, platform_info, tools, rounds, seconds) for model in models.writers
+    ]
 
-    async def research(understood: Understood, config: RunnableConfig) -> Evidence:
+    async def research(understood: PipelineState, config: RunnableConfig) -> PipelineState:
         evidence = await focus.ainvoke(understood, config)
         timed = with_deadline(config, SHARE_OF_TIME * remaining(config))
         journal, trouble = await _look_up(researchers, evidence, library, timed)
         found = journal.chunks
-        chunks = once([*found, *evidence["chunks"]])[:MOST_CHUNKS] if found else evidence["chunks"]
-        return {**evidence, "chunks": chunks, "researched": Researched(journal.rounds, trouble)}
+        chunks = (
+            without_duplicates([*found, *evidence["chunks"]])[:MOST_CHUNKS]
+            if found
+            else evidence["chunks"]
+        )
+        return {**evidence, "chunks": chunks, "research": Research(journal.rounds, trouble)}
 
-    return step(NAME, research)
+    return named_step(NAME, research)
 
 
 async def _look_up(
-    researchers: Sequence[Researcher],
-    evidence: Evidence,
-    library: Library,
+    researchers: Sequence[ResearchAgent],
+    evidence: PipelineState,
+    library: DocumentLibrary,
     config: RunnableConfig,
-) -> tuple[Journal, str | None]:
+) -> tuple[CallJournal, str | None]:
     """What the first model that can looked up, and what went wrong on the way."""
-    journal, trouble = Journal(0), None
+    journal, trouble = CallJournal(0), None
     for researcher in researchers:
         journal, error = await researcher.look_up(evidence, library, config)
         if error is None:
             break
         log.warning("%s: %s", NAME, error)
         trouble = trouble or str(error)
-        if journal.rounds or isinstance(error, ModelTimeout | CannotCallTools):
+        if journal.rounds or isinstance(error, ModelTimeout | ToolCallsUnsupported):
             break
     return journal, trouble

@@ -13,11 +13,11 @@ from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
 from ingestion.language import estimate_tokens
-from prompts import data
-from runnables.retrieval.rerank_text import cut
-from runnables.tools.bench import Bench
+from prompts import escape_data
+from runnables.retrieval.rerank_text import truncate_to_tokens
+from runnables.tools.bench import ToolContext
 from runnables.tools.calls import UNREADABLE
-from runnables.tools.journal import Journal
+from runnables.tools.journal import CallJournal
 from schemas.errors import ApideskError
 
 LONGEST_TEXT = 3_000
@@ -32,7 +32,7 @@ Told = ToolMessage | Command[Any]
 RunTool = Callable[[ToolCallRequest], Awaitable[Told]]
 
 
-class Journaled(AgentMiddleware[AgentState[Any], Bench]):
+class JournalMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
     """What a call gave goes into the journal, and to the model as data that fits its window."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: RunTool) -> Told:
@@ -45,14 +45,14 @@ class Journaled(AgentMiddleware[AgentState[Any], Bench]):
         if message.status == "error":
             sentence = " ".join(message.text.split())[:LONGEST_SENTENCE]
             journal.failed(message.tool_call_id, sentence, milliseconds)
-            return _said(message, data(sentence))
+            return _said(message, escape_data(sentence))
         journal.gave(message.tool_call_id, message.artifact, milliseconds)
-        text = cut(message.text, max(0, min(LONGEST_TEXT, journal.room)))
+        text = truncate_to_tokens(message.text, max(0, min(LONGEST_TEXT, journal.room)))
         journal.room -= estimate_tokens(text)
-        return _said(message, f"<documents>\n{data(text)}\n</documents>")
+        return _said(message, f"<documents>\n{escape_data(text)}\n</documents>")
 
 
-class InTime(AgentMiddleware[AgentState[Any], Bench]):
+class DeadlineMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
     """A call has until the end of its round, and arguments that its tool takes.
 
     Raises TimeoutError, ToolException.
@@ -94,8 +94,8 @@ def check_arguments(tool: BaseTool, arguments: dict[str, Any]) -> dict[str, Any]
     return {name: getattr(taken, name) for name in taken.model_fields_set}
 
 
-def _journal(request: ToolCallRequest) -> Journal:
-    return cast(Bench, request.runtime.context).journal
+def _journal(request: ToolCallRequest) -> CallJournal:
+    return cast(ToolContext, request.runtime.context).journal
 
 
 def _said(message: ToolMessage, content: str) -> ToolMessage:

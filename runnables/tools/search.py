@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from runnables.retrieval.retriever import CANDIDATES
-from runnables.retrieval.widen import held
-from runnables.tools.bench import Found, Library, OnBench
+from runnables.retrieval.widen import best_word_share
+from runnables.tools.bench import DocumentLibrary, ToolContextRuntime, ToolResult
 from schemas.catalogue import CatalogueEntry
 from schemas.document import RetrievedChunk
 from schemas.question import Question
@@ -17,18 +17,18 @@ MOST_MEANT = 2
 
 async def search(
     query: Annotated[str, "what to look for, in the words of the documentation"],
-    runtime: OnBench,
+    runtime: ToolContextRuntime,
     service: Annotated[str | None, "only this service: its id or name"] = None,
     document: Annotated[str | None, "only this document: its title, API name or path"] = None,
     section: Annotated[str | None, "only sections whose heading holds this"] = None,
-) -> Found:
+) -> ToolResult:
     """Search the documentation by meaning, all of it or a part; gives the best passages in full."""
     library, asked = runtime.context.library, runtime.context.asked
     question = asked.model_copy(update={"text": query})
     if service:
         wanted = await asyncio.to_thread(_service, library, service, asked)
         if wanted is None:
-            return Found(f"no service is called {service}")
+            return ToolResult(f"no service is called {service}")
         filters = asked.filters.model_copy(update={"service": wanted})
         question = question.model_copy(update={"filters": filters})
     if not document and not section:
@@ -38,14 +38,16 @@ async def search(
     if document:
         meant = await asyncio.to_thread(library.named, document, MOST_MEANT, question.filters)
         if not meant:
-            return Found(f"no document is called {document}")
+            return ToolResult(f"no document is called {document}")
         found = await asyncio.to_thread(_within, library, meant, question, found)
     return shown([r for r in found if under(r, section)][: asked.k])
 
 
-def shown(found: Sequence[RetrievedChunk]) -> Found:
+def shown(found: Sequence[RetrievedChunk]) -> ToolResult:
     """Passages as the model reads them."""
-    return Found("\n\n".join(r.chunk.text.strip() for r in found) or "nothing was found", found)
+    return ToolResult(
+        "\n\n".join(r.chunk.text.strip() for r in found) or "nothing was found", found
+    )
 
 
 def under(retrieved: RetrievedChunk, section: str | None) -> bool:
@@ -53,7 +55,7 @@ def under(retrieved: RetrievedChunk, section: str | None) -> bool:
     return (section or "").strip().casefold() in retrieved.chunk.section.casefold()
 
 
-def _service(library: Library, name: str, asked: Question) -> str | None:
+def _service(library: DocumentLibrary, name: str, asked: Question) -> str | None:
     """The id of the service that `name` means; the caller's own filter stays what it is."""
     found = library.named(name, CANDIDATES, asked.filters)
     ids = [entry.service_id for entry in found if entry.service_id]
@@ -61,7 +63,7 @@ def _service(library: Library, name: str, asked: Question) -> str | None:
 
 
 def _within(
-    library: Library,
+    library: DocumentLibrary,
     documents: Sequence[CatalogueEntry],
     question: Question,
     found: Sequence[RetrievedChunk],
@@ -76,4 +78,4 @@ def _within(
         for chunk in chunks
         if chunk.id not in known and question.filters.allow(chunk)
     ]
-    return first + sorted(others, key=lambda r: -held(question.text, [r]))
+    return first + sorted(others, key=lambda r: -best_word_share(question.text, [r]))

@@ -17,19 +17,19 @@ from langgraph.runtime import Runtime
 from runnables.deadline import with_deadline
 from runnables.models.chat_model import ChatModel
 from runnables.models.structured_output import text_of
-from runnables.steps import child
-from runnables.tools.bench import Bench
+from runnables.steps import child_config
+from runnables.tools.bench import ToolContext
 from runnables.tools.calls import (
-    CannotCallTools,
+    ToolCallsUnsupported,
     is_about_tools,
     names_tools,
-    sound_calls,
+    sanitize_tool_calls,
     writes_calls,
 )
 from schemas.errors import ModelError
 
 
-class AskedAsEver(AgentMiddleware[AgentState[Any], Bench]):
+class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
     """The agent's model is asked as all others are: with retries, its circuit, within the deadline.
 
     Raises ModelError; CannotCallTools when the first turn shows that.
@@ -41,7 +41,9 @@ class AskedAsEver(AgentMiddleware[AgentState[Any], Bench]):
         self._seconds = seconds
 
     async def awrap_model_call(
-        self, request: ModelRequest[Bench], handler: Callable[..., Awaitable[ModelResponse[Any]]]
+        self,
+        request: ModelRequest[ToolContext],
+        handler: Callable[..., Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """One turn of the model, at most a round long."""
         journal = request.runtime.context.journal
@@ -49,25 +51,29 @@ class AskedAsEver(AgentMiddleware[AgentState[Any], Bench]):
         first = not journal.rounds
         try:
             bound = self._model.client.bind_tools(request.tools)
-            config = child(with_deadline(get_config(), self._seconds), "research/model")
-            reply = sound_calls(await self._model.ask(request.messages, config, bound), journal)
+            config = child_config(with_deadline(get_config(), self._seconds), "research/model")
+            reply = sanitize_tool_calls(
+                await self._model.ask(request.messages, config, bound), journal
+            )
         except NotImplementedError:
-            raise CannotCallTools(self._model, sure=True) from None
+            raise ToolCallsUnsupported(self._model, sure=True) from None
         except ModelError as error:
             if first and is_about_tools(error):
-                raise CannotCallTools(self._model, names_tools(error)) from error
+                raise ToolCallsUnsupported(self._model, names_tools(error)) from error
             raise
         if first and not reply.tool_calls and writes_calls(text_of(reply), _names(request.tools)):
-            raise CannotCallTools(self._model, sure=False)
+            raise ToolCallsUnsupported(self._model, sure=False)
         for call in reply.tool_calls:
             journal.called(call)
         return ModelResponse(result=[reply])
 
 
-class CallsARound(ToolCallLimitMiddleware[Any, Bench]):
+class CallLimitMiddleware(ToolCallLimitMiddleware[Any, ToolContext]):
     """LangChain's limit, counted anew in each round; what it blocks stands in the journal."""
 
-    async def aafter_model(self, state: Any, runtime: Runtime[Bench]) -> dict[str, Any] | None:
+    async def aafter_model(
+        self, state: Any, runtime: Runtime[ToolContext]
+    ) -> dict[str, Any] | None:
         """Block the calls of this round that are too many."""
         anew: Any = {**state, "run_tool_call_count": {}}
         update = self.after_model(anew, runtime)

@@ -12,34 +12,38 @@ from types import MappingProxyType
 from ingestion.sources.files.docx import read_docx
 from ingestion.sources.files.html import read_html
 from ingestion.sources.files.pdf import read_pdf
-from ingestion.sources.files.text import Read, read_txt
-from ingestion.sources.folder import Found, Known, read_files
-from ingestion.sources.limits import Limits
+from ingestion.sources.files.text import TextFile, read_txt
+from ingestion.sources.folder import FileResult, KnownFiles, read_files
+from ingestion.sources.limits import SourceLimits
 from ingestion.sources.page import page_document
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import FilesSource
+from schemas.source import FilesSourceConfig
 
 MOST_CHARACTERS = 5_000_000
 """Of a document: some five thick books."""
 
-_READERS: MappingProxyType[str, Callable[[bytes, FilesSource, Limits], Read]] = MappingProxyType(
-    {
-        ".txt": lambda data, source, _: read_txt(data, source),
-        ".html": lambda data, *_: read_html(data),
-        ".htm": lambda data, *_: read_html(data),
-        ".pdf": lambda data, _, limits: read_pdf(data, limits),
-        ".docx": lambda data, _, limits: read_docx(data, limits),
-    }
+_READERS: MappingProxyType[str, Callable[[bytes, FilesSourceConfig, SourceLimits], TextFile]] = (
+    MappingProxyType(
+        {
+            ".txt": lambda data, source, _: read_txt(data, source),
+            ".html": lambda data, *_: read_html(data),
+            ".htm": lambda data, *_: read_html(data),
+            ".pdf": lambda data, _, limits: read_pdf(data, limits),
+            ".docx": lambda data, _, limits: read_docx(data, limits),
+        }
+    )
 )
 
 
-def file_suffixes(source: FilesSource) -> set[str]:
+def file_suffixes(source: FilesSourceConfig) -> set[str]:
     """The suffixes of the files that `source` takes."""
     return set(source.suffixes or _READERS)
 
 
-def read_files_source(source: FilesSource, limits: Limits, known: Known) -> Iterator[Found]:
+def read_files_source(
+    source: FilesSourceConfig, limits: SourceLimits, known: KnownFiles
+) -> Iterator[FileResult]:
     """One document a file, one section a heading; files without text are refused.
 
     Raises SourceError for a folder that is not there or has no such file.
@@ -49,7 +53,7 @@ def read_files_source(source: FilesSource, limits: Limits, known: Known) -> Iter
     )
 
 
-def _document(source: FilesSource, limits: Limits, path: Path) -> SourceDocument | None:
+def _document(source: FilesSourceConfig, limits: SourceLimits, path: Path) -> SourceDocument | None:
     try:
         data = path.read_bytes()
     except OSError as error:

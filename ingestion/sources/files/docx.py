@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from ingestion.sources.files.html import html_page
-from ingestion.sources.files.text import Read
-from ingestion.sources.limits import Limits
+from ingestion.sources.files.text import TextFile
+from ingestion.sources.limits import SourceLimits
 from schemas.errors import SourceError
 
 MOST_ELEMENTS = 150_000
@@ -43,7 +43,7 @@ _HEADINGS = {
 """What Word calls its heading styles, whatever ids it gives them."""
 
 
-def read_docx(data: bytes, limits: Limits) -> Read:
+def read_docx(data: bytes, limits: SourceLimits) -> TextFile:
     """The document's content, and its properties `title`, `author`, `subject`, `keywords` as values.
 
     Raises SourceError for what is no document, is encrypted, or holds more than it may.
@@ -63,10 +63,10 @@ def read_docx(data: bytes, limits: Limits) -> Read:
     except Exception as error:  # mammoth takes a document's sense for granted
         raise SourceError(f"not a Word document ({type(error).__name__})") from None
     page = html_page(html)
-    return Read(_properties(parts.get("docProps/core.xml", b"")), page.parts)
+    return TextFile(_properties(parts.get("docProps/core.xml", b"")), page.parts)
 
 
-def _checked_parts(data: bytes, limits: Limits) -> Iterator[tuple[str, bytes]]:
+def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, bytes]]:
     """The XML of the document; everything in the package is unpacked once, and counted."""
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise SourceError("is encrypted, or of Word before 2007")
@@ -94,7 +94,7 @@ def _checked_parts(data: bytes, limits: Limits) -> Iterator[tuple[str, bytes]]:
 class _Budget:
     """How much of a package has been used up."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SourceLimits) -> None:
         self.bytes = limits.unpacked_bytes
         self.most = limits.unpacked_bytes
         self.elements = MOST_ELEMENTS

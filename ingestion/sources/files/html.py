@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ingestion.sources.files.text import Read, decode
-from ingestion.sources.page import Part
+from ingestion.sources.files.text import TextFile, decode
+from ingestion.sources.page import PagePart
 from schemas.errors import SourceError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _ENDS = {
 }
 
 
-def read_html(data: bytes) -> Read:
+def read_html(data: bytes) -> TextFile:
     """The page's content, and its `title`, `lang`, `canonical` link and named `<meta>` as values.
 
     Raises SourceError for a page that nests too deep or is too large to be one.
@@ -56,7 +56,7 @@ def read_html(data: bytes) -> Read:
     return html_page(decode(data, declared if _CODECS.fullmatch(declared) else None))
 
 
-def html_page(html: str) -> Read:
+def html_page(html: str) -> TextFile:
     """As `read_html`, of text."""
     from ingestion.sources.files.html_markdown import markdown_of
 
@@ -68,7 +68,7 @@ def html_page(html: str) -> Read:
     heading = content.find("h1")
     if heading is not None and (short := _short_title(title, _line(heading))):
         values["title"] = short
-    return Read(values, [Part(markdown_of(content))])
+    return TextFile(values, [PagePart(markdown_of(content))])
 
 
 def _tree(html: str) -> "Tag":

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ingestion.sources.files.pdf_lines import Line, PageLines, without_furniture
+from ingestion.sources.files.pdf_lines import PageLines, PdfLine, without_furniture
 from ingestion.sources.files.pdf_sections import PdfSection, sections
-from ingestion.sources.files.text import Read
-from ingestion.sources.limits import Limits
-from ingestion.sources.page import Part
+from ingestion.sources.files.text import TextFile
+from ingestion.sources.limits import SourceLimits
+from ingestion.sources.page import PagePart
 from schemas.errors import SourceError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 20})
 """What each operand costs to work on, in millionths of a second or so, where that is not 2."""
 
 
-def read_pdf(data: bytes, limits: Limits) -> Read:
+def read_pdf(data: bytes, limits: SourceLimits) -> TextFile:
     """The document's sections, each with the value `page`; its properties are values.
 
     Raises SourceError for what is no PDF, is encrypted, holds no text, or more than it may.
@@ -61,7 +61,7 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _read(reader: "PdfReader", limits: Limits) -> Read:
+def _read(reader: "PdfReader", limits: SourceLimits) -> TextFile:
     if reader.is_encrypted and not reader.decrypt(""):
         raise SourceError("is encrypted")
     work = _Work(limits)
@@ -69,17 +69,17 @@ def _read(reader: "PdfReader", limits: Limits) -> Read:
     lines = without_furniture(pages)
     if not lines:
         raise SourceError("holds no text: scanned pages need recognition first")
-    return Read(_properties(reader), list(map(_part, sections(lines, dict(_outline(reader))))))
+    return TextFile(_properties(reader), list(map(_part, sections(lines, dict(_outline(reader))))))
 
 
-def _part(section: PdfSection) -> Part:
-    return Part(section.markdown, section.above, {"page": str(section.page)})
+def _part(section: PdfSection) -> PagePart:
+    return PagePart(section.markdown, section.above, {"page": str(section.page)})
 
 
 class _Work:
     """Counts what extraction costs, over all pages."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SourceLimits) -> None:
         self.left = MOST_WORK
         self.unpacked = limits.unpacked_bytes
         self.page_text = 0
@@ -105,7 +105,7 @@ class _Work:
             raise SourceError(f"has more than {MOST_PAGE_TEXT} characters on a page")
 
 
-def _page_lines(page: "PageObject", work: _Work) -> list[Line]:
+def _page_lines(page: "PageObject", work: _Work) -> list[PdfLine]:
     work.page_text = 0
     work.spend(300)
     for size, cost in _streams(page):

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 
 
 @dataclass(frozen=True)
-class Line:
+class PdfLine:
     """One line of text."""
 
     text: str
@@ -45,7 +45,7 @@ class PageLines:
 
     def __init__(self, page: int) -> None:
         self.page = page
-        self.lines: list[Line] = []
+        self.lines: list[PdfLine] = []
         self.runs: list[_Run] = []
 
     def add(self, text: str, cm: list[float], tm: list[float], font: str, size: float) -> None:
@@ -57,7 +57,7 @@ class PageLines:
             if piece.strip() or (piece and self.runs):
                 self.runs.append(_Run(piece, x, y, size * scale, font))
 
-    def finish(self) -> list[Line]:
+    def finish(self) -> list[PdfLine]:
         """The page's lines, in the order in which they are shown."""
         self._end()
         return self.lines
@@ -73,7 +73,7 @@ class PageLines:
             font = fonts.most_common(1)[0][0]
             first = self.runs[0]
             mono = all(_MONOSPACED.search(name) for name, count in fonts.items() if count)
-            line = Line(_clean(text), self.page, first.x, first.y, sizes.most_common(1)[0][0],
+            line = PdfLine(_clean(text), self.page, first.x, first.y, sizes.most_common(1)[0][0],
                         mono, bool(_BOLD.search(font)))  # fmt: skip
             self.lines.append(line)
         self.runs = []
@@ -100,7 +100,7 @@ def _clean(text: str) -> str:
     return re.sub(r"[\t\xa0]", " ", text).rstrip()
 
 
-def without_furniture(pages: list[list[Line]]) -> list[Line]:
+def without_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     """The lines of `pages` without running heads, page numbers and tables of contents.
 
     Running heads stand at the same edge of many pages, whatever number is in them, or carry the
@@ -136,7 +136,7 @@ class _Edge:
     """If it begins or ends with a number: how far that is from the page's own."""
 
 
-def _edges(lines: list[Line]) -> dict[int, _Edge]:
+def _edges(lines: list[PdfLine]) -> dict[int, _Edge]:
     """The lines near the top or bottom, by index."""
     by_height = sorted(range(len(lines)), key=lambda i: -lines[i].y)
     rows = [list(row) for _, row in groupby(by_height, key=lambda i: round(lines[i].y))]
@@ -145,7 +145,7 @@ def _edges(lines: list[Line]) -> dict[int, _Edge]:
     return {i: _edge(lines[i], i in outermost) for row in near for i in row}
 
 
-def _edge(line: Line, is_outermost: bool) -> _Edge:
+def _edge(line: PdfLine, is_outermost: bool) -> _Edge:
     text = line.text.strip().lower()
     ends = {m[1] or m[2] for m in _AT_AN_END.finditer(text)} if is_outermost else set()
     place = f"{round(line.y)} {_NUMBER.sub('#', text)}"

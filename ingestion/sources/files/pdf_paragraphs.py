@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from ingestion.sources.files.pdf_lines import Line
+from ingestion.sources.files.pdf_lines import PdfLine
 from ingestion.sources.files.text import as_markdown
 
 FULL = 0.7
@@ -19,13 +19,13 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]$")
 _ENDS = tuple(".!?:;。！？：；")
 
 
-def usual_width(lines: list[Line]) -> int:
+def usual_width(lines: list[PdfLine]) -> int:
     """How wide the lines are that go all the way: the width that one in ten exceeds."""
     widths = sorted(_width(line.text) for line in lines)
     return widths[len(widths) * 9 // 10] if widths else 0
 
 
-def paragraphs(lines: list[Line], width: int) -> str:
+def paragraphs(lines: list[PdfLine], width: int) -> str:
     """`lines`, all of one section, as Markdown; `width` is the usual one."""
     all_code = all(line.monospaced for line in lines) and len(lines) > 50
     blocks: list[str] = []
@@ -35,7 +35,7 @@ def paragraphs(lines: list[Line], width: int) -> str:
     return "\n\n".join(blocks)
 
 
-def _code(lines: list[Line]) -> str:
+def _code(lines: list[PdfLine]) -> str:
     """A fence; what the page shows by its place alone is indented again."""
     left = min(line.x for line in lines)
     indents = (min(40, round((line.x - left) / (0.6 * line.size or 1))) for line in lines)
@@ -44,7 +44,7 @@ def _code(lines: list[Line]) -> str:
     return "\n".join([fence, *shown, fence])
 
 
-def _text(lines: list[Line], width: int) -> str:
+def _text(lines: list[PdfLine], width: int) -> str:
     """Paragraphs, and tables where rows of as many cells follow each other."""
     written: list[str] = []
     rows = list(_rows(lines))
@@ -57,9 +57,9 @@ def _text(lines: list[Line], width: int) -> str:
     return "\n\n".join(written)
 
 
-def _rows(lines: list[Line]) -> Iterator[list[Line]]:
+def _rows(lines: list[PdfLine]) -> Iterator[list[PdfLine]]:
     """Lines that stand side by side, from left to right, are the cells of a row."""
-    row: list[Line] = []
+    row: list[PdfLine] = []
     for line in lines:
         last = row[-1] if row else None
         if last and not (
@@ -72,22 +72,22 @@ def _rows(lines: list[Line]) -> Iterator[list[Line]]:
         yield row
 
 
-def _table(rows: list[list[Line]]) -> str:
+def _table(rows: list[list[PdfLine]]) -> str:
     texts = [[line.text.strip().replace("|", "\\|") for line in row] for row in rows]
     written = [f"| {' | '.join(cells)} |" for cells in texts]
     return "\n".join([written[0], f"|{' --- |' * len(rows[0])}", *written[1:]])
 
 
-def _paragraphs(lines: list[Line], width: int) -> list[str]:
+def _paragraphs(lines: list[PdfLine], width: int) -> list[str]:
     return [
         as_markdown("\n".join(joined([line.text.strip() for line in part]) for part in block))
         for block in _blocks(lines, width)
     ]
 
 
-def _blocks(lines: list[Line], width: int) -> Iterator[list[list[Line]]]:
+def _blocks(lines: list[PdfLine], width: int) -> Iterator[list[list[PdfLine]]]:
     """Paragraphs, each of parts that end where their author ended the line (rows, items)."""
-    block: list[list[Line]] = []
+    block: list[list[PdfLine]] = []
     for line in lines:
         if not block:
             block = [[line]]
@@ -102,7 +102,7 @@ def _blocks(lines: list[Line], width: int) -> Iterator[list[list[Line]]]:
         yield block
 
 
-def _begins_paragraph(block: list[list[Line]], line: Line) -> bool:
+def _begins_paragraph(block: list[list[PdfLine]], line: PdfLine) -> bool:
     last = block[-1][-1]
     down = last.y - line.y
     if line.page != last.page or down < 0:  # the next page or column
@@ -112,7 +112,7 @@ def _begins_paragraph(block: list[list[Line]], line: Line) -> bool:
     return down > 1.75 * max(last.size, line.size) or (indented and last.text.endswith(_ENDS))
 
 
-def _runs_on(line: Line, width: int) -> bool:
+def _runs_on(line: PdfLine, width: int) -> bool:
     return _width(line.text) >= FULL * width or bool(_HYPHEN.search(line.text))
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ingestion.sources.files.pdf_lines import Line
+from ingestion.sources.files.pdf_lines import PdfLine
 from ingestion.sources.files.pdf_paragraphs import joined, paragraphs, usual_width
 
 LONGEST_HEADING = 150
@@ -20,10 +20,10 @@ _NUMBERED = re.compile(r"\s*(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+[^\W\d_]")
 _WORDY = re.compile(r"[^\W\d_].*[^\W\d_]")
 _MARKUP = re.compile(r"([\\*_`<\[{#])")
 
-Outline = Mapping[str, tuple[int, int]]
+PdfOutline = Mapping[str, tuple[int, int]]
 """Bookmarks: title -> (level, page)."""
 
-_LevelOf = Callable[[Line], int]
+_LevelOf = Callable[[PdfLine], int]
 """The level of the heading that a line is, 0 for one that is none."""
 
 
@@ -44,10 +44,10 @@ class _Run:
     """Lines of one heading, or (level 0) those up to the next."""
 
     level: int
-    lines: list[Line]
+    lines: list[PdfLine]
 
 
-def sections(lines: list[Line], outline: Outline) -> Iterator[PdfSection]:
+def sections(lines: list[PdfLine], outline: PdfOutline) -> Iterator[PdfSection]:
     """The document's sections in order; what stands before the first heading is one without."""
     width = usual_width(lines)
     headings: list[tuple[int, str]] = []
@@ -70,7 +70,7 @@ def _above(headings: list[tuple[int, str]]) -> tuple[str, ...]:
     return tuple(text for _, text in headings[:-1])
 
 
-def _runs(lines: list[Line], level_of: _LevelOf) -> Iterator[_Run]:
+def _runs(lines: list[PdfLine], level_of: _LevelOf) -> Iterator[_Run]:
     """The lines in runs; a heading of too many lines is text set large."""
     run = _Run(0, [])
     for line in lines:
@@ -88,13 +88,13 @@ def _checked(run: _Run) -> _Run:
     return run if len(run.lines) <= MOST_HEADING_LINES else _Run(0, run.lines)
 
 
-def _follows(line: Line, following: Line) -> bool:
+def _follows(line: PdfLine, following: PdfLine) -> bool:
     """Whether two lines of one size are one heading, and not two."""
     near = 0 <= line.y - following.y <= 1.7 * line.size
     return line.page == following.page and near and not _NUMBERED.match(following.text)
 
 
-def _level_of(lines: list[Line], outline: Outline) -> _LevelOf:
+def _level_of(lines: list[PdfLine], outline: PdfOutline) -> _LevelOf:
     """By size where headings are set larger than the text; else by the bookmarks."""
     text = _text_size(lines)
     larger = [line for line in lines if line.size > text * LARGER and _may_be_heading(line)]
@@ -105,7 +105,7 @@ def _level_of(lines: list[Line], outline: Outline) -> _LevelOf:
     lowest = max(levels.values())
     text_is_bold = sum(line.bold for line in lines) * 2 > len(lines)
 
-    def level(line: Line) -> int:
+    def level(line: PdfLine) -> int:
         if not _may_be_heading(line):
             return 0
         number = _NUMBERED.match(line.text)
@@ -116,7 +116,7 @@ def _level_of(lines: list[Line], outline: Outline) -> _LevelOf:
     return level
 
 
-def _text_size(lines: list[Line]) -> float:
+def _text_size(lines: list[PdfLine]) -> float:
     """The size that most characters have."""
     sizes: Counter[float] = Counter()
     for line in lines:
@@ -124,11 +124,11 @@ def _text_size(lines: list[Line]) -> float:
     return max(sizes, key=lambda size: sizes[size])
 
 
-def _may_be_heading(line: Line) -> bool:
+def _may_be_heading(line: PdfLine) -> bool:
     return len(line.text) <= LONGEST_HEADING and bool(_WORDY.search(line.text))
 
 
-def _by_outline(outline: Outline) -> _LevelOf:
+def _by_outline(outline: PdfOutline) -> _LevelOf:
     places = {(_squeezed(title), page): level for title, (level, page) in outline.items()}
     return lambda line: places.get((_squeezed(line.text), line.page), 0)
 

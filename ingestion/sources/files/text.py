@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ingestion.sources.folder import Values
-from ingestion.sources.page import Part
+from ingestion.sources.folder import PathValues
+from ingestion.sources.page import PagePart
 from schemas.errors import SourceError
-from schemas.source import FilesSource
+from schemas.source import FilesSourceConfig
 
 LONGEST_HEADER = 10_000
 """Characters in which a header is looked for."""
@@ -30,14 +30,14 @@ _RULE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
-class Read(NamedTuple):
+class TextFile(NamedTuple):
     """What a file says of itself, and its parts."""
 
-    values: Values
-    parts: list[Part]
+    values: PathValues
+    parts: list[PagePart]
 
 
-def read_txt(data: bytes, source: FilesSource) -> Read:
+def read_txt(data: bytes, source: FilesSourceConfig) -> TextFile:
     """The values of `source.header`, and a part for each match of `source.section`.
 
     Raises SourceError for what is no text.
@@ -48,17 +48,17 @@ def read_txt(data: bytes, source: FilesSource) -> Read:
     if header:
         values = _groups(header)
         text = text[: header.start()] + text[header.end() :]
-    return Read(values, list(_parts(text, source.section)))
+    return TextFile(values, list(_parts(text, source.section)))
 
 
-def _parts(text: str, section: re.Pattern[str] | None) -> Iterator[Part]:
+def _parts(text: str, section: re.Pattern[str] | None) -> Iterator[PagePart]:
     begins = [m for m in section.finditer(text) if m[0].strip()] if section else []
     ends = [*(match.start() for match in begins[1:]), len(text)]
-    yield Part(as_markdown(text[: begins[0].start()] if begins else text))
+    yield PagePart(as_markdown(text[: begins[0].start()] if begins else text))
     for match, end in zip(begins, ends, strict=False):
         values = _groups(match)
         heading = str(values.pop("heading", match[0]))
-        yield Part(as_markdown(text[match.end() : end]), (" ".join(heading.split()),), values)
+        yield PagePart(as_markdown(text[match.end() : end]), (" ".join(heading.split()),), values)
 
 
 def _groups(match: re.Match[str]) -> dict[str, object]:

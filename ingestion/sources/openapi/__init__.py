@@ -9,18 +9,18 @@ from pydantic import ValidationError
 
 from ingestion.language import detect_language
 from ingestion.sources.api_docs import api_document
-from ingestion.sources.folder import Found
-from ingestion.sources.limits import Limits
+from ingestion.sources.folder import FileResult
+from ingestion.sources.limits import SourceLimits
 from ingestion.sources.openapi.document import METHODS, DocumentMaker, first_tag
-from ingestion.sources.openapi.operation import Field, Operation, Place
-from ingestion.sources.openapi.references import Documents, Node, shown
+from ingestion.sources.openapi.operation import Operation, OperationField, OperationPlace
+from ingestion.sources.openapi.references import DescriptionDocuments, Node, shown
 from ingestion.sources.openapi.schema import SchemaReader
 from ingestion.sources.openapi.v2 import field_v2, read_v2
 from ingestion.sources.openapi.v3 import field_v3, read_v3
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.language import Language
-from schemas.source import OpenApiSource
+from schemas.source import OpenApiSourceConfig
 
 LONGEST_PATH = 400
 """Characters of a path or an operationId: they are ids, and stand in the collection's fields."""
@@ -41,15 +41,15 @@ class _Version:
 
     parameters: Callable[[Node], Node]
     """Where parameters lie that operations refer to."""
-    field: Callable[[str, str, Node, bool], Field]
-    read: Callable[[Node, Place, tuple[Field, ...]], Operation]
+    field: Callable[[str, str, Node, bool], OperationField]
+    read: Callable[[Node, OperationPlace, tuple[OperationField, ...]], Operation]
 
 
 _V2 = _Version(lambda root: root["parameters"], field_v2, read_v2)
 _V3 = _Version(lambda root: root["components"]["parameters"], field_v3, read_v3)
 
 
-def read_openapi(source: OpenApiSource, limits: Limits) -> Iterator[Found]:
+def read_openapi(source: OpenApiSourceConfig, limits: SourceLimits) -> Iterator[FileResult]:
     """A document an operation below `paths`, in the description's order, and a SourceError for each
     operation that was refused.
 
@@ -64,7 +64,7 @@ def read_openapi(source: OpenApiSource, limits: Limits) -> Iterator[Found]:
 
 
 @dataclass(frozen=True)
-class Summary:
+class DescriptionSummary:
     """What a description says of itself; empty where it says nothing."""
 
     title: str
@@ -76,7 +76,7 @@ class Summary:
     operations: int
 
 
-def summarise(source: OpenApiSource, limits: Limits) -> Summary:
+def summarise(source: OpenApiSourceConfig, limits: SourceLimits) -> DescriptionSummary:
     """The description as a whole, its operations only counted. Raises SourceError as `read_openapi`."""
     return _Description(source, limits).summary()
 
@@ -84,7 +84,7 @@ def summarise(source: OpenApiSource, limits: Limits) -> Summary:
 class _Description:
     """A description, and what counts for all of its operations."""
 
-    def __init__(self, source: OpenApiSource, limits: Limits) -> None:
+    def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
         self.source = source
         self.root = _root(source, limits)
         self.version = _version(self.root)
@@ -95,13 +95,13 @@ class _Description:
         self.maker = DocumentMaker(self.root, language, self.reader)
         self.ids: set[str] = set()
 
-    def summary(self) -> Summary:
+    def summary(self) -> DescriptionSummary:
         """What it says of itself."""
         info = self.root["info"]
-        places = [place for place in self.places if isinstance(place, Place)]
+        places = [place for place in self.places if isinstance(place, OperationPlace)]
         operations = [self.version.read(self.root, place, ()) for place in places[:1]]
         tags = (tag.text("name") for tag in self.root["tags"].elements())
-        return Summary(
+        return DescriptionSummary(
             title=info.text("title"),
             description=info.text("description") or info.text("summary"),
             tags=tuple(dict.fromkeys(filter(None, (*tags, *(first_tag(p.node) for p in places))))),
@@ -110,7 +110,7 @@ class _Description:
             operations=len(places),
         )
 
-    def documents(self) -> Iterator[Found]:
+    def documents(self) -> Iterator[FileResult]:
         """The operations one by one; one that is refused does not end the run."""
         for place in self.places:
             if isinstance(place, SourceError):
@@ -121,7 +121,7 @@ class _Description:
             except SourceError as error:
                 yield SourceError(f"{shown(str(place))[1:-1]}: {error}")
 
-    def _document(self, place: Place) -> SourceDocument:
+    def _document(self, place: OperationPlace) -> SourceDocument:
         if not place.node.is_table:
             raise SourceError("is no operation")
         if len(place.path) > LONGEST_PATH:
@@ -135,7 +135,7 @@ class _Description:
         self.ids.add(document.id)
         return document.model_copy(update={"page_url": _link(document.page_url, place)})
 
-    def _id(self, place: Place) -> str:
+    def _id(self, place: OperationPlace) -> str:
         """The operationId of the first operation that has it; else method and path."""
         own = place.node.text("operationId")
         wanted = own if own and len(own) <= LONGEST_PATH else str(place)
@@ -147,13 +147,13 @@ class _Description:
             wanted = f"{place} ({number})"
         return wanted
 
-    def _fields(self, place: Place) -> tuple[Field, ...]:
+    def _fields(self, place: OperationPlace) -> tuple[OperationField, ...]:
         """The parameters of an operation; of two equal ones the operation's own counts.
 
         Public is what the path declares for all its operations, and what most operations of the
         description refer to; but a path's own placeholder never is.
         """
-        found: dict[tuple[str, str], Field] = {}
+        found: dict[tuple[str, str], OperationField] = {}
         for holder in (place.item, place.node):
             for number, each in enumerate(holder["parameters"].elements()):
                 if number >= MOST_PARAMETERS:
@@ -170,14 +170,14 @@ class _Description:
     def _common(self) -> set[int]:
         """The reusable parameters that most operations refer to."""
         reusable = {id(node.value) for _, node in self.version.parameters(self.root).fields()}
-        places = [place for place in self.places if isinstance(place, Place)]
+        places = [place for place in self.places if isinstance(place, OperationPlace)]
         used: Counter[int] = Counter()
         for place in places:
             used.update(set(_referred(place.node)) & reusable)
         return {each for each, count in used.items() if count > 1 and count * 2 > len(places)}
 
 
-def _link(made: str, place: Place) -> str:
+def _link(made: str, place: OperationPlace) -> str:
     """The link that a template made; else the operation's own documentation."""
     further = place.node["externalDocs"].text("url")
     link = made or (further if further.startswith(("http://", "https://")) else "")
@@ -189,10 +189,10 @@ def _first(error: ValidationError) -> str:
     return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
 
 
-def _root(source: OpenApiSource, limits: Limits) -> Node:
+def _root(source: OpenApiSourceConfig, limits: SourceLimits) -> Node:
     name = source.path.name if source.path is not None else "the description"
     try:
-        return Documents(source, limits).root()
+        return DescriptionDocuments(source, limits).root()
     except SourceError as error:
         raise SourceError(f"{name}: {error}") from None
 
@@ -205,7 +205,7 @@ def _version(root: Node) -> _Version:
     raise SourceError("is no description of OpenAPI 3.0, 3.1 or Swagger 2.0")
 
 
-def _places(root: Node) -> Iterator[Place | SourceError]:
+def _places(root: Node) -> Iterator[OperationPlace | SourceError]:
     """Every operation; for a path that leads nowhere, why."""
     for path, item in root["paths"].fields():
         if path.startswith("x-") or item.value is None:
@@ -221,7 +221,7 @@ def _places(root: Node) -> Iterator[Place | SourceError]:
         yield from _operations(path, item, target)
 
 
-def _operations(path: str, item: Node, target: Node) -> Iterator[Place]:
+def _operations(path: str, item: Node, target: Node) -> Iterator[OperationPlace]:
     """What stands beside a path's `$ref` counts more than what it leads to."""
     seen: set[str] = set()
     for holder in (item, target):
@@ -229,7 +229,7 @@ def _operations(path: str, item: Node, target: Node) -> Iterator[Place]:
             method = key.upper()
             if method in METHODS and method not in seen:
                 seen.add(method)
-                yield Place(method, path, holder, node)
+                yield OperationPlace(method, path, holder, node)
 
 
 def _referred(operation: Node) -> Iterator[int]:
@@ -240,7 +240,7 @@ def _referred(operation: Node) -> Iterator[int]:
             continue  # said when the operation is read
 
 
-def _values(place: Place) -> dict[str, object]:
+def _values(place: OperationPlace) -> dict[str, object]:
     named = {
         "operationId": place.node.text("operationId"),
         "tag": first_tag(place.node),

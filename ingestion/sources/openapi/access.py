@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingestion.labels import Labels
+from ingestion.labels import SectionLabels
 from ingestion.sources.openapi.operation import Operation
 from ingestion.sources.openapi.references import Node
 from schemas.api_document import Parameter, PermissionPackage
@@ -37,7 +37,7 @@ def _need(operation: Operation, name: str, scopes: Node) -> _Need:
     return _Need(name, scheme, tuple(s for s in named if isinstance(s, str) and s))
 
 
-def permissions(operation: Operation, labels: Labels) -> tuple[PermissionPackage, ...]:
+def permissions(operation: Operation, labels: SectionLabels) -> tuple[PermissionPackage, ...]:
     """A package a scope, or a scheme without scopes; alternatives are said to be such.
 
     Raises SourceError.

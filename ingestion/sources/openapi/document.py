@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from ingestion.labels import LABELS, Labels
+from ingestion.labels import LABELS, SectionLabels
 from ingestion.sources.openapi.access import credentials, permissions
 from ingestion.sources.openapi.errors import error_codes, is_of_error
 from ingestion.sources.openapi.examples import example
 from ingestion.sources.openapi.operation import (
-    Field,
-    Media,
+    MediaContent,
     Operation,
-    Response,
+    OperationField,
+    OperationResponse,
     base_path,
 )
 from ingestion.sources.openapi.references import Node
@@ -38,7 +38,7 @@ class DocumentMaker:
         self.info = root["info"]
         self.tags = {tag.text("name"): tag for tag in root["tags"].elements()}
         self.language: Language = language
-        self.labels: Labels = LABELS[language]
+        self.labels: SectionLabels = LABELS[language]
         self.reader = reader
 
     def make(self, operation: Operation, api_id: str) -> ApiDocument:
@@ -95,7 +95,7 @@ class DocumentMaker:
         beside = tuple(p for p in proof if p.location != "header")
         return tuple(headers), public, (*beside, *own, *self._body(rows, operation.body))
 
-    def _body(self, rows: RowBuilder, media: tuple[Media, ...]) -> tuple[Parameter, ...]:
+    def _body(self, rows: RowBuilder, media: tuple[MediaContent, ...]) -> tuple[Parameter, ...]:
         distinct = _distinct(media)
         found: list[Parameter] = []
         for each in distinct:
@@ -105,7 +105,7 @@ class DocumentMaker:
             found += rows.body(each, "body", location)
         return tuple(found)
 
-    def _answered(self, answers: list[Response]) -> tuple[Parameter, ...]:
+    def _answered(self, answers: list[OperationResponse]) -> tuple[Parameter, ...]:
         """What comes back; where it can be of several kinds, each row says of which."""
         rows = RowBuilder(self.reader, self.labels, "response")
         bodies = [(answer, media) for answer in answers for media in _distinct(answer.media)]
@@ -117,21 +117,21 @@ class DocumentMaker:
             found += rows.body(media, "response", f"{status} {several}".strip())
         for answer in answers:
             fields = [
-                Field(name, "header", header.followed(), _header_schema(header.followed()))
+                OperationField(name, "header", header.followed(), _header_schema(header.followed()))
                 for name, header in answer.headers.fields()
                 if name
             ]
             found += rows.fields(fields)
         return tuple(found)
 
-    def _examples(self, media: Iterable[Media]) -> tuple[Example, ...]:
+    def _examples(self, media: Iterable[MediaContent]) -> tuple[Example, ...]:
         """The examples of the bodies; where there are none, those of their schemas."""
         named = [each for body in media for each in body.examples]
         good = [each for each in named if not is_of_error(each)] or named
         shown = tuple(each.example for each in good[:MOST_EXAMPLES])
         return shown or tuple(self._schema_examples(media))
 
-    def _schema_examples(self, media: Iterable[Media]) -> Iterator[Example]:
+    def _schema_examples(self, media: Iterable[MediaContent]) -> Iterator[Example]:
         for body in list(media)[:1]:
             schema = self.reader.read(body.schema)
             several = schema.say("examples")
@@ -151,11 +151,11 @@ def first_tag(node: Node) -> str:
     return next((tag.strip() for tag in tags if isinstance(tag, str) and tag.strip()), "")
 
 
-def _answer(response: Response) -> str:
+def _answer(response: OperationResponse) -> str:
     return f"`{response.status}` {response.description[:LONGEST_TEXT]}"
 
 
-def _of(fields: Iterable[Field], is_header: bool) -> Iterator[Field]:
+def _of(fields: Iterable[OperationField], is_header: bool) -> Iterator[OperationField]:
     return (field for field in fields if (field.location == "header") == is_header)
 
 
@@ -177,9 +177,9 @@ def _content_type(operation: Operation) -> list[Parameter]:
     return [Parameter(name="Content-Type", required=True, example=types[0], values=several)]
 
 
-def _distinct(media: Iterable[Media]) -> list[Media]:
+def _distinct(media: Iterable[MediaContent]) -> list[MediaContent]:
     """One body of each schema: most media types are another way to write the same."""
-    found: dict[object, Media] = {}
+    found: dict[object, MediaContent] = {}
     for each in media:
         if each.schema.is_table:
             key = each.schema.reference or repr(each.schema.value)

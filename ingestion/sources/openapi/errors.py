@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from ingestion.sources.openapi.operation import Named, Operation, Response
+from ingestion.sources.openapi.operation import NamedExample, Operation, OperationResponse
 from ingestion.sources.openapi.schema import Schema, SchemaReader
 from schemas.api_document import ErrorCode
 
@@ -53,12 +53,14 @@ def error_codes(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, 
     )
 
 
-def is_of_error(named: Named) -> bool:
+def is_of_error(named: NamedExample) -> bool:
     """Whether an example of a success is one of a failure: some platforms always answer 200."""
     return bool(_ERROR_NAME.search(named.name) or _ERROR_NAME.search(named.example.title))
 
 
-def _add_response(errors: dict[str, _Error], response: Response, reader: SchemaReader) -> None:
+def _add_response(
+    errors: dict[str, _Error], response: OperationResponse, reader: SchemaReader
+) -> None:
     """The status, then its codes; a `default` that names codes says nothing by itself."""
     items = [match for line in response.description.splitlines() if (match := _ITEM.match(line))]
     lines = [line for line in response.description.splitlines() if line.strip()]
@@ -82,7 +84,7 @@ def _add_response(errors: dict[str, _Error], response: Response, reader: SchemaR
             errors.setdefault(code, _Error()).add(error.message, cause)
 
 
-def _add_examples(errors: dict[str, _Error], examples: list[Named], status: str) -> None:
+def _add_examples(errors: dict[str, _Error], examples: list[NamedExample], status: str) -> None:
     for _, example in examples:
         found = _code_and_message(example.value)
         if found is not None:

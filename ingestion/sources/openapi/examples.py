@@ -6,26 +6,26 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from ingestion.sources.openapi.operation import LONGEST_EXAMPLE, MOST_EXAMPLES, Named
+from ingestion.sources.openapi.operation import LONGEST_EXAMPLE, MOST_EXAMPLES, NamedExample
 from ingestion.sources.openapi.references import Node
 from schemas.api_document import Example
 
 _LONGEST_CELL = 200
 
 
-def named_examples(holder: Node) -> Iterator[Named]:
+def named_examples(holder: Node) -> Iterator[NamedExample]:
     """The examples of a media type: the one, else the first of several. Raises SourceError."""
     if "example" in holder:
         found = example(holder["example"].value, "")
         if found is not None:
-            yield Named("", found)
+            yield NamedExample("", found)
             return
     for number, (name, each) in enumerate(holder["examples"].fields()):
         if number < MOST_EXAMPLES:
             each = each.followed()
             found = example(each["value"].value, each.text("summary") or name)
             if found is not None:
-                yield Named(name, found)
+                yield NamedExample(name, found)
 
 
 def example(value: object, title: str) -> Example | None:

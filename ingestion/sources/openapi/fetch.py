@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import httpx
 
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from schemas.errors import SourceError
 
 MOST_REDIRECTS = 5
@@ -29,13 +29,13 @@ class Downloaded(NamedTuple):
     data: bytes
 
 
-class Downloads:
+class Downloader:
     """The downloads of one description: its url and what is referred to from there.
 
     `limits.file_bytes` and `limits.fetch_seconds` bound them all together.
     """
 
-    def __init__(self, url: str, limits: Limits) -> None:
+    def __init__(self, url: str, limits: SourceLimits) -> None:
         """Raises SourceError for a `url` that is none."""
         self.limits = limits
         self.origin = _origin(_url(url))
@@ -60,7 +60,7 @@ class _Attempt:
     """One download in a thread of its own: whatever it waits for (a name, a handshake, a header that
     comes byte by byte), at the deadline it is over."""
 
-    def __init__(self, downloads: Downloads) -> None:
+    def __init__(self, downloads: Downloader) -> None:
         self.downloads = downloads
         self.deadline = time.monotonic() + downloads.seconds_left
         self.result: Downloaded | SourceError = SourceError("cannot be fetched")
@@ -150,7 +150,7 @@ class _CheckedTransport(httpx.BaseTransport):
     """Looks a host up, checks the addresses, and connects to these: a second look-up, which could
     be told something else, never happens."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SourceLimits) -> None:
         self.limits = limits
         self.inner = httpx.HTTPTransport(trust_env=False)
 
@@ -180,7 +180,7 @@ def _sent_to(address: str, request: httpx.Request) -> httpx.Request:
     )
 
 
-def checked_addresses(host: str, port: int, limits: Limits) -> list[str]:
+def checked_addresses(host: str, port: int, limits: SourceLimits) -> list[str]:
     """The addresses of `host`, all of them public unless `limits.private_hosts` names the host.
 
     Raises SourceError for a host that is not known, or has an address that is not public.

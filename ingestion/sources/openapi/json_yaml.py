@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import yaml
 
-from ingestion.sources.limits import Limits
+from ingestion.sources.limits import SourceLimits
 from schemas.errors import SourceError
 
 DEEPEST = 150
@@ -26,7 +26,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
-def parse(data: bytes, limits: Limits) -> object:
+def parse(data: bytes, limits: SourceLimits) -> object:
     """What `data` says, JSON or YAML (its first document), in UTF-8 or with a UTF-16 BOM.
 
     Scalars are those of JSON; of two equal keys the later counts. Raises SourceError.
@@ -50,7 +50,7 @@ def _text(data: bytes) -> str:
         raise SourceError(f"not UTF-8 (byte {error.start})") from None
 
 
-def _too_many(limits: Limits) -> SourceError:
+def _too_many(limits: SourceLimits) -> SourceError:
     return SourceError(f"means more than {limits.values} values (APIDESK_MAX_VALUES)")
 
 
@@ -61,7 +61,7 @@ def _too_deep() -> SourceError:
 # --- JSON
 
 
-def _parse_json(text: str, limits: Limits) -> object:
+def _parse_json(text: str, limits: SourceLimits) -> object:
     if _count_json(text) > limits.values:
         raise _too_many(limits)
     try:
@@ -136,7 +136,7 @@ class _Open:
     merged: list[dict[str, object]] = field(default_factory=list)
 
 
-def _parse_yaml(text: str, limits: Limits) -> object:
+def _parse_yaml(text: str, limits: SourceLimits) -> object:
     try:
         return _Builder(limits).build(yaml.parse(text, Loader=_Loader))
     except yaml.YAMLError as error:
@@ -152,7 +152,7 @@ class _Builder:
     PyYAML's own constructor builds first, recursively, and multiplies merge keys without end.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SourceLimits) -> None:
         self.limits = limits
         self.anchors: dict[str, _Known] = {}
         self.open: list[_Open] = []

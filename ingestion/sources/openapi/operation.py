@@ -20,7 +20,7 @@ LONGEST_BASE = 300
 
 
 @dataclass(frozen=True)
-class Field:
+class OperationField:
     """A parameter outside of the body's schema."""
 
     name: str
@@ -32,7 +32,7 @@ class Field:
     """Whether other operations have the very same."""
 
 
-class Named(NamedTuple):
+class NamedExample(NamedTuple):
     """An example, and the name that the description has for it."""
 
     name: str
@@ -40,12 +40,12 @@ class Named(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Media:
+class MediaContent:
     """A body of one media type."""
 
     type: str
     schema: Node
-    examples: tuple[Named, ...] = ()
+    examples: tuple[NamedExample, ...] = ()
 
     @property
     def is_form(self) -> bool:
@@ -54,13 +54,13 @@ class Media:
 
 
 @dataclass(frozen=True)
-class Response:
+class OperationResponse:
     """What an operation answers with under one status."""
 
     status: str
     """`200`, `4XX`, `default`."""
     description: str
-    media: tuple[Media, ...]
+    media: tuple[MediaContent, ...]
     headers: Node
 
     @property
@@ -70,7 +70,7 @@ class Response:
 
 
 @dataclass(frozen=True)
-class Place:
+class OperationPlace:
     """Where an operation stands."""
 
     method: str
@@ -87,14 +87,14 @@ class Place:
 class Operation:
     """All that is said of an operation; schemas may still hold `$ref`s."""
 
-    place: Place
-    fields: tuple[Field, ...]
+    place: OperationPlace
+    fields: tuple[OperationField, ...]
     body_types: tuple[str, ...]
     """What the request's Content-Type may be."""
     body_description: str
     body_required: bool
-    body: tuple[Media, ...]
-    responses: tuple[Response, ...]
+    body: tuple[MediaContent, ...]
+    responses: tuple[OperationResponse, ...]
     servers: tuple[str, ...]
     security: Node
     """Requirements, any of which is enough."""

@@ -9,11 +9,11 @@ from referencing import Registry, Resource, Specification
 from referencing.exceptions import Unresolvable
 
 from ingestion.sources.folder import check_size
-from ingestion.sources.limits import Limits
-from ingestion.sources.openapi.fetch import Downloads
+from ingestion.sources.limits import SourceLimits
+from ingestion.sources.openapi.fetch import Downloader
 from ingestion.sources.openapi.json_yaml import parse
 from schemas.errors import SourceError
-from schemas.source import OpenApiSource
+from schemas.source import OpenApiSourceConfig
 
 MOST_DOCUMENTS = 300
 """Documents that one description may be spread over."""
@@ -34,7 +34,7 @@ class Node:
     value: object
     base: str
     """The address of its document."""
-    documents: "Documents"
+    documents: "DescriptionDocuments"
 
     def __getitem__(self, key: str) -> "Node":
         """What stands under `key`; a node of None where nothing does."""
@@ -90,10 +90,10 @@ class Node:
         raise SourceError(f"$ref {shown(self.reference or '')} leads in a circle")
 
 
-class Documents:
+class DescriptionDocuments:
     """Reads the documents of one description, each once."""
 
-    def __init__(self, source: OpenApiSource, limits: Limits) -> None:
+    def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
         """Reads nothing yet. Raises SourceError for an address that is none."""
         self.limits = limits
         self.reader = _reader(source, limits)
@@ -144,7 +144,7 @@ class Documents:
 class _Files:
     """A description in files, all of them below one folder."""
 
-    def __init__(self, path: Path, root: Path | None, limits: Limits) -> None:
+    def __init__(self, path: Path, root: Path | None, limits: SourceLimits) -> None:
         self.path = path
         self.folder = (root or path.parent).resolve()
         self.limits = limits
@@ -186,9 +186,9 @@ class _Files:
 class _Web:
     """A description at a url, all of it from that host."""
 
-    def __init__(self, url: str, limits: Limits) -> None:
+    def __init__(self, url: str, limits: SourceLimits) -> None:
         self.url = url
-        self.downloads = Downloads(url, limits)
+        self.downloads = Downloader(url, limits)
 
     def root(self) -> tuple[bytes, str]:
         found = self.downloads.get(self.url)
@@ -198,7 +198,7 @@ class _Web:
         return self.downloads.get(address).data
 
 
-def _reader(source: OpenApiSource, limits: Limits) -> _Files | _Web:
+def _reader(source: OpenApiSourceConfig, limits: SourceLimits) -> _Files | _Web:
     if source.path is not None:
         return _Files(source.path, source.root, limits)
     return _Web(source.url or "", limits)

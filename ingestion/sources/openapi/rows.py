@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ingestion.labels import Labels
+from ingestion.labels import SectionLabels
 from ingestion.sources.openapi.examples import as_text, cell_example
-from ingestion.sources.openapi.operation import Field, Media
+from ingestion.sources.openapi.operation import MediaContent, OperationField
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.schema import Schema, SchemaReader
 from ingestion.sources.openapi.words import allowed_values, description, type_name
@@ -30,7 +30,7 @@ class _Row:
     schema: Schema
     is_required: bool = False
     location: str = ""
-    said: Field | None = None
+    said: OperationField | None = None
     """The parameter that says more than its schema."""
     above: frozenset[int] = frozenset()
     """The structure of the schemas that this one lies within."""
@@ -51,17 +51,17 @@ class _Row:
 class RowBuilder:
     """Makes one table. Level by level, so that a large branch costs no other branch its rows."""
 
-    def __init__(self, reader: SchemaReader, labels: Labels, direction: Direction) -> None:
+    def __init__(self, reader: SchemaReader, labels: SectionLabels, direction: Direction) -> None:
         self.reader = reader
         self.labels = labels
         self.hidden = "readOnly" if direction == "request" else "writeOnly"
         self.left = MOST_ROWS
 
-    def fields(self, fields: Iterable[Field]) -> tuple[Parameter, ...]:
+    def fields(self, fields: Iterable[OperationField]) -> tuple[Parameter, ...]:
         """Parameters outside of the body's schema. Raises SourceError."""
         return self._table([self._field(each) for each in fields])
 
-    def _field(self, each: Field) -> _Row:
+    def _field(self, each: OperationField) -> _Row:
         return _Row(
             each.name,
             self.reader.read(each.schema),
@@ -70,7 +70,7 @@ class RowBuilder:
             each,
         )
 
-    def body(self, media: Media, name: str, location: str) -> tuple[Parameter, ...]:
+    def body(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
         """A body: its properties, or where it has none a row `name` of its own. Raises SourceError."""
         root = _Row("", self.reader.read(media.schema), True, location)
         self._grow(root)

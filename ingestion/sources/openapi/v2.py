@@ -6,12 +6,12 @@ from ingestion.sources.openapi.examples import example
 from ingestion.sources.openapi.operation import (
     MOST_EXAMPLES,
     MOST_SERVERS,
-    Field,
-    Media,
-    Named,
+    MediaContent,
+    NamedExample,
     Operation,
-    Place,
-    Response,
+    OperationField,
+    OperationPlace,
+    OperationResponse,
     absolute,
 )
 from ingestion.sources.openapi.references import Node
@@ -19,7 +19,7 @@ from ingestion.sources.openapi.references import Node
 _JSON = "application/json"
 
 
-def read_v2(root: Node, place: Place, fields: tuple[Field, ...]) -> Operation:
+def read_v2(root: Node, place: OperationPlace, fields: tuple[OperationField, ...]) -> Operation:
     """The operation at `place`, whose parameters are `fields`, the body among them.
 
     Raises SourceError.
@@ -41,24 +41,26 @@ def read_v2(root: Node, place: Place, fields: tuple[Field, ...]) -> Operation:
     )
 
 
-def field_v2(name: str, location: str, node: Node, is_public: bool) -> Field:
+def field_v2(name: str, location: str, node: Node, is_public: bool) -> OperationField:
     """A parameter; all but a body are their own schema."""
-    return Field(name, location, node, node["schema"] if location == "body" else node, is_public)
+    return OperationField(
+        name, location, node, node["schema"] if location == "body" else node, is_public
+    )
 
 
-def _body(field: Field, consumes: tuple[str, ...]) -> Media:
+def _body(field: OperationField, consumes: tuple[str, ...]) -> MediaContent:
     examples = [*field.node["x-examples"].fields(), ("", field.node["x-example"])]
-    return Media(_main(consumes), field.schema, tuple(_examples(examples)))
+    return MediaContent(_main(consumes), field.schema, tuple(_examples(examples)))
 
 
-def _examples(named: list[tuple[str, Node]]) -> Iterator[Named]:
+def _examples(named: list[tuple[str, Node]]) -> Iterator[NamedExample]:
     for name, node in named[:MOST_EXAMPLES]:
         found = example(node.value, "")
         if found is not None:
-            yield Named(name, found)
+            yield NamedExample(name, found)
 
 
-def _types(root: Node, place: Place, key: str) -> tuple[str, ...]:
+def _types(root: Node, place: OperationPlace, key: str) -> tuple[str, ...]:
     holder = place.node if key in place.node else root
     said = [t.value.strip().lower() for t in holder[key].elements() if isinstance(t.value, str)]
     return tuple(filter(None, said)) or (_JSON,)
@@ -68,19 +70,21 @@ def _main(types: tuple[str, ...]) -> str:
     return _JSON if _JSON in types else types[0]
 
 
-def _responses(root: Node, place: Place) -> Iterator[Response]:
+def _responses(root: Node, place: OperationPlace) -> Iterator[OperationResponse]:
     main = _main(_types(root, place, "produces"))
     for status, response in place.node["responses"].fields():
         if status and not status.startswith("x-"):
             response = response.followed()
             named = list(response["examples"].fields())
-            media: tuple[Media, ...] = ()
+            media: tuple[MediaContent, ...] = ()
             if named or response["schema"].is_table:
-                media = (Media(main, response["schema"], tuple(_examples(named))),)
-            yield Response(status, response.text("description"), media, response["headers"])
+                media = (MediaContent(main, response["schema"], tuple(_examples(named))),)
+            yield OperationResponse(
+                status, response.text("description"), media, response["headers"]
+            )
 
 
-def _servers(root: Node, place: Place) -> Iterator[str]:
+def _servers(root: Node, place: OperationPlace) -> Iterator[str]:
     host, base = root.text("host"), root.text("basePath")
     holder = place.node if "schemes" in place.node else root
     schemes = [s.value for s in holder["schemes"].elements() if isinstance(s.value, str)]

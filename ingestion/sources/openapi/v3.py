@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from ingestion.sources.openapi.examples import named_examples
 from ingestion.sources.openapi.operation import (
     MOST_SERVERS,
-    Field,
-    Media,
+    MediaContent,
     Operation,
-    Place,
-    Response,
+    OperationField,
+    OperationPlace,
+    OperationResponse,
     absolute,
 )
 from ingestion.sources.openapi.references import Node
@@ -21,7 +21,7 @@ MOST_MEDIA = 8
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
-def read_v3(root: Node, place: Place, fields: tuple[Field, ...]) -> Operation:
+def read_v3(root: Node, place: OperationPlace, fields: tuple[OperationField, ...]) -> Operation:
     """The operation at `place`, whose parameters are `fields`. Raises SourceError."""
     body = place.node["requestBody"].followed()
     media = tuple(_media(body["content"]))
@@ -39,26 +39,26 @@ def read_v3(root: Node, place: Place, fields: tuple[Field, ...]) -> Operation:
     )
 
 
-def field_v3(name: str, location: str, node: Node, is_public: bool) -> Field:
+def field_v3(name: str, location: str, node: Node, is_public: bool) -> OperationField:
     """A parameter, whose schema may lie under a media type."""
     schema = node["schema"]
     if not schema.is_table:
         schema = next((media["schema"] for _, media in node["content"].fields()), schema)
-    return Field(name, location, node, schema, is_public)
+    return OperationField(name, location, node, schema, is_public)
 
 
-def _media(content: Node) -> Iterator[Media]:
+def _media(content: Node) -> Iterator[MediaContent]:
     for number, (name, media) in enumerate(content.fields()):
         if number < MOST_MEDIA:
             media = media.followed()
-            yield Media(name.strip().lower(), media["schema"], tuple(named_examples(media)))
+            yield MediaContent(name.strip().lower(), media["schema"], tuple(named_examples(media)))
 
 
-def _responses(responses: Node) -> Iterator[Response]:
+def _responses(responses: Node) -> Iterator[OperationResponse]:
     for status, response in responses.fields():
         if status and not status.startswith("x-"):
             response = response.followed()
-            yield Response(
+            yield OperationResponse(
                 status,
                 response.text("description") or response.text("summary"),
                 tuple(_media(response["content"])),
@@ -66,7 +66,7 @@ def _responses(responses: Node) -> Iterator[Response]:
             )
 
 
-def _servers(root: Node, place: Place) -> Iterator[str]:
+def _servers(root: Node, place: OperationPlace) -> Iterator[str]:
     """The servers that are said nearest to the operation."""
     for holder in (place.node, place.item, root):
         servers = [s for s in holder["servers"].elements() if s.text("url")]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ingestion.labels import Labels
+from ingestion.labels import SectionLabels
 from ingestion.sources.openapi.examples import as_text
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.schema import Schema, SchemaReader
@@ -108,7 +108,7 @@ def _meaning(said: Node | None, number: int, value: str) -> str:
     return said.text(value)
 
 
-def description(labels: Labels, schema: Schema, inner: Schema, said: Node | None) -> str:
+def description(labels: SectionLabels, schema: Schema, inner: Schema, said: Node | None) -> str:
     """What `said` (else the schema, else what its lists hold) is for, and how it is bounded."""
     text = (said.text("description") if said else "") or schema.text("description")
     text = text or inner.text("description") or schema.text("title")
@@ -122,7 +122,7 @@ def description(labels: Labels, schema: Schema, inner: Schema, said: Node | None
     return " ".join(words)
 
 
-def _bounds(labels: Labels, schema: Schema, inner: Schema) -> Iterator[str]:
+def _bounds(labels: SectionLabels, schema: Schema, inner: Schema) -> Iterator[str]:
     default = schema.say("default")
     if default is not None and len(as_text(default.value)) <= _LONGEST_VALUE:
         yield f"{labels.default}: `{as_text(default.value)}`"

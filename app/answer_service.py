@@ -10,42 +10,42 @@ from typing import TYPE_CHECKING
 from langchain_core.runnables import Runnable, RunnableLambda
 from langsmith import tracing_context
 
-from app.asked import Asked, check_question
-from app.running import Running
+from app.asked import AskCommand, check_question
+from app.running import InFlight
 from app.telemetry.metrics import Metrics
 from app.telemetry.run_observer import RunObserver
 from app.telemetry.tracing import open_tracing
-from app.wiring import Wiring
-from ingestion.job import IngestionJob, Progress
+from app.wiring import PipelineFactory
+from ingestion.job import IngestionJob, IngestionProgress
 from ingestion.language import detect_language
 from ingestion.profile import read_platform
 from runnables.deadline import with_deadline
-from runnables.listener import Listener, with_listener
+from runnables.listener import EventSink, with_event_sink
 from runnables.models.chat_models import open_chat_models
-from runnables.models.slots import Slots
-from runnables.question.pasted import read_pasted
-from runnables.retrieval.retriever import Mode
+from runnables.models.slots import ConcurrencyLimiter
+from runnables.question.pasted import extract_details
+from runnables.retrieval.retriever import RetrievalMode
 from schemas.answer import Answer, Source
 from schemas.document import RetrievedChunk
-from schemas.errors import DeskBusy
+from schemas.errors import ServiceBusy
 from schemas.language import Language
-from schemas.platform import Platform
+from schemas.platform import PlatformConfig
 from schemas.question import AnswerMode, Filters, Question
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
-    from runnables.tools.bench import Library
+    from runnables.tools.bench import DocumentLibrary
 
 NO_TOOLS = "mode tools takes a chat model, and APIDESK_CHAT_MODEL names none"
 
 
-class Desk:
+class AnswerService:
     """Answers questions about one platform from one collection."""
 
     def __init__(
         self,
         settings: Settings,
-        platform: Platform,
+        platform: PlatformConfig,
         job: IngestionJob,
     ) -> None:
         self.settings = settings
@@ -53,19 +53,21 @@ class Desk:
         self.job = job
         self.collection = job.collection
         self.metrics = Metrics()
-        self.running = Running()
-        self.questions = Slots(settings.max_concurrency, self.metrics.see_questions)
+        self.running = InFlight()
+        self.questions = ConcurrencyLimiter(
+            settings.max_concurrency, self.metrics.update_question_gauge
+        )
         """What each question takes one of that a model answers."""
-        self.calls = Slots(settings.max_concurrency, self.metrics.see_calls)
+        self.calls = ConcurrencyLimiter(settings.max_concurrency, self.metrics.update_call_gauge)
         """What each call of a chat model takes one of."""
         self.models = open_chat_models(settings, self.calls)
-        self._wiring = Wiring(settings, platform, job, self.models, self.calls)
+        self._wiring = PipelineFactory(settings, platform, job, self.models, self.calls)
         self.classify = self._wiring.classify()
         self._retrieve = self._wiring.retrieve()
         self._pipeline = self._wiring.pipeline(self.classify, self._retrieve)
         self.tracing = open_tracing(settings, platform.platform.name)
 
-    async def ask(self, asked: Asked, listener: Listener | None = None) -> Answer:
+    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
         """Answer from the chunks that the filters let through; `listener` is told how it goes.
 
         Raises ApideskError.
@@ -79,12 +81,12 @@ class Desk:
         )
         config = with_deadline(traced, seconds)
         if listener is not None:
-            config = with_listener(config, listener)
+            config = with_event_sink(config, listener)
         try:
             async with self.running.within(seconds), self._admitted():
                 answer = await (await self._pipeline_of(asked.mode)).ainvoke(question, config)
         finally:
-            self.see_circuits()
+            self.update_circuit_gauge()
         no_tools = NO_TOOLS if asked.mode == "tools" and not self.models else None
         total = round((time.monotonic() - started) * 1000)
         timed = dict(observer.milliseconds) | {"total": total}
@@ -94,7 +96,7 @@ class Desk:
         observer.answered(answer, asked.mode)
         return answer
 
-    async def repeat(self, asked: Asked, answer: Answer, milliseconds: int) -> Answer:
+    async def repeat(self, asked: AskCommand, answer: Answer, milliseconds: int) -> Answer:
         """`answer`, given once more: under an id, in a trace and with a time of its own."""
         question = self.question(asked)
         observer = RunObserver(self.metrics)
@@ -115,7 +117,7 @@ class Desk:
         observer.answered(again, asked.mode)
         return again
 
-    async def retrieve(self, asked: Asked) -> list[Source]:
+    async def retrieve(self, asked: AskCommand) -> list[Source]:
         """The k best chunks, without asking a model. Raises ApideskError."""
         question = self.question(asked)
         observer = RunObserver(self.metrics)
@@ -123,17 +125,17 @@ class Desk:
         found = await self._retrieve.ainvoke(question, config)
         return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
 
-    def see_circuits(self) -> None:
+    def update_circuit_gauge(self) -> None:
         """Let the metrics know of each model's circuit as it is now."""
-        self.metrics.see_circuits(self.models.all if self.models else ())
+        self.metrics.update_circuit_gauge(self.models.all if self.models else ())
 
     async def warm_up(self) -> None:
         """Retrieve once, so that no caller is the first; no model is asked. Raises StoreError."""
-        question = self.question(Asked("预热 warm-up"))
+        question = self.question(AskCommand("预热 warm-up"))
         with tracing_context(enabled=False):
             await self._wiring.retrieve_unaided().ainvoke(question)
 
-    def retriever(self, mode: Mode) -> Runnable[Question, list[RetrievedChunk]]:
+    def retriever(self, mode: RetrievalMode) -> Runnable[Question, list[RetrievedChunk]]:
         """Retrieval in one mode, whichever Settings name. Raises ConfigurationError."""
         return self._wiring.retrieve(mode)
 
@@ -157,11 +159,13 @@ class Desk:
                 slot = self.questions.taken(self.settings.queue_timeout)
                 await stack.enter_async_context(slot)
             except TimeoutError:
-                raise DeskBusy("too many questions are being answered: ask again later") from None
+                raise ServiceBusy(
+                    "too many questions are being answered: ask again later"
+                ) from None
             yield
 
     @cached_property
-    def library(self) -> "Library":
+    def library(self) -> "DocumentLibrary":
         """What tools look things up in; the first use blocks."""
         return self._wiring.library()
 
@@ -169,7 +173,7 @@ class Desk:
     def _with_tools(self) -> Runnable[Question, Answer]:
         return self._wiring.pipeline(self.classify, self._retrieve, "tools")
 
-    def question(self, asked: Asked) -> Question:
+    def question(self, asked: AskCommand) -> Question:
         """What the pipeline is asked, under an id of its own. Raises QuestionError."""
         check_question(asked.text, self.settings)
         return Question(
@@ -182,31 +186,33 @@ class Desk:
 
     def _language_of(self, text: str) -> Language:
         """The question's language; the platform's when nothing but details was pasted."""
-        prose = read_pasted(text).prose
+        prose = extract_details(text).prose
         if any(character.isalpha() for character in prose):
             return detect_language(prose)
         return self.platform.platform.language
 
 
-def connect_desk(settings: Settings) -> Desk:
+def connect_answer_service(settings: Settings) -> AnswerService:
     """A desk connected to its store, its collection not yet loaded. Raises ApideskError."""
     platform = read_platform(settings.platform)
-    return Desk(settings, platform, IngestionJob.connect(settings))
+    return AnswerService(settings, platform, IngestionJob.connect(settings))
 
 
 @asynccontextmanager
-async def open_desk(
-    settings: Settings, progress: Progress = lambda run: None
-) -> AsyncIterator[Desk]:
+async def open_answer_service(
+    settings: Settings, progress: IngestionProgress = lambda run: None
+) -> AsyncIterator[AnswerService]:
     """A desk ready to answer; what has never been indexed is indexed first. Raises ApideskError."""
-    desk = await asyncio.to_thread(connect_desk, settings)
+    answer_service = await asyncio.to_thread(connect_answer_service, settings)
     try:
-        if await asyncio.to_thread(desk.collection.exists):
-            await asyncio.to_thread(desk.collection.load)
+        if await asyncio.to_thread(answer_service.collection.exists):
+            await asyncio.to_thread(answer_service.collection.load)
         else:
-            await asyncio.to_thread(desk.job.run, desk.job.new_run("start"), progress)
-        await desk.warm_up()
-        yield desk
+            await asyncio.to_thread(
+                answer_service.job.run, answer_service.job.new_run("start"), progress
+            )
+        await answer_service.warm_up()
+        yield answer_service
     finally:
-        desk.job.close()
-        await asyncio.to_thread(desk.tracing.close)
+        answer_service.job.close()
+        await asyncio.to_thread(answer_service.tracing.close)
