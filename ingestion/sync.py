@@ -156,7 +156,9 @@ class Sync:
             return
         try:
             self._collection.load()
-            self._collection.keep_reliability(reliability.calibrate_routes(self._collection, embedder))
+            self._collection.keep_reliability(
+                reliability.calibrate_routes(self._collection, embedder)
+            )
         except ModelError as error:
             log.warning("the next run will measure the embeddings: %s", error)
 

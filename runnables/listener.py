@@ -8,20 +8,20 @@ from schemas.events import Event
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
-_KEY = "listener"
+_SINK_KEY = "listener"
 
 EventSink = Callable[[Event], Awaitable[None]]
 
 
 def with_event_sink(config: "RunnableConfig", listener: EventSink) -> "RunnableConfig":
     """`config` for a run that tells `listener` what happens."""
-    configurable = {**config.get("configurable", {}), _KEY: listener}
+    configurable = {**config.get("configurable", {}), _SINK_KEY: listener}
     return {**config, "configurable": configurable}
 
 
 def event_sink(config: "RunnableConfig") -> EventSink | None:
     """Who listens, if anybody does."""
-    listener: EventSink | None = config.get("configurable", {}).get(_KEY)
+    listener: EventSink | None = config.get("configurable", {}).get(_SINK_KEY)
     return listener
 
 

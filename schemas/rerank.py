@@ -10,7 +10,7 @@ from schemas.wire import ApiModel
 _NUMBER = re.compile(r"[0-9]{1,3}")
 
 
-def _number(value: object) -> int | None:
+def _passage_number(value: object) -> int | None:
     """A number, be it sent as `3`, `3.0`, `"[3]"` or `{"number": 3}`."""
     if isinstance(value, dict):
         value = next(iter(value.values()), None)
@@ -29,7 +29,7 @@ def _numbers(value: object) -> object:
         value = _NUMBER.findall(value)
     if not isinstance(value, list | tuple):
         return value
-    return [number for each in value if (number := _number(each)) is not None]
+    return [number for each in value if (number := _passage_number(each)) is not None]
 
 
 PassageNumbers = Annotated[list[int], BeforeValidator(_numbers)]

@@ -26,7 +26,7 @@ class QuestionGroup(ApiModel):
     groups: PassageNumbers = Field(description="the numbers of the groups that ask for it")
 
 
-def _readable(value: object) -> object:
+def _readable_group(value: object) -> object:
     """The items that are topics; what is none is left out."""
     return [item for item in value if _is_topic(item)] if isinstance(value, list) else value
 
@@ -44,7 +44,7 @@ class QuestionGroups(ApiModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    topics: Annotated[list[QuestionGroup], BeforeValidator(_readable)] = Field(
+    topics: Annotated[list[QuestionGroup], BeforeValidator(_readable_group)] = Field(
         description="one entry for each topic"
     )
 

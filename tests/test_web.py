@@ -76,7 +76,9 @@ def bodies(server: WebServer, *results: object, **overrides: object) -> list[str
 
 def evidence(question: Question, chunks: list[RetrievedChunk]) -> PipelineState:
     classified = Classification(StructuredQuestion(type="general"))
-    return PipelineState(question=question, classification=classified, retrieved=chunks, chunks=chunks)
+    return PipelineState(
+        question=question, classification=classified, retrieved=chunks, chunks=chunks
+    )
 
 
 def documents(count: int) -> list[RetrievedChunk]:

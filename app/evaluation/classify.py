@@ -40,14 +40,14 @@ async def classify(
     labels = [label for label, _ in labelled]
     right = sum(label == said for label, said in zip(labels, types, strict=True))
     return ClassificationResult(
-        by=_name(answer_service),
+        by=_classifier_name(answer_service),
         matrix=confusion(zip(labels, types, strict=True)),
         accuracy=round(right / len(labelled), 4),
         unanswered=sum(each.degraded is not None for each in given),
     )
 
 
-def _name(answer_service: AnswerService) -> str:
+def _classifier_name(answer_service: AnswerService) -> str:
     if answer_service.models is None:
         return "extractive"
     return answer_service.settings.structure_model or answer_service.settings.chat_model

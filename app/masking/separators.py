@@ -40,7 +40,7 @@ _FIRMNESS = {
     "bracket": SyntaxConfidence.SAID,
     "said": SyntaxConfidence.SAID,
 }
-_GAP = re.compile(r"[ \t]{1,4}")
+_VALUE_GAP = re.compile(r"[ \t]{1,4}")
 _SETTER = re.compile(
     r"(?:set|with|put|add)_?[A-Z].*|app_?key|api_?key|secret|token|password", re.IGNORECASE
 )
@@ -61,8 +61,8 @@ class ValuePlace(NamedTuple):
 
 def place_behind(text: str, start: int, end: int) -> ValuePlace | None:
     """Where the value of the name text[start:end] begins; None if no separator says so."""
-    if text.startswith("--", max(start - 2, 0)) and _GAP.match(text, end):
-        return ValuePlace(end_of(_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
+    if text.startswith("--", max(start - 2, 0)) and _VALUE_GAP.match(text, end):
+        return ValuePlace(end_of(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
     separator = _SEPARATOR.match(text, end)
     if separator is None:
         return None

@@ -59,12 +59,12 @@ class SuggestedQuestions:
         catalogue = self._collection.catalogue()
         of, questions = self._made.get(language, (None, ()))
         if of is not catalogue:
-            questions = suggest(catalogue, self._collection, language)
+            questions = suggest_questions(catalogue, self._collection, language)
             self._made[language] = (catalogue, questions)
         return questions
 
 
-def suggest(
+def suggest_questions(
     catalogue: list[CatalogueEntry], collection: Collection, language: Language
 ) -> tuple[str, ...]:
     """One question of each kind in turn, no document twice; documents as if shuffled, always alike."""

@@ -5,7 +5,7 @@ import re
 from runnables.grounding.standard_names import METHODS
 from runnables.grounding.targets import PATH, URL
 
-_FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)\s*(\w*)")
+_CODE_FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)\s*(\w*)")
 _DATA = {
     "", "json", "json5", "jsonc", "http", "text", "txt", "yaml", "yml", "xml", "md", "markdown",
 }  # fmt: skip
@@ -25,7 +25,7 @@ def without_programs(text: str) -> str:
     lines: list[str] = []
     language: str | None = None
     for line in text.split("\n"):
-        fence = _FENCE.match(line)
+        fence = _CODE_FENCE.match(line)
         if fence:
             language = fence[1].lower() if language is None else None
         keeps = language is None or language in _DATA

@@ -21,7 +21,7 @@ from schemas.errors import (
 )
 from schemas.settings import Settings
 
-PASSAGE_TOKENS = 700
+ENDPOINT_PASSAGE_TOKENS = 700
 """Of a chunk. With the question it stays below 1,024, where several rerankers refuse the whole request."""
 
 SETTING = "APIDESK_RERANK_URL"
@@ -52,7 +52,8 @@ class EndpointReranker:
             **self._model,
             "query": truncate_to_tokens(question, QUESTION_TOKENS),
             "documents": [
-                truncate_to_tokens(embedded_text(each.chunk), PASSAGE_TOKENS) for each in chunks
+                truncate_to_tokens(embedded_text(each.chunk), ENDPOINT_PASSAGE_TOKENS)
+                for each in chunks
             ],
             "top_n": len(chunks),
             "return_documents": False,

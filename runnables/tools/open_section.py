@@ -6,10 +6,10 @@ from typing import Annotated
 from langchain.tools import ToolException
 
 from runnables.tools.bench import ToolContext, ToolContextRuntime, ToolResult
-from runnables.tools.search import MOST_MEANT, shown, under
+from runnables.tools.search import MOST_SCOPES, shown, under
 from schemas.document import RetrievedChunk
 
-MOST_HEADINGS = 20
+MOST_LISTED_HEADINGS = 20
 """Headings that are offered instead of one that is not there."""
 
 
@@ -23,7 +23,7 @@ async def open_section(
 
 
 def _open(bench: ToolContext, document: str, section: str) -> ToolResult:
-    meant = bench.library.named(document, MOST_MEANT, bench.asked.filters)
+    meant = bench.library.named(document, MOST_SCOPES, bench.asked.filters)
     chunks = [
         RetrievedChunk(chunk=chunk, score=0.0)
         for entry in meant
@@ -36,4 +36,4 @@ def _open(bench: ToolContext, document: str, section: str) -> ToolResult:
     if found := exact or [r for r in chunks if under(r, section)]:
         return shown(found)
     headings = list(dict.fromkeys(r.chunk.section for r in chunks if r.chunk.section))
-    raise ToolException(f"no such section; there are: {', '.join(headings[:MOST_HEADINGS])}")
+    raise ToolException(f"no such section; there are: {', '.join(headings[:MOST_LISTED_HEADINGS])}")

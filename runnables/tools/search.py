@@ -11,7 +11,7 @@ from schemas.catalogue import CatalogueEntry
 from schemas.document import RetrievedChunk
 from schemas.question import Question
 
-MOST_MEANT = 2
+MOST_SCOPES = 2
 """Documents that one name may mean: two versions of an API have the same."""
 
 
@@ -36,7 +36,7 @@ async def search(
     wide = question.model_copy(update={"k": CANDIDATES})
     found = await library.finder.find(wide, runtime.config)
     if document:
-        meant = await asyncio.to_thread(library.named, document, MOST_MEANT, question.filters)
+        meant = await asyncio.to_thread(library.named, document, MOST_SCOPES, question.filters)
         if not meant:
             return ToolResult(f"no document is called {document}")
         found = await asyncio.to_thread(_within, library, meant, question, found)

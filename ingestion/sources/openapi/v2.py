@@ -34,8 +34,8 @@ def read_v2(root: Node, place: OperationPlace, fields: tuple[OperationField, ...
         body_description=bodies[0].node.text("description") if bodies else "",
         body_required=bool(bodies) and bodies[0].node.flag("required"),
         body=tuple(_body(field, consumes) for field in bodies[:1]),
-        responses=tuple(_responses(root, place)),
-        servers=tuple(_servers(root, place)),
+        responses=tuple(_v2_responses(root, place)),
+        servers=tuple(_v2_servers(root, place)),
         security=(place.node if "security" in place.node else root)["security"],
         schemes=root["securityDefinitions"],
     )
@@ -70,7 +70,7 @@ def _main(types: tuple[str, ...]) -> str:
     return _JSON if _JSON in types else types[0]
 
 
-def _responses(root: Node, place: OperationPlace) -> Iterator[OperationResponse]:
+def _v2_responses(root: Node, place: OperationPlace) -> Iterator[OperationResponse]:
     main = _main(_types(root, place, "produces"))
     for status, response in place.node["responses"].fields():
         if status and not status.startswith("x-"):
@@ -84,7 +84,7 @@ def _responses(root: Node, place: OperationPlace) -> Iterator[OperationResponse]
             )
 
 
-def _servers(root: Node, place: OperationPlace) -> Iterator[str]:
+def _v2_servers(root: Node, place: OperationPlace) -> Iterator[str]:
     host, base = root.text("host"), root.text("basePath")
     holder = place.node if "schemes" in place.node else root
     schemes = [s.value for s in holder["schemes"].elements() if isinstance(s.value, str)]
