@@ -10,31 +10,24 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetailsPlugin
 from litestar.plugins.pydantic import PydanticPlugin
 
-from app.answer_service import AnswerService
-from app.description.models import OpenApiModelsPlugin
-from app.description.problems import OpenApiProblemsPlugin
-from app.description.tags import TAGS
-from app.json_request import JsonRequest
-from app.openai.errors import HANDLERS, PREFIX, handle_lost
-from app.problems import apidesk_problem, http_problem, unexpected_problem
-from app.routes.ask import ask
-from app.routes.chat_completions import complete_chat
-from app.routes.feedback import give_feedback
-from app.routes.health import live, ready
-from app.routes.ingestions import begin_ingestion, get_ingestion, list_ingestions
-from app.routes.insights import insights
-from app.routes.mcp import mcp_route
-from app.routes.metrics import metrics
-from app.routes.models import get_model, list_models
-from app.routes.options import AllowHeaderPlugin
-from app.routes.page import admin_page, asset, embedded_page, page, widget
-from app.routes.retrieve import retrieve
-from app.routes.sessions import delete_session
-from app.routes.suggestions import suggest
+from app.api.ask import ask
+from app.api.feedback import delete_session, give_feedback
+from app.api.fields import JsonRequest
+from app.api.health import live, metrics, ready
+from app.api.ingestions import begin_ingestion, get_ingestion, list_ingestions
+from app.api.insights import insights
+from app.api.mcp import mcp_route
+from app.api.openai_chat import complete_chat
+from app.api.openai_models import HANDLERS, PREFIX, get_model, handle_lost, list_models
+from app.api.openapi import TAGS, AllowHeaderPlugin, OpenApiModelsPlugin, OpenApiProblemsPlugin
+from app.api.page import admin_page, asset, embedded_page, page, widget
+from app.api.problems import apidesk_problem, http_problem, unexpected_problem
+from app.api.retrieve import retrieve
+from app.api.suggestions import suggest
 from app.security.access import SCHEMES, SECURITY, AuthGuard, OpenApiSecurityPlugin, caller_of
-from app.security.cors import cors_config
-from app.security.headers import add_security_headers
-from app.services import Container
+from app.security.headers import add_security_headers, cors_config
+from app.service.answer_service import AnswerService
+from app.service.container import Container
 from app.telemetry.request_log import RequestLog
 from schemas.errors import ApideskError
 

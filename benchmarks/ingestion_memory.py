@@ -16,12 +16,12 @@ from benchmarks.fresh_process import in_fresh_process
 from benchmarks.performance.ingestion import import_everything, settings_of
 from benchmarks.performance.model_process import running_model
 from benchmarks.process_memory import resident
-from ingestion.collection import Collection
-from ingestion.collection_schema import expected_manifest
-from ingestion.embeddings import open_embeddings
 from ingestion.job import IngestionJob
-from ingestion.milvus import open_milvus
+from ingestion.providers import open_embeddings
 from ingestion.runs import IngestionRunStore
+from ingestion.store.client import open_milvus
+from ingestion.store.collection import Collection
+from ingestion.store.schema import expected_manifest
 from schemas.settings import Settings
 from tests.milvus_server import MilvusServer
 

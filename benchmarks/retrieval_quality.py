@@ -12,19 +12,19 @@ from pathlib import Path
 
 from langsmith import tracing_context
 
-from app.answer_service import open_answer_service
-from app.evaluation.documents import DocumentIndex, document_key
-from app.evaluation.measures import GoldDocuments
-from app.evaluation.questions import EvaluationQuestion
-from app.evaluation.result import Evaluation, QuestionResult, RouteResult
-from app.evaluation.route import RetrievalProbe, watch_embeddings
-from app.evaluation.run import MODES
-from app.evaluation.score import route_result
+from app.analytics.evaluation.dataset import EvaluationQuestion
+from app.analytics.evaluation.documents import DocumentIndex, document_key
+from app.analytics.evaluation.measures import GoldDocuments
+from app.analytics.evaluation.result import Evaluation, QuestionResult, RouteResult
+from app.analytics.evaluation.retrieval_probe import RetrievalProbe, watch_embeddings
+from app.analytics.evaluation.run import MODES
+from app.analytics.evaluation.scoring import route_result
+from app.service.answer_service import open_answer_service
 from benchmarks.fresh_process import in_fresh_process
 from benchmarks.retrieval_sets import RetrievalSet
 from benchmarks.scripted_vectors import Embedding, NGrams, Noise, Oracle
 from benchmarks.vector_server import serve_vectors
-from ingestion.collection_schema import embedded_text
+from ingestion.store.schema import embedded_text
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.settings import Settings, read_settings
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import yaml
 
-from app.evaluation.documents import DocumentIndex
-from app.evaluation.questions import EvaluationQuestion, read_questions
+from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions
+from app.analytics.evaluation.documents import DocumentIndex
 from benchmarks.corpus import PLATFORM
 from ingestion.chunking import chunk_document
-from ingestion.profile import read_platform
-from ingestion.sources import read_source
-from ingestion.sources.limits import SourceLimits
+from ingestion.platform_config import read_platform
+from ingestion.sources.registry import read_source
 from schemas.document import SourceDocument
 from schemas.settings import SAMPLE_PLATFORM
+from schemas.source import SourceLimits
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE_QUESTIONS = ROOT / "tests" / "data" / "retrieval_samples.jsonl"

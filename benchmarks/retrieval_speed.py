@@ -11,9 +11,9 @@ from statistics import median
 
 from langsmith import tracing_context
 
-from app.answer_service import open_answer_service
-from app.asked import AskCommand
-from app.evaluation.measures import percentile
+from app.analytics.evaluation.measures import percentile
+from app.service.answer_service import open_answer_service
+from app.service.ask_command import AskCommand
 from benchmarks.corpus import write_corpus
 from benchmarks.fresh_process import in_fresh_process
 from benchmarks.performance.ingestion import job

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ingestion.words import vocabulary_words
+from ingestion.text.words import vocabulary_words
 
 Matrix: TypeAlias = NDArray[np.float32]
 """A vector of length 1 a row; one such vector, where it has one axis."""

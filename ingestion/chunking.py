@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import yaml
 
-from ingestion.language import estimate_tokens
-from ingestion.markdown_blocks import MarkdownBlock, parse_blocks
-from ingestion.templates import load_section_template
+from ingestion.sources.api_docs import load_section_template
+from ingestion.text.language import estimate_tokens
+from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
 
 CHUNKER_VERSION = 2

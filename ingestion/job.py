@@ -1,28 +1,86 @@
-"""The ingestion job: one run at a time, each with a report that stays."""
+"""One ingestion run at a time, also across processes.
+The ingestion job: one run at a time, each with a report that stays.
+"""
 
 import asyncio
+import hashlib
+import json
 import logging
 import os
 import socket
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import uuid4
 
+from filelock import FileLock, Timeout
 from langchain_core.embeddings import Embeddings
 from structlog.contextvars import bound_contextvars
 
-from ingestion.collection import Collection
-from ingestion.embeddings import ChunkEmbedder, open_embeddings
-from ingestion.lock import run_lock
-from ingestion.profile import read_platform
+from ingestion.platform_config import read_platform
+from ingestion.providers import ChunkEmbedder, open_embeddings
 from ingestion.runs import IngestionRunStore
-from ingestion.sources.limits import SourceLimits
+from ingestion.store.collection import Collection
 from ingestion.sync import SourceReader, Sync
-from schemas.errors import ApideskError, IngestionStopped
+from schemas.errors import ApideskError, IngestionRunning, IngestionStopped
 from schemas.ingestion import IngestionOptions, IngestionRun, RunState, Trigger
 from schemas.settings import Settings
+from schemas.source import SourceLimits
+
+
+@contextmanager
+def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
+    """Hold the lock of the collection in Settings; the system frees it when the process dies.
+
+    Raises IngestionRunning that says who holds it.
+    """
+    path = _lock_file(settings)
+    holder = path.with_suffix(".json")
+    lock = FileLock(path, timeout=0, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise _running(path) from None
+    try:
+        holder.write_text(run.model_dump_json(by_alias=False), encoding="utf-8")
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def check_free(settings: Settings) -> None:
+    """Raises IngestionRunning that says who holds the lock, when somebody does."""
+    path = _lock_file(settings)
+    try:
+        with FileLock(path, timeout=0):
+            pass
+    except Timeout:
+        raise _running(path) from None
+
+
+def _running(path: Path) -> IngestionRunning:
+    return IngestionRunning(f"another ingestion is under way: {_holder(path)}")
+
+
+def _lock_file(settings: Settings) -> Path:
+    """A file that every process on this machine finds for the same collection."""
+    name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
+
+
+def _holder(path: Path) -> str:
+    try:
+        run = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        since = run["started_at"][:19].replace("T", " ")
+        return f"process {run['pid']} on {run['host']}, begun by {run['trigger']} at {since} UTC"
+    except (OSError, ValueError, KeyError):
+        return "a process that has just begun"
+
 
 SAVE_EVERY = 1.0
 """Seconds after which the report of a run that goes on is saved again."""

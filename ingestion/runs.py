@@ -3,7 +3,7 @@
 from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, select
 from sqlalchemy.engine import Engine
 
-from ingestion.database import database_errors, open_engine
+from ingestion.database.engine import database_errors, open_engine
 from schemas.ingestion import IngestionRun
 from schemas.settings import Settings
 

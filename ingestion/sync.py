@@ -10,20 +10,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ingestion import reliability
 from ingestion.chunking import chunk_document
-from ingestion.collection import Collection
-from ingestion.collection_schema import IndexedSource, Vector
-from ingestion.collection_writer import CollectionWriter
-from ingestion.embeddings import ChunkEmbedder
-from ingestion.milvus import batches
-from ingestion.sources import count_files, digest, digest_source, read_source
+from ingestion.providers import ChunkEmbedder
 from ingestion.sources.folder import KnownFiles, UnchangedFile
-from ingestion.sources.limits import SourceLimits
+from ingestion.sources.registry import count_files, digest, digest_source, read_source
+from ingestion.store import route_calibration as reliability
+from ingestion.store.client import batches
+from ingestion.store.collection import Collection
+from ingestion.store.schema import IndexedSource, Vector
+from ingestion.store.writers import CollectionWriter
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
-from schemas.source import SourceConfig
+from schemas.source import SourceConfig, SourceLimits
 
 MOST_VANISHED = 0.3
 """The share of a source's documents above which they are believed to be lost rather than deleted."""

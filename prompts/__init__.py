@@ -11,7 +11,7 @@ from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from schemas.language import Language
+from schemas.base import Language
 
 PromptName = Literal[
     "condense",

@@ -1,13 +1,14 @@
-"""An answer: what the model writes, and what the caller gets."""
+"""An answer: what the model writes, and what the caller gets.
+What is told while an answer is made: the events of `Accept: text/event-stream`.
+"""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
+from schemas.base import ApiModel, Language
 from schemas.document import RetrievedChunk
-from schemas.language import Language
 from schemas.question import QuestionType, StructuredQuestion
-from schemas.wire import ApiModel
 
 Confidence = Literal["high", "medium", "low"]
 
@@ -152,3 +153,28 @@ class Answer(ApiModel):
     """What a model looked up before it answered (`mode: "tools"`)."""
     timings: dict[str, int] = Field(default_factory=dict)
     """Milliseconds by step, and `total`."""
+
+
+EventName = Literal["structured", "sources", "step", "answer", "error"]
+
+
+class Event(NamedTuple):
+    """One event, as its name and the JSON that it carries."""
+
+    name: EventName
+    data: ApiModel
+
+
+class Sources(ApiModel):
+    """What the answer is being written from; a list of steps begins, or begins anew."""
+
+    sources: list[Source]
+
+
+class Step(ApiModel):
+    """A step of the answer, complete and grounded."""
+
+    number: int
+    text: str
+    unverified: list[str]
+    supported: bool

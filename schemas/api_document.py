@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from schemas.wire import ApiModel
+from schemas.base import ApiModel
 
 
 class AllowedValue(ApiModel):

@@ -1,11 +1,12 @@
-"""What is indexed: a source document, its sections, and the chunks made of them."""
+"""What is indexed: a source document, its sections, and the chunks made of them.
+What the collection holds, one entry a document.
+"""
 
 from typing import Literal
 
 from pydantic import Field
 
-from schemas.language import Language
-from schemas.wire import ApiModel
+from schemas.base import ApiModel, Language
 
 SectionKind = Literal[
     "request_headers",
@@ -88,3 +89,24 @@ class RetrievedChunk(ApiModel):
 
     chunk: Chunk
     score: float
+
+
+EntryKind = Literal["api", "page"]
+
+
+class CatalogueEntry(ApiModel):
+    """A document as a table of contents names it."""
+
+    source: str
+    document_id: str
+    """Unique within its source."""
+    title: str
+    kind: EntryKind
+    service_id: str = ""
+    api_id: str = ""
+    api_name: str = ""
+    api_url: str = ""
+    page_url: str = ""
+    language: Language
+    outline: tuple[str, ...] = ()
+    """The headings of its sections in the document's order, each as its path (`a > b`), each once."""

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.wire import ApiModel, examples
+from schemas.base import ApiModel, examples
 
 Trigger = Literal["command", "request", "schedule", "watch", "start"]
 """What began a run: `apidesk ingest`, POST /ingestions, the schedule, a change, a first start."""

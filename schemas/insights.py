@@ -6,9 +6,9 @@ from typing import Literal, get_args
 from pydantic import JsonValue
 
 from schemas.answer import Confidence, Page
+from schemas.base import ApiModel
 from schemas.question import QuestionType
 from schemas.record import Score
-from schemas.wire import ApiModel
 
 Table = Literal["byType", "byApi", "gaps", "errors", "feedback"]
 """A part of the report that is a table by itself, as it is named on the wire."""

@@ -5,8 +5,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from schemas.language import Language
-from schemas.profile_part import ConfigModel, NonEmptyStr
+from schemas.base import ConfigModel, Language, NonEmptyStr
 from schemas.source import SourceConfig
 
 

@@ -1,17 +1,33 @@
-"""A question as it comes in, and what it is understood to be."""
+"""A conversation, as later questions need it.
+A question as it comes in, and what it is understood to be.
+"""
 
 import json
 import re
+from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
 from langchain_core.utils.uuid import uuid7
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
 
-from schemas.conversation import Turn
+from schemas.base import ApiModel, Language
 from schemas.document import Chunk
-from schemas.language import Language
-from schemas.wire import ApiModel
+
+
+class Turn(ApiModel):
+    """A question that was answered in a session, and what was said."""
+
+    question: str
+    """As it was understood: it stands by itself."""
+    answer: str
+    """The steps, a line each, with their citation marks."""
+    api_name: str | None = None
+    """The API that it was about."""
+    api_url: str | None = None
+    asked_at: datetime
+    """With its zone."""
+
 
 MOST_TERMS = 12
 LONGEST_TERM = 60

@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import Literal
 
 from schemas.answer import Confidence, Page
-from schemas.language import Language
+from schemas.base import ApiModel, Language
 from schemas.question import AnswerMode, Filters, QuestionType
-from schemas.wire import ApiModel
 
 Score = Literal[-1, 0, 1]
 """Did not help; takes back what was said before; helped."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from ingestion.collection import Collection
-from ingestion.collection_schema import CollectionManifest, Vector, embedded_text
-from ingestion.milvus import batches
+from ingestion.store.client import batches
+from ingestion.store.collection import Collection
+from ingestion.store.schema import CollectionManifest, Vector, embedded_text
 from schemas.document import Chunk
 
 Embed = Callable[[list[str]], list[Vector]]

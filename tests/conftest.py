@@ -13,8 +13,8 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService, connect_answer_service
 from app.main import create_app
+from app.service.answer_service import AnswerService, connect_answer_service
 from app.telemetry.logs import NOISE, OURS
 from schemas.settings import Settings, read_settings
 from tests.http_client import http_client

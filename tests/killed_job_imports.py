@@ -5,7 +5,7 @@ import pymilvus
 import rjieba
 
 import ingestion.job
-import ingestion.words
+import ingestion.text.words
 import tests.killed_job
 import tests.test_sync
 

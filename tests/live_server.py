@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from app.answer_service import AnswerService
+from app.service.answer_service import AnswerService
 from app.serving.server import server_config
 
 

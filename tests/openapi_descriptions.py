@@ -5,13 +5,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ingestion.markdown_blocks import parse_table
-from ingestion.sources import read_source
 from ingestion.sources.folder import FileResult
-from ingestion.sources.limits import SourceLimits
+from ingestion.sources.registry import read_source
+from ingestion.text.markdown_blocks import parse_table
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import OpenApiSourceConfig
+from schemas.source import OpenApiSourceConfig, SourceLimits
 from tests.conftest import SHARED_DATA
 from tests.test_fetch import LOCAL
 

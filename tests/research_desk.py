@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from runnables.answer.answer import build_answer
-from runnables.deadline import with_deadline
+from app.service.answer_service import AnswerService
+from runnables.answer.write_answer import build_answer
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.grounding.grounding import build_ground
 from runnables.models.chat_models import open_chat_models
-from runnables.retrieval.focus import build_boost_named_api
-from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.evidence import build_boost_named_api
+from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.retriever import ChunkSearch, build_retriever, open_retriever
+from runnables.run_context import with_deadline
 from runnables.state import Classification, PipelineState, Research
-from runnables.tools.bench import DocumentLibrary
-from runnables.tools.registry import TOOLS, Tool
+from runnables.tools.lookup_tools import TOOLS, Tool
 from runnables.tools.research import build_research
+from runnables.tools.tool_context import DocumentLibrary
 from schemas.answer import Answer, Round
 from schemas.question import Filters, Question, StructuredQuestion
 from tests.model_desk import draft

@@ -15,11 +15,10 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from app.answer_service import AnswerService, connect_answer_service
-from app.asked import AskCommand
-from app.records.record import record_of
-from app.records.store import RecordStore
-from ingestion.database import open_engine
+from app.service.answer_service import AnswerService, connect_answer_service
+from app.service.ask_command import AskCommand
+from app.service.records import RecordStore, record_of
+from ingestion.database.engine import open_engine
 from schemas.ingestion import IngestionRun, SourceReport
 from schemas.record import Feedback, QuestionRecord
 from schemas.settings import read_settings

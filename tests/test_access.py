@@ -17,18 +17,17 @@ from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetail
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from app.cli import main
+from app.api.problems import apidesk_problem
+from app.cli.main import main
 from app.main import create_app
-from app.problems import apidesk_problem
-from app.security.access import AuthGuard
+from app.security.access import AuthGuard, is_loopback
+from app.security.api_keys import ApiKeyStore
 from app.security.keyring import Keyring
-from app.security.keys import ApiKeyStore
-from app.security.limits import RateLimiter
-from app.security.loopback import is_loopback
+from app.security.rate_limits import RateLimiter
+from app.service.answer_service import AnswerService
 from app.serving.local_server import announced, local_server
+from schemas.base import SCOPES, Scope
 from schemas.errors import ApideskError, ConfigurationError
-from schemas.scope import SCOPES, Scope
 from schemas.settings import read_settings
 from tests.http_client import http_client
 from tests.live_server import live_server

@@ -10,12 +10,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from app.insights.csv_tables import BYTE_ORDER_MARK
-from app.records.store import RecordStore
-from app.security.keys import ApiKeyStore
-from ingestion.database import open_engine
-from ingestion.lock import run_lock
+from app.analytics.insights.report import BYTE_ORDER_MARK
+from app.security.api_keys import ApiKeyStore
+from app.service.answer_service import AnswerService
+from app.service.records import RecordStore
+from ingestion.database.engine import open_engine
+from ingestion.job import run_lock
 from schemas.answer import Page as DocumentPage
 from schemas.ingestion import SourceReport
 from schemas.insights import Insights

@@ -15,7 +15,7 @@ from benchmarks.retrieval_sets import RetrievalSet, public_set
 from benchmarks.retrieval_speed import Speed
 from benchmarks.scripted_vectors import DIMENSION, Embedding, NGrams, Noise, Oracle
 from benchmarks.vector_server import serve_vectors
-from ingestion.embeddings import open_embeddings
+from ingestion.providers import open_embeddings
 from schemas.settings import SAMPLE_PLATFORM
 
 PAGES = {

@@ -15,11 +15,11 @@ from litestar.testing import TestClient
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from app.answer_service import AnswerService
-from app.caching import answers
 from app.main import create_app
-from app.records.store import RecordStore
-from ingestion.database import open_engine
+from app.service import cache as answers
+from app.service.answer_service import AnswerService
+from app.service.records import RecordStore
+from ingestion.database.engine import open_engine
 from schemas.ingestion import IngestionOptions
 from schemas.record import QuestionRecord
 from schemas.settings import read_settings

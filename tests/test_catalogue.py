@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-import ingestion.collection_writer
-from ingestion.catalogue import OUTLINE_BYTES, OUTLINED_CHUNKS, CatalogueBuilder, CatalogueRow
+import ingestion.store.writers
 from ingestion.chunking import chunk_document
-from ingestion.collection_schema import CATALOGUE_PROPERTY, catalogue_name
-from schemas.catalogue import CatalogueEntry
-from schemas.document import Section, SourceDocument
+from ingestion.store.catalogue import OUTLINE_BYTES, OUTLINED_CHUNKS, CatalogueBuilder, CatalogueRow
+from ingestion.store.schema import CATALOGUE_PROPERTY, catalogue_name
+from schemas.document import CatalogueEntry, Section, SourceDocument
 from schemas.settings import read_settings
 from tests.test_sync import Bench, assert_in_step, collections_of, open_collection, write_pages
 
@@ -177,7 +176,7 @@ def test_a_run_that_dies_between_two_moves_is_made_good(
 
 def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:
     """A writer dies after so many moves of an alias."""
-    real, left = ingestion.collection_writer._move, [moves]
+    real, left = ingestion.store.writers._move, [moves]
 
     def move(*args: Any) -> None:
         if not left[0]:
@@ -185,4 +184,4 @@ def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:
         left[0] -= 1
         real(*args)
 
-    patched.setattr(ingestion.collection_writer, "_move", move)
+    patched.setattr(ingestion.store.writers, "_move", move)

@@ -25,21 +25,23 @@ from prompt_toolkit.output import DummyOutput
 from pydantic import SecretStr
 from rich.console import Console
 
-from app.answer_service import AnswerService
-from app.asked import AskCommand
-from app.chat.chat import Chat
-from app.chat.clipboard import copy
-from app.chat.commands import ChatCommand, read_command
-from app.chat.history import MaskedHistory, open_history
-from app.chat.interrupt import until_interrupted
-from app.chat.readers import LineReader, TerminalReader
+from app.cli.chat.chat import Chat
+from app.cli.chat.commands import ChatCommand, read_command
+from app.cli.chat.line_input import (
+    LineReader,
+    MaskedHistory,
+    TerminalReader,
+    copy,
+    open_history,
+    until_interrupted,
+)
+from app.cli.terminal.answerers import LocalAnswerer, RemoteAnswerer, TerminalAnswerer
+from app.service.answer_service import AnswerService
+from app.service.ask_command import AskCommand
 from app.serving.local_server import LocalServer, announced
-from app.terminal.local_desk import LocalAnswerer
-from app.terminal.remote_desk import RemoteAnswerer
-from app.terminal.terminal_desk import TerminalAnswerer
-from runnables.listener import EventSink
+from runnables.run_context import EventSink
 from schemas.answer import Answer, Source
-from schemas.language import Language
+from schemas.base import Language
 from tests.live_server import live_server
 from tests.model_server import ModelServer, Reply
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from ingestion.chunking import API_SECTION_FACTOR, chunk_document
-from ingestion.collection_schema import TEXT_BYTES
-from ingestion.language import estimate_tokens
-from ingestion.markdown_blocks import parse_blocks
+from ingestion.store.schema import TEXT_BYTES
+from ingestion.text.language import estimate_tokens
+from ingestion.text.markdown_blocks import parse_blocks
 from schemas.document import Chunk, Section, SectionKind, SourceDocument
 
 CAPS = [50, 400, 8_000]

@@ -18,8 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 from pymilvus import MilvusClient
 
-from app.answer_service import AnswerService
-from app.cli import main
+from app.cli.main import main
+from app.service.answer_service import AnswerService
 from app.serving.local_server import announced, local_server, running_server
 from schemas.answer import Answer
 from schemas.ingestion import IngestionRun
@@ -37,7 +37,7 @@ HEAVY = [
     "pydantic",
     "uvicorn",
 ]
-DESK = ["pymilvus", "litestar", "sqlalchemy", "langsmith", "app.answer_service"]
+DESK = ["pymilvus", "litestar", "sqlalchemy", "langsmith", "app.service.answer_service"]
 """What only a desk of one's own takes."""
 
 QUESTION = "how do I sign a request?"
@@ -461,7 +461,9 @@ class TestAskTheServer:
         log = served.with_suffix(".log")
         until(lambda: request_id in log.read_text(encoding="utf-8"))  # after the response
         lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-        assert {"uvicorn.error", "app.telemetry.ingestion_log"} < {line["logger"] for line in lines}
+        assert {"uvicorn.error", "app.telemetry.ingestion_metrics"} < {
+            line["logger"] for line in lines
+        }
         (line,) = (line for line in lines if line.get("request_id") == request_id)
         assert (line["event"], line["status"]) == ("request", 404)
         (run,) = (line for line in lines if line["event"] == "ingestion")

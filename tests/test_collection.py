@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from app.answer_service import AnswerService
+from app.service.answer_service import AnswerService
 from ingestion.chunking import chunk_document
-from ingestion.collection import Collection, SearchRoute
-from ingestion.collection_schema import Vector, embedded_text
-from ingestion.milvus import BATCH
-from ingestion.remembered import ReadThroughCache
-from ingestion.words import split_words
+from ingestion.store.cache import ReadThroughCache
+from ingestion.store.client import BATCH
+from ingestion.store.collection import Collection, SearchRoute
+from ingestion.store.schema import Vector, embedded_text
+from ingestion.text.words import split_words
 from schemas.document import Chunk, Section, SourceDocument
 from schemas.errors import (
     ApideskError,
@@ -293,7 +293,7 @@ def test_a_collection_of_the_same_settings_is_opened(connect: Connect) -> None:
 def test_what_somebody_else_wrote_is_noticed(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingestion.freshness.FRESH_SECONDS", 0)
+    monkeypatch.setattr("ingestion.store.cache.FRESH_SECONDS", 0)
     writer, reader = connect("shared"), connect("shared")
     write(writer, page("stripes", "A horse."))
     assert reader.word_counts(["zebra"]) == {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from app.cli import main
+from app.cli.main import main
 
 APIDESK = Path(sys.executable).with_name("apidesk")
 

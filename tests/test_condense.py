@@ -12,17 +12,16 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from runnables.deadline import with_deadline
+from app.service.answer_service import AnswerService
 from runnables.models.chat_models import open_chat_models
+from runnables.question.classify import structured_question
 from runnables.question.condense import build_condense
-from runnables.question.extractive_question import structured_question
 from runnables.question.follow_up import focus_of, is_small_talk, standalone
-from runnables.retrieval.glossary import Glossary
-from schemas.condensed import CondensedQuestion
-from schemas.conversation import Turn
+from runnables.retrieval.query_analysis import Glossary
+from runnables.run_context import with_deadline
 from schemas.errors import ModelError
-from schemas.question import Question
+from schemas.model_output import CondensedQuestion
+from schemas.question import Question, Turn
 from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.model_desk import ask
 from tests.model_server import ModelServer, Reply

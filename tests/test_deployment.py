@@ -16,14 +16,14 @@ import click
 import pytest
 import yaml
 
-from app.answer_service import AnswerService
-from app.cli import main
-from app.ingestions import SECONDS_TO_STOP
+from app.cli.main import main
 from app.main import create_app
-from app.serving.stopping import graceful_seconds
+from app.service.answer_service import AnswerService
+from app.service.ingestion_service import SECONDS_TO_STOP
+from app.serving.server import graceful_seconds
 from app.telemetry.metrics import Metrics
-from ingestion.collection import Collection
-from ingestion.profile import read_platform
+from ingestion.platform_config import read_platform
+from ingestion.store.collection import Collection
 from schemas.errors import StoreUnavailable
 from schemas.settings import PREFIX, SAMPLE_PLATFORM, Settings, read_settings
 
@@ -273,7 +273,7 @@ def test_what_is_copied_is_there_and_not_ignored() -> None:
 )
 def test_what_is_nobodys_business_stays_out_of_the_build(path: str) -> None:
     assert ignored(path)
-    assert not ignored("app/routes/ask.py")
+    assert not ignored("app/api/ask.py")
 
 
 def test_only_hashed_requirements_are_installed() -> None:

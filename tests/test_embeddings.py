@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tenacity import wait_none
 
-from ingestion.embeddings import ATTEMPTS, ChunkEmbedder, open_embeddings
+from ingestion.providers import ATTEMPTS, ChunkEmbedder, open_embeddings
 from schemas.document import Chunk
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 from schemas.settings import read_settings
@@ -17,7 +17,7 @@ from tests.test_collection import page
 
 @pytest.fixture(autouse=True)
 def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
+    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def embedder(server: ModelServer, **overrides: object) -> ChunkEmbedder:

@@ -10,11 +10,10 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from app.answer_service import AnswerService
-from app.cli import main
-from app.evaluation.documents import DocumentIndex
-from app.evaluation.made import make_questions
-from app.evaluation.measures import (
+from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions, write_questions
+from app.analytics.evaluation.documents import DocumentIndex
+from app.analytics.evaluation.generated_questions import make_questions
+from app.analytics.evaluation.measures import (
     confusion,
     distinct,
     first_rank,
@@ -24,7 +23,8 @@ from app.evaluation.measures import (
     recall_at,
     reciprocal_rank,
 )
-from app.evaluation.questions import EvaluationQuestion, read_questions, write_questions
+from app.cli.main import main
+from app.service.answer_service import AnswerService
 from schemas.errors import ConfigurationError, QuestionError
 from tests.langsmith_server import LangSmith, langsmith_server
 from tests.model_server import ModelServer, Recorded, Reply

@@ -7,12 +7,12 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.answer_service import AnswerService
-from ingestion.markdown_blocks import parse_table, plain
-from ingestion.sources import read_source
-from ingestion.sources.limits import SourceLimits
-from runnables.retrieval.exact import identifiers
+from app.service.answer_service import AnswerService
+from ingestion.sources.registry import read_source
+from ingestion.text.markdown_blocks import parse_table, plain
+from runnables.retrieval.query_analysis import identifiers
 from schemas.document import SourceDocument
+from schemas.source import SourceLimits
 
 AT_LEAST = 0.99
 SECTIONS = {"code": "error_codes", "field": "_parameters"}

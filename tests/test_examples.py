@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.answer_service import AnswerService
-from app.cli import main
+from app.cli.main import main
 from app.main import create_app
-from ingestion.profile import read_platform
+from app.service.answer_service import AnswerService
+from ingestion.platform_config import read_platform
+from schemas.base import Language
 from schemas.ingestion import IngestionRun
-from schemas.language import Language
 from schemas.platform import PlatformInfo
 from tests.conftest import DeskMaker
 from tests.http_client import http_client

@@ -16,14 +16,13 @@ from pydantic import TypeAdapter
 
 import prompts
 import schemas.source
-from app.answer_service import AnswerService
-from ingestion.sources.limits import SourceLimits
+from app.service.answer_service import AnswerService
 from runnables.models.chat_models import open_chat_models
-from runnables.tools.registry import TOOLS
+from runnables.tools.lookup_tools import TOOLS
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.settings import read_settings
-from schemas.source import MarkdownSourceConfig, PageSourceConfig, SourceConfig
+from schemas.source import MarkdownSourceConfig, PageSourceConfig, SourceConfig, SourceLimits
 from tests.model_server import ModelServer, Reply, ToolCall
 from tests.research_desk import ResearchDesk, tool_texts, writes_answers
 

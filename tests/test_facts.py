@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 
 from ingestion.chunking import chunk_document
-from ingestion.markdown_blocks import parse_blocks
-from ingestion.profile import read_platform
-from ingestion.sources import read_source
-from ingestion.sources.limits import SourceLimits
+from ingestion.platform_config import read_platform
+from ingestion.sources.registry import read_source
+from ingestion.text.markdown_blocks import parse_blocks
 from runnables.answer.excerpts import sentences
 from runnables.grounding.facts import FactIndex, unverified
-from runnables.grounding.sentences import remove_sentences_with
+from runnables.grounding.markdown_text import remove_sentences_with
 from schemas.document import Chunk, SourceDocument
-from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceConfig
+from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceConfig, SourceLimits
 from tests.conftest import SHARED_DATA, needs_shared_data
 
 ROOT = Path(__file__).resolve().parents[1]

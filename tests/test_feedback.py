@@ -9,12 +9,11 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from sqlalchemy.engine import Engine
 
-from app.records import keeper as keeper_module
-from app.records.keeper import RecordWriter
-from app.records.spool import Outbox
-from app.records.store import RecordStore
-from app.security.keys import ApiKeyStore
-from ingestion.database import open_engine
+from app.security.api_keys import ApiKeyStore
+from app.service import record_writer as keeper_module
+from app.service.record_writer import Outbox, RecordWriter
+from app.service.records import RecordStore
+from ingestion.database.engine import open_engine
 from schemas.record import Feedback
 from schemas.settings import Settings, read_settings
 from tests.model_desk import MakeClient

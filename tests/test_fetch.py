@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from ingestion.sources.limits import SourceLimits
 from ingestion.sources.openapi.fetch import Downloader, checked_addresses, is_public
 from schemas.errors import SourceError
+from schemas.source import SourceLimits
 
 Serve = Callable[[socket.socket, str], None]
 """Answers one request; gets the connection and the request's head."""

@@ -27,13 +27,12 @@ from reportlab.platypus import (
     Table,
 )
 
-from ingestion.profile import read_platform
-from ingestion.sources import count_files, read_source
+from ingestion.platform_config import read_platform
 from ingestion.sources.folder import FileResult, UnchangedFile
-from ingestion.sources.limits import SourceLimits
+from ingestion.sources.registry import count_files, read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import FilesSourceConfig
+from schemas.source import FilesSourceConfig, SourceLimits
 
 LIMITS = SourceLimits(file_bytes=5_000_000, unpacked_bytes=20_000_000)
 SECONDS = 60

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.caching.flights import SingleFlight
-from runnables.listener import EventSink
-from schemas.answer import Answer
+from app.service.cache import SingleFlight
+from runnables.run_context import EventSink
+from schemas.answer import Answer, Event, Step
 from schemas.errors import ModelUnavailable
-from schemas.events import Event, Step
 from schemas.question import StructuredQuestion
 
 pytestmark = pytest.mark.anyio

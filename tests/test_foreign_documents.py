@@ -6,8 +6,8 @@ from pathlib import Path
 import frontmatter
 import pytest
 
-from app.answer_service import AnswerService, connect_answer_service
-from runnables.question.topic import THRESHOLD, TopicScorer
+from app.service.answer_service import AnswerService, connect_answer_service
+from runnables.question.topic_scorer import THRESHOLD, TopicScorer
 from schemas.ingestion import IngestionRun
 from tests.conftest import SHARED_DATA, make_settings, needs_shared_data
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app.answer_service import AnswerService, connect_answer_service
-from ingestion.collection_schema import RouteCalibration, embedded_text
-from ingestion.words import vocabulary_words
-from runnables.retrieval.fusion import MOST_DENSE, UNMEASURED, dense_weight, fuse
+from app.service.answer_service import AnswerService, connect_answer_service
+from ingestion.store.schema import RouteCalibration, embedded_text
+from ingestion.text.words import vocabulary_words
+from runnables.retrieval.rank_fusion import MOST_DENSE, UNMEASURED, dense_weight, fuse
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.question import Question
 from schemas.settings import read_settings

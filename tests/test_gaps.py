@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from app.answer_service import AnswerService
-from app.insights.gaps import GapQuestion, coverage, find_gaps, is_gap
-from app.insights.grouping import MOST_TEXTS, group
-from app.insights.terms import WordShares
-from runnables.retrieval.glossary import Glossary
+from app.analytics.insights.gaps import GapQuestion, coverage, find_gaps, is_gap
+from app.analytics.insights.grouping import MOST_TEXTS, group
+from app.analytics.insights.terms import WordShares
+from app.service.answer_service import AnswerService
+from runnables.retrieval.query_analysis import Glossary
 from schemas.answer import Page
 from tests.conftest import SHARED_DATA, needs_shared_data
 

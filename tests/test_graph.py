@@ -18,11 +18,9 @@ from langchain_core.runnables import (
 )
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from app.asked import AskCommand
-from app.cli import main
-from app.graph.layout import Box, lay_out
-from app.graph.parts import (
+from app.cli.graph.draw import draw
+from app.cli.graph.layout import Box, lay_out
+from app.cli.graph.parts import (
     DiagramBranch,
     DiagramParallel,
     DiagramPart,
@@ -30,7 +28,9 @@ from app.graph.parts import (
     DiagramStep,
     read_parts,
 )
-from app.graph.pipeline import draw
+from app.cli.main import main
+from app.service.answer_service import AnswerService
+from app.service.ask_command import AskCommand
 
 ROOT = Path(__file__).resolve().parents[1]
 SVG = "{http://www.w3.org/2000/svg}"

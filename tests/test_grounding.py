@@ -13,9 +13,9 @@ import pytest
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService, connect_answer_service
 from app.main import create_app
-from runnables.grounding.links import urls
+from app.service.answer_service import AnswerService, connect_answer_service
+from runnables.grounding.citations import urls
 from schemas.answer import Answer, AnswerDraft
 from schemas.settings import read_settings
 from tests.http_client import http_client

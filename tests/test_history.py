@@ -19,15 +19,15 @@ from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetail
 from litestar.testing import TestClient
 from pydantic import BaseModel, ValidationError
 
-from app.history import LONGEST_NAME, SessionStore
-from app.problems import apidesk_problem, http_problem
-from app.routes.fields import SessionId
-from app.routes.sessions import delete_session
+from app.api.feedback import delete_session
+from app.api.fields import SessionId
+from app.api.problems import apidesk_problem, http_problem
 from app.security.keyring import anonymous
+from app.service.sessions import LONGEST_NAME, SessionStore
 from ingestion.runs import IngestionRunStore
-from schemas.conversation import Turn
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
+from schemas.question import Turn
 from schemas.settings import Settings, read_settings
 from tests.postgres import Postgres
 

@@ -37,10 +37,10 @@ def test_a_floor_imports_only_what_lies_below(path: Path) -> None:
 def test_only_the_collection_knows_milvus() -> None:
     users = {path for path in FILES if "pymilvus" in path.read_text(encoding="utf-8")}
     assert {path.relative_to(ROOT).as_posix() for path in users} == {
-        "ingestion/collection.py",
-        "ingestion/collection_schema.py",
-        "ingestion/collection_writer.py",
-        "ingestion/milvus.py",
+        "ingestion/store/collection.py",
+        "ingestion/store/schema.py",
+        "ingestion/store/writers.py",
+        "ingestion/store/client.py",
     }
 
 

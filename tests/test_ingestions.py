@@ -20,13 +20,12 @@ from click.testing import CliRunner
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.answer_service import AnswerService
-from app.cli import main
+from app.cli.main import main
+from app.cli.terminal.ingest import ingest_and_watch
 from app.main import create_app
-from app.terminal.ingest_once import ingest_and_watch
-from ingestion.job import IngestionJob
-from ingestion.lock import run_lock
-from ingestion.profile import read_platform
+from app.service.answer_service import AnswerService
+from ingestion.job import IngestionJob, run_lock
+from ingestion.platform_config import read_platform
 from ingestion.runs import IngestionRunStore
 from ingestion.schedule import cron, run_on_schedule
 from schemas.errors import (
@@ -272,7 +271,7 @@ def test_a_run_is_begun_and_followed(http: TestClient[Litestar]) -> None:
 def test_the_log_tells_how_a_run_ended(
     answer_service: AnswerService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    name = "app.telemetry.ingestion_log"
+    name = "app.telemetry.ingestion_metrics"
     with caplog.at_level(logging.INFO, name), http_client(create_app(answer_service)) as http:
         begun = http.post("/ingestions", json={}).json()["id"]
         finished(http, begun)

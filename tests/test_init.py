@@ -11,16 +11,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from app.cli import main
-from app.setup.draft import LONGEST_ABOUT, PlatformDraft, about_of
-from app.setup.platform_file import render, write
-from app.setup.survey import DocumentSurvey, hosts_of, survey
-from ingestion.profile import read_platform
-from ingestion.sources.limits import SourceLimits
-from ingestion.sources.openapi import DescriptionSummary
+from app.cli.main import main
+from app.cli.setup.platform_file import LONGEST_ABOUT, PlatformDraft, about_of, render, write
+from app.cli.setup.survey import DocumentSurvey, hosts_of, survey
+from ingestion.platform_config import read_platform
+from ingestion.sources.openapi.reader import DescriptionSummary
 from schemas.errors import SourceError
 from schemas.platform import PlatformConfig
-from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig
+from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceLimits
 
 DESCRIPTION: dict[str, Any] = {
     "openapi": "3.1.0",

@@ -20,22 +20,20 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from app.asked import AskCommand
-from app.cli import main
-from app.commands.insights import TABLES as COMMAND_TABLES
-from app.insights.csv_tables import BYTE_ORDER_MARK, csv_of
-from app.insights.documentation import DocumentationTerms, Vectors, documentation_of
-from app.insights.gaps import COVERED
-from app.insights.insights import report
+from app.analytics.insights.documentation import DocumentationTerms, Vectors, documentation_of
+from app.analytics.insights.gaps import COVERED
+from app.analytics.insights.report import BYTE_ORDER_MARK, csv_of, report
+from app.cli.commands.analysis import TABLES as COMMAND_TABLES
+from app.cli.main import main
 from app.main import create_app
-from app.records.record import record_of
-from app.records.store import RecordStore
-from app.security.keys import ApiKeyStore
-from ingestion.database import open_engine
-from ingestion.embeddings import open_embeddings
-from ingestion.words import index_words, query_text
-from runnables.question.developer_words import DEVELOPER_WORDS
+from app.security.api_keys import ApiKeyStore
+from app.service.answer_service import AnswerService
+from app.service.ask_command import AskCommand
+from app.service.records import RecordStore, record_of
+from ingestion.database.engine import open_engine
+from ingestion.providers import open_embeddings
+from ingestion.text.words import index_words, query_text
+from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Answer, Page
 from schemas.errors import ModelUnavailable, StoreUnavailable
 from schemas.insights import TABLES, Insights, Table

@@ -10,12 +10,12 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from ingestion.language import estimate_tokens
-from runnables.deadline import with_deadline
+from ingestion.text.language import estimate_tokens
 from runnables.grounding.judge import NAME, Judge, Statement, build_judge
+from runnables.run_context import with_deadline
+from schemas.base import Language
 from schemas.document import Chunk
 from schemas.errors import ConfigurationError
-from schemas.language import Language
 from schemas.platform import LocalizedText, PlatformInfo
 from schemas.settings import read_settings
 from tests.model_server import ModelServer, Reply
@@ -37,7 +37,7 @@ VOICE = PlatformInfo(
 
 @pytest.fixture(autouse=True)
 def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
+    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def chunks(count: int, body: str = "正文") -> list[Chunk]:

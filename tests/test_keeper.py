@@ -15,10 +15,9 @@ from langchain_core.utils.uuid import uuid7
 from sqlalchemy import text
 from sqlalchemy.engine import Engine
 
-from app.records.keeper import RecordWriter
-from app.records.spool import Outbox
-from app.records.store import RecordStore
-from ingestion.database import open_engine
+from app.service.record_writer import Outbox, RecordWriter
+from app.service.records import RecordStore
+from ingestion.database.engine import open_engine
 from schemas.answer import Page
 from schemas.question import Filters
 from schemas.record import Feedback, QuestionRecord, RecordedPage

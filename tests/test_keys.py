@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 from pydantic import SecretStr
 from sqlalchemy import update
 
-from app.cli import main
+from app.cli.main import main
 from app.security import keyring as keyring_module
+from app.security.api_keys import ApiKeyStore, keys_table
 from app.security.keyring import ADMIN, LOCAL, Keyring
-from app.security.keys import ApiKeyStore, keys_table
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings
 

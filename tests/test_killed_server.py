@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from app.cli import main
-from app.records.keeper import RecordWriter
-from ingestion.database import open_engine
+from app.cli.main import main
+from app.service.record_writer import RecordWriter
+from ingestion.database.engine import open_engine
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
 from tests.serving_process import ServingProcess, ask, wait_until

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ingestion.language import detect_language, estimate_tokens
-from schemas.language import Language
+from ingestion.text.language import detect_language, estimate_tokens
+from schemas.base import Language
 
 
 @pytest.mark.parametrize(

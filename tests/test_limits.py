@@ -10,11 +10,11 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
 from app.main import create_app
-from app.security import counts as counts_module
-from app.security.keys import ApiKeyStore
-from app.security.limits import RateLimiter
+from app.security import rate_limits as counts_module
+from app.security.api_keys import ApiKeyStore
+from app.security.rate_limits import RateLimiter
+from app.service.answer_service import AnswerService
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings
 from tests.http_client import http_client

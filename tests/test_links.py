@@ -2,7 +2,7 @@
 
 import pytest
 
-from runnables.grounding.links import AllowedLinks
+from runnables.grounding.citations import AllowedLinks
 
 PAGE = "https://docs.example.org/#/api?apiId=1"
 LINKS = AllowedLinks(

@@ -201,7 +201,7 @@ def test_a_failing_database_is_logged_under_the_requests_id(
     response = client.post("/ask", json={"question": QUESTION, "session": "x"})
     assert response.status_code == 503
     assert {line["logger"] for line in lines()} == {
-        "ingestion.database",
+        "ingestion.database.engine",
         "app.telemetry.request_log",
     }
     assert {line["request_id"] for line in lines()} == {response.headers["x-request-id"]}

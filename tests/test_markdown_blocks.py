@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ingestion.markdown_blocks import (
+from ingestion.text.markdown_blocks import (
     LONGEST_HEADING,
     parse_blocks,
     parse_list_items,

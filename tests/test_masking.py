@@ -9,9 +9,9 @@ import pytest
 from pydantic import JsonValue
 
 from app.masking.masking import has_secret, mask, mask_value
-from app.records import keeper
-from app.records.store import RecordStore
-from ingestion.database import open_engine
+from app.service import record_writer as keeper
+from app.service.records import RecordStore
+from ingestion.database.engine import open_engine
 from schemas.answer import AnswerDraft
 from schemas.settings import read_settings
 from tests.model_desk import MakeClient, ask, is_classification, structured

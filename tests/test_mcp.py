@@ -16,9 +16,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from app.mcp.stdio import open_server
-from app.security.keys import ApiKeyStore
+from app.api.mcp_stdio import open_server
+from app.security.api_keys import ApiKeyStore
+from app.service.answer_service import AnswerService
 from app.serving.local_server import announced
 from schemas.errors import StoreLocked, StoreUnavailable
 from schemas.settings import read_settings

@@ -17,10 +17,9 @@ from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from tenacity import wait_none
 
-from app.answer_service import AnswerService
 from app.main import create_app
-from app.telemetry.loop_lag import SLEEP_SECONDS, watch_loop
-from app.telemetry.metrics import Metrics
+from app.service.answer_service import AnswerService
+from app.telemetry.metrics import SLEEP_SECONDS, Metrics, watch_loop
 from schemas.ingestion import IngestionOptions
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
@@ -39,7 +38,7 @@ Moved = dict[str, float]
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries follow at once."""
-    monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
+    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def read(text: str) -> Moved:

@@ -11,14 +11,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import MetaData, inspect, text
 from sqlalchemy.engine import Engine
 
-import ingestion.migrations
-from app import history
-from app.caching import answers
-from app.records import store
-from app.security import keys
+import ingestion.database.migrations
+from app.security import api_keys as keys
+from app.service import cache as answers
+from app.service import records as store
+from app.service import sessions as history
 from ingestion import runs
-from ingestion.database import open_engine
-from ingestion.migrations import HEAD
+from ingestion.database.engine import open_engine
+from ingestion.database.migrations.upgrade import HEAD
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
 
@@ -44,7 +44,9 @@ def version(engine: Engine) -> str:
 
 def test_the_newest_version_is_the_one_that_the_code_names() -> None:
     config = Config()
-    config.set_main_option("script_location", str(Path(ingestion.migrations.__file__).parent))
+    config.set_main_option(
+        "script_location", str(Path(ingestion.database.migrations.__file__).parent)
+    )
     assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
 
 

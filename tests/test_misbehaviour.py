@@ -24,7 +24,7 @@ from tests.model_server import ModelServer, Recorded, Reply, ToolCall
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries follow at once: what is tested is that they come, not when."""
-    monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
+    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 QUESTION = "发货接口是哪个"

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from app.cli import main
+from app.cli.main import main
 from tests.model_desk import MakeClient
 from tests.model_server import ModelServer, Reply
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from app.answer_service import AnswerService
 from app.main import create_app
-from ingestion.collection_schema import RouteCalibration
-from ingestion.reliability import ASKED
+from app.service.answer_service import AnswerService
+from ingestion.store.route_calibration import ASKED
+from ingestion.store.schema import RouteCalibration
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from tenacity import wait_none
 
 from app.main import create_app
-from ingestion.language import estimate_tokens
+from ingestion.text.language import estimate_tokens
 from tests.conftest import DeskMaker
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
@@ -30,7 +30,7 @@ DOCUMENT = re.compile(r'<document number="\d+">\n(.*?)\n</document>', re.DOTALL)
 
 @pytest.fixture(autouse=True)
 def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
+    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ def test_a_small_window_gets_whole_chunks_best_first(
     everything = documents(model_server.chat_requests[-1])
 
     window = 4_000
-    with caplog.at_level(logging.INFO, "runnables.answer.context"):
+    with caplog.at_level(logging.INFO, "runnables.answer.write_answer"):
         client = serve_samples(**chat(model_server), chat_context_tokens=window)
         answer = ask(client, question, k=10)
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from ingestion.catalogue import CatalogueBuilder
 from ingestion.chunking import chunk_document
-from ingestion.profile import read_platform
-from ingestion.sources import read_source
-from ingestion.sources.limits import SourceLimits
-from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.names import NameIndex
-from schemas.catalogue import CatalogueEntry
-from schemas.document import SourceDocument
+from ingestion.platform_config import read_platform
+from ingestion.sources.registry import read_source
+from ingestion.store.catalogue import CatalogueBuilder
+from runnables.retrieval.name_index import NameIndex
+from runnables.retrieval.query_analysis import Glossary
+from schemas.document import CatalogueEntry, SourceDocument
+from schemas.source import SourceLimits
 
 DATA = Path(__file__).parent / "data"
 SAMPLES = Path(__file__).parents[1] / "samples" / "platform.toml"

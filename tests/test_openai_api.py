@@ -16,15 +16,18 @@ from openai import OpenAI, Stream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import SecretStr
 
-from app import stream
-from app.answer_service import AnswerService
-from app.markdown import markdown
-from app.openai.request import ChatMessage, read_conversation
-from app.openai.telling import StreamedText, streamed_answer_text
-from app.security.keys import ApiKeyStore
-from schemas.answer import Answer, Page, Source
+from app.api import ask as stream
+from app.api.markdown import markdown
+from app.api.openai_messages import (
+    ChatMessage,
+    StreamedText,
+    read_conversation,
+    streamed_answer_text,
+)
+from app.security.api_keys import ApiKeyStore
+from app.service.answer_service import AnswerService
+from schemas.answer import Answer, Event, Page, Source, Sources, Step
 from schemas.errors import QuestionError
-from schemas.events import Event, Sources, Step
 from schemas.question import StructuredQuestion
 from tests.live_server import live_server
 from tests.model_desk import MakeClient, draft, is_classification, structured

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from ingestion.sources import read_source
 from ingestion.sources.folder import FileResult
-from ingestion.sources.limits import SourceLimits
+from ingestion.sources.registry import read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import OpenApiSourceConfig
+from schemas.source import OpenApiSourceConfig, SourceLimits
 from tests.openapi_descriptions import (
     ON_LOOPBACK,
     Json,

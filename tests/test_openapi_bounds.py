@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ingestion.sources.limits import SourceLimits
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
+from schemas.source import SourceLimits
 from tests.conftest import needs_shared_data
 from tests.openapi_descriptions import (
     DATA,

@@ -14,9 +14,9 @@ from litestar.testing import TestClient
 from pydantic import SecretStr
 from schemathesis.cli import schemathesis
 
-from app.answer_service import AnswerService
+from app.api.fields import NOT_BLANK, SESSION
 from app.main import create_app
-from app.routes.fields import NOT_BLANK, SESSION
+from app.service.answer_service import AnswerService
 from schemas.answer import Answer
 from tests.acme import PLATFORM
 from tests.conftest import DeskMaker

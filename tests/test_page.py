@@ -13,9 +13,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from app.records.store import RecordStore
-from ingestion.database import open_engine
+from app.service.answer_service import AnswerService
+from app.service.records import RecordStore
+from ingestion.database.engine import open_engine
 from schemas.answer import Answer, Round, Source
 from schemas.answer import Page as DocumentPage
 from schemas.question import StructuredQuestion

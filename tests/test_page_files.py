@@ -7,7 +7,7 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.page.files import STATIC
+from app.api.page import STATIC
 from tests.model_desk import MakeClient
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runnables.question.pasted import error_codes, extract_details
+from runnables.question.extract_details import error_codes, extract_details
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def server(provider: Provider) -> Iterator[ModelServer]:
 
 @pytest.fixture(autouse=True)
 def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
+    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def chat(model: str, base_url: str, **overrides: object) -> dict[str, object]:

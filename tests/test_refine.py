@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runnables.answer.context import MAX_PARTS, OUTPUT_TOKENS, fit_chunks, split_chunks
+from runnables.answer.write_answer import MAX_PARTS, OUTPUT_TOKENS, fit_chunks, split_chunks
 from schemas.answer import Answer
 from schemas.document import Chunk, RetrievedChunk
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured

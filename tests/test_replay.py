@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from app.answer_service import AnswerService
-from app.cli import main
+from app.analytics.replay.plot import plot_replay
+from app.analytics.replay.result import CHANGES, Replay, Replayed, ReplayOutcome
+from app.analytics.replay.run import distinct
+from app.cli.main import main
 from app.main import create_app
-from app.replay.plot import plot_replay
-from app.replay.result import CHANGES, Replay, Replayed, ReplayOutcome
-from app.replay.run import distinct
-from ingestion.database import open_engine
+from app.service.answer_service import AnswerService
+from ingestion.database.engine import open_engine
 from schemas.answer import Page
 from tests.acme import PLATFORM
 from tests.conftest import DeskMaker

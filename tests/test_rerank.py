@@ -12,16 +12,15 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from ingestion.language import estimate_tokens
-from runnables.deadline import with_deadline
+from ingestion.text.language import estimate_tokens
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_chat_models
 from runnables.retrieval.rerank import MOST, NAME, RerankStep, build_rerank
-from runnables.retrieval.rerank_listwise import permutation_of_text
-from runnables.retrieval.rerank_text import truncate_to_tokens
+from runnables.retrieval.rerankers import permutation_of_text, truncate_to_tokens
+from runnables.run_context import with_deadline
+from schemas.base import Language
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
-from schemas.language import Language
 from schemas.platform import LocalizedText, PlatformInfo
 from schemas.settings import Settings, read_settings
 from tests.model_desk import MakeClient
@@ -45,7 +44,7 @@ ENGLISH = PlatformInfo(
 
 @pytest.fixture(autouse=True)
 def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
+    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 @pytest.fixture

@@ -10,11 +10,10 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.answer_service import AnswerService
 from app.main import create_app
-from ingestion.words import query_text
-from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.parts import split_question
+from app.service.answer_service import AnswerService
+from ingestion.text.words import query_text
+from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.retrieval.retriever import diversify
 from schemas.document import Chunk, RetrievedChunk
 from tests.http_client import http_client

@@ -10,11 +10,10 @@ import pytest
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from app.insights.gaps import GapQuestion, find_gaps
-from app.insights.joined_gaps import find_joined_gaps
+from app.analytics.insights.gap_naming import MOST_GROUPS, NAME, QuestionGrouper, find_joined_gaps
+from app.analytics.insights.gaps import GapQuestion, find_gaps
 from runnables.models.chat_models import open_chat_models
-from runnables.question.same_topic import MOST_GROUPS, NAME, QuestionGrouper
-from schemas.language import Language
+from schemas.base import Language
 from schemas.settings import read_settings
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.test_gaps import DATA, gap_set, read_lines
@@ -40,7 +39,7 @@ JOINED = {"topics": [{"name": " Payment\ndisputes ", "groups": [1, 2]}]}
 
 @pytest.fixture(autouse=True)
 def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.model_errors._backoff", wait_none())
+    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def same_topic(

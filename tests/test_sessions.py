@@ -11,10 +11,10 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.answer_service import AnswerService
 from app.main import create_app
+from app.service.answer_service import AnswerService
 from schemas.answer import Answer
-from schemas.condensed import CondensedQuestion
+from schemas.model_output import CondensedQuestion
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
@@ -143,7 +143,7 @@ def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
 def test_an_answer_that_cannot_be_remembered_is_given(
     client: TestClient[Litestar], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.history import SessionStore
+    from app.service.sessions import SessionStore
     from schemas.errors import StoreUnavailable
 
     async def refuse(*_: object) -> None:

@@ -9,12 +9,12 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from app.asked import AskCommand
-from app.model_check import probe
-from runnables.deadline import with_deadline
+from app.cli.setup.trial import probe
+from app.service.answer_service import AnswerService
+from app.service.ask_command import AskCommand
 from runnables.models.chat_model import FAILURES_TO_OPEN
-from runnables.models.slots import ConcurrencyLimiter
+from runnables.models.concurrency import ConcurrencyLimiter
+from runnables.run_context import with_deadline
 from schemas.answer import Answer
 from schemas.errors import ModelBusy, ServiceBusy
 from tests.model_desk import MakeClient, draft, is_classification, structured

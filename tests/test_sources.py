@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.markdown_blocks import parse_table
-from ingestion.sources import digest, digest_source, read_source
 from ingestion.sources.folder import FileResult, UnchangedFile
-from ingestion.sources.limits import SourceLimits
+from ingestion.sources.registry import digest, digest_source, read_source
+from ingestion.text.markdown_blocks import parse_table
 from schemas.document import Section, SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.source import (
@@ -20,6 +19,7 @@ from schemas.source import (
     FilesSourceConfig,
     MarkdownSourceConfig,
     SourceConfig,
+    SourceLimits,
 )
 
 API = {"serviceId": "orders", "apiId": "1110", "name": "订单发货", "url": "/order/ship"}

@@ -11,13 +11,12 @@ import pytest
 from httpx_sse import ServerSentEvent, connect_sse
 from pydantic import SecretStr
 
-from app import stream
-from app.answer_service import AnswerService
-from app.terminal.live_answer import live_answer
+from app.api import ask as stream
+from app.cli.terminal.printing import live_answer
+from app.service.answer_service import AnswerService
 from runnables.answer.partial_answer import complete_steps
-from runnables.listener import EventSink
-from schemas.answer import Answer
-from schemas.events import Event, Sources, Step
+from runnables.run_context import EventSink
+from schemas.answer import Answer, Event, Sources, Step
 from tests.live_server import live_server
 from tests.model_desk import draft, is_classification, structured
 from tests.model_server import Answer as Said

@@ -6,8 +6,8 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.page.suggestions import SuggestedQuestions
-from ingestion.language import detect_language
+from app.api.suggestions import SuggestedQuestions
+from ingestion.text.language import detect_language
 from tests.conftest import DeskMaker
 from tests.model_desk import ask
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from ingestion.chunking import chunk_document
-from ingestion.language import detect_language
-from ingestion.profile import read_platform
-from ingestion.sources import read_source
-from ingestion.sources.limits import SourceLimits
+from ingestion.platform_config import read_platform
+from ingestion.sources.registry import read_source
+from ingestion.text.language import detect_language
 from runnables.grounding.quantities import quantities
 from runnables.grounding.support import ENOUGH, is_supported, overlap
 from schemas.document import Chunk, SourceDocument
 from schemas.settings import SAMPLE_PLATFORM
+from schemas.source import SourceLimits
 from tests.test_collection import page
 
 DATA = Path(__file__).parent / "data"

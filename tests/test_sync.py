@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.collection import Collection
-from ingestion.collection_schema import (
+from ingestion.store.client import BATCH, every_row, open_milvus
+from ingestion.store.collection import Collection
+from ingestion.store.schema import (
     CHUNK_FIELDS,
     SOURCES_PROPERTY,
     expected_manifest,
@@ -19,14 +20,12 @@ from ingestion.collection_schema import (
     write_finished_manifest,
     write_manifest,
 )
-from ingestion.collection_writer import NextCollectionWriter
-from ingestion.milvus import BATCH, every_row, open_milvus
-from ingestion.sources.limits import SourceLimits
+from ingestion.store.writers import NextCollectionWriter
 from ingestion.sync import SourceReader, Sync
 from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, DeletionsRefused
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.settings import Settings, read_settings
-from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig
+from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceLimits
 
 TOPICS = ["签名", "订单发货", "refund", "waybill", "库存", "webhook", "权限包", "rate limit"]
 
@@ -391,7 +390,7 @@ def test_a_reader_of_another_version_reads_again(
     write_pages(bench.source("guides"), 3)
     bench.sync()
     bench.collection._client.delete(bench.collection._alias, filter='document_id == "002"')
-    monkeypatch.setattr("ingestion.sources.folder.READER_VERSION", 0)
+    monkeypatch.setattr("ingestion.sources.registry.folder.READER_VERSION", 0)
     assert bench.sync()["guides"].added == 1
 
 

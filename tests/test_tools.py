@@ -7,11 +7,11 @@ from typing import Annotated
 import pytest
 from pydantic import SecretStr
 
-from app.answer_service import AnswerService
-from runnables.tools.bench import ToolContextRuntime, ToolResult
-from runnables.tools.registry import TOOLS, Tool
+from app.service.answer_service import AnswerService
+from runnables.tools.lookup_tools import TOOLS, Tool
+from runnables.tools.middleware import LONGEST_TEXT
 from runnables.tools.research import MOST_CHUNKS
-from runnables.tools.running import LONGEST_TEXT
+from runnables.tools.tool_context import ToolContextRuntime, ToolResult
 from schemas.errors import StoreUnavailable
 from schemas.question import Filters
 from tests.model_server import ModelServer, Reply, Scripted, ToolCall

@@ -19,14 +19,14 @@ from langsmith.utils import get_env_var
 from pydantic import SecretStr
 from structlog.contextvars import bound_contextvars
 
-from app.answer_service import AnswerService
-from app.asked import AskCommand
+from app.cli.setup.trial import probe
 from app.main import create_app
-from app.model_check import probe
+from app.service.answer_service import AnswerService
+from app.service.ask_command import AskCommand
 from app.telemetry.logs import configure_logging
 from schemas.answer import Answer
-from schemas.conversation import Turn
 from schemas.errors import ConfigurationError, ModelRefused
+from schemas.question import Turn
 from schemas.settings import read_settings
 from tests.http_client import http_client
 from tests.langsmith_server import LangSmith, Run, langsmith_server

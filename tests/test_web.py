@@ -13,9 +13,9 @@ import yaml
 from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 
-from ingestion.language import estimate_tokens
-from runnables.deadline import with_deadline
+from ingestion.text.language import estimate_tokens
 from runnables.retrieval.web import NAME, SETTING, WebSearch, build_web, open_web
+from runnables.run_context import with_deadline
 from runnables.state import Classification, PipelineState
 from schemas.answer import Source
 from schemas.document import RetrievedChunk

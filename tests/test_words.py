@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ingestion.everyday_words import RAREST_ZIPF, listed_words, zipf_frequency
-from ingestion.words import index_words, normalise, query_text, split_words, stem
-from schemas.language import Language
+from ingestion.text.language import RAREST_ZIPF, listed_words, zipf_frequency
+from ingestion.text.words import index_words, normalise, query_text, split_words, stem
+from schemas.base import Language
 
 TEXTS = [
     "cancel_pick_up",

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from app.cli import main
+from app.cli.main import main
 from tests.acme import PLATFORM
 from tests.milvus_server import MilvusServer
 from tests.model_desk import draft, is_classification, structured

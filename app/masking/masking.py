@@ -6,12 +6,11 @@ from types import MappingProxyType
 from pydantic import JsonValue
 
 from app.masking.named_values import announced
-from app.masking.personal_numbers import personal_numbers
-from app.masking.plausible import SyntaxConfidence, is_plausible
+from app.masking.plausibility import SyntaxConfidence, is_plausible
 from app.masking.secret_names import SecretKind, kind_of, own_name
-from app.masking.secret_shapes import shaped_secrets
-from app.masking.spans import TextSpan, blanked
+from app.masking.secret_shapes import personal_numbers, shaped_secrets
 from app.masking.tables import secrets_in_columns
+from app.masking.text_spans import TextSpan, blanked
 
 _REPEATED = 8
 """Characters from which a secret with a digit is one wherever it stands again: in what was signed."""

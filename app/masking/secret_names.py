@@ -4,7 +4,7 @@ import re
 from enum import Enum
 from functools import lru_cache
 
-from app.masking.spans import ENCODED
+from app.masking.text_spans import ENCODED
 
 
 class SecretKind(Enum):

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from app.masking.plausible import SyntaxConfidence, is_plausible
+from app.masking.plausibility import SyntaxConfidence, is_plausible
 from app.masking.secret_names import SecretKind, kind_of, names_secret, own_name
-from app.masking.spans import TextSpan
+from app.masking.text_spans import TextSpan
 
 _CELL = re.compile(r"[ \t*`]{0,8}(?P<value>[^|\n`*]{0,200}?)[ \t*`]{0,8}(?:\||$)")
 _CELLS = 4

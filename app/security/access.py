@@ -1,4 +1,5 @@
-"""Who may do what: the guard of every route.
+"""While no key is configured, only this machine is answered.
+Who may do what: the guard of every route.
 
 A route names what it needs: `needs="ask"`, `needs="ingest"`, `needs="admin"`, or `needs=None` where
 everybody may come in. One that names nothing needs `admin`. `limited=False` takes it out of the limits.
@@ -6,20 +7,77 @@ everybody may come in. One that names nothing needs `admin`. `limited=False` tak
 
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
+from urllib.parse import urlsplit
 
 from litestar import Request
+from litestar.connection import ASGIConnection
 from litestar.enums import HttpMethod
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.openapi.spec import Components, SecurityRequirement, SecurityScheme
 from litestar.plugins import ReceiveRoutePlugin
 from litestar.routes import BaseRoute, HTTPRoute
 
-from app.description.problems import describe
+from app.api.openapi import describe
 from app.security.keyring import LOCAL, Caller, Keyring, anonymous
-from app.security.limits import RateLimiter
-from app.security.loopback import Connection, check_local, from_this_machine
+from app.security.rate_limits import RateLimiter
+from schemas.base import Scope
 from schemas.errors import Forbidden, Unauthorized
-from schemas.scope import Scope
+
+MAKE_A_KEY = "make one with `apidesk keys add`, or set APIDESK_ADMIN_KEY"
+
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host`, an address or a name, is this machine and reached by nobody else."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def check_local(connection: Connection) -> None:
+    """Raises Forbidden for a request that this machine did not send to itself.
+
+    A page of another site can make a browser here send one, by a name that it points to loopback:
+    its Host and Origin tell. What a proxy passes on comes from elsewhere, too.
+    """
+    headers, peer = connection.headers, connection.client
+    if peer and not is_loopback(peer.host):
+        raise _forbidden("this one comes from elsewhere")
+    if any(name in headers for name in FORWARDED):
+        raise _forbidden("this one comes through a proxy")
+    if not is_loopback(_host(f"//{headers.get('host', '')}")):
+        raise _forbidden("the Host of this one is no loopback name")
+    if "origin" in headers and not is_loopback(_host(headers["origin"])):
+        raise _forbidden("the Origin of this one is no loopback name")
+
+
+def from_this_machine(connection: Connection) -> bool:
+    """Whether both ends of the connection are one machine, at whichever of its addresses."""
+    peer, server = connection.client, connection.scope.get("server")
+    return peer is None or is_loopback(peer.host) or bool(server and peer.host == server[0])
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _forbidden(why: str) -> Forbidden:
+    return Forbidden(
+        "no API key is configured, so only requests of this machine to itself are answered, and "
+        f"{why}: {MAKE_A_KEY}"
+    )
+
 
 SECURITY: list[SecurityRequirement] = [{"bearer": []}, {"apiKey": []}]
 

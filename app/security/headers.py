@@ -1,10 +1,15 @@
-"""Headers that tell browsers what a response may do and who may use it."""
+"""Headers that tell browsers what a response may do and who may use it.
+Which other sites' pages may call the API from a browser.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders
 from litestar.types import Message, Scope
+
+from schemas.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -67,3 +72,16 @@ async def add_security_headers(message: Message, scope: Scope) -> None:
         headers["X-Frame-Options"] = "DENY"  # for browsers that know no frame-ancestors
     if policy.cache is not None:
         headers["Cache-Control"] = policy.cache
+
+
+def cors_config(settings: Settings) -> CORSConfig | None:
+    """None where Settings name no site. Browsers send no cookies along: a page brings its key itself."""
+    if not settings.cors_origins:
+        return None
+    return CORSConfig(
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
+        allow_credentials=False,
+        expose_headers=["X-Request-ID", "Retry-After"],
+    )

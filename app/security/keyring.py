@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 from pydantic import SecretStr
 
-from app.security.keys import ApiKey, ApiKeyStore, digest_of, split_key
+from app.security.api_keys import ApiKey, ApiKeyStore, digest_of, split_key
+from schemas.base import SCOPES, Scope
 from schemas.errors import StoreUnavailable
-from schemas.scope import SCOPES, Scope
 from schemas.settings import Settings
 
 REFRESH_SECONDS = 2.0

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from ingestion.language import estimate_tokens
+from ingestion.text.language import estimate_tokens
 
 
 @dataclass

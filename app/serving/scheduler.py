@@ -3,10 +3,10 @@
 import asyncio
 import logging
 
-from app.telemetry.ingestion_log import log_run
+from app.telemetry.ingestion_metrics import log_run
 from app.telemetry.logs import configure_logging
 from ingestion.job import IngestionJob, run_in_thread
-from ingestion.profile import read_platform
+from ingestion.platform_config import read_platform
 from ingestion.schedule import run_on_schedule
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings

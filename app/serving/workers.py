@@ -16,11 +16,10 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Multiprocess
 
-from app.answer_service import AnswerService, open_answer_service
 from app.main import create_app
-from app.serving.garbage import keep_what_is_there
-from app.serving.listening import check_doors, first_ingestion, uvicorn_options
-from app.serving.stopping import stop_on_signals
+from app.service.answer_service import AnswerService, open_answer_service
+from app.serving.gc_tuning import keep_what_is_there
+from app.serving.server import check_doors, first_ingestion, stop_on_signals, uvicorn_options
 from app.telemetry.logs import configure_logging
 from app.telemetry.metrics import forget_process
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable

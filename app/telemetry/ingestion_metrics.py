@@ -1,4 +1,6 @@
-"""What a scrape sees of ingestion: read from the stores then, since any process may have indexed."""
+"""A line in the log for each ingestion that nobody watches at a terminal.
+What a scrape sees of ingestion: read from the stores then, since any process may have indexed.
+"""
 
 import asyncio
 from collections import Counter
@@ -9,9 +11,32 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from app.telemetry.logs import structured_logger
 from ingestion.job import IngestionJob
 from schemas.errors import ApideskError
 from schemas.ingestion import IngestionRun
+
+log = structured_logger(__name__)
+
+
+def log_run(run: IngestionRun) -> None:
+    """Say how `run` ended; nothing of one that goes on, or never began."""
+    if run.finished_at is None:
+        return
+    tell = log.warning if run.state == "failed" else log.info
+    tell(
+        "ingestion",
+        ingestion=run.id,
+        trigger=run.trigger,
+        state=run.state,
+        seconds=run.seconds,
+        added=sum(source.added for source in run.sources),
+        changed=sum(source.changed for source in run.sources),
+        deleted=sum(source.deleted for source in run.sources),
+        refused=len(run.refused),
+        error=run.error,
+    )
+
 
 PATIENCE = 2.0
 """Seconds that the database has; Prometheus itself gives up after ten."""

@@ -1,7 +1,12 @@
-"""Where the log goes, what it looks like and what of it is worth reading."""
+"""Facts for a request's line in the log, noted by whoever learns them while it is answered.
+Where the log goes, what it looks like and what of it is worth reading.
+"""
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal, TextIO
 
 import structlog
@@ -14,6 +19,27 @@ from structlog.dev import (
 )
 from structlog.stdlib import BoundLogger, ProcessorFormatter
 from structlog.types import Processor
+
+_facts: ContextVar[dict[str, object] | None] = ContextVar("request_facts", default=None)
+
+
+@contextmanager
+def log_context() -> Iterator[dict[str, object]]:
+    """What is noted within the block, in tasks and threads that it begins as well."""
+    facts: dict[str, object] = {}
+    token = _facts.set(facts)
+    try:
+        yield facts
+    finally:
+        _facts.reset(token)
+
+
+def bind_log_context(**facts: object) -> None:
+    """Note `facts` for the request that is being answered, if there is one."""
+    noted = _facts.get()
+    if noted is not None:
+        noted.update(facts)
+
 
 LogFormat = Literal["auto", "json", "console"]
 

@@ -1,5 +1,9 @@
-"""What an operator counts, for Prometheus."""
+"""What an operator counts, for Prometheus.
+How late the event loop is: what blocks it delays every request at once.
+"""
 
+import asyncio
+from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -21,7 +25,7 @@ from schemas.question import AnswerMode
 
 if TYPE_CHECKING:
     from runnables.models.chat_model import ChatModel
-    from runnables.models.slots import ConcurrencyLimiter
+    from runnables.models.concurrency import ConcurrencyLimiter
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)
 
@@ -169,3 +173,21 @@ def _of_all_processes(registry: CollectorRegistry) -> CollectorRegistry:
     except ValueError:  # it knows of no directory: this process is the only one
         return registry
     return together
+
+
+SLEEP_SECONDS = 0.1
+"""Between two looks; a block that is longer is seen whole, a shorter one in proportion."""
+
+REMEMBERED = 600
+"""Looks of which the longest lag is told: those of a minute."""
+
+
+async def watch_loop(metrics: Metrics) -> None:
+    """Tell `metrics` how late each sleep wakes up, until it is cancelled."""
+    loop = asyncio.get_running_loop()
+    lags = deque[float](maxlen=REMEMBERED)
+    while True:
+        due = loop.time() + SLEEP_SECONDS
+        await asyncio.sleep(SLEEP_SECONDS)
+        lags.append(max(0.0, loop.time() - due))
+        metrics.update_loop_lag(lags[-1], max(lags))

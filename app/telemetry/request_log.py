@@ -13,9 +13,8 @@ from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from app.telemetry.logs import structured_logger
+from app.telemetry.logs import log_context, structured_logger
 from app.telemetry.metrics import Metrics
-from app.telemetry.request_facts import log_context
 
 HEADER = "X-Request-ID"
 

@@ -11,9 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 
+from app.telemetry.logs import bind_log_context
 from app.telemetry.metrics import Metrics
-from app.telemetry.request_facts import bind_log_context
-from runnables.telemetry import MODEL_FAILURE, MODEL_RETRY, STRUCTURED_OUTPUT
+from runnables.run_context import MODEL_FAILURE, MODEL_RETRY, STRUCTURED_OUTPUT
 from schemas.answer import Answer
 from schemas.question import AnswerMode
 

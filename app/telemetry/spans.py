@@ -12,7 +12,7 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 
-from app.telemetry.trace_loss import CLOSE_SECONDS, TraceLossWarning
+from app.telemetry.tracing import CLOSE_SECONDS, TraceLossWarning
 
 SPARE_SECONDS = 60
 """How long after a question's own time its spans may still want their parent."""

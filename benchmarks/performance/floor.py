@@ -23,12 +23,12 @@ from litestar import Litestar, post
 from litestar.params import JSONBody
 from pydantic import BaseModel, SecretStr
 
-from app.serving.garbage import keep_what_is_there
-from app.serving.listening import uvicorn_options
+from app.serving.gc_tuning import keep_what_is_there
+from app.serving.server import uvicorn_options
 from benchmarks.peers.command import AnnouncingServer
 from benchmarks.peers.task import API_KEY, CHAT_MODEL, K
 from benchmarks.performance.passages import chunks_of
-from ingestion.profile import read_platform
+from ingestion.platform_config import read_platform
 from prompts import PromptName, load_prompt
 from schemas.answer import AnswerDraft
 from schemas.document import RetrievedChunk

@@ -17,10 +17,10 @@ from benchmarks.performance.passages import Passages, chunks_of
 from benchmarks.performance.rounds import in_turns, p50
 from benchmarks.performance.rows import Reach, Row
 from benchmarks.performance.systems import title
-from ingestion.collection import Collection
-from ingestion.collection_schema import embedded_text
-from ingestion.embeddings import open_embeddings
 from ingestion.job import IngestionJob
+from ingestion.providers import open_embeddings
+from ingestion.store.collection import Collection
+from ingestion.store.schema import embedded_text
 from schemas.settings import Settings, read_settings
 
 NAIVE_CHUNKS = 300
@@ -204,7 +204,7 @@ def import_everything() -> None:
     import pymilvus
     import rjieba
 
-    from ingestion.everyday_words import zipf_frequency
+    from ingestion.text.language import zipf_frequency
 
     zipf_frequency("word")
     _ = (langchain.embeddings, langchain_openai, milvus_lite.adapter, pymilvus, rjieba)

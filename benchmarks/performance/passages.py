@@ -7,11 +7,11 @@ from pathlib import Path
 from benchmarks.corpus import write_corpus
 from benchmarks.peers.passages import Passage, write_passages
 from ingestion.chunking import chunk_document
-from ingestion.profile import read_platform
-from ingestion.sources import read_source
-from ingestion.sources.limits import SourceLimits
+from ingestion.platform_config import read_platform
+from ingestion.sources.registry import read_source
 from schemas.document import Chunk, SourceDocument
 from schemas.settings import read_settings
+from schemas.source import SourceLimits
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import cycle
 
-from app.evaluation.questions import read_questions
+from app.analytics.evaluation.dataset import read_questions
 from benchmarks.performance.scripted_model import OFF_TOPIC
 from benchmarks.retrieval_sets import ROOT
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from app.evaluation.plots import GRID, INK, PALE, STYLE
+from app.analytics.evaluation.plots import GRID, INK, PALE, STYLE
 from benchmarks.document import prose, table
 from benchmarks.soak.processes import AWAY_SECONDS, WORKERS
 from benchmarks.soak.result import Result

@@ -1,12 +1,17 @@
-"""API documents in the JSON format of `schemas.api_document`: one file, one API."""
+"""Templates that turn documents into Markdown.
+API documents in the JSON format of `schemas.api_document`: one file, one API.
+"""
 
+import json
+import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from pydantic import ValidationError
 
-from ingestion.labels import LABELS, SectionLabels
 from ingestion.sources.folder import (
     FileResult,
     KnownFiles,
@@ -15,12 +20,44 @@ from ingestion.sources.folder import (
     read_files,
     read_text,
 )
-from ingestion.sources.limits import SourceLimits
-from ingestion.templates import load_section_template
+from ingestion.sources.labels import LABELS, SectionLabels
 from schemas.api_document import ApiDocument, Parameter
 from schemas.document import Section, SectionKind, SourceDocument
 from schemas.errors import SourceError
-from schemas.source import ApiDocsSourceConfig, OpenApiSourceConfig
+from schemas.source import ApiDocsSourceConfig, OpenApiSourceConfig, SourceLimits
+
+
+def cell(value: object) -> str:
+    """`value` as the text of one Markdown table cell."""
+    return " ".join(str(value).split()).replace("|", "\\|")
+
+
+def pretty(value: object) -> str:
+    """`value` as indented JSON."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def fenced(value: object) -> str:
+    """`value` as a block of code: JSON, or text as it stands."""
+    if not isinstance(value, str):
+        return f"```json\n{pretty(value)}\n```"
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", value)), default=0))
+    return f"{fence}\n{value.strip()}\n{fence}"
+
+
+@lru_cache
+def load_section_template(name: str) -> Template:
+    """The template `name`.md.j2 of this folder."""
+    environment = Environment(
+        loader=PackageLoader("ingestion.sources"),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=False,
+        keep_trailing_newline=False,
+    )
+    environment.filters.update(cell=cell, pretty=pretty, fenced=fenced)
+    return environment.get_template(f"{name}.md.j2")
+
 
 TableRow = tuple[str, ...]
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from ingestion.sources.limits import SourceLimits
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import ApiDocsSourceConfig, PageSourceConfig
+from schemas.source import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
 
 READER_VERSION = 1
 """Raise it when the same file would give another document: files indexed before are read again."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ingestion.labels import LABELS
-from ingestion.markdown_blocks import parse_blocks, parse_list_items, parse_table, plain
-from ingestion.words import index_words
+from ingestion.sources.labels import LABELS
+from ingestion.text.markdown_blocks import parse_blocks, parse_list_items, parse_table, plain
+from ingestion.text.words import index_words
 from schemas.document import Chunk
 
 LONGEST = 240

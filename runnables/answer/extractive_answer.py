@@ -9,17 +9,17 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ingestion.collection import Collection
-from ingestion.markdown_blocks import plain
-from ingestion.words import index_words, vocabulary_words
+from ingestion.store.collection import Collection
+from ingestion.text.markdown_blocks import plain
+from ingestion.text.words import index_words, vocabulary_words
 from prompts import load_prompt
 from runnables.answer import excerpts
-from runnables.answer.answer import NAME
+from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.question.pasted import error_codes, extract_details
-from runnables.question.topic import TopicScorer
+from runnables.question.extract_details import error_codes, extract_details
+from runnables.question.topic_scorer import TopicScorer
+from runnables.run_context import named_step
 from runnables.state import Draft, PipelineState, with_draft
-from runnables.steps import named_step
 from schemas.answer import AnswerDraft
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.platform import PlatformInfo

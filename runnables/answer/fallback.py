@@ -4,6 +4,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts import load_prompt
 from runnables.models.chat_models import EXTRACTIVE
+from runnables.run_context import named_step
 from runnables.state import (
     Classification,
     Draft,
@@ -11,7 +12,6 @@ from runnables.state import (
     mark_degraded,
     with_draft,
 )
-from runnables.steps import named_step
 from schemas.answer import AnswerDraft
 from schemas.errors import ModelError
 from schemas.platform import PlatformInfo

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from pydantic_core import from_json
 
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
-from runnables.listener import EventSink
 from runnables.models.json_text import without_thinking
-from schemas.answer import Source
+from runnables.run_context import EventSink
+from schemas.answer import Event, Source, Sources, Step
 from schemas.document import RetrievedChunk
-from schemas.events import Event, Sources, Step
 from schemas.question import Question
 
 LONGEST = 50_000

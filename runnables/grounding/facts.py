@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from runnables.grounding.addresses import AddressIndex
-from runnables.grounding.code_fences import without_programs
 from runnables.grounding.identifiers import RUN, is_spelled, mentions
+from runnables.grounding.markdown_text import without_programs
 from runnables.grounding.mention import Mention
+from runnables.grounding.names import is_standard
 from runnables.grounding.permissions import PermissionIndex
-from runnables.grounding.standard_names import is_standard
 
 _MOST_PARTS = 10
 """Parts of a dotted name that are looked at; no field lies deeper."""

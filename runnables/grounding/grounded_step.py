@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from runnables.grounding.citations import CitedText, resolve_citations, without_marks
+from runnables.grounding.citations import AllowedLinks, CitedText, resolve_citations, without_marks
 from runnables.grounding.facts import FactIndex, unverified
-from runnables.grounding.links import AllowedLinks
-from runnables.grounding.sentences import remove_sentences_with
+from runnables.grounding.markdown_text import remove_sentences_with
 from runnables.grounding.support import is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk

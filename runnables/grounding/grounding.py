@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ingestion.language import detect_language
-from ingestion.words import index_words, query_text
+from ingestion.text.language import detect_language
+from ingestion.text.words import index_words, query_text
 from prompts import load_prompt
-from runnables.grounding.coverage import coverage
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules, judged
 from runnables.grounding.judge import Judge
+from runnables.grounding.support import coverage
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.question.pasted import extract_details
+from runnables.question.extract_details import extract_details
+from runnables.run_context import named_step
 from runnables.state import PipelineState, Research
-from runnables.steps import named_step
 from schemas.answer import Answer, Confidence, Page, Refused, Source
 from schemas.document import RetrievedChunk
 from schemas.platform import PlatformInfo

@@ -7,20 +7,20 @@ text alone tells; where it takes the documents to tell, `Mention.foreign` says s
 import re
 from collections.abc import Iterator
 
-from runnables.grounding.code_fences import without_programs
-from runnables.grounding.error_codes import error_codes
-from runnables.grounding.mention import Mention, beside, follows
-from runnables.grounding.permissions import permissions
-from runnables.grounding.placed_names import placed_names, take_json_keys
-from runnables.grounding.standard_names import (
+from runnables.grounding.addresses import take_targets
+from runnables.grounding.markdown_text import without_programs
+from runnables.grounding.mention import Mention, beside, error_codes, follows
+from runnables.grounding.names import (
     CAPITALS_OF_PROSE,
     LANGUAGE_WORDS,
     is_example,
     is_file_or_site,
     is_method,
     is_standard,
+    placed_names,
+    take_json_keys,
 )
-from runnables.grounding.targets import take_targets
+from runnables.grounding.permissions import permissions
 
 RUN = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\[[A-Za-z0-9_]*\])?[.:-][A-Za-z0-9_]+)*(?:\[\w*\])?", re.ASCII

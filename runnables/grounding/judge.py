@@ -8,21 +8,20 @@ from typing import TypedDict
 
 from langchain_core.runnables import RunnableConfig
 
-from ingestion.language import estimate_tokens
+from ingestion.text.language import estimate_tokens
 from prompts import escape_data, load_prompt
-from runnables.answer.context import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
-from runnables.deadline import with_deadline
+from runnables.answer.write_answer import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_judge_model
-from runnables.models.slots import ConcurrencyLimiter
+from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
-from runnables.retrieval.rerank_text import truncate_to_tokens
-from runnables.steps import child_config, named_step
+from runnables.retrieval.rerankers import truncate_to_tokens
+from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import Chunk
 from schemas.errors import ModelError, ModelOutputInvalid
+from schemas.model_output import Verdicts
 from schemas.platform import PlatformInfo
 from schemas.settings import Settings
-from schemas.verdicts import Verdicts
 
 NAME = "ground/judge"
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ingestion.words import dictionary_words
+from ingestion.text.words import dictionary_words
 from runnables.grounding.mention import Mention
 
 _PERMISSION = re.compile(

@@ -1,19 +1,57 @@
-"""Whether the chunks that a statement cites say what it says, as far as words and numbers show.
+"""How much of what a question is about stands in what is quoted for it.
+Whether the chunks that a statement cites say what it says, as far as words and numbers show.
 
 No rule here sees a negation or a reversal: "is not needed" has the words of "is needed". What these
 rules refuse is what the chunks do not speak of, and numbers that stand nowhere.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
-from ingestion.language import detect_language
-from ingestion.words import index_words, normalise, stem, vocabulary_words
+from ingestion.text.language import (
+    COMMON_ZIPF,
+    RAREST_ZIPF,
+    detect_language,
+    may_be_noun,
+    zipf_frequency,
+)
+from ingestion.text.words import index_words, normalise, stem, vocabulary_words
 from runnables.grounding.citations import without_marks
 from runnables.grounding.quantities import Quantity, quantities
+from runnables.question.extract_details import error_codes, search_query
+from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk
+
+NO_NOUN = 0.25
+"""What a word weighs that names nothing: people say 弄 and 导出去 where documents say otherwise.
+
+At 1 plain questions that the samples answer rank above those about gaps in 57 of 100 pairs, at 0.5 in 62,
+at 0.25 in 65; pages of public sets do not mind.
+"""
+
+Weighed = tuple[str, float]
+
+
+def coverage(question: str, cited: str) -> float:
+    """The part of the telling words and error codes of `question` that `cited` holds, 0 to 1.
+
+    The rarer a word in everyday language, the more it counts; what was pasted does not.
+    """
+    weighed = list(_weighed(search_query(question)))
+    held = set(map(stem, vocabulary_words(cited))) | set(error_codes(cited))
+    total = sum(weight for _, weight in weighed)
+    return sum(weight for word, weight in weighed if word in held) / total if total else 1.0
+
+
+def _weighed(text: str) -> Iterator[Weighed]:
+    for word in dict.fromkeys(vocabulary_words(text)):
+        if is_content_word(word):
+            rarity = COMMON_ZIPF - zipf_frequency(word)
+            yield stem(word), rarity * (1.0 if may_be_noun(word) else NO_NOUN)
+    for code in dict.fromkeys(error_codes(text)):
+        yield code, COMMON_ZIPF - RAREST_ZIPF
+
 
 ENOUGH = 0.46
 """The share of a statement's telling words that the cited chunks have to hold.

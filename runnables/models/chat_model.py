@@ -20,11 +20,10 @@ from tenacity import (
 )
 from tenacity.stop import stop_base
 
-from ingestion.language import estimate_tokens
-from ingestion.model_errors import ModelRole, model_errors, wait_as_told
-from runnables.deadline import remaining
-from runnables.models.slots import ConcurrencyLimiter
-from runnables.telemetry import MODEL_FAILURE, MODEL_RETRY, dispatch_event
+from ingestion.providers import ModelRole, model_errors, wait_as_told
+from ingestion.text.language import estimate_tokens
+from runnables.models.concurrency import ConcurrencyLimiter
+from runnables.run_context import MODEL_FAILURE, MODEL_RETRY, dispatch_event, remaining
 from schemas.errors import ModelBusy, ModelError, ModelTimeout, ModelUnavailable
 from schemas.settings import PREFIX
 

@@ -5,10 +5,9 @@ from functools import partial
 
 from langchain_core.language_models import BaseChatModel
 
-from ingestion.model_errors import ModelRole
-from ingestion.providers import connection_options, open_client
+from ingestion.providers import ModelRole, connection_options, open_client
 from runnables.models.chat_model import ChatModel, count_streams, wait_for_chunks
-from runnables.models.slots import ConcurrencyLimiter
+from runnables.models.concurrency import ConcurrencyLimiter
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"

@@ -28,13 +28,18 @@ from langchain_core.runnables import (
 from pydantic import BaseModel
 
 from prompts import PromptName, load_prompt
-from runnables.deadline import remaining
 from runnables.models.chat_model import ChatModel, OnText, OutputMode
 from runnables.models.json_text import UnreadableReply, clean, read_object
-from runnables.steps import child_config, named_step
-from runnables.telemetry import MODEL_FAILURE, STRUCTURED_OUTPUT, dispatch_event
+from runnables.run_context import (
+    MODEL_FAILURE,
+    STRUCTURED_OUTPUT,
+    child_config,
+    dispatch_event,
+    named_step,
+    remaining,
+)
+from schemas.base import Language
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
-from schemas.language import Language
 
 T = TypeVar("T", bound=BaseModel)
 PromptVariables = dict[str, Any]

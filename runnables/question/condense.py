@@ -8,19 +8,17 @@ from collections.abc import Sequence
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ingestion.language import estimate_tokens
+from ingestion.text.language import estimate_tokens
 from prompts import load_prompt
-from runnables.deadline import remaining, with_deadline
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
+from runnables.question.extract_details import error_codes, extract_details
 from runnables.question.follow_up import heard, is_small_talk, new_words, standalone, without_talk
-from runnables.question.pasted import error_codes, extract_details
-from runnables.steps import named_step
-from schemas.condensed import CondensedQuestion
-from schemas.conversation import Turn
+from runnables.run_context import named_step, remaining, with_deadline
 from schemas.errors import ModelError
+from schemas.model_output import CondensedQuestion
 from schemas.platform import PlatformInfo
-from schemas.question import Question
+from schemas.question import Question, Turn
 
 NAME = "condense"
 

@@ -9,12 +9,11 @@ make an off-topic question sound like the platform.
 import re
 from collections.abc import Iterable, Sequence
 
-from ingestion.everyday_words import COMMON_ZIPF, zipf_frequency
-from ingestion.language import detect_language
-from ingestion.words import split_words, stem, vocabulary_words
-from runnables.question.developer_words import DEVELOPER_WORDS
-from runnables.question.pasted import error_codes, extract_details
-from schemas.conversation import Turn
+from ingestion.text.language import COMMON_ZIPF, detect_language, zipf_frequency
+from ingestion.text.words import split_words, stem, vocabulary_words
+from runnables.question.extract_details import error_codes, extract_details
+from runnables.question.topic_scorer import DEVELOPER_WORDS
+from schemas.question import Turn
 
 LONGEST = {"zh": 14, "en": 7}
 """Words and single Chinese characters of a text that leaves its subject out without any sign of it."""

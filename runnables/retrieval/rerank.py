@@ -6,11 +6,9 @@ from typing import Protocol, TypedDict
 
 from langchain_core.runnables import RunnableConfig
 
-from runnables.deadline import with_deadline
 from runnables.models.chat_models import ChatModels
-from runnables.retrieval.rerank_endpoint import EndpointReranker
-from runnables.retrieval.rerank_listwise import ListwiseReranker
-from runnables.steps import child_config, named_step
+from runnables.retrieval.rerankers import EndpointReranker, ListwiseReranker
+from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
 from schemas.platform import PlatformInfo

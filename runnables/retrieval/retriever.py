@@ -17,18 +17,20 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict
 
-from ingestion.collection import NO_FILTERS, Collection
-from ingestion.collection_schema import Vector
-from runnables.question.pasted import search_query
-from runnables.retrieval.exact import defining_first, identifiers
-from runnables.retrieval.fusion import POOL, ScoredIds, dense_weight, fuse
-from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.parts import split_question
-from runnables.retrieval.query_vectors import QueryEmbeddings
+from ingestion.store.collection import NO_FILTERS, Collection
+from ingestion.store.schema import Vector
+from runnables.question.extract_details import search_query
+from runnables.retrieval.query_analysis import (
+    Glossary,
+    QueryEmbeddings,
+    defining_first,
+    identifiers,
+    split_question,
+)
+from runnables.retrieval.rank_fusion import POOL, ScoredIds, dense_weight, fuse
 from runnables.retrieval.rerank import MOST as RERANKED
 from runnables.retrieval.rerank import RerankStep
-from runnables.steps import child_config, named_step
-from runnables.telemetry import MODEL_FAILURE, dispatch_event
+from runnables.run_context import MODEL_FAILURE, child_config, dispatch_event, named_step
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
 from schemas.question import Filters, Question

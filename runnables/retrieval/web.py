@@ -15,11 +15,10 @@ import httpx
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import SecretStr
 
-from runnables.deadline import remaining, with_deadline
-from runnables.question.pasted import search_query
+from runnables.question.extract_details import search_query
 from runnables.retrieval.web_pages import found_pages, page_chunks
+from runnables.run_context import child_config, named_step, remaining, with_deadline
 from runnables.state import PipelineState
-from runnables.steps import child_config, named_step
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.question import Filters, Question

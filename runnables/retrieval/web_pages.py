@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 
 from ingestion.chunking import chunk_document
-from ingestion.language import detect_language, estimate_tokens
-from ingestion.markdown_blocks import parse_blocks
-from runnables.retrieval.rerank_text import truncate_to_tokens
+from ingestion.text.language import detect_language, estimate_tokens
+from ingestion.text.markdown_blocks import parse_blocks
+from runnables.retrieval.rerankers import truncate_to_tokens
 from schemas.document import RetrievedChunk, Section, SourceDocument
 
 SOURCE = "web"

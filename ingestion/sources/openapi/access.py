@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingestion.labels import SectionLabels
-from ingestion.sources.openapi.operation import Operation
+from ingestion.sources.labels import SectionLabels
+from ingestion.sources.openapi.operations import Operation
 from ingestion.sources.openapi.references import Node
 from schemas.api_document import Parameter, PermissionPackage
 

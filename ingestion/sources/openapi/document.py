@@ -3,23 +3,23 @@
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from ingestion.labels import LABELS, SectionLabels
+from ingestion.sources.labels import LABELS, SectionLabels
 from ingestion.sources.openapi.access import credentials, permissions
+from ingestion.sources.openapi.descriptions import LONGEST_TEXT
 from ingestion.sources.openapi.errors import error_codes, is_of_error
-from ingestion.sources.openapi.examples import example
-from ingestion.sources.openapi.operation import (
+from ingestion.sources.openapi.operations import (
     MediaContent,
     Operation,
     OperationField,
     OperationResponse,
     base_path,
+    example,
 )
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.rows import RowBuilder
 from ingestion.sources.openapi.schema import SchemaReader
-from ingestion.sources.openapi.words import LONGEST_TEXT
 from schemas.api_document import AllowedValue, ApiDocument, Example, Parameter
-from schemas.language import Language
+from schemas.base import Language
 
 LONGEST_NAME = 300
 """Characters of a name or a tag."""

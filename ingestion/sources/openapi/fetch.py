@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import httpx
 
-from ingestion.sources.limits import SourceLimits
 from schemas.errors import SourceError
+from schemas.source import SourceLimits
 
 MOST_REDIRECTS = 5
 

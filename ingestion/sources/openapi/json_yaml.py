@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import yaml
 
-from ingestion.sources.limits import SourceLimits
 from schemas.errors import SourceError
+from schemas.source import SourceLimits
 
 DEEPEST = 150
 """Lists and tables within each other, aliases followed."""

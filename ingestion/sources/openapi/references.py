@@ -9,11 +9,10 @@ from referencing import Registry, Resource, Specification
 from referencing.exceptions import Unresolvable
 
 from ingestion.sources.folder import check_size
-from ingestion.sources.limits import SourceLimits
 from ingestion.sources.openapi.fetch import Downloader
 from ingestion.sources.openapi.json_yaml import parse
 from schemas.errors import SourceError
-from schemas.source import OpenApiSourceConfig
+from schemas.source import OpenApiSourceConfig, SourceLimits
 
 MOST_DOCUMENTS = 300
 """Documents that one description may be spread over."""

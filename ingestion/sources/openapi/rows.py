@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ingestion.labels import SectionLabels
-from ingestion.sources.openapi.examples import as_text, cell_example
-from ingestion.sources.openapi.operation import MediaContent, OperationField
+from ingestion.sources.labels import SectionLabels
+from ingestion.sources.openapi.descriptions import allowed_values, description, type_name
+from ingestion.sources.openapi.operations import MediaContent, OperationField, as_text, cell_example
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.schema import Schema, SchemaReader
-from ingestion.sources.openapi.words import allowed_values, description, type_name
 from schemas.api_document import Parameter
 
 MOST_ROWS = 600

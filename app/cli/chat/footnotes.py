@@ -1,0 +1,52 @@
+"""An answer with its citations as footnotes, each with the page that it is from."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from app.cli.terminal.printing import print_closing, print_steps
+from schemas.answer import Answer, Source
+
+
+def print_with_footnotes(answer: Answer, console: Console) -> None:
+    """Steps, a rule, footnotes, and what else there is to say."""
+    print_steps(answer, console)
+    if answer.sources:
+        console.print(Text("────", style="dim"))
+    print_footnotes(answer, console)
+    print_closing(answer, console)
+
+
+def print_footnotes(answer: Answer, console: Console) -> None:
+    """A line a citation, and beneath those of one page its address."""
+    for line in _lines(answer):
+        console.print(line, soft_wrap=True)
+
+
+def _lines(answer: Answer) -> Iterator[Text]:
+    for url, sources in groupby(answer.sources, lambda source: source.page_url):
+        for source in sources:
+            yield Text.assemble(f"[{source.number}] ", (place_of(source), _link(url)))
+        if url:
+            yield Text.assemble("    ", (url, Style(color="cyan") + _link(url)))
+
+
+def place_of(source: Source) -> str:
+    """The page's title and the section."""
+    return " > ".join(part for part in (source.title, source.section) if part)
+
+
+def _link(url: str) -> Style:
+    """What terminals that know OSC 8 open on a click; others show the text alone."""
+    return Style(link=url) if url else Style()
+
+
+def as_markdown(answer: Answer) -> str:
+    """The answer and its footnotes as text, for wherever it is pasted."""
+    several = len(answer.answer) > 1
+    steps = [f"{n}. {step}" if several else step for n, step in enumerate(answer.answer, 1)]
+    notes = [f"[{s.number}] {place_of(s)} {s.page_url}".rstrip() for s in answer.sources]
+    return "\n\n".join(["\n".join(steps), *(["\n".join(notes)] if notes else [])])

@@ -1,0 +1,236 @@
+"""Where the parts of a pipeline stand: nested boxes, read from top to bottom.
+A drawing as SVG, which is dark where its reader's screen is.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from app.cli.graph.parts import (
+    DiagramBranch,
+    DiagramParallel,
+    DiagramPart,
+    DiagramSequence,
+    DiagramStep,
+)
+
+CHARACTER = 7.9
+"""Width of a letter: labels are set in a monospaced font of 13 px."""
+
+STEP_HEIGHT = 34.0
+GAP = 36.0
+"""Between what stands one above the other: room for an arrow."""
+BESIDE = 22.0
+HEAD = 9.0
+"""What an arrow's head needs to stand upright."""
+LABEL = 18.0
+"""From an arrow to the middle of its label."""
+PADDING = 18.0
+TITLE = 26.0
+
+BoxKind = Literal["end", "step", "condition", "group"]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle, by its left upper corner; a group's label is its title."""
+
+    kind: BoxKind
+    label: str
+    x: float
+    y: float
+    width: float
+    height: float
+    depth: int = 0
+
+
+BoxPoint = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """Straight down from `start` to the height `leave`, in a curve to `arrive`, straight down to `end`."""
+
+    start: BoxPoint
+    leave: float
+    arrive: float
+    end: BoxPoint
+    label: str = ""
+
+    @property
+    def points(self) -> tuple[BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint]:
+        """Its corners, between the third and fourth the control points of the curve."""
+        (x1, _), (x2, _) = self.start, self.end
+        arrive = min(self.arrive, self.end[1] - HEAD)
+        half = (self.leave + arrive) / 2
+        return self.start, (x1, self.leave), (x1, half), (x2, half), (x2, arrive), self.end
+
+    @property
+    def label_at(self) -> BoxPoint:
+        """The middle of its label: on the outer side of where it arrives."""
+        (x1, _), (x2, _) = self.start, self.end
+        return x2 + (-LABEL if x2 < x1 else LABEL), self.arrive - 10
+
+    def moved(self, x: float, y: float) -> "Arrow":
+        """The same, further right and down."""
+        start, end = (self.start[0] + x, self.start[1] + y), (self.end[0] + x, self.end[1] + y)
+        return replace(self, start=start, leave=self.leave + y, arrive=self.arrive + y, end=end)
+
+
+@dataclass
+class Drawing:
+    """What was placed; `entries` and `exits` are where arrows come and go."""
+
+    width: float
+    height: float
+    boxes: list[Box] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
+    entries: list[BoxPoint] = field(default_factory=list)
+    exits: list[BoxPoint] = field(default_factory=list)
+
+    def moved(self, x: float, y: float) -> "Drawing":
+        """The same, further right and down."""
+
+        def to(point: BoxPoint) -> BoxPoint:
+            return point[0] + x, point[1] + y
+
+        return Drawing(
+            self.width,
+            self.height,
+            [replace(box, x=box.x + x, y=box.y + y) for box in self.boxes],
+            [arrow.moved(x, y) for arrow in self.arrows],
+            [to(point) for point in self.entries],
+            [to(point) for point in self.exits],
+        )
+
+    def take(self, other: "Drawing") -> None:
+        """Draw what `other` holds too."""
+        self.boxes += other.boxes
+        self.arrows += other.arrows
+
+
+def lay_out(part: DiagramPart, begin: str, end: str) -> Drawing:
+    """The whole: `begin`, what `part` is made of, `end`."""
+    return _stacked([_box("end", begin), _placed(part, 0), _box("end", end)])
+
+
+def _placed(part: DiagramPart, depth: int) -> Drawing:
+    match part:
+        case DiagramStep(name):
+            return _box("step", name)
+        case DiagramSequence(parts):
+            return _stacked([_placed(each, depth) for each in parts])
+        case DiagramParallel(name, parts):
+            inner = _side_by_side([_placed(each, depth + 1) for each in parts])
+            return _group(name, inner, depth)
+        case DiagramBranch():
+            return _group(part.name, _chosen(part, depth + 1), depth)
+
+
+def _box(kind: BoxKind, label: str) -> Drawing:
+    width = max(90.0, len(label) * CHARACTER + 2 * PADDING)
+    box = Box(kind, label, 0, 0, width, STEP_HEIGHT)
+    middle = width / 2
+    return Drawing(width, STEP_HEIGHT, [box], [], [(middle, 0.0)], [(middle, STEP_HEIGHT)])
+
+
+def _stacked(drawings: list[Drawing]) -> Drawing:
+    """One above the other, centred, with arrows between them."""
+    width = max((each.width for each in drawings), default=0.0)
+    whole = Drawing(width, 0.0)
+    for number, each in enumerate(drawings):
+        top = whole.height + (GAP if number else 0.0)
+        here = each.moved((width - each.width) / 2, top)
+        whole.take(here)
+        if number:
+            whole.arrows += [
+                Arrow(start, whole.height, top, end)
+                for start in whole.exits
+                for end in here.entries
+            ]
+        else:
+            whole.entries = here.entries
+        whole.exits = here.exits
+        whole.height = top + each.height
+    return whole
+
+
+def _side_by_side(drawings: list[Drawing]) -> Drawing:
+    height = max((each.height for each in drawings), default=0.0)
+    whole = Drawing(0.0, height)
+    for number, each in enumerate(drawings):
+        left = whole.width + (BESIDE if number else 0.0)
+        here = each.moved(left, 0.0)
+        whole.take(here)
+        whole.entries += here.entries
+        whole.exits += here.exits
+        whole.width = left + each.width
+    return whole
+
+
+def _chosen(choice: DiagramBranch, depth: int) -> Drawing:
+    """The first condition; beneath it what is done where it holds, and what where it does not."""
+    condition = _box("condition", choice.conditions[0])
+    yes, no = _placed(choice.arms[0], depth), _otherwise(choice, depth)
+    arms = _side_by_side([yes, no])
+    whole = _stacked([condition, replace(arms, entries=[])])
+    middle, top = whole.entries[0][0], STEP_HEIGHT + GAP
+    labels = ["yes"] * len(yes.entries) + ["no"] * len(no.entries)
+    ends = arms.moved((whole.width - arms.width) / 2, top).entries
+    for label, end in zip(labels, ends, strict=True):
+        whole.arrows.append(Arrow((middle, STEP_HEIGHT), STEP_HEIGHT, top, end, label))
+    return whole
+
+
+def _otherwise(choice: DiagramBranch, depth: int) -> Drawing:
+    """What is done where the first condition does not hold: the next one is tried, if there is one."""
+    if len(choice.conditions) == 1:
+        return _placed(choice.arms[-1], depth)
+    rest = replace(choice, conditions=choice.conditions[1:], arms=choice.arms[1:])
+    return _chosen(rest, depth)
+
+
+def _group(name: str, inner: Drawing, depth: int) -> Drawing:
+    """A box around `inner`, with `name` for its title, which no arrow crosses."""
+    title = len(name) * CHARACTER + PADDING
+    first = min((x for x, _ in inner.entries), default=title)
+    width = inner.width + 2 * max(PADDING, title + PADDING / 2 - first)
+    whole = inner.moved((width - inner.width) / 2, TITLE)
+    whole.width = width
+    whole.height = inner.height + TITLE + PADDING
+    whole.boxes.insert(0, Box("group", name, 0, 0, width, whole.height, depth))
+    return whole
+
+
+MARGIN = 16.0
+
+
+def draw_svg(drawing: Drawing, title: str) -> str:
+    """The text of an SVG file; `title` is what a screen reader says."""
+    environment = Environment(
+        loader=PackageLoader("app.cli.graph", ""),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(px=_px, path=_path)
+    placed = drawing.moved(MARGIN, MARGIN)
+    return environment.get_template("drawing.svg.j2").render(
+        title=title,
+        width=drawing.width + 2 * MARGIN,
+        height=drawing.height + 2 * MARGIN,
+        boxes=placed.boxes,
+        arrows=placed.arrows,
+    )
+
+
+def _path(arrow: Arrow) -> str:
+    start, leave, bend, back, arrive, end = (f"{_px(x)} {_px(y)}" for x, y in arrow.points)
+    return f"M{start}L{leave}C{bend} {back} {arrive}L{end}"
+
+
+def _px(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")

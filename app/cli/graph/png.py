@@ -1,0 +1,92 @@
+"""A drawing as PNG, by matplotlib (extra `evaluate`)."""
+
+from importlib.util import find_spec
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from app.cli.graph.layout import MARGIN, Arrow, Box, Drawing
+from schemas.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, PALE = "#1c2430", "#55617a"
+
+FILLS = {
+    "step": ("#e3edfb", "#3f6fb5"),
+    "condition": ("#fdf1d6", "#b07d14"),
+    "end": ("#e4f3ea", "#37805a"),
+}
+"""Of SVG's light colours: a PNG is the same on every screen."""
+
+GROUPS = ("#f4f6fa", "#ffffff")
+
+PIXELS = 72
+"""A pixel of the drawing is a point of the figure."""
+
+
+def draw_png(drawing: Drawing) -> bytes:
+    """A PNG of twice the drawing's size. Raises ConfigurationError without matplotlib."""
+    if find_spec("matplotlib") is None:
+        raise ConfigurationError("--png needs matplotlib: pip install 'apidesk[evaluate]'")
+    from matplotlib.figure import Figure
+
+    width, height = drawing.width + 2 * MARGIN, drawing.height + 2 * MARGIN
+    figure = Figure(figsize=(width / PIXELS, height / PIXELS), facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.set_axis_off()
+    placed = drawing.moved(MARGIN, MARGIN)
+    for box in placed.boxes:
+        _draw_box(axes, box)
+    for arrow in placed.arrows:
+        _draw_arrow(axes, arrow)
+    data = BytesIO()
+    figure.savefig(data, format="png", dpi=2 * PIXELS)
+    return data.getvalue()
+
+
+def _draw_box(axes: "Axes", box: Box) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    is_group = box.kind == "group"
+    fill, line = (GROUPS[box.depth % 2], "#c3ccda") if is_group else FILLS[box.kind]
+    rounding = {"group": 8, "step": 6}.get(box.kind, 16)
+    shape = FancyBboxPatch(
+        (box.x, box.y),
+        box.width,
+        box.height,
+        boxstyle=f"round,pad=0,rounding_size={rounding}",
+        facecolor=fill,
+        edgecolor=line,
+        linewidth=1,
+    )
+    axes.add_patch(shape)
+    if is_group:
+        _write(axes, box.x + 10, box.y + 14, box.label, PALE, "left")
+    else:
+        _write(axes, box.x + box.width / 2, box.y + box.height / 2, box.label, INK, "center")
+
+
+def _draw_arrow(axes: "Axes", arrow: Arrow) -> None:
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    straight, curved = [Path.LINETO], [Path.CURVE4] * 3
+    curve = Path(arrow.points, [Path.MOVETO, *straight, *curved, *straight])
+    head = "-|>,head_length=4,head_width=2.4"
+    axes.add_patch(
+        FancyArrowPatch(path=curve, arrowstyle=head, color=PALE, linewidth=1.3, capstyle="butt")
+    )
+    if arrow.label:
+        x, y = arrow.label_at
+        _write(axes, x, y, arrow.label, PALE, "center", size=10)
+
+
+def _write(
+    axes: "Axes", x: float, y: float, text: str, colour: str, align: str, size: float = 12.5
+) -> None:
+    axes.text(
+        x, y, text, color=colour, ha=align, va="center", family="DejaVu Sans Mono", fontsize=size
+    )  # fmt: skip

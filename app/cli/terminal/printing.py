@@ -1,0 +1,232 @@
+"""Markdown of documents on a terminal: nothing of it is left out.
+Answers and retrieved chunks, printed for a person.
+The steps of an answer on a terminal, as they come; what is printed at the end takes their place.
+API keys, printed for a person or a program.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from rich import markdown
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.live import Live
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from app.security.api_keys import ApiKey
+from runnables.run_context import EventSink
+from schemas.answer import Answer, Event, Source, Sources, Step
+from schemas.base import Language
+from schemas.ingestion import IngestionRun
+
+if TYPE_CHECKING:
+    from app.cli.setup.trial import ModelCheck
+
+
+class _WholeTable(markdown.TableElement):
+    """Rich cuts what is too wide for its cell, and Chinese has no spaces to break at."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        return _folded(super().__rich_console__(console, options))
+
+
+class Markdown(markdown.Markdown):
+    """As rich's, with tables whose cells fold."""
+
+    elements = {**markdown.Markdown.elements, "table_open": _WholeTable}  # noqa: RUF012
+
+
+def _folded(rendered: RenderResult) -> Iterator[RenderableType | Segment]:
+    for each in rendered:
+        for column in each.columns if isinstance(each, Table) else ():
+            column.overflow = "fold"
+        yield each
+
+
+WORDS: dict[Language, dict[str, str]] = {
+    "zh": {
+        "sources": "依据",
+        "related": "相关页面",
+        "nearest": "可能有用的页面",
+        "unverified": "文档中没有找到",
+        "unsupported": "依据不足的步骤",
+        "confidence": "可信度",
+        "by": "回答者",
+        "degraded": "降级",
+    },
+    "en": {
+        "sources": "Sources",
+        "related": "Related pages",
+        "nearest": "Pages that may help",
+        "unverified": "Not found in the documents",
+        "unsupported": "Steps without support",
+        "confidence": "Confidence",
+        "by": "by",
+        "degraded": "Degraded",
+    },
+}
+
+
+def print_answer(answer: Answer) -> None:
+    """The answer on stdout: its steps, then what they cite and where to read on."""
+    words = WORDS[answer.language]
+    console = Console(highlight=False)
+    console.print(Text(answer.introduction, style="dim"))
+    console.print()
+    print_steps(answer, console)
+    _print_list(console, words["sources"], [_source_line(source) for source in answer.sources])
+    _print_list(console, words["related"], [Text(url, style="cyan") for url in answer.related_url])
+    print_closing(answer, console)
+
+
+def print_steps(answer: Answer, console: Console) -> None:
+    """What the answer says, numbered where it says more than one thing."""
+    one = len(answer.answer) == 1
+    console.print(Markdown(answer.answer[0]) if one else _steps(answer.answer))
+
+
+def print_closing(answer: Answer, console: Console) -> None:
+    """Where to look instead, what to be careful with, and how the answer came about."""
+    nearest = [Text.assemble(f"{p.title}  ", (p.page_url, "cyan")) for p in answer.nearest]
+    _print_list(console, WORDS[answer.language]["nearest"], nearest)
+    console.print()
+    for warning in _warnings(answer):
+        console.print(Text(warning, style="yellow"), soft_wrap=True)
+    console.print(Text(_footer(answer), style="dim"))
+
+
+def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
+    if lines:
+        console.print()
+        console.print(Text(heading, style="bold"))
+    for line in lines:
+        console.print(Padding(line, (0, 0, 0, 2), expand=False), soft_wrap=True)
+
+
+def _warnings(answer: Answer) -> Iterator[str]:
+    """What a reader should know before they rely on the answer."""
+    words = WORDS[answer.language]
+    if answer.unverified:
+        yield f"{words['unverified']}: {', '.join(answer.unverified)}"
+    if answer.unsupported:
+        yield f"{words['unsupported']}: {', '.join(map(str, answer.unsupported))}"
+    if answer.degraded:
+        yield f"{words['degraded']}: {answer.degraded}"
+
+
+def _footer(answer: Answer) -> str:
+    """How sure the answer is, where it answers anything, who gave it and how fast."""
+    words = WORDS[answer.language]
+    said = [f"{words['confidence']} {answer.confidence}"] if answer.sources else []
+    said += [answer.type, f"{words['by']} {answer.answered_by}"]
+    return " · ".join([*said, f"{answer.timings.get('total', 0)} ms"])
+
+
+def print_checks(checks: "list[ModelCheck]") -> None:
+    """A table of models and what became of their calls, on stdout."""
+    console = Console(highlight=False)
+    if not checks:
+        console.print("no model is configured: questions are answered from the documents alone")
+        return
+    table = Table("for", "model", "ms", "result", box=None, header_style="bold")
+    for check in checks:
+        purpose = check.role.prefix.lower().replace("_", " ")
+        result = Text(check.problem, style="red") if check.problem else Text("ok", style="green")
+        table.add_row(purpose, check.role.model, str(check.milliseconds), result)
+    console.print(table)
+
+
+def print_retrieved(sources: list[Source], console: Console | None = None) -> None:
+    """Score, page and section of each chunk, on stderr unless a console is given."""
+    table = Table("#", "score", "page", "section", box=None, header_style="bold")
+    for source in sources:
+        page = Group(Text(source.title), Text(source.page_url, style="dim"))
+        table.add_row(str(source.number), f"{source.score:.3f}", page, source.section)
+    (console or Console(stderr=True, highlight=False)).print(table)
+
+
+def print_report(run: IngestionRun, as_json: bool) -> None:
+    """What an ingestion did, on stdout: for a person, or as the HTTP API tells it."""
+    if as_json:
+        print(run.model_dump_json(by_alias=True, indent=2))
+    else:
+        print_run(run, Console(highlight=False))
+
+
+def print_run(run: IngestionRun, console: Console) -> None:
+    """What an ingestion did, by source, and what it refused."""
+    counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("source")
+    for name in (*counts, "chunks", "written"):
+        table.add_column(name, justify="right")
+    for source in run.sources:
+        numbers = [getattr(source, name) for name in (*counts, "chunks", "written")]
+        table.add_row(source.name, *map(str, numbers))
+    if run.sources:
+        console.print(table)
+    for line in run.refused:
+        console.print(Text(f"refused  {line}", style="yellow"), soft_wrap=True)
+    did = "compared, nothing was written," if run.options.dry_run else "done"
+    if run.state in ("succeeded", "partial"):
+        console.print(f"{did} in {run.seconds:.1f} s")
+
+
+def _steps(steps: list[str]) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="bold")
+    grid.add_column(overflow="fold")
+    for number, step in enumerate(steps, 1):
+        grid.add_row(f"{number}.", Markdown(step))
+    return grid
+
+
+def _source_line(source: Source) -> Text:
+    where = " > ".join(part for part in (source.title, source.section) if part)
+    return Text(f"[{source.number}] {where}")
+
+
+@asynccontextmanager
+async def live_answer() -> AsyncIterator[EventSink | None]:
+    """A listener that shows what it is told on stderr; None where that is no terminal."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield None
+        return
+    steps: list[Step] = []
+
+    def shown() -> Group:
+        written = "\n".join(f"{step.number}. {step.text}" for step in steps)
+        return Group(Markdown(written), Spinner("dots"))
+
+    with Live(shown(), console=console, transient=True, refresh_per_second=8) as live:
+
+        async def show(event: Event) -> None:
+            if isinstance(event.data, Sources):
+                steps.clear()
+            elif isinstance(event.data, Step):
+                steps.append(event.data)
+            live.update(shown(), refresh=True)
+
+        yield show
+
+
+def print_keys(keys: Sequence[ApiKey], as_json: bool) -> None:
+    """A table of API keys on stdout, or a JSON list of them."""
+    if as_json:
+        known = [key.model_dump(mode="json", by_alias=True) | {"state": key.state} for key in keys]
+        print(json.dumps(known, ensure_ascii=False, indent=2))
+        return
+    headings = ("id", "name", "scopes", "state", "made", "expires", "last used")
+    table = Table(*headings, box=None, header_style="bold", pad_edge=False)
+    for key in keys:
+        moments = (key.created_at, key.expires_at, key.last_used_at)
+        days = [f"{moment:%Y-%m-%d}" if moment else "never" for moment in moments]
+        table.add_row(key.id, Text(key.name), " ".join(key.scopes), key.state, *days)
+    console = Console(highlight=False)
+    console.print(table if keys else "no key was made yet")

@@ -1,1 +1,0 @@
-"""What the OpenAPI document says: every body, and every way to fail."""

@@ -1,1 +1,0 @@
-"""The pipeline, drawn from the object that runs."""

@@ -1,1 +1,0 @@
-"""The page at `/`, its embeddable form, and the questions that it suggests."""

@@ -1,0 +1,1 @@
+"""The tables of the database, one Alembic revision per file in `versions`."""
