@@ -11,7 +11,7 @@ from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from schemas.base import Language
+from schemas.choices import Language
 
 PromptName = Literal[
     "condense",

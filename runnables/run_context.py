@@ -15,7 +15,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
-from schemas.answer import Event
+from schemas.answer import Event, EventSink
 
 _KEY = "__deadline"
 """LangChain puts what begins otherwise into the metadata of traces."""
@@ -35,8 +35,6 @@ def remaining(config: RunnableConfig) -> float:
 
 
 _SINK_KEY = "listener"
-
-EventSink = Callable[[Event], Awaitable[None]]
 
 
 def with_event_sink(config: "RunnableConfig", listener: EventSink) -> "RunnableConfig":

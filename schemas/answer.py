@@ -2,11 +2,13 @@
 What is told while an answer is made: the events of `Accept: text/event-stream`.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
-from schemas.base import ApiModel, Language
+from schemas.base import ApiModel
+from schemas.choices import Language
 from schemas.document import RetrievedChunk
 from schemas.question import QuestionType, StructuredQuestion
 
@@ -178,3 +180,7 @@ class Step(ApiModel):
     text: str
     unverified: list[str]
     supported: bool
+
+
+EventSink = Callable[[Event], Awaitable[None]]
+"""Receives each event while an answer is made."""

@@ -1,16 +1,10 @@
-"""The two languages that the desk speaks.
-The base of every model that crosses a process boundary.
-What every table of platform.toml is made of.
-What an API key may do.
-"""
+"""The base classes of pydantic models: on the wire and in platform.toml."""
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
-
-Language = Literal["zh", "en"]
 
 
 def examples(*bodies: JsonDict) -> ConfigDict:
@@ -37,8 +31,3 @@ class ConfigModel(BaseModel):
     """A table of platform.toml: unknown keys are refused, nothing changes after loading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-Scope = Literal["ask", "ingest", "admin"]
-
-SCOPES: tuple[Scope, ...] = get_args(Scope)

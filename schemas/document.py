@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.base import ApiModel, Language
+from schemas.base import ApiModel
+from schemas.choices import Language
 
 SectionKind = Literal[
     "request_headers",

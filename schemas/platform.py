@@ -5,7 +5,8 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from schemas.base import ConfigModel, Language, NonEmptyStr
+from schemas.base import ConfigModel, NonEmptyStr
+from schemas.choices import Language
 from schemas.source import SourceConfig
 
 

@@ -11,7 +11,8 @@ from uuid import UUID
 from langchain_core.utils.uuid import uuid7
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
 
-from schemas.base import ApiModel, Language
+from schemas.base import ApiModel
+from schemas.choices import Language
 from schemas.document import Chunk
 
 

@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Literal
 
 from schemas.answer import Confidence, Page
-from schemas.base import ApiModel, Language
+from schemas.base import ApiModel
+from schemas.choices import Language
 from schemas.question import AnswerMode, Filters, QuestionType
 
 Score = Literal[-1, 0, 1]

@@ -10,7 +10,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from schemas.base import ConfigModel, Language, NonEmptyStr
+from schemas.base import ConfigModel, NonEmptyStr
+from schemas.choices import Language
 from schemas.settings import Settings
 
 

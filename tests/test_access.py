@@ -26,7 +26,7 @@ from app.security.keyring import Keyring
 from app.security.rate_limits import RateLimiter
 from app.service.answer_service import AnswerService
 from app.serving.local_server import announced, local_server
-from schemas.base import SCOPES, Scope
+from schemas.choices import SCOPES, Scope
 from schemas.errors import ApideskError, ConfigurationError
 from schemas.settings import read_settings
 from tests.http_client import http_client

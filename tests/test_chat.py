@@ -35,13 +35,13 @@ from app.cli.chat.line_input import (
     open_history,
     until_interrupted,
 )
-from app.cli.terminal.answerers import LocalAnswerer, RemoteAnswerer, TerminalAnswerer
+from app.cli.terminal.answerers import RemoteAnswerer, TerminalAnswerer
+from app.cli.terminal.local_answerer import LocalAnswerer
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from app.serving.local_server import LocalServer, announced
-from runnables.run_context import EventSink
-from schemas.answer import Answer, Source
-from schemas.base import Language
+from schemas.answer import Answer, EventSink, Source
+from schemas.choices import Language
 from tests.live_server import live_server
 from tests.model_server import ModelServer, Reply
 

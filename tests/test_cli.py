@@ -571,7 +571,7 @@ def rows(result: Result) -> int:
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     script = (
         "import sys\n"
-        "from app.cli import main\n"
+        "from app.cli.main import main\n"
         f"main({arguments!r}, standalone_mode=False)\n"
         f"print('imported:', *(name for name in {HEAVY!r} if name in sys.modules))\n"
     )
@@ -588,7 +588,7 @@ def test_a_question_to_a_running_server_opens_no_desk(
     settings = read_settings(milvus_uri=str(store))
     script = (
         "import sys\n"
-        "from app.cli import main\n"
+        "from app.cli.main import main\n"
         f"main(['ask', {QUESTION!r}], standalone_mode=False)\n"
         f"print('imported:', *(name for name in {DESK!r} if name in sys.modules))\n"
     )

@@ -15,7 +15,7 @@ from app.cli.main import main
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.platform_config import read_platform
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.ingestion import IngestionRun
 from schemas.platform import PlatformInfo
 from tests.conftest import DeskMaker

@@ -86,14 +86,16 @@ def test_a_source_without_code(tmp_path: Path) -> None:
 
 def test_a_source_of_a_new_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     defined = run(
-        "from typing import Literal\n" + block("python", "class FaqSource"),
-        PageSource=PageSourceConfig,
+        "from typing import Literal\n" + block("python", "class FaqSourceConfig"),
+        PageSourceConfig=PageSourceConfig,
     )
-    monkeypatch.setattr(schemas.source, "FaqSource", defined["FaqSource"], raising=False)
+    monkeypatch.setattr(
+        schemas.source, "FaqSourceConfig", defined["FaqSourceConfig"], raising=False
+    )
     reader = run(block("python", "def read_faq"))
     (tmp_path / "keys.csv").write_text("question,answer\nHow many keys?,Twenty a team.\n")
     (tmp_path / "wrong.csv").write_text("frage,antwort\na,b\n")
-    source = defined["FaqSource"].model_validate(
+    source = defined["FaqSourceConfig"].model_validate(
         {"name": "faq", "kind": "faq", "path": tmp_path, "page_url": "https://x.y/{path}"}
     )
     document, refused = reader["read_faq"](source, SourceLimits(), {})
@@ -146,7 +148,7 @@ def test_a_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     added = DictLoader({"headline.en.md.j2": template})
     monkeypatch.setattr(environment, "loader", ChoiceLoader([added, environment.loader]))
 
-    prompt = run(block("python", "load("))["prompt"]
+    prompt = run(block("python", "load_prompt("))["prompt"]
 
     assert set(re.findall(r"</?([a-z_]+)>", template)) <= set(prompts.TAGS)
     assert "how do I ship an order?" in prompt

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from app.service.cache import SingleFlight
-from runnables.run_context import EventSink
-from schemas.answer import Answer, Event, Step
+from schemas.answer import Answer, Event, EventSink, Step
 from schemas.errors import ModelUnavailable
 from schemas.question import StructuredQuestion
 

@@ -153,7 +153,7 @@ def test_what_runs_is_drawn(
     drawn = [*names(pipeline), "is_small_talk", "is_off_topic"]
     lines = {"ask", "inquiry", "respond"}
     """Sequences: a picture shows them by their arrows."""
-    passed_on = {"asked"}
+    passed_on = {"question"}
     assert {"condense", "understand", "gate"} <= set(runs.names)
     assert set(runs.names) <= {*drawn, *lines, *passed_on}
 

@@ -201,7 +201,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from ingestion.job import IngestionJob
-from ingestion.lock import run_lock
+from ingestion.job import run_lock
 from tests.test_ingestions import settings_of
 settings = settings_of(Path(sys.argv[1]))
 run = IngestionJob(settings, None, None, None).new_run("command")

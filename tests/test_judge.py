@@ -13,7 +13,7 @@ from tenacity import wait_none
 from ingestion.text.language import estimate_tokens
 from runnables.grounding.judge import NAME, Judge, Statement, build_judge
 from runnables.run_context import with_deadline
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.document import Chunk
 from schemas.errors import ConfigurationError
 from schemas.platform import LocalizedText, PlatformInfo

@@ -28,10 +28,10 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from app.records.spool import Spool
+from app.service.record_writer import Outbox
 from tests.test_keeper import record
 
-spool = Spool(Path(sys.argv[1]))
+spool = Outbox(Path(sys.argv[1]))
 for number in range(30):
     spool.append(record(f"killed-{number}"))
 os.kill(os.getpid(), signal.SIGKILL)

@@ -3,7 +3,7 @@
 import pytest
 
 from ingestion.text.language import detect_language, estimate_tokens
-from schemas.base import Language
+from schemas.choices import Language
 
 
 @pytest.mark.parametrize(

@@ -366,7 +366,7 @@ from app.telemetry.metrics import Metrics, forget_process
 metrics = Metrics()
 metrics.count_request("GET", "/ask", 200, 0.2)
 metrics.circuit_state.labels("chat", "a:b").set(int(sys.argv[1]))
-metrics.see_loop_lag(0.002, 0.5)
+metrics.update_loop_lag(0.002, 0.5)
 before = metrics.exposition().decode()
 for pid in sys.argv[2:]:
     forget_process(int(pid))

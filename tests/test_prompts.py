@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from prompts import TAGS, PromptName, escape_data, load_prompt
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.platform import PlatformInfo
 
 TEMPLATES = sorted(Path(__file__).resolve().parents[1].joinpath("prompts").glob("*.md.j2"))

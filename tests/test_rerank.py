@@ -18,7 +18,7 @@ from runnables.models.chat_models import open_chat_models
 from runnables.retrieval.rerank import MOST, NAME, RerankStep, build_rerank
 from runnables.retrieval.rerankers import permutation_of_text, truncate_to_tokens
 from runnables.run_context import with_deadline
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.platform import LocalizedText, PlatformInfo

@@ -13,7 +13,7 @@ from tenacity import wait_none
 from app.analytics.insights.gap_naming import MOST_GROUPS, NAME, QuestionGrouper, find_joined_gaps
 from app.analytics.insights.gaps import GapQuestion, find_gaps
 from runnables.models.chat_models import open_chat_models
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.settings import read_settings
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.test_gaps import DATA, gap_set, read_lines

@@ -15,8 +15,7 @@ from app.api import ask as stream
 from app.cli.terminal.printing import live_answer
 from app.service.answer_service import AnswerService
 from runnables.answer.partial_answer import complete_steps
-from runnables.run_context import EventSink
-from schemas.answer import Answer, Event, Sources, Step
+from schemas.answer import Answer, Event, EventSink, Sources, Step
 from tests.live_server import live_server
 from tests.model_desk import draft, is_classification, structured
 from tests.model_server import Answer as Said

@@ -390,7 +390,7 @@ def test_a_reader_of_another_version_reads_again(
     write_pages(bench.source("guides"), 3)
     bench.sync()
     bench.collection._client.delete(bench.collection._alias, filter='document_id == "002"')
-    monkeypatch.setattr("ingestion.sources.registry.folder.READER_VERSION", 0)
+    monkeypatch.setattr("ingestion.sources.folder.READER_VERSION", 0)
     assert bench.sync()["guides"].added == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ingestion.text.language import RAREST_ZIPF, listed_words, zipf_frequency
 from ingestion.text.words import index_words, normalise, query_text, split_words, stem
-from schemas.base import Language
+from schemas.choices import Language
 
 TEXTS = [
     "cancel_pick_up",

@@ -22,9 +22,9 @@ from app.api.problems import problem_of
 from app.api.retrieve import RETRIEVING
 from app.security.keyring import Caller
 from app.service.ask_command import Answerer, AskCommand
-from runnables.run_context import EventSink
-from schemas.answer import Answer, Event, Sources, Step
-from schemas.base import ApiModel, Language, examples
+from schemas.answer import Answer, Event, EventSink, Sources, Step
+from schemas.base import ApiModel, examples
+from schemas.choices import Language
 from schemas.errors import ModelBusy, ModelOutputInvalid, ServerStopping, ServiceBusy
 from schemas.question import AnswerMode, Filters
 

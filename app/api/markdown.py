@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from schemas.answer import Answer, Source
-from schemas.base import Language
+from schemas.choices import Language
 
 
 class AnswerLabels(NamedTuple):

@@ -23,7 +23,8 @@ from runnables.tools.lookup_tools import TOOLS, langchain_tools
 from runnables.tools.middleware import check_arguments
 from runnables.tools.tool_context import CallJournal, ToolContext, ToolResult
 from schemas.answer import Answer, Confidence, Page, Source
-from schemas.base import ApiModel, Language
+from schemas.base import ApiModel
+from schemas.choices import Language
 from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Question, QuestionType
 

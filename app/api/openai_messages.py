@@ -13,7 +13,7 @@ from app.api.markdown import WORDS, heading, lists, paragraphs
 from app.service.sessions import recent
 from runnables.question.follow_up import standalone
 from schemas.answer import Answer, Event, Sources, Step
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.errors import QuestionError
 from schemas.question import Turn
 from schemas.settings import Settings

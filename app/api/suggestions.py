@@ -17,7 +17,8 @@ from app.api.openapi import QUESTIONS
 from app.service.answer_service import AnswerService
 from ingestion.store.catalogue import DocumentKey
 from ingestion.store.collection import Collection
-from schemas.base import ApiModel, Language
+from schemas.base import ApiModel
+from schemas.choices import Language
 from schemas.document import CatalogueEntry
 from schemas.errors import CollectionMismatch, CollectionMissing, StoreUnavailable
 

@@ -20,7 +20,7 @@ from litestar.routes import BaseRoute, HTTPRoute
 from app.api.openapi import describe
 from app.security.keyring import LOCAL, Caller, Keyring, anonymous
 from app.security.rate_limits import RateLimiter
-from schemas.base import Scope
+from schemas.choices import Scope
 from schemas.errors import Forbidden, Unauthorized
 
 MAKE_A_KEY = "make one with `apidesk keys add`, or set APIDESK_ADMIN_KEY"

@@ -12,7 +12,8 @@ from sqlalchemy import Column, MetaData, Row, String, Table, Text, select
 from sqlalchemy.engine import Engine
 
 from ingestion.database.engine import UtcDateTime, database_errors, open_engine
-from schemas.base import SCOPES, ApiModel, Scope
+from schemas.base import ApiModel
+from schemas.choices import SCOPES, Scope
 from schemas.settings import Settings
 
 SECRET_BYTES = 32

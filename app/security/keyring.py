@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pydantic import SecretStr
 
 from app.security.api_keys import ApiKey, ApiKeyStore, digest_of, split_key
-from schemas.base import SCOPES, Scope
+from schemas.choices import SCOPES, Scope
 from schemas.errors import StoreUnavailable
 from schemas.settings import Settings
 

@@ -22,9 +22,9 @@ from runnables.models.chat_models import open_chat_models
 from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.question.extract_details import extract_details
 from runnables.retrieval.retriever import RetrievalMode
-from runnables.run_context import EventSink, with_deadline, with_event_sink
-from schemas.answer import Answer, Source
-from schemas.base import Language
+from runnables.run_context import with_deadline, with_event_sink
+from schemas.answer import Answer, EventSink, Source
+from schemas.choices import Language
 from schemas.document import RetrievedChunk
 from schemas.errors import ServiceBusy
 from schemas.platform import PlatformConfig

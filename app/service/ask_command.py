@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from runnables.run_context import EventSink
-from schemas.answer import Answer
-from schemas.base import Language
+from schemas.answer import Answer, EventSink
+from schemas.choices import Language
 from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong, ServerStopping
 from schemas.question import AnswerMode, Filters, Turn
 from schemas.settings import Settings

@@ -18,8 +18,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 from sqlalchemy.engine import Engine
 
 from ingestion.database.engine import UtcDateTime, database_errors
-from runnables.run_context import EventSink
-from schemas.answer import Answer, Event
+from schemas.answer import Answer, Event, EventSink
 from schemas.document import Chunk
 from schemas.errors import StoreUnavailable
 

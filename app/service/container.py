@@ -78,7 +78,7 @@ class Container:
         """What a route may ask for, by the name of its parameter."""
         return {
             "answerer": self.answerer,
-            "desk": self.answer_service,
+            "answer_service": self.answer_service,
             "files": self.files,
             "history": self.history,
             "ingestions": self.ingestions,

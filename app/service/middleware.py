@@ -23,8 +23,7 @@ from app.service.cache import AnswerCache, CachedAnswer, SingleFlight, digests
 from app.service.record_writer import RecordWriter
 from app.service.records import failed_record, record_of
 from app.service.sessions import SessionStore
-from runnables.run_context import EventSink
-from schemas.answer import Answer, Event, Source
+from schemas.answer import Answer, Event, EventSink, Source
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ApideskError, StoreError, StoreUnavailable
 from schemas.question import Turn

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.document import SectionKind
 
 

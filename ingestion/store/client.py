@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.errors import ConfigurationError, StoreLocked, StoreUnavailable
 from schemas.question import Filters
 from schemas.settings import Settings

@@ -47,7 +47,7 @@ from ingestion.store.writers import (
     read_catalogue,
 )
 from ingestion.text.words import query_text, with_parts
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
 from schemas.errors import CollectionMismatch, CollectionMissing
 from schemas.question import Filters

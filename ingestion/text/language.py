@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, takewhile
 
-from schemas.base import Language
+from schemas.choices import Language
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 

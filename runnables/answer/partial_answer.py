@@ -6,8 +6,7 @@ from pydantic_core import from_json
 
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
 from runnables.models.json_text import without_thinking
-from runnables.run_context import EventSink
-from schemas.answer import Event, Source, Sources, Step
+from schemas.answer import Event, EventSink, Source, Sources, Step
 from schemas.document import RetrievedChunk
 from schemas.question import Question
 

@@ -38,7 +38,7 @@ from runnables.run_context import (
     named_step,
     remaining,
 )
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
 
 T = TypeVar("T", bound=BaseModel)

@@ -18,7 +18,7 @@ from app.service.ask_command import AskCommand, check_question
 from ingestion.platform_config import read_platform
 from ingestion.text.language import whole_characters
 from schemas.answer import Answer
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.errors import ApideskError
 from schemas.question import AnswerMode
 from schemas.settings import Settings

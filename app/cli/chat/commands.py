@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from schemas.base import Language
+from schemas.choices import Language
 
 WORDS: Mapping[Language, Mapping[str, str]] = MappingProxyType(
     {

@@ -29,7 +29,7 @@ from rich.text import Text
 from app.cli.chat.commands import COMMANDS, WORDS
 from app.masking.masking import mask
 from ingestion.text.language import whole_characters
-from schemas.base import Language
+from schemas.choices import Language
 
 
 def history_file() -> Path:

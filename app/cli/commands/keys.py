@@ -5,7 +5,7 @@ import json
 import click
 
 from app.cli.commands.base import EXIT_BAD_INPUT, fail, one_line_errors, settings_with
-from schemas.base import SCOPES, Scope
+from schemas.choices import SCOPES, Scope
 
 LONGEST_NAME = 100
 

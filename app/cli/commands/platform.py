@@ -14,7 +14,7 @@ from app.cli.commands.base import EXIT_FAILED, one_line_errors, platform_option,
 
 if TYPE_CHECKING:
     from app.cli.setup.trial import Trial
-    from schemas.base import Language
+    from schemas.choices import Language
 
 
 @click.command()

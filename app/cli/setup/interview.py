@@ -8,7 +8,7 @@ import click
 
 from app.cli.setup.platform_file import PlatformDraft, about_of, check_page_url
 from app.cli.setup.survey import DocumentSurvey, survey
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.errors import ApideskError, ConfigurationError
 from schemas.source import SourceLimits
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from app.cli.setup.survey import DocumentSurvey, hosts_of
 from ingestion.platform_config import read_platform
 from ingestion.text.language import whole_characters
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.errors import ConfigurationError
 from schemas.source import OpenApiSourceConfig, SourceConfig
 

@@ -12,7 +12,7 @@ from ingestion.sources.folder import list_files
 from ingestion.sources.markdown import SUFFIXES as MARKDOWN
 from ingestion.sources.openapi.reader import DescriptionSummary, summarise
 from ingestion.sources.registry import read_source
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.source import (

@@ -1,10 +1,8 @@
-"""This process's own desk, where no server holds the store.
-A desk in another process: the server that holds the embedded store, asked over HTTP.
+"""A desk in another process: the server that holds the embedded store, asked over HTTP.
 Whoever answers at the terminal: the server that holds the embedded store, or a desk of this process.
 One question from the command line.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
@@ -17,54 +15,14 @@ from typing import Any, Protocol
 import httpx
 from httpx_sse import SSEError, aconnect_sse
 
-from app.cli.terminal.progress import ingestion_progress
-from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import Answerer, AskCommand, check_question
-from app.service.middleware import SessionAnswerer
-from app.service.sessions import SessionStore
 from app.serving.local_server import LocalServer, local_server, running_server
 from ingestion.text.language import whole_characters
-from runnables.run_context import EventSink
-from schemas.answer import Answer, Event, EventName, Source, Sources, Step
+from schemas.answer import Answer, Event, EventName, EventSink, Source, Sources, Step
 from schemas.base import ApiModel
 from schemas.errors import ApideskError, StoreLocked, StoreUnavailable
 from schemas.question import AnswerMode, StructuredQuestion
 from schemas.settings import Settings
-
-
-class LocalAnswerer:
-    """A desk, and the sessions in its database. Opening it blocks."""
-
-    def __init__(self, answer_service: AnswerService) -> None:
-        self._answer_service = answer_service
-        self._history = SessionStore.open(answer_service.settings)
-        self._conversations = SessionAnswerer(answer_service, self._history)
-
-    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        """The answer, remembered where a session is named. Raises ApideskError."""
-        return await self._conversations.ask(asked, listener)
-
-    async def retrieve(self, asked: AskCommand) -> list[Source]:
-        """The k best chunks. Raises ApideskError."""
-        return await self._answer_service.retrieve(asked)
-
-    def close(self) -> None:
-        """Close the sessions; the desk is closed by whoever opened it."""
-        self._history.close()
-
-
-@asynccontextmanager
-async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer]:
-    """A desk ready to answer; a first ingestion is shown. Raises ApideskError."""
-    async with AsyncExitStack() as stack:
-        with ingestion_progress() as progress:
-            answer_service = await stack.enter_async_context(
-                open_answer_service(settings, progress)
-            )
-        local = await asyncio.to_thread(LocalAnswerer, answer_service)
-        stack.push_async_callback(asyncio.to_thread, local.close)
-        yield local
-
 
 TOLD: dict[EventName, type[ApiModel]] = {
     "structured": StructuredQuestion,
@@ -182,6 +140,7 @@ async def open_terminal_answerer(
 
 def _own(settings: Settings) -> AbstractAsyncContextManager[TerminalAnswerer]:
     # Imported here: it takes two seconds, which a question to a server need not wait.
+    from app.cli.terminal.local_answerer import open_local_answerer
 
     return open_local_answerer(settings)
 

@@ -18,10 +18,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from app.security.api_keys import ApiKey
-from runnables.run_context import EventSink
-from schemas.answer import Answer, Event, Source, Sources, Step
-from schemas.base import Language
+from schemas.answer import Answer, Event, EventSink, Source, Sources, Step
+from schemas.choices import Language
 from schemas.ingestion import IngestionRun
 
 if TYPE_CHECKING:
@@ -216,7 +214,7 @@ async def live_answer() -> AsyncIterator[EventSink | None]:
         yield show
 
 
-def print_keys(keys: Sequence[ApiKey], as_json: bool) -> None:
+def print_keys(keys: "Sequence[ApiKey]", as_json: bool) -> None:
     """A table of API keys on stdout, or a JSON list of them."""
     if as_json:
         known = [key.model_dump(mode="json", by_alias=True) | {"state": key.state} for key in keys]

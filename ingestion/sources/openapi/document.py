@@ -19,7 +19,7 @@ from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.rows import RowBuilder
 from ingestion.sources.openapi.schema import SchemaReader
 from schemas.api_document import AllowedValue, ApiDocument, Example, Parameter
-from schemas.base import Language
+from schemas.choices import Language
 
 LONGEST_NAME = 300
 """Characters of a name or a tag."""

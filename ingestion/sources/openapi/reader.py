@@ -15,7 +15,7 @@ from ingestion.sources.openapi.references import DescriptionDocuments, Node, sho
 from ingestion.sources.openapi.schema import SchemaReader
 from ingestion.sources.openapi.versions import field_v2, field_v3, read_v2, read_v3
 from ingestion.text.language import detect_language
-from schemas.base import Language
+from schemas.choices import Language
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.source import OpenApiSourceConfig, SourceLimits
