@@ -63,7 +63,8 @@ def toolbox_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]
     return Server(
         NAME,
         version=version(NAME),
-        instructions=f"The documentation of {platform_info.name}. `ask` answers a question with its sources; "
+        instructions=f"The documentation of {platform_info.name}. "
+        "`ask` answers a question with its sources; "
         "`search`, `outline` and `open` read the documentation itself.",
         on_list_tools=list_tools,
         on_call_tool=call_tool,

@@ -28,19 +28,24 @@ class SecretKind(Enum):
 _LATIN = {
     SecretKind.COOKIE: r"cookie|setcookie",
     SecretKind.AUTHORIZATION: r"(?:x|proxy)?authorization",
-    SecretKind.ONE_TIME: r"otp|totp|vcode|captcha|passcode|(?:verify|verification|sms|mfa|2fa|security)code",
-    SecretKind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?|tel(?:no|number)?|fax"
+    SecretKind.ONE_TIME: r"otp|totp|vcode|captcha|passcode"
+    r"|(?:verify|verification|sms|mfa|2fa|security)code",
+    SecretKind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?"
+    r"|tel(?:no|number)?|fax"
     r"|\w*(?:idcard|identitycard|bankcard)(?:no|num|number)?"
     r"|(?:identity|idcard|id|card|bankaccount)(?:no|num|number)",
-    SecretKind.PASSWORD: r"\w*(?:password|passwd|passphrase|pwd)|(?:db|mysql|redis|smtp|user|root|admin)pass",
+    SecretKind.PASSWORD: r"\w*(?:password|passwd|passphrase|pwd)"
+    r"|(?:db|mysql|redis|smtp|user|root|admin)pass",
     SecretKind.SECRET: r"\w*(?:secret|credentials?)"
     r"|\w*(?:secret|private|aes|des|rsa|encrypt|encryption|sign|signing|signature|hmac|license|master)key",
     SecretKind.TOKEN: r"\w*(?:token|jwt|sessionkey|sessionid)|(?:user|shop|top)?session|phpsessid|sessid"
     r"|\w*(?:auth|authorization|grant)code",
     SecretKind.SIGN: r"(?:\w*signature|sig|sign(?:ed)?(?:value|str|string|result)?)",
-    SecretKind.KEY: r"\w*(?:appkey|apikey|accesskey|accesskeyid|secretid|accessid|clientkey|consumerkey|authkey)",
+    SecretKind.KEY: r"\w*(?:appkey|apikey|accesskey|accesskeyid"
+    r"|secretid|accessid|clientkey|consumerkey|authkey)",
     SecretKind.OPAQUE: r"code|key|\w*ticket|ak|sk|webhook",
-    SecretKind.PUBLIC: r"(?:trace|request|req|log|span|order|trade|refund|waybill|shipment|tracking|item|sku"
+    SecretKind.PUBLIC: r"(?:trace|request|req|log|span|order"
+    r"|trade|refund|waybill|shipment|tracking|item|sku"
     r"|product|shop|task|batch|out)?(?:id|no|sn|number|uuid|digest|hash|checksum)"
     r"|trace|traceparent|etag|commit|blob|tree|revision|fingerprint|md5|sha1|sha256|sha512"
     r"|timestamp|nonce|amount",

@@ -24,6 +24,7 @@ from schemas.ingestion import IngestionRun
 
 if TYPE_CHECKING:
     from app.cli.setup.trial import ModelCheck
+    from app.security.api_keys import ApiKey
 
 
 class _WholeTable(markdown.TableElement):
