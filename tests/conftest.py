@@ -1,7 +1,11 @@
-"""Fixtures: a desk over the samples, its HTTP face, a scripted model server. Nothing leaves loopback."""
+"""Fixtures: an answer service over the samples, an HTTP client for it, a scripted model server.
+
+No test connects beyond the loopback interface.
+"""
 
 import gc
 import logging
+import os
 import socket
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -25,13 +29,13 @@ from tests.postgres import Postgres, missing_postgres, running_postgres
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 needs_shared_data = pytest.mark.skipif(
-    not SHARED_DATA.is_dir(), reason="the measuring data does not lie beside this checkout"
+    not SHARED_DATA.is_dir(), reason="the shared measurement data is not available"
 )
 
-PROVIDERS = ("OPENAI_", "ANTHROPIC_", "DEEPSEEK_", "OLLAMA_")
-"""What their variables begin with."""
+PROVIDER_PREFIXES = ("OPENAI_", "ANTHROPIC_", "DEEPSEEK_", "OLLAMA_")
+"""Prefixes of the environment variables that provider libraries read."""
 
-LONGEST = (
+SLOWEST_TEST_FILES = (
     "test_workers",
     "test_readme",
     "test_page",
@@ -48,14 +52,14 @@ LONGEST = (
     "test_foreign_documents",
     "test_classification",
 )
-"""Files that take longest: they begin first, so that no worker ends alone with one of them."""
+"""Slow test files. They start first, so that no worker is left alone with one at the end."""
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is imported and collected stays to the end: the garbage collector is not to look for it."""
+    """Keep imported modules and collected tests out of garbage collection: they live to the end."""
     gc.disable()
     try:
         return (yield)
@@ -65,19 +69,19 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first; all others as they come."""
-    rank = {name: number for number, name in enumerate(LONGEST)}
+    """Run the slowest files first; keep the order of all others."""
+    rank = {name: number for number, name in enumerate(SLOWEST_TEST_FILES)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def loopback_only() -> Iterator[None]:
-    """Any connection beyond loopback is an error of the test."""
+    """Fail a test that connects beyond the loopback interface."""
     connect = socket.socket.connect
 
     def guarded(self: socket.socket, address: Any) -> None:
         if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in _LOOPBACK:
-            raise AssertionError(f"a test reached for {address}")
+            raise AssertionError(f"a test connected to {address}")
         connect(self, address)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -87,13 +91,11 @@ def loopback_only() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No setting of whoever runs the tests reaches them; no key is needed."""
-    import os
-
+    """Remove the settings and keys of the environment that runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith(
-                ("APIDESK_", "LANGSMITH_", "LANGCHAIN_", "OTEL_", "TAVILY_", *PROVIDERS)
+                ("APIDESK_", "LANGSMITH_", "LANGCHAIN_", "OTEL_", "TAVILY_", *PROVIDER_PREFIXES)
             ):
                 patch.delenv(name)
         patch.chdir(tmp_path_factory.mktemp("cwd"))
@@ -102,64 +104,64 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 @pytest.fixture(autouse=True)
 def log_levels() -> None:
-    """A command that a test runs sets the levels of its process, which is every test's."""
+    """Reset the log levels, which a command run by a test sets for the whole process."""
     for name in (*OURS, *NOISE):
         logging.getLogger(name).setLevel(logging.NOTSET)
 
 
-DeskMaker = Callable[..., AnswerService]
+ServiceFactory = Callable[..., AnswerService]
 
 
 @pytest.fixture(scope="session")
-def make_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskMaker]:
-    """Makes an indexed desk with the settings given; the store is its own unless one is named."""
-    desks: list[AnswerService] = []
+def make_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceFactory]:
+    """Factory of indexed services with the given settings; each has its own store by default."""
+    services: list[AnswerService] = []
 
     def make(**overrides: object) -> AnswerService:
         settings = make_settings(tmp_path_factory, **overrides)
         answer_service = connect_answer_service(settings)
         answer_service.job.run(answer_service.job.new_run("start"))
-        desks.append(answer_service)
+        services.append(answer_service)
         return answer_service
 
     yield make
-    for answer_service in desks:
+    for answer_service in services:
         answer_service.job.close()
 
 
 def make_settings(tmp_path_factory: pytest.TempPathFactory, **overrides: object) -> Settings:
-    """Settings with a store of their own; nothing is cached, so that scripted models are asked."""
+    """Settings with their own store and without a cache, so that scripted models are called."""
     store = tmp_path_factory.mktemp("store") / "milvus.db"
-    own = {
+    defaults = {
         "milvus_uri": str(store),
         "database_url": f"sqlite:///{store.with_name('apidesk.db')}",
         "spool": store.with_name("spool"),
         "cache_answers": False,
     }
-    return read_settings(**(own | overrides))
+    return read_settings(**(defaults | overrides))
 
 
 @pytest.fixture(scope="session")
-def sample_desk(make_desk: DeskMaker) -> AnswerService:
-    """The default: the sample platform, no model. Shared: do not index it again."""
-    return make_desk()
+def sample_service(make_service: ServiceFactory) -> AnswerService:
+    """The sample platform without a model. Shared by the session: do not index it again."""
+    return make_service()
 
 
 @pytest.fixture(scope="session")
-def client(sample_desk: AnswerService) -> Iterator[TestClient[Litestar]]:
-    """HTTP to the sample desk."""
-    with http_client(create_app(sample_desk)) as test_client:
+def client(sample_service: AnswerService) -> Iterator[TestClient[Litestar]]:
+    """An HTTP client of `sample_service`."""
+    with http_client(create_app(sample_service)) as test_client:
         yield test_client
 
 
 @pytest.fixture
-def serve_samples(sample_desk: AnswerService) -> Iterator[MakeClient]:
-    """Makes HTTP to a desk over the samples' collection with the settings given."""
+def serve_samples(sample_service: AnswerService) -> Iterator[MakeClient]:
+    """Factory of HTTP clients: services over the sample collection with the given settings."""
     with ExitStack() as stack:
 
         def make(**overrides: object) -> TestClient[Litestar]:
-            settings = sample_desk.settings.model_copy(update=overrides)
-            answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+            settings = sample_service.settings.model_copy(update=overrides)
+            answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
             return stack.enter_context(http_client(create_app(answer_service)))
 
         yield make
@@ -167,7 +169,7 @@ def serve_samples(sample_desk: AnswerService) -> Iterator[MakeClient]:
 
 @pytest.fixture
 def model_server() -> Iterator[ModelServer]:
-    """A scripted OpenAI-compatible server; the test fails when its script ran out."""
+    """A scripted OpenAI-compatible server; the test fails if it got a call beyond its script."""
     with ModelServer() as server:
         yield server
     assert not server.faults
@@ -175,7 +177,7 @@ def model_server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def model_client(serve_samples: MakeClient, model_server: ModelServer) -> MakeClient:
-    """Makes HTTP to a desk over the samples' collection, with the scripted model."""
+    """Factory of HTTP clients: services over the sample collection with the scripted model."""
     scripted = {
         "chat_model": "openai:scripted-chat",
         "chat_base_url": model_server.base_url,
@@ -186,7 +188,7 @@ def model_client(serve_samples: MakeClient, model_server: ModelServer) -> MakeCl
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """A server that runs."""
+    """A running PostgreSQL server."""
     if reason := missing_postgres():
         pytest.skip(reason)
     with running_postgres() as server:
@@ -195,7 +197,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database."""
+    """The URL of an empty database, in SQLite and in PostgreSQL."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'apidesk.db'}"
     server: Postgres = request.getfixturevalue("postgres")

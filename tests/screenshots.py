@@ -1,4 +1,4 @@
-"""The pictures of docs/page.md: `make screenshots`. Needs chromium and a font with Chinese characters."""
+"""The pictures of docs/how-to/embed-the-page.md: `make screenshots`. Needs chromium and a font with Chinese characters."""
 
 import asyncio
 import io

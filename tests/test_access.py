@@ -86,15 +86,15 @@ def told(response: httpx.Response) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def guarded(
-    sample_desk: AnswerService, tmp_path_factory: pytest.TempPathFactory
+    sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Guarded]:
     """A desk with a key for each scope."""
     url = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
-    settings = sample_desk.settings.model_copy(update={"database_url": url})
+    settings = sample_service.settings.model_copy(update={"database_url": url})
     with closing(ApiKeyStore.open(settings)) as stored:
         keys: dict[str, str] = {s: stored.add(s, (s,), None)[1] for s in SCOPES}
         keys["another"] = stored.add("another", ("ask",), None)[1]
-    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
     app = create_app(answer_service, LOCAL_KEY)
     with http_client(app) as http:
         yield Guarded(app, http, keys)
@@ -255,9 +255,9 @@ LOCALLY: dict[str, Story] = {
 
 
 @pytest.fixture(scope="module")
-def unguarded(sample_desk: AnswerService) -> Iterator[Callable[[str], Http]]:
+def unguarded(sample_service: AnswerService) -> Iterator[Callable[[str], Http]]:
     """HTTP from an address to a desk without a key."""
-    app = create_app(sample_desk)
+    app = create_app(sample_service)
     with http_client(app):
         yield lambda peer: http_client(app, peer)
 
@@ -301,17 +301,17 @@ def test_without_a_key_no_other_address_is_served(tmp_path: Path, host: str) -> 
 # The key for local commands, proxies, bodies: over a real connection.
 
 
-def desk_with(sample_desk: AnswerService, **settings: object) -> AnswerService:
-    changed = sample_desk.settings.model_copy(update=settings)
-    return AnswerService(changed, sample_desk.platform, sample_desk.job)
+def desk_with(sample_service: AnswerService, **settings: object) -> AnswerService:
+    changed = sample_service.settings.model_copy(update=settings)
+    return AnswerService(changed, sample_service.platform, sample_service.job)
 
 
-def test_local_commands_are_let_in(sample_desk: AnswerService, tmp_path: Path) -> None:
+def test_local_commands_are_let_in(sample_service: AnswerService, tmp_path: Path) -> None:
     settings = read_settings(milvus_uri=str(tmp_path / "milvus.db"))
     address = tmp_path / "milvus.db.server.json"
     address.write_text("{}")
     address.chmod(0o644)
-    answer_service = desk_with(sample_desk, admin_key=SecretStr(ADMIN_KEY))
+    answer_service = desk_with(sample_service, admin_key=SecretStr(ADMIN_KEY))
     with live_server(answer_service, LOCAL_KEY) as url:
         host, _, port = url.removeprefix("http://").rpartition(":")
         with announced(settings, host, int(port), LOCAL_KEY):
@@ -351,10 +351,10 @@ def test_only_addresses_are_trusted(value: str, good: bool) -> None:
 
 @pytest.mark.parametrize(("trusted", "status"), [((), 429), (("127.0.0.1",), 200)])
 def test_a_trusted_proxy_says_who_asks(
-    sample_desk: AnswerService, trusted: tuple[str, ...], status: int
+    sample_service: AnswerService, trusted: tuple[str, ...], status: int
 ) -> None:
     answer_service = desk_with(
-        sample_desk,
+        sample_service,
         admin_key=SecretStr(ADMIN_KEY),
         rate_limit_address="1/hour",
         trusted_proxies=trusted,
@@ -385,9 +385,9 @@ BODIES: dict[str, tuple[list[str], bytes, str]] = {
 
 
 @pytest.fixture(scope="module")
-def narrow(sample_desk: AnswerService) -> Iterator[tuple[str, int]]:
+def narrow(sample_service: AnswerService) -> Iterator[tuple[str, int]]:
     """The address of a server that takes 2,000 bytes."""
-    with live_server(desk_with(sample_desk, max_body_bytes=2_000)) as url:
+    with live_server(desk_with(sample_service, max_body_bytes=2_000)) as url:
         host, _, port = url.removeprefix("http://").rpartition(":")
         yield host, int(port)
 

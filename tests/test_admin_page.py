@@ -22,7 +22,7 @@ from schemas.insights import Insights
 from schemas.record import Feedback
 from schemas.settings import Settings
 from tests.browser import Window, missing_chromium, running_chromium, window
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.live_server import live_server
 from tests.test_insights import NOON, SHIP, asked, keep, wordings
 from tests.test_page import HOSTILE, PAYLOADS, hostile_platform, problem, violations
@@ -70,10 +70,10 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def served(make_desk: DeskMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(make_service: ServiceFactory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The server of this file; its database holds `RECORDS`."""
     platform = hostile_platform(tmp_path_factory.mktemp("hostile"))
-    answer_service = make_desk(platform=platform, admin_key=SecretStr(ADMIN_KEY))
+    answer_service = make_service(platform=platform, admin_key=SecretStr(ADMIN_KEY))
     key = prepare(answer_service.settings)
     with live_server(answer_service) as url:
         yield Served(url, answer_service, key)

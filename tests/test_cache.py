@@ -24,7 +24,7 @@ from schemas.ingestion import IngestionOptions
 from schemas.record import QuestionRecord
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
 from tests.live_server import live_server
@@ -212,9 +212,9 @@ def ingest(answer_service: AnswerService, **options: bool) -> None:
 
 
 def test_exactly_the_answers_that_cite_a_changed_document_are_gone(
-    make_desk: DeskMaker, site: Path, caching: dict[str, object]
+    make_service: ServiceFactory, site: Path, caching: dict[str, object]
 ) -> None:
-    answer_service = make_desk(platform=site / "platform.toml", **caching)
+    answer_service = make_service(platform=site / "platform.toml", **caching)
     with http_client(create_app(answer_service)) as client:
 
         def cites() -> dict[str, set[str]]:
@@ -243,7 +243,7 @@ def test_exactly_the_answers_that_cite_a_changed_document_are_gone(
 
 
 def test_what_was_changed_while_it_was_answered_is_not_kept(
-    make_desk: DeskMaker, site: Path, model_server: ModelServer
+    make_service: ServiceFactory, site: Path, model_server: ModelServer
 ) -> None:
     def says(request: Recorded) -> Said:
         if is_classification(request):
@@ -255,7 +255,7 @@ def test_what_was_changed_while_it_was_answered_is_not_kept(
 
     changing = [False, False, True]
     model_server.default = says
-    answer_service = make_desk(
+    answer_service = make_service(
         platform=site / "platform.toml",
         cache_answers=True,
         chat_model="openai:scripted-chat",
@@ -323,7 +323,7 @@ def test_a_database_that_hangs_keeps_no_answer_waiting(
 
 
 def test_events_come_again(
-    sample_desk: AnswerService, model_server: ModelServer, caching: dict[str, object]
+    sample_service: AnswerService, model_server: ModelServer, caching: dict[str, object]
 ) -> None:
     def told(url: str) -> list[ServerSentEvent]:
         with (
@@ -333,7 +333,7 @@ def test_events_come_again(
             return list(source.iter_sse())
 
     model_server.default = good
-    with live_server(scripted(sample_desk, model_server, caching)) as url:
+    with live_server(scripted(sample_service, model_server, caching)) as url:
         first, second = told(url), told(url)
     assert [event.event for event in second] == ["structured", "sources", "step", "answer"]
     assert [event.event for event in first] == [event.event for event in second]
@@ -396,7 +396,7 @@ class Crowd:
 
 
 def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
-    sample_desk: AnswerService, model_server: ModelServer, tmp_path: Path
+    sample_service: AnswerService, model_server: ModelServer, tmp_path: Path
 ) -> None:
     classified, writing, may_answer = threading.Event(), threading.Event(), threading.Event()
 
@@ -414,7 +414,7 @@ def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
         "database_url": f"sqlite:///{tmp_path / 'own.db'}",
         "token_limit": f"{3 * TOKENS}/day",
     }
-    with live_server(scripted(sample_desk, model_server, own)) as url:
+    with live_server(scripted(sample_service, model_server, own)) as url:
         found = asyncio.run(Crowd(url, classified, writing).ask(may_answer))
         assert [is_classification(each) for each in model_server.chat_requests] == [True, False]
         assert len({each["id"] for each in found}) == 90
@@ -429,11 +429,11 @@ def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
 
 
 def test_a_cached_answer_is_a_trace_of_its_own(
-    sample_desk: AnswerService, caching: dict[str, object]
+    sample_service: AnswerService, caching: dict[str, object]
 ) -> None:
     with langsmith_server(tracing=True) as langsmith:
-        settings = sample_desk.settings.model_copy(update=caching)
-        answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+        settings = sample_service.settings.model_copy(update=caching)
+        answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
         with http_client(create_app(answer_service)) as client:
             first, second = ask(client, QUESTION), ask(client, QUESTION, session="mine")
         answer_service.tracing.close()

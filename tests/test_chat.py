@@ -159,9 +159,9 @@ def test_what_is_a_command(text: str, command: ChatCommand | None) -> None:
 
 @pytest.mark.parametrize(("lines", "texts"), CHATS.values(), ids=CHATS)
 def test_a_chat(
-    sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch, lines: str, texts: list[str]
+    sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch, lines: str, texts: list[str]
 ) -> None:
-    talk = Talk(sample_desk)
+    talk = Talk(sample_service)
     assert talk.run(lines, monkeypatch) == 0
     assert in_order(texts, talk.said), talk.said
     if not texts:
@@ -170,18 +170,18 @@ def test_a_chat(
 
 @pytest.mark.parametrize(("lines", "sentence"), FAILING.values(), ids=FAILING)
 def test_what_cannot_be_answered(
-    sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch, lines: str, sentence: str
+    sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch, lines: str, sentence: str
 ) -> None:
     """One sentence, and the next question is answered."""
-    talk = Talk(sample_desk)
+    talk = Talk(sample_service)
     assert talk.run(lines, monkeypatch) == 1
     assert in_order([sentence, "发货流程"], talk.said)
 
 
 def test_a_sources_table_is_whole(
-    sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch
+    sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk = Talk(sample_desk)
+    talk = Talk(sample_service)
     talk.run("订单发货接口的错误码有哪些\n/sources 1\n", monkeypatch)
     table = talk.said.rpartition("/sources 1")[2]
     cells = ["".join(line.split()) for line in table.splitlines()]
@@ -189,16 +189,16 @@ def test_a_sources_table_is_whole(
     assert "…" not in "".join(cells)
 
 
-def test_it_speaks_english(sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
-    talk = Talk(sample_desk, "en")
+def test_it_speaks_english(sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk(sample_service, "en")
     talk.run("/help\n/sources\n", monkeypatch)
     assert in_order(["begin a new conversation", "There is no answer yet."], talk.said)
 
 
 def test_links_and_the_clipboard_of_a_terminal(
-    sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch
+    sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk = Talk(sample_desk, terminal=True)
+    talk = Talk(sample_service, terminal=True)
     talk.run("what does error 44203 mean?\n/copy\n", monkeypatch)
     linked = (
         r"\x1b\]8;[^;]*;https://open.example.com/#/api\?apiId=1206\x1b\\[^\x1b]*Update SKU Price"
@@ -213,11 +213,11 @@ def test_copying() -> None:
     assert console.file.getvalue() == "\x1b]52;c;5Y+R6LSn\x07"  # type: ignore[attr-defined]
 
 
-def test_a_servers_answers(sample_desk: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_servers_answers(sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
     """The session is the server's; once it is gone, one sentence says so and nothing ends."""
     lines = "发货接口是哪个\n那错误码呢\n/retrieved\n"
-    talk, silent = Talk(sample_desk), Talk(sample_desk)
-    with live_server(sample_desk, KEY) as url:
+    talk, silent = Talk(sample_service), Talk(sample_service)
+    with live_server(sample_service, KEY) as url:
         failures = talk.run(lines, monkeypatch, Reconnecting(url))
     assert failures == 0
     assert in_order(["41001", "[1] 订单发货 > 错误码\n", "score"], talk.said)
@@ -354,7 +354,7 @@ def announced_server(answer_service: AnswerService) -> Iterator[None]:
 
 def test_at_a_terminal(
     tmp_path: Path,
-    sample_desk: AnswerService,
+    sample_service: AnswerService,
     model_server: ModelServer,
     open_terminal: Callable[..., Terminal],
 ) -> None:
@@ -366,7 +366,7 @@ def test_at_a_terminal(
         "chat_base_url": model_server.base_url,
         "chat_api_key": SecretStr("test-key"),
     }
-    settings = sample_desk.settings.model_copy(update=scripted)
+    settings = sample_service.settings.model_copy(update=scripted)
     environment = os.environ | {
         "APIDESK_MILVUS_URI": settings.milvus_uri,
         "APIDESK_DATABASE_URL": settings.database_url,
@@ -375,7 +375,7 @@ def test_at_a_terminal(
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
     }
-    with announced_server(AnswerService(settings, sample_desk.platform, sample_desk.job)):
+    with announced_server(AnswerService(settings, sample_service.platform, sample_service.job)):
         terminal = open_terminal([str(APIDESK), "chat"], environment)
         assert "青桥开放平台" in terminal.read_to("/help 列出命令")
         terminal.type(

@@ -581,7 +581,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
 
 
 def test_a_question_to_a_running_server_opens_no_desk(
-    sample_desk: AnswerService, tmp_path: Path
+    sample_service: AnswerService, tmp_path: Path
 ) -> None:
     """Nor imports what one takes; what a killed server left is not asked."""
     store = tmp_path / "milvus.db"
@@ -592,7 +592,7 @@ def test_a_question_to_a_running_server_opens_no_desk(
         f"main(['ask', {QUESTION!r}], standalone_mode=False)\n"
         f"print('imported:', *(name for name in {DESK!r} if name in sys.modules))\n"
     )
-    with live_server(sample_desk) as url:
+    with live_server(sample_service) as url:
         host, port = url.removeprefix("http://").split(":")
         with announced(settings, host, int(port), "a key"):
             left = store.with_name("milvus.db.server.json")

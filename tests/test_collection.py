@@ -476,8 +476,8 @@ def test_what_another_thread_has_read_before_all_was_forgotten_is_not_remembered
     assert values.of(["a"]) == {"a": 1}
 
 
-def test_a_collection_counts_anew_when_it_is_loaded(sample_desk: AnswerService) -> None:
-    collection = sample_desk.collection
+def test_a_collection_counts_anew_when_it_is_loaded(sample_service: AnswerService) -> None:
+    collection = sample_service.collection
     before = collection.word_counts(["签名", "nowhere"])
     collection.load()
     assert collection.word_counts(["签名", "nowhere"]) == before

@@ -99,8 +99,8 @@ class Condenser:
 
 
 @pytest.fixture
-def condense(sample_desk: AnswerService, model_server: ModelServer) -> Condenser:
-    return Condenser(sample_desk, model_server)
+def condense(sample_service: AnswerService, model_server: ModelServer) -> Condenser:
+    return Condenser(sample_service, model_server)
 
 
 @pytest.mark.parametrize(("name", "count"), [("conversations", 12), ("conversations_held_out", 8)])
@@ -108,7 +108,7 @@ def test_the_models_question_finds_the_page(
     condense: Condenser,
     model_server: ModelServer,
     client: TestClient[Litestar],
-    sample_desk: AnswerService,
+    sample_service: AnswerService,
     name: str,
     count: int,
 ) -> None:
@@ -123,7 +123,7 @@ def test_the_models_question_finds_the_page(
                 asked = condense(followed(said["question"], *history))
                 assert asked.text == said["standalone"]
                 assert asked.said == said["question"]
-                if not found_by(client, sample_desk, asked.text) & set(said["gold"]):
+                if not found_by(client, sample_service, asked.text) & set(said["gold"]):
                     wrong.append(asked.text)
             history.append(turn(said["standalone"], "…", said["api_name"]))
     assert not wrong
@@ -142,12 +142,12 @@ def test_the_prompt_holds_the_history_newest_last(
 
 
 def test_what_does_not_fit_is_cut_oldest_first(
-    sample_desk: AnswerService, model_server: ModelServer
+    sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     answer_service = AnswerService(
-        sample_desk.settings.model_copy(update={"chat_context_tokens": 2_000}),
-        sample_desk.platform,
-        sample_desk.job,
+        sample_service.settings.model_copy(update={"chat_context_tokens": 2_000}),
+        sample_service.platform,
+        sample_service.job,
     )
     model_server.reply(CondensedQuestion(question="问题7的参数"))
     history = [turn(f"问题{number}", "答" * 400, "订单发货") for number in range(8)]
@@ -218,11 +218,11 @@ def test_a_model_that_stalls_takes_its_share_of_the_time(
 
 @pytest.mark.parametrize("reply", [Reply(status=401), "no JSON at all"])
 def test_or_it_is_an_error(
-    sample_desk: AnswerService, model_server: ModelServer, reply: Any
+    sample_service: AnswerService, model_server: ModelServer, reply: Any
 ) -> None:
     model_server.default = reply
     with pytest.raises(ModelError):
-        Condenser(sample_desk, model_server, "error")(followed("那错误码呢"))
+        Condenser(sample_service, model_server, "error")(followed("那错误码呢"))
 
 
 def test_a_model_may_not_drop_what_an_off_topic_question_is_about(
@@ -300,7 +300,7 @@ def test_what_is_left_out_is_put_in_front(text: str, history: list[Turn], expect
 
 @pytest.mark.parametrize("name", ["conversations", "conversations_held_out"])
 def test_rules_find_the_page(
-    client: TestClient[Litestar], sample_desk: AnswerService, name: str
+    client: TestClient[Litestar], sample_service: AnswerService, name: str
 ) -> None:
     """Each conversation with what the desk itself answers and remembers, all of it by rules."""
     conversations, wrong = read(name), list[str]()
@@ -310,7 +310,7 @@ def test_rules_find_the_page(
         for said in conversation["turns"]:
             text = standalone(said["question"], history)
             remembered, let_through = answered(client, text)
-            if not let_through or not found_by(client, sample_desk, text) & set(said["gold"]):
+            if not let_through or not found_by(client, sample_service, text) & set(said["gold"]):
                 problems.append(text)
             history.append(remembered)
         if problems:
@@ -364,7 +364,7 @@ also book me a flight to Paris
 @needs_shared_data
 @pytest.mark.parametrize("questions", HISTORIES, ids=lambda questions: questions[0])
 def test_memory_does_not_change_the_gates_verdict(
-    client: TestClient[Litestar], sample_desk: AnswerService, questions: list[str]
+    client: TestClient[Litestar], sample_service: AnswerService, questions: list[str]
 ) -> None:
     history = [answered(client, question)[0] for question in questions]
     lines = (SHARED_DATA / "offtopic.jsonl").read_text(encoding="utf-8").splitlines()
@@ -376,7 +376,7 @@ def test_memory_does_not_change_the_gates_verdict(
         text
         for question, text in condensed.items()
         if text != question
-        and is_off_topic(sample_desk, question) != is_off_topic(sample_desk, text)
+        and is_off_topic(sample_service, question) != is_off_topic(sample_service, text)
     ]
     assert len(other) <= 0.05 * len(asked), other
 

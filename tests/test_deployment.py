@@ -34,7 +34,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FILES = [
     ROOT / "Dockerfile",
     ROOT / "docker-compose.yml",
-    ROOT / "docs" / "operating.md",
+    ROOT / "docs" / "how-to" / "operate.md",
     *sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file()),
 ]
 
@@ -141,8 +141,8 @@ def images() -> list[tuple[str, str]]:
     tags = {image["name"]: image["newTag"] for image in KUSTOMIZATION["images"]}
     names = [container["image"] for container in CONTAINERS.values()]
     used += [("kubernetes", f"{name}:{tags.get(name, '')}") for name in names]
-    documents = re.findall(r"\bapidesk:[\w.]+", text("docs/operating.md"))
-    return used + [("docs/operating.md", image) for image in documents]
+    documents = re.findall(r"\bapidesk:[\w.]+", text("docs/how-to/operate.md"))
+    return used + [("docs/how-to/operate.md", image) for image in documents]
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
@@ -160,9 +160,9 @@ def commands() -> Iterator[tuple[str, list[str]]]:
         if "command" not in container:
             yield name, container["args"]
     for options in re.findall(
-        r"docker compose run [-\w ]*? api ([-\w ]+)", text("docs/operating.md")
+        r"docker compose run [-\w ]*? api ([-\w ]+)", text("docs/how-to/operate.md")
     ):
-        yield "docs/operating.md", shlex.split(options)
+        yield "docs/how-to/operate.md", shlex.split(options)
 
 
 # The program's side.
@@ -412,7 +412,7 @@ def test_what_has_to_be_keyed_is() -> None:
     assert sorted(serving) == ["Dockerfile", "api", "deployment.yaml:api"]
     assert SERVICES["api"]["environment"]["APIDESK_ADMIN_KEY"].startswith("${ADMIN_KEY:?")
     assert "APIDESK_ADMIN_KEY" in load(KUBERNETES / "secret.example.yaml")["stringData"]
-    (run,) = re.findall(r"^docker run .*", text("docs/operating.md"), re.MULTILINE)
+    (run,) = re.findall(r"^docker run .*", text("docs/how-to/operate.md"), re.MULTILINE)
     assert "-e APIDESK_ADMIN_KEY" in run
 
 

@@ -167,11 +167,11 @@ def test_questions_of_ones_own_are_not_written_over(tmp_path: Path) -> None:
         write_questions(own, [made])
 
 
-def test_questions_are_made_of_the_samples_alike_each_time(sample_desk: AnswerService) -> None:
-    documents = DocumentIndex.read(sample_desk.collection)
+def test_questions_are_made_of_the_samples_alike_each_time(sample_service: AnswerService) -> None:
+    documents = DocumentIndex.read(sample_service.collection)
     made = make_questions(documents)
     assert documents.count == SAMPLE_DOCUMENTS
-    assert made == make_questions(DocumentIndex.read(sample_desk.collection))
+    assert made == make_questions(DocumentIndex.read(sample_service.collection))
     assert {question.made for question in made} == {"title", "link", "error_code", "sentence"}
     assert len(made) <= 200
     assert len({question.question.casefold() for question in made}) == len(made)
@@ -181,15 +181,15 @@ def test_questions_are_made_of_the_samples_alike_each_time(sample_desk: AnswerSe
 
 
 def test_a_first_sentence_is_asked_without_the_words_of_its_title(
-    sample_desk: AnswerService,
+    sample_service: AnswerService,
 ) -> None:
-    made = make_questions(DocumentIndex.read(sample_desk.collection))
+    made = make_questions(DocumentIndex.read(sample_service.collection))
     sentence = next(q for q in made if q.made == "sentence" and q.gold == (SIGNING,))
     assert "签名" not in sentence.question
 
 
-def test_an_unknown_gold_is_told_with_the_first_few(sample_desk: AnswerService) -> None:
-    documents = DocumentIndex.read(sample_desk.collection, sample=0)
+def test_an_unknown_gold_is_told_with_the_first_few(sample_service: AnswerService) -> None:
+    documents = DocumentIndex.read(sample_service.collection, sample=0)
     assert documents.sample == []
     asked = EvaluationQuestion(question="a", gold=("p1", "1110", "p2", "p3", "p4"))
     with pytest.raises(QuestionError, match=r"'p1', 'p2', 'p3' and 1 more"):
@@ -197,8 +197,8 @@ def test_an_unknown_gold_is_told_with_the_first_few(sample_desk: AnswerService) 
 
 
 @pytest.mark.parametrize("name", [SHIP, "1110", "订单发货", "/dop/api/v1/order/ship"])
-def test_a_document_goes_by_all_its_names(sample_desk: AnswerService, name: str) -> None:
-    documents = DocumentIndex.read(sample_desk.collection, sample=0)
+def test_a_document_goes_by_all_its_names(sample_service: AnswerService, name: str) -> None:
+    documents = DocumentIndex.read(sample_service.collection, sample=0)
     asked = EvaluationQuestion(question="a", gold=(name, SHIP))
     once = documents.without_doubles(asked)
     assert once.gold == (name,)

@@ -55,11 +55,11 @@ def places(answer_service: AnswerService, kind: str) -> dict[str, set[str]]:
     ],
 )
 def test_a_name_alone_finds_its_page_first(
-    client: TestClient[Litestar], sample_desk: AnswerService, kind: str, phrases: list[str]
+    client: TestClient[Litestar], sample_service: AnswerService, kind: str, phrases: list[str]
 ) -> None:
     missed: list[tuple[str, str]] = []
     asked = 0
-    for number, (name, titles) in enumerate(sorted(places(sample_desk, kind).items())):
+    for number, (name, titles) in enumerate(sorted(places(sample_service, kind).items())):
         for phrase in phrases if kind != "field" or number % 3 == 0 else phrases[:1]:
             asked += 1
             question = phrase.format(name)

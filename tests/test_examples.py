@@ -18,7 +18,7 @@ from ingestion.platform_config import read_platform
 from schemas.choices import Language
 from schemas.ingestion import IngestionRun
 from schemas.platform import PlatformInfo
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -64,9 +64,9 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(make_desk: DeskMaker) -> Iterator[Mapping[str, Served]]:
+def served(make_service: ServiceFactory) -> Iterator[Mapping[str, Served]]:
     with ExitStack() as stack:
-        desks = {example: make_desk(platform=platform_of(example)) for example in DOCUMENTS}
+        desks = {example: make_service(platform=platform_of(example)) for example in DOCUMENTS}
         yield {
             example: Served(
                 answer_service, stack.enter_context(http_client(create_app(answer_service)))

@@ -1,4 +1,4 @@
-"""docs/extending.md: each of its code blocks does what the text around it says."""
+"""docs/how-to/extend.md: each of its code blocks does what the text around it says."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ from schemas.source import MarkdownSourceConfig, PageSourceConfig, SourceConfig,
 from tests.model_server import ModelServer, Reply, ToolCall
 from tests.research_desk import ResearchDesk, tool_texts, writes_answers
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "extend.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = FENCE.findall(DOCS.read_text(encoding="utf-8"))
 EXPORT = re.compile(r"^export (\w+)=(.*)$", re.MULTILINE)
@@ -55,14 +55,14 @@ def test_every_block_is_tested() -> None:
     ]
 
 
-def test_a_tool(sample_desk: AnswerService, model_server: ModelServer) -> None:
+def test_a_tool(sample_service: AnswerService, model_server: ModelServer) -> None:
     defined = run(block("python", "async def error_code"))
     line = block("python", '"error_code": error_code,').strip()
     tools = TOOLS | eval(f"{{{line}}}", defined)
 
     writes_answers(model_server)
     model_server.reply(Reply(tool_calls=[ToolCall("error_code", {"code": "44203"})]), Reply("done"))
-    looked_up = ResearchDesk(sample_desk, model_server).ask("改价失败了", tools=tools)
+    looked_up = ResearchDesk(sample_service, model_server).ask("改价失败了", tools=tools)
 
     offered = {
         t["function"]["name"]: t["function"] for t in model_server.chat_requests[0].body["tools"]

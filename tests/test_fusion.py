@@ -17,7 +17,7 @@ from runnables.retrieval.rank_fusion import MOST_DENSE, UNMEASURED, dense_weight
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.question import Question
 from schemas.settings import read_settings
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.model_server import ModelServer, Reply, bigram_embedding
 
 QUESTIONS = [
@@ -115,9 +115,9 @@ def knowing(answer_service: AnswerService) -> Embed:
 
 
 @pytest.fixture(scope="module")
-def full_text(sample_desk: AnswerService) -> float:
+def full_text(sample_service: AnswerService) -> float:
     """What full text alone finds, whatever the embedding."""
-    return hit_at_5(sample_desk, "full_text")
+    return hit_at_5(sample_service, "full_text")
 
 
 @pytest.mark.parametrize(
@@ -125,16 +125,16 @@ def full_text(sample_desk: AnswerService) -> float:
     [("noise", (0.0, 0.0)), ("bigrams", (0.0, 0.3)), ("knowing", (0.4, 0.5))],
 )
 def test_fusion_keeps_up_with_the_better_route(
-    make_desk: DeskMaker,
-    sample_desk: AnswerService,
+    make_service: ServiceFactory,
+    sample_service: AnswerService,
     full_text: float,
     model_server: ModelServer,
     embedding: str,
     weight: tuple[float, float],
 ) -> None:
-    embeddings = {"noise": noise, "bigrams": bigram_embedding, "knowing": knowing(sample_desk)}
+    embeddings = {"noise": noise, "bigrams": bigram_embedding, "knowing": knowing(sample_service)}
     model_server.embed = embeddings[embedding]
-    answer_service = make_desk(
+    answer_service = make_service(
         embedding_model="openai:scripted-embedding",
         embedding_base_url=model_server.base_url,
         embedding_api_key="test-key",

@@ -36,9 +36,9 @@ def gap_set(name: str) -> list[tuple[str, str | None]]:
 
 
 @pytest.fixture(scope="module")
-def documented(sample_desk: AnswerService) -> WordShares:
+def documented(sample_service: AnswerService) -> WordShares:
     """The samples' words."""
-    collection = sample_desk.collection
+    collection = sample_service.collection
     collection.load()
     total = collection.contract.words
 

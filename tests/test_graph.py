@@ -101,17 +101,17 @@ NESTED = DiagramSequence(
 
 
 @pytest.fixture(scope="module")
-def pipeline(sample_desk: AnswerService) -> DiagramPart:
+def pipeline(sample_service: AnswerService) -> DiagramPart:
     """What the sample desk runs."""
-    return read_parts(sample_desk.pipeline("pipeline"))
+    return read_parts(sample_service.pipeline("pipeline"))
 
 
 @pytest.fixture(scope="module")
-def tools(sample_desk: AnswerService) -> DiagramPart:
+def tools(sample_service: AnswerService) -> DiagramPart:
     """What a desk with a model runs for `mode: "tools"`."""
     model = {"chat_model": "openai:scripted-chat", "chat_api_key": SecretStr("test-key")}
-    settings = sample_desk.settings.model_copy(update=model)
-    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    settings = sample_service.settings.model_copy(update=model)
+    answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
     return read_parts(answer_service.pipeline("tools"))
 
 
@@ -146,10 +146,10 @@ class Runs(BaseCallbackHandler):
 
 @pytest.mark.parametrize("question", ["怎么发货", "今天天气怎么样"], ids=["answered", "refused"])
 def test_what_runs_is_drawn(
-    sample_desk: AnswerService, pipeline: DiagramPart, question: str
+    sample_service: AnswerService, pipeline: DiagramPart, question: str
 ) -> None:
     runs = Runs()
-    asyncio.run(sample_desk.ask(AskCommand(question, callbacks=(runs,))))
+    asyncio.run(sample_service.ask(AskCommand(question, callbacks=(runs,))))
     drawn = [*names(pipeline), "is_small_talk", "is_off_topic"]
     lines = {"ask", "inquiry", "respond"}
     """Sequences: a picture shows them by their arrows."""

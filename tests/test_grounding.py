@@ -124,7 +124,7 @@ def test_sources_show_exactly_what_is_cited(
 
 
 def test_what_nothing_bears_out_is_not_covered(
-    model_client: MakeClient, model_server: ModelServer, sample_desk: AnswerService
+    model_client: MakeClient, model_server: ModelServer, sample_service: AnswerService
 ) -> None:
     answer = answer_of(
         model_client(),
@@ -133,7 +133,7 @@ def test_what_nothing_bears_out_is_not_covered(
         "请检查网络连接。[2]",
         related_url=[SHIP_PAGE],
     )
-    assert answer.answer == [f"{sample_desk.platform.platform.name}的文档没有写到这个问题。"]
+    assert answer.answer == [f"{sample_service.platform.platform.name}的文档没有写到这个问题。"]
     assert not answer.sources
     assert not answer.related_url
     assert answer.confidence == "low"

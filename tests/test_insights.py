@@ -243,7 +243,7 @@ def test_vectors_join_what_words_do_not() -> None:
 
 
 def test_the_embedding_model_is_asked_in_batches(
-    sample_desk: AnswerService, model_server: ModelServer
+    sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     settings = read_settings(
         embedding_model="openai:scripted-embedding",
@@ -253,7 +253,7 @@ def test_the_embedding_model_is_asked_in_batches(
         embedding_requests=2,
     )
     model = open_embeddings(settings)
-    known = documentation_of(sample_desk.platform, sample_desk.collection, model, None, settings)
+    known = documentation_of(sample_service.platform, sample_service.collection, model, None, settings)
     texts = [f"drone {number}" for number in range(7)]
     found = reported([*wordings(texts), *wordings(texts, asked_at=NOON + timedelta(days=1))], known)
     assert [gap.size for gap in found.gaps] == [14]
@@ -323,18 +323,18 @@ class Guarded(NamedTuple):
 
 @pytest.fixture(scope="module")
 def guarded(
-    sample_desk: AnswerService, tmp_path_factory: pytest.TempPathFactory
+    sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("insights")
     changed = {"database_url": f"sqlite:///{folder / 'a.db'}", "spool": folder / "spool"}
-    settings = sample_desk.settings.model_copy(update=changed)
+    settings = sample_service.settings.model_copy(update=changed)
     engine = open_engine(settings)
     keep(RecordStore(engine), RECORDS)
     engine.dispose()
     with closing(ApiKeyStore.open(settings)) as stored:
         keys = {s: stored.add(s, (s,), None)[1] for s in ("ask", "admin")}
     with http_client(
-        create_app(AnswerService(settings, sample_desk.platform, sample_desk.job))
+        create_app(AnswerService(settings, sample_service.platform, sample_service.job))
     ) as http:
         yield Guarded(http, keys)
 
@@ -418,9 +418,9 @@ def test_a_table_on_the_command_line(kept: Kept) -> None:
     assert Insights.model_validate(body).questions == 11
 
 
-def test_the_report_for_a_person(sample_desk: AnswerService, tmp_path: Path) -> None:
+def test_the_report_for_a_person(sample_service: AnswerService, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
-    store = {"APIDESK_MILVUS_URI": sample_desk.settings.milvus_uri}
+    store = {"APIDESK_MILVUS_URI": sample_service.settings.milvus_uri}
     assert apidesk(url, **store).stdout == "no question of the last 30 days was kept\n"
     engine = open_engine(read_settings(database_url=url))
     keep(RecordStore(engine), RECORDS)

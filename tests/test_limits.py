@@ -111,32 +111,32 @@ def test_keys_cannot_be_guessed_fast(serve_samples: MakeClient, counted: dict[st
     ],
 )
 def test_an_address_has_its_requests(
-    sample_desk: AnswerService, one: str, other: str, shared: bool
+    sample_service: AnswerService, one: str, other: str, shared: bool
 ) -> None:
-    settings = sample_desk.settings.model_copy(update=keyed(rate_limit_address="1/minute"))
-    app = create_app(AnswerService(settings, sample_desk.platform, sample_desk.job))
+    settings = sample_service.settings.model_copy(update=keyed(rate_limit_address="1/minute"))
+    app = create_app(AnswerService(settings, sample_service.platform, sample_service.job))
     with http_client(app, one) as http:
         assert statuses(http, 1, ADMIN) == [200]
         assert statuses(http_client(app, other), 1, ADMIN) == [429 if shared else 200]
 
 
-def test_local_commands_are_not_limited(sample_desk: AnswerService) -> None:
+def test_local_commands_are_not_limited(sample_service: AnswerService) -> None:
     limits = keyed(rate_limit="1/minute", rate_limit_address="1/minute")
-    settings = sample_desk.settings.model_copy(update=limits)
-    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    settings = sample_service.settings.model_copy(update=limits)
+    answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
     with http_client(create_app(answer_service, "b" * 40)) as http:
         assert statuses(http, 3, {"X-API-Key": "b" * 40}) == [200] * 3
 
 
 def test_two_servers_share_what_redis_counts(
-    sample_desk: AnswerService, redis_server: RedisServer
+    sample_service: AnswerService, redis_server: RedisServer
 ) -> None:
     redis_server.stop()
     redis_server.start()
     shared = keyed(rate_limit="3/minute", redis_url=SecretStr(redis_server.url))
-    settings = sample_desk.settings.model_copy(update=shared)
+    settings = sample_service.settings.model_copy(update=shared)
     apps = [
-        create_app(AnswerService(settings, sample_desk.platform, sample_desk.job)) for _ in range(2)
+        create_app(AnswerService(settings, sample_service.platform, sample_service.job)) for _ in range(2)
     ]
     with http_client(apps[0]) as one, http_client(apps[1]) as other:
         assert statuses(one, 2, ADMIN) + statuses(other, 2, ADMIN) == [200, 200, 200, 429]
@@ -253,7 +253,7 @@ def with_model(answer_service: AnswerService, server: ModelServer) -> Settings:
 
 
 def test_an_answer_that_is_given_up_counts(
-    sample_desk: AnswerService, model_server: ModelServer
+    sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     model_server.default = Reply("late", delay=20)
 
@@ -263,19 +263,19 @@ def test_an_answer_that_is_given_up_counts(
                 f"{url}/ask", json=QUESTION, timeout=1, headers={"Accept": "text/event-stream"}
             )
 
-    assert spent(with_model(sample_desk, model_server), sample_desk, leave)
+    assert spent(with_model(sample_service, model_server), sample_service, leave)
 
 
 def test_a_call_that_took_too_long_counts(
-    sample_desk: AnswerService, model_server: ModelServer
+    sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     model_server.default = Reply("late", delay=20)
-    settings = with_model(sample_desk, model_server).model_copy(update={"request_timeout": 0.5})
+    settings = with_model(sample_service, model_server).model_copy(update={"request_timeout": 0.5})
 
     def wait(url: str) -> None:
         assert httpx.post(f"{url}/ask", json=QUESTION).status_code in (200, 504)
 
-    assert spent(settings, sample_desk, wait)
+    assert spent(settings, sample_service, wait)
 
 
 def test_a_call_that_is_refused_costs_nothing(

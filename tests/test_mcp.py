@@ -66,9 +66,9 @@ def text_of(result: CallToolResult) -> str:
 
 
 @pytest.fixture(scope="module")
-def url(sample_desk: AnswerService) -> Iterator[str]:
+def url(sample_service: AnswerService) -> Iterator[str]:
     """A desk without a model and without keys."""
-    with live_server(sample_desk) as address:
+    with live_server(sample_service) as address:
         yield address
 
 
@@ -169,17 +169,17 @@ def test_what_is_wrong_is_said_in_a_sentence(
 
 
 def test_a_model_that_fails_is_said_too(
-    sample_desk: AnswerService, model_server: ModelServer
+    sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     model_server.default = Reply("no", status=401)
-    with live_server(scripted(sample_desk, model_server, on_model_failure="error")) as server:
+    with live_server(scripted(sample_service, model_server, on_model_failure="error")) as server:
         result = call(server, "ask", question="发货接口是哪个")
     assert result.is_error
     assert "APIDESK_CHAT_MODEL" in text_of(result)
 
 
 def test_whoever_leaves_ends_the_models_call(
-    sample_desk: AnswerService, model_server: ModelServer
+    sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     model_server.default = Reply(structured(), action="stall")
     body = PING | {
@@ -187,7 +187,7 @@ def test_whoever_leaves_ends_the_models_call(
         "params": {"name": "ask", "arguments": {"question": "发货接口是哪个"}},
     }
     with (
-        live_server(scripted(sample_desk, model_server)) as server,
+        live_server(scripted(sample_service, model_server)) as server,
         httpx2.Client(base_url=server, timeout=0.5, trust_env=False) as http,
     ):
         with pytest.raises(httpx2.ReadTimeout):
@@ -196,7 +196,7 @@ def test_whoever_leaves_ends_the_models_call(
 
 
 def scripted(
-    sample_desk: AnswerService, model_server: ModelServer, **changed: object
+    sample_service: AnswerService, model_server: ModelServer, **changed: object
 ) -> AnswerService:
     """The samples with the scripted model."""
     settings = {
@@ -204,23 +204,23 @@ def scripted(
         "chat_base_url": model_server.base_url,
         "chat_api_key": SecretStr("test-key"),
     }
-    changed_settings = sample_desk.settings.model_copy(update=settings | changed)
-    return AnswerService(changed_settings, sample_desk.platform, sample_desk.job)
+    changed_settings = sample_service.settings.model_copy(update=settings | changed)
+    return AnswerService(changed_settings, sample_service.platform, sample_service.job)
 
 
 # Keys and limits
 
 
 def test_keys_and_limits_hold(
-    sample_desk: AnswerService, tmp_path_factory: pytest.TempPathFactory
+    sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """A call counts as a request; what else clients say does not. What was asked is its key's own."""
     database = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
     limited = {"database_url": database, "rate_limit": "2/hour"}
-    settings = sample_desk.settings.model_copy(update=limited)
+    settings = sample_service.settings.model_copy(update=limited)
     with closing(ApiKeyStore.open(settings)) as stored:
         key, other = (stored.add(scope, (scope,), None)[1] for scope in ("ask", "ingest"))
-    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
     with (
         live_server(answer_service) as server,
         httpx2.Client(base_url=server, trust_env=False) as http,
@@ -240,9 +240,9 @@ def test_keys_and_limits_hold(
     assert text_of(refused).startswith("requests: 2 per 1 hour are allowed; wait ")
 
 
-def test_tokens_are_counted(sample_desk: AnswerService, model_server: ModelServer) -> None:
+def test_tokens_are_counted(sample_service: AnswerService, model_server: ModelServer) -> None:
     model_server.reply(structured(), draft("调用“订单发货”接口。[1]"))
-    with live_server(scripted(sample_desk, model_server, token_limit="10/hour")) as server:
+    with live_server(scripted(sample_service, model_server, token_limit="10/hour")) as server:
         assert not call(server, "ask", question="发货接口是哪个").is_error
         refused = call(server, "ask", question="发货接口是哪个")
     assert text_of(refused).startswith("tokens: 10 per 1 hour are allowed; wait ")
@@ -300,14 +300,14 @@ def test_stdio_with_a_desk_of_its_own(tmp_path: Path) -> None:
 
 
 def test_stdio_by_the_server_that_holds_the_store(
-    sample_desk: AnswerService, tmp_path: Path
+    sample_service: AnswerService, tmp_path: Path
 ) -> None:
     """Keys are asked for; the one that the server left beside the store opens."""
     store = tmp_path / "held.db"
     store.write_text("not to be opened")
     settings = read_settings(milvus_uri=str(store))
-    keyed = sample_desk.settings.model_copy(update={"admin_key": SecretStr("a" * 40)})
-    answer_service = AnswerService(keyed, sample_desk.platform, sample_desk.job)
+    keyed = sample_service.settings.model_copy(update={"admin_key": SecretStr("a" * 40)})
+    answer_service = AnswerService(keyed, sample_service.platform, sample_service.job)
 
     async def calling() -> CallToolResult:
         async with open_server(settings) as server, Client(server) as client:

@@ -21,7 +21,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from app.telemetry.metrics import SLEEP_SECONDS, Metrics, watch_loop
 from schemas.ingestion import IngestionOptions
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply, Scripted
@@ -29,7 +29,7 @@ from tests.model_server import ModelServer, Recorded, Reply, Scripted
 QUESTION = "发货接口是哪个"
 STEP = "用“订单发货”接口。[1]"
 CHAT = 'model="openai:scripted-chat",role="chat"'
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "operating.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "operate.md"
 
 Moved = dict[str, float]
 """Samples by their names with labels, as they stand in the exposition."""
@@ -268,9 +268,9 @@ def test_requests_are_counted_by_their_routes(model_client: MakeClient) -> None:
     }
 
 
-def test_a_client_that_leaves(sample_desk: AnswerService) -> None:
+def test_a_client_that_leaves(sample_service: AnswerService) -> None:
     """Its stream was a 200 when it began."""
-    app = create_app(sample_desk)
+    app = create_app(sample_service)
     body = json.dumps({"question": QUESTION}).encode()
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
     headers = [(b"accept", b"text/event-stream"), (b"content-type", b"application/json")]
@@ -288,10 +288,10 @@ def test_a_client_that_leaves(sample_desk: AnswerService) -> None:
         sent.append(message)
 
     left = 'apidesk_requests_total{method="POST",route="/ask",status="499"}'
-    before = read(sample_desk.metrics.exposition().decode()).get(left, 0)
+    before = read(sample_service.metrics.exposition().decode()).get(left, 0)
     asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
     assert sent[0]["status"] == 200
-    assert read(sample_desk.metrics.exposition().decode())[left] == before + 1
+    assert read(sample_service.metrics.exposition().decode())[left] == before + 1
 
 
 @pytest.fixture
@@ -309,9 +309,9 @@ def platform(tmp_path: Path) -> Path:
 
 
 def test_an_embedding_model_that_fails(
-    make_desk: DeskMaker, model_server: ModelServer, platform: Path
+    make_service: ServiceFactory, model_server: ModelServer, platform: Path
 ) -> None:
-    answer_service = make_desk(
+    answer_service = make_service(
         platform=platform,
         retrieval="dense",
         embedding_model="openai:scripted-embedding",
@@ -325,9 +325,9 @@ def test_an_embedding_model_that_fails(
         assert counted(client) == {f"model_failures_total{{{labels}}}": 1}
 
 
-def test_what_ingestion_did(make_desk: DeskMaker, platform: Path) -> None:
+def test_what_ingestion_did(make_service: ServiceFactory, platform: Path) -> None:
     """A dry run is no success: nothing was brought up to date."""
-    answer_service = make_desk(platform=platform)
+    answer_service = make_service(platform=platform)
     (run,) = answer_service.job.runs.latest()
     dry = answer_service.job.new_run("command", IngestionOptions(dry_run=True))
     answer_service.job.run(dry)

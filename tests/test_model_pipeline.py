@@ -8,7 +8,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.store.route_calibration import ASKED
 from ingestion.store.schema import RouteCalibration
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Reply
@@ -18,7 +18,7 @@ INVENTED_PAGE = "https://open.example.com/#/api?apiId=9999"
 
 
 def test_two_calls_answer_a_question_and_one_refuses(
-    model_client: MakeClient, model_server: ModelServer, sample_desk: AnswerService
+    model_client: MakeClient, model_server: ModelServer, sample_service: AnswerService
 ) -> None:
     client = model_client()
     model_server.reply(structured(), draft("用“订单发货”接口。[1]", related=(SHIP_PAGE,)))
@@ -41,7 +41,7 @@ def test_two_calls_answer_a_question_and_one_refuses(
 
     assert len(model_server.chat_requests) == 3
     assert refused["type"] == "unknown"
-    platform_info = sample_desk.platform.platform
+    platform_info = sample_service.platform.platform
     assert refused["answer"] == [platform_info.say(platform_info.refusal, "zh")]
     assert refused["sources"] == refused["relatedUrl"] == []
 
@@ -76,8 +76,8 @@ def test_questions_share_their_connections(
     assert model_server.connections == 1
 
 
-def test_embeddings_are_called_when_named(make_desk: DeskMaker, model_server: ModelServer) -> None:
-    answer_service = make_desk(
+def test_embeddings_are_called_when_named(make_service: ServiceFactory, model_server: ModelServer) -> None:
+    answer_service = make_service(
         chat_model="openai:scripted-chat",
         chat_base_url=model_server.base_url,
         chat_api_key="test-key",
@@ -218,7 +218,7 @@ def test_the_answer_comes_in_the_language_asked_for(
 def test_the_best_chunk_brings_its_neighbours_when_they_fit(
     model_client: MakeClient,
     model_server: ModelServer,
-    sample_desk: AnswerService,
+    sample_service: AnswerService,
     window: int,
     whole: bool,
 ) -> None:
@@ -231,11 +231,11 @@ def test_the_best_chunk_brings_its_neighbours_when_they_fit(
     prompt = model_server.chat_requests[1].text
     found = client.post("/retrieve", json={"question": question}).json()["sources"]
 
-    stored = sample_desk.collection.by_ids([s.id for s in sample_desk.collection.stored()])
+    stored = sample_service.collection.by_ids([s.id for s in sample_service.collection.stored()])
     retrieved = [
         next(c for c in stored if (c.title, c.body) == (s["title"], s["text"])) for s in found
     ]
-    added = [c for c in sample_desk.collection.beside(retrieved[0]) if c not in retrieved]
+    added = [c for c in sample_service.collection.beside(retrieved[0]) if c not in retrieved]
     assert added
     assert all(chunk.text.strip() in prompt for chunk in added) == whole
     if whole:

@@ -12,7 +12,7 @@ from tenacity import wait_none
 
 from app.main import create_app
 from ingestion.text.language import estimate_tokens
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
@@ -321,11 +321,11 @@ def test_an_unclassified_question_is_answered_as_general(
 
 
 def test_full_text_answers_while_the_embeddings_are_down(
-    make_desk: DeskMaker, model_server: ModelServer, caplog: pytest.LogCaptureFixture
+    make_service: ServiceFactory, model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer_all(model_server)
     embedding = chat(model_server, "embedding", "openai:scripted-embedding")
-    answer_service = make_desk(**chat(model_server), **embedding, retrieval="dense")
+    answer_service = make_service(**chat(model_server), **embedding, retrieval="dense")
     model_server.embedding_reply = Reply(
         NAMES_THE_KEY, status=503, headers={"x-should-retry": "false"}
     )

@@ -75,20 +75,20 @@ def text_of(chunks: list[ChatCompletionChunk]) -> str:
 
 
 @pytest.fixture(scope="module")
-def plain(sample_desk: AnswerService) -> Iterator[OpenAI]:
+def plain(sample_service: AnswerService) -> Iterator[OpenAI]:
     """The client of a desk without a model."""
-    with live_server(sample_desk) as url, asking(url) as client:
+    with live_server(sample_service) as url, asking(url) as client:
         yield client
 
 
 @pytest.fixture
-def scripted(sample_desk: AnswerService, model_server: ModelServer) -> Iterator[OpenAI]:
+def scripted(sample_service: AnswerService, model_server: ModelServer) -> Iterator[OpenAI]:
     """The client of a desk with the scripted model."""
     changed = SCRIPTED | {
         "chat_base_url": model_server.base_url,
     }
-    settings = sample_desk.settings.model_copy(update=changed)
-    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+    settings = sample_service.settings.model_copy(update=changed)
+    answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
     with live_server(answer_service) as url, asking(url) as client:
         yield client
 
@@ -161,7 +161,7 @@ def test_the_model_with_tools_looks_things_up(scripted: OpenAI, model_server: Mo
 
 
 def test_the_documented_example_is_true(plain: OpenAI, capsys: pytest.CaptureFixture[str]) -> None:
-    document = (Path(__file__).resolve().parents[1] / "docs/clients.md").read_text(encoding="utf-8")
+    document = (Path(__file__).resolve().parents[1] / "docs/how-to/connect-clients.md").read_text(encoding="utf-8")
     code, printed = re.findall(r"```(?:python|text)\n(.*?)```", document, re.DOTALL)[:2]
     exec(code.replace("http://127.0.0.1:8000/v1", str(plain.base_url)), {})
     assert capsys.readouterr().out == printed
@@ -184,7 +184,7 @@ def spoken(role: str, content: object) -> ChatMessage:
     return ChatMessage.model_validate({"role": role, "content": content})
 
 
-def test_history_is_what_was_asked_and_answered(sample_desk: AnswerService) -> None:
+def test_history_is_what_was_asked_and_answered(sample_service: AnswerService) -> None:
     answered = "看[1]。\n\n**依据**\n\n- [1] [发货](https://open.example.com/a)"
     image = {"type": "image_url", "image_url": {"url": "data:"}}
     messages = [
@@ -201,22 +201,22 @@ def test_history_is_what_was_asked_and_answered(sample_desk: AnswerService) -> N
         spoken("user", "last"),
         spoken("assistant", "a beginning"),
     ]
-    text, history = read_conversation(messages, sample_desk.settings)
+    text, history = read_conversation(messages, sample_service.settings)
     assert text == "last"
     assert [(turn.question, turn.answer) for turn in history] == [
         ("发货接口\n呢", "看[1]。"),
         ("发货接口的错误码", "没有"),
     ]
-    few = sample_desk.settings.model_copy(update={"history_turns": 1, "history_chars": 60})
+    few = sample_service.settings.model_copy(update={"history_turns": 1, "history_chars": 60})
     long = [spoken("user", "q"), spoken("assistant", "a" * 90)] * 3
     _, (turn,) = read_conversation([*long, spoken("user", "last")], few)
     assert len(turn.question + turn.answer) == 60
 
 
-def test_only_text_is_asked(sample_desk: AnswerService) -> None:
+def test_only_text_is_asked(sample_service: AnswerService) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:"}}
     with pytest.raises(QuestionError, match="only text can be asked, no image_url"):
-        read_conversation([spoken("user", [image])], sample_desk.settings)
+        read_conversation([spoken("user", [image])], sample_service.settings)
 
 
 # A stream
@@ -435,14 +435,14 @@ def test_elsewhere_it_is_a_problem(client: TestClient[Litestar]) -> None:
 
 
 def test_keys_and_limits_hold(
-    sample_desk: AnswerService, tmp_path_factory: pytest.TempPathFactory
+    sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     url = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
     limited = {"database_url": url, "rate_limit": "1/hour"}
-    settings = sample_desk.settings.model_copy(update=limited)
+    settings = sample_service.settings.model_copy(update=limited)
     with closing(ApiKeyStore.open(settings)) as stored:
         key, other = (stored.add(scope, (scope,), None)[1] for scope in ("ask", "ingest"))
-    with live_server(AnswerService(settings, sample_desk.platform, sample_desk.job)) as server:
+    with live_server(AnswerService(settings, sample_service.platform, sample_service.job)) as server:
         for wrong, error in (
             ("wrong", openai.AuthenticationError),
             (other, openai.PermissionDeniedError),

@@ -19,7 +19,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from schemas.answer import Answer
 from tests.acme import PLATFORM
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.live_server import live_server
 
@@ -34,14 +34,14 @@ PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas
 
 
 @pytest.fixture(scope="module")
-def answer_service(make_desk: DeskMaker, tmp_path_factory: pytest.TempPathFactory) -> AnswerService:
+def answer_service(make_service: ServiceFactory, tmp_path_factory: pytest.TempPathFactory) -> AnswerService:
     """A small one with a key, that may be indexed again."""
     folder = tmp_path_factory.mktemp("acme")
     (folder / "guides").mkdir()
     (folder / "guides" / "queues.md").write_text(PAGE)
     (folder / "platform.toml").write_text(PLATFORM)
     own = {"platform": folder / "platform.toml", "admin_key": SecretStr(KEY)}
-    return make_desk(**own, cache_answers=True)
+    return make_service(**own, cache_answers=True)
 
 
 @pytest.fixture(scope="module")

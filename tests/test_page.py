@@ -28,7 +28,7 @@ from tests.browser import (
     running_site,
     window,
 )
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.live_server import live_server
 from tests.model_desk import draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply, events
@@ -60,10 +60,10 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def served(sample_desk: AnswerService, site: Site) -> Iterator[str]:
+def served(sample_service: AnswerService, site: Site) -> Iterator[str]:
     """The samples without a model, which `site` may frame under its own name."""
-    settings = sample_desk.settings.model_copy(update={"embed_origins": (site.origin(),)})
-    with live_server(AnswerService(settings, sample_desk.platform, sample_desk.job)) as url:
+    settings = sample_service.settings.model_copy(update={"embed_origins": (site.origin(),)})
+    with live_server(AnswerService(settings, sample_service.platform, sample_service.job)) as url:
         yield url
 
 
@@ -83,12 +83,12 @@ def open_page(chromium: Browser, served: str) -> Iterator[Open]:
 
 
 @pytest.fixture
-def serve_model(sample_desk: AnswerService) -> ServeModel:
+def serve_model(sample_service: AnswerService) -> ServeModel:
     """Serves a desk with the scripted model."""
 
     @contextmanager
     def serving(
-        server: ModelServer, answer_service: AnswerService = sample_desk, **more: Any
+        server: ModelServer, answer_service: AnswerService = sample_service, **more: Any
     ) -> Iterator[str]:
         scripted = {
             "chat_model": "openai:scripted-chat",
@@ -291,7 +291,7 @@ def test_what_is_not_covered_names_the_nearest_pages(open_page: Open) -> None:
     assert page.locator(".confidence").count() == 0
 
 
-def test_feedback_is_stored(open_page: Open, sample_desk: AnswerService) -> None:
+def test_feedback_is_stored(open_page: Open, sample_service: AnswerService) -> None:
     page = open_page().page
     ask(page, "what does error 44203 mean?")
     answered(page)
@@ -300,7 +300,7 @@ def test_feedback_is_stored(open_page: Open, sample_desk: AnswerService) -> None
     page.keyboard.press("Enter")
     expect(page.locator(".after form")).to_have_count(0)
     expect(page.get_by_role("button", name="Not helpful")).to_have_attribute("aria-pressed", "true")
-    engine = open_engine(sample_desk.settings)
+    engine = open_engine(sample_service.settings)
     records = RecordStore(engine).since(datetime.now(UTC) - timedelta(hours=1))
     judged = [(record.question, record.feedback) for record in records if record.feedback]
     engine.dispose()
@@ -451,12 +451,12 @@ def test_nothing_in_an_answer_is_more_than_text(open_page: Open) -> None:
 def test_a_hostile_document_and_model_are_inert(
     open_page: Open,
     serve_model: ServeModel,
-    make_desk: DeskMaker,
+    make_service: ServiceFactory,
     model_server: ModelServer,
     tmp_path: Path,
 ) -> None:
     """The whole way: from the file, by the index and the model, to the reader."""
-    answer_service = make_desk(platform=hostile_platform(tmp_path))
+    answer_service = make_service(platform=hostile_platform(tmp_path))
     model_server.reply(structured(api_name=None), draft(f"The kettle needs vinegar. {HOSTILE} [1]"))
     with serve_model(model_server, answer_service, unverified="list") as url:
         page = open_page(url).page

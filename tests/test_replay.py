@@ -18,7 +18,7 @@ from app.service.answer_service import AnswerService
 from ingestion.database.engine import open_engine
 from schemas.answer import Page
 from tests.acme import PLATFORM
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
 from tests.model_desk import ask, draft, is_classification, structured
@@ -68,12 +68,12 @@ class Site:
 
 
 @pytest.fixture
-def site(make_desk: DeskMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(make_service: ServiceFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     (tmp_path / "guides").mkdir()
     (tmp_path / "platform.toml").write_text(PLATFORM)
     write_pages(tmp_path, **PAGES)
     own = {"database_url": f"sqlite:///{tmp_path / 'apidesk.db'}", "spool": tmp_path / "spool"}
-    answer_service = make_desk(platform=tmp_path / "platform.toml", cache_answers=True, **own)
+    answer_service = make_service(platform=tmp_path / "platform.toml", cache_answers=True, **own)
     return Site(tmp_path, answer_service, monkeypatch)
 
 

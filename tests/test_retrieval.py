@@ -39,17 +39,17 @@ TITLES: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def titles(sample_desk: AnswerService) -> None:
-    for chunk in sample_desk.collection.stored():
-        (known, *_) = sample_desk.collection.by_ids([chunk.id])
+def titles(sample_service: AnswerService) -> None:
+    for chunk in sample_service.collection.stored():
+        (known, *_) = sample_service.collection.by_ids([chunk.id])
         TITLES[known.title] = known.document_id
 
 
 @pytest.fixture(scope="module")
-def with_glossary(sample_desk: AnswerService) -> Any:
-    platform = sample_desk.platform.model_copy(update=GLOSSARY)
+def with_glossary(sample_service: AnswerService) -> Any:
+    platform = sample_service.platform.model_copy(update=GLOSSARY)
     with http_client(
-        create_app(AnswerService(sample_desk.settings, platform, sample_desk.job))
+        create_app(AnswerService(sample_service.settings, platform, sample_service.job))
     ) as client:
         yield client
 

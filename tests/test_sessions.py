@@ -111,7 +111,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
-    sample_desk: AnswerService, tmp_path: Path, database: str
+    sample_service: AnswerService, tmp_path: Path, database: str
 ) -> None:
     """Each session is about one API; four requests each, all sessions at once."""
 
@@ -126,8 +126,8 @@ def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
         return wrong
 
     def all_at_once(url: str) -> list[str]:
-        settings = sample_desk.settings.model_copy(update={"database_url": url})
-        answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+        settings = sample_service.settings.model_copy(update={"database_url": url})
+        answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
         with http_client(create_app(answer_service)) as client, ThreadPoolExecutor(50) as pool:
             found = pool.map(lambda number: converse(client, number), range(50))
             return [line for lines in found for line in lines]

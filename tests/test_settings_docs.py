@@ -1,10 +1,10 @@
-"""docs/settings.md lists exactly the settings that there are."""
+"""docs/reference/settings.md lists exactly the settings that there are."""
 
 from pathlib import Path
 
 from schemas.settings import PREFIX, Settings
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
 
 
 def table() -> list[str]:

@@ -57,7 +57,7 @@ MakeDesk = Callable[..., AnswerService]
 
 
 @pytest.fixture
-def desk_of(sample_desk: AnswerService, model_server: ModelServer) -> MakeDesk:
+def desk_of(sample_service: AnswerService, model_server: ModelServer) -> MakeDesk:
     """A desk over the samples' collection with the scripted model."""
 
     def make(**overrides: object) -> AnswerService:
@@ -66,8 +66,8 @@ def desk_of(sample_desk: AnswerService, model_server: ModelServer) -> MakeDesk:
             "chat_base_url": model_server.base_url,
             "chat_api_key": SecretStr("test-key"),
         }
-        settings = sample_desk.settings.model_copy(update=scripted | overrides)
-        return AnswerService(settings, sample_desk.platform, sample_desk.job)
+        settings = sample_service.settings.model_copy(update=scripted | overrides)
+        return AnswerService(settings, sample_service.platform, sample_service.job)
 
     return make
 
@@ -158,9 +158,9 @@ def test_a_question_that_is_given_up_leaves_its_slot(desk_of: MakeDesk, gate: Ga
     assert asyncio.run(asked()).degraded is None
 
 
-def test_without_a_model_nobody_waits(sample_desk: AnswerService) -> None:
-    settings = sample_desk.settings.model_copy(update={"max_concurrency": 1, "queue_timeout": 0})
-    answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+def test_without_a_model_nobody_waits(sample_service: AnswerService) -> None:
+    settings = sample_service.settings.model_copy(update={"max_concurrency": 1, "queue_timeout": 0})
+    answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
 
     async def asked() -> list[Answer]:
         return await asyncio.gather(*(answer_service.ask(AskCommand("怎么发货")) for _ in range(3)))

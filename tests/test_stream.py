@@ -28,7 +28,7 @@ Serve = Callable[..., Any]
 
 
 @pytest.fixture
-def serve(sample_desk: AnswerService, model_server: ModelServer) -> Serve:
+def serve(sample_service: AnswerService, model_server: ModelServer) -> Serve:
     """Serves the samples with the scripted model."""
     scripted = {
         "chat_model": "openai:scripted-chat",
@@ -38,8 +38,8 @@ def serve(sample_desk: AnswerService, model_server: ModelServer) -> Serve:
 
     @contextmanager
     def serving(**overrides: object) -> Iterator[str]:
-        settings = sample_desk.settings.model_copy(update=scripted | overrides)
-        with live_server(AnswerService(settings, sample_desk.platform, sample_desk.job)) as url:
+        settings = sample_service.settings.model_copy(update=scripted | overrides)
+        with live_server(AnswerService(settings, sample_service.platform, sample_service.job)) as url:
             yield url
 
     return serving
@@ -201,8 +201,8 @@ def test_an_answer_without_a_model_and_a_refusal_come_as_events_too(
 
 
 @pytest.mark.parametrize("accept", ["application/json", "*/*", "text/html, */*", ""])
-def test_json_comes_unless_events_are_asked_for(sample_desk: AnswerService, accept: str) -> None:
-    with live_server(sample_desk) as url:
+def test_json_comes_unless_events_are_asked_for(sample_service: AnswerService, accept: str) -> None:
+    with live_server(sample_service) as url:
         response = httpx.post(
             f"{url}/ask", json={"question": QUESTION}, headers={"accept": accept}, trust_env=False
         )

@@ -8,7 +8,7 @@ from litestar.testing import TestClient
 
 from app.api.suggestions import SuggestedQuestions
 from ingestion.text.language import detect_language
-from tests.conftest import DeskMaker
+from tests.conftest import ServiceFactory
 from tests.model_desk import ask
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -54,7 +54,7 @@ def test_another_language_is_refused_in_one_sentence(client: TestClient[Litestar
     assert response.json()["detail"].startswith("language: ")
 
 
-def test_pages_alone_are_enough_and_changes_are_seen(make_desk: DeskMaker, tmp_path: Path) -> None:
+def test_pages_alone_are_enough_and_changes_are_seen(make_service: ServiceFactory, tmp_path: Path) -> None:
     """Questions are made anew once the documents are others."""
     (tmp_path / "docs").mkdir()
     platform = tmp_path / "platform.toml"
@@ -65,7 +65,7 @@ def test_pages_alone_are_enough_and_changes_are_seen(make_desk: DeskMaker, tmp_p
     (tmp_path / "docs" / "kettle.md").write_text(
         "# Kettles\n\n## Vinegar\n\nUse it.\n\n## Water\n\nRinse.\n"
     )
-    answer_service = make_desk(platform=platform)
+    answer_service = make_service(platform=platform)
     suggestions = SuggestedQuestions(answer_service.collection)
     assert suggestions.get("en") == ("What should I know about “Kettles”?",)
     (tmp_path / "docs" / "lamp.md").write_text("# Lamps\n\n## Wires\n\nCut them.\n")

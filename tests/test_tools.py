@@ -37,9 +37,9 @@ def calling(*calls: ToolCall) -> Reply:
 
 
 @pytest.fixture
-def answer_service(sample_desk: AnswerService, model_server: ModelServer) -> ResearchDesk:
+def answer_service(sample_service: AnswerService, model_server: ModelServer) -> ResearchDesk:
     writes_answers(model_server)
-    return ResearchDesk(sample_desk, model_server)
+    return ResearchDesk(sample_service, model_server)
 
 
 def valid(looked_up: LookedUp) -> LookedUp:
@@ -282,7 +282,7 @@ def test_a_model_without_tools_is_told_so_and_the_pipeline_serves(
 
 
 def test_the_fallback_looks_up_when_the_chat_model_is_down(
-    sample_desk: AnswerService, model_server: ModelServer
+    sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     writes_answers(model_server)
     model_server.route(lambda r: r.body["model"] == "down", Reply(status=401))
@@ -290,7 +290,7 @@ def test_the_fallback_looks_up_when_the_chat_model_is_down(
         f"chat_fallback_{name}": value
         for name, value in [("base_url", model_server.base_url), ("api_key", KEY)]
     }
-    answer_service = ResearchDesk(sample_desk, model_server, chat_model="openai:down", **fallback)
+    answer_service = ResearchDesk(sample_service, model_server, chat_model="openai:down", **fallback)
     model_server.reply(calling(OFF), DONE)
     looked_up = answer_service.ask()
     assert [r.results for r in looked_up.rounds] == [5]
@@ -431,14 +431,14 @@ def test_what_tools_tell_is_data_and_bounded(
 
 
 def test_what_tools_tell_fits_the_window(
-    sample_desk: AnswerService, model_server: ModelServer
+    sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     async def endless(runtime: ToolContextRuntime) -> ToolResult:
         """Tells a lot."""
         return ToolResult("字" * 100_000)
 
     writes_answers(model_server)
-    answer_service = ResearchDesk(sample_desk, model_server, chat_context_tokens=4_000)
+    answer_service = ResearchDesk(sample_service, model_server, chat_context_tokens=4_000)
     model_server.reply(calling(*(ToolCall("endless") for _ in range(4))), DONE)
     valid(answer_service.ask(tools={"endless": endless}))
     assert sum(map(len, tool_texts(model_server.chat_requests[1]))) < 4_000

@@ -35,7 +35,7 @@ from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply, ToolCall
 from tests.otlp_server import Collector, attributes, collector
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "operating.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "operate.md"
 
 QUESTION = "发货接口是哪个"
 ANSWER = "订单发货用它。[1]"
@@ -86,7 +86,7 @@ MakeDesk = Callable[..., AnswerService]
 
 
 @contextmanager
-def desks(sample_desk: AnswerService, server: ModelServer) -> Iterator[MakeDesk]:
+def desks(sample_service: AnswerService, server: ModelServer) -> Iterator[MakeDesk]:
     """Makes desks over the samples with the scripted model, and closes their tracing."""
     scripted = {
         "chat_model": "openai:scripted-chat",
@@ -96,8 +96,8 @@ def desks(sample_desk: AnswerService, server: ModelServer) -> Iterator[MakeDesk]
     with ExitStack() as stack:
 
         def make(**overrides: object) -> AnswerService:
-            settings = sample_desk.settings.model_copy(update=scripted | overrides)
-            answer_service = AnswerService(settings, sample_desk.platform, sample_desk.job)
+            settings = sample_service.settings.model_copy(update=scripted | overrides)
+            answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
             stack.callback(answer_service.tracing.close)
             return answer_service
 
@@ -105,9 +105,9 @@ def desks(sample_desk: AnswerService, server: ModelServer) -> Iterator[MakeDesk]
 
 
 @pytest.fixture
-def make_traced(sample_desk: AnswerService, model_server: ModelServer) -> Iterator[MakeDesk]:
+def make_traced(sample_service: AnswerService, model_server: ModelServer) -> Iterator[MakeDesk]:
     model_server.default = says
-    with desks(sample_desk, model_server) as make:
+    with desks(sample_service, model_server) as make:
         yield make
 
 
@@ -130,7 +130,7 @@ def spans() -> Iterator[Collector]:
 
 
 @pytest.fixture(scope="module")
-def asked(sample_desk: AnswerService) -> Iterator[Mapping[str, Traced]]:
+def asked(sample_service: AnswerService) -> Iterator[Mapping[str, Traced]]:
     """Questions of each kind, asked once for all tests, and their traces."""
     answers: dict[str, Answer] = {}
 
@@ -153,7 +153,7 @@ def asked(sample_desk: AnswerService) -> Iterator[Mapping[str, Traced]]:
     with (
         langsmith_server(tracing=True) as langsmith,
         ModelServer(default=says) as server,
-        desks(sample_desk, server) as make,
+        desks(sample_service, server) as make,
     ):
         answer_service = make()
         asyncio.run(ask(answer_service))
@@ -178,7 +178,7 @@ def test_an_answer_is_one_trace_that_reads_like_the_pipeline(asked: Mapping[str,
 
 
 def documented() -> str:
-    """The tree in docs/operating.md: the first block after the heading that is one."""
+    """The tree in docs/how-to/operate.md: the first block after the heading that is one."""
     section = DOCS.read_text(encoding="utf-8").partition("## Tracing")[2]
     found = re.search(r"```text\n(ask\n.*?)\n```", section, re.DOTALL)
     assert found
@@ -240,9 +240,9 @@ def test_inputs_outputs_documents_and_tokens(asked: Mapping[str, Traced]) -> Non
     assert "<documents>" in prompt.fields["outputs"]["output"]
 
 
-def test_tags_and_metadata(asked: Mapping[str, Traced], sample_desk: AnswerService) -> None:
+def test_tags_and_metadata(asked: Mapping[str, Traced], sample_service: AnswerService) -> None:
     trace = asked["follow-up"].trace
-    platform = f"platform:{sample_desk.platform.platform.name}"
+    platform = f"platform:{sample_service.platform.platform.name}"
     tags = {platform, f"version:{version('apidesk')}", "mode:pipeline"}
     for run in trace.walk():
         assert set(run.fields["tags"]) >= tags
