@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 
 from schemas.answer import AnswerDraft, Round
+from schemas.degraded import DegradedReason
 from schemas.document import RetrievedChunk
 from schemas.question import Question, StructuredQuestion
 
@@ -13,7 +14,7 @@ class Classification:
     """What a question is about."""
 
     structured: StructuredQuestion
-    degraded: str | None = None
+    degraded: DegradedReason | None = None
     """Why no model classified the question, if a model should have."""
 
 
@@ -22,7 +23,7 @@ class Research:
     """What a model looked up with tools."""
 
     rounds: tuple[Round, ...] = ()
-    degraded: str | None = None
+    degraded: DegradedReason | None = None
     """Why the research was cut short or skipped."""
 
 
@@ -34,7 +35,7 @@ class Draft:
     answered_by: str
     as_text: bool = False
     """True if the model replied with text in which no JSON could be found."""
-    degraded: str | None = None
+    degraded: DegradedReason | None = None
     """Why the answer is not the one that the settings ask for."""
 
 
@@ -58,6 +59,6 @@ def with_draft(state: PipelineState, chunks: list[RetrievedChunk], draft: Draft)
     return {**state, "chunks": chunks, "draft": draft}
 
 
-def mark_degraded(state: PipelineState, reason: str) -> PipelineState:
+def mark_degraded(state: PipelineState, reason: DegradedReason) -> PipelineState:
     """Return `state` with its draft marked as degraded for `reason`."""
     return {**state, "draft": replace(state["draft"], degraded=reason)}

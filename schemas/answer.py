@@ -136,6 +136,7 @@ class Answer(ApiModel):
     nearest: list[Page] = Field(default_factory=list)
     """Where to look instead, when the documents do not answer the question."""
     type: QuestionType
+    """`unknown`: the question is not about this platform."""
     structured: StructuredQuestion
     sources: list[Source]
     confidence: Confidence
@@ -147,6 +148,7 @@ class Answer(ApiModel):
     language: Language
     answered_by: str
     degraded: str | None = None
+    """A `DegradedReason` if the answer was made with less than the settings ask for, else null."""
     cached: bool = False
     """Whether it was given before, and nothing that it cites has changed since."""
     session: str | None = None
@@ -156,6 +158,12 @@ class Answer(ApiModel):
     timings: dict[str, int] = Field(default_factory=dict)
     """Milliseconds by step, and `total`."""
 
+
+CHAT_FIELDS = ("id", "type", "confidence", "sources", "related_url", "unverified", "structured")
+"""The fields that the OpenAI-compatible API returns in addition to the text."""
+
+AGENT_FIELDS = ("id", "type", "confidence", "answer", "sources", "nearest", "unverified")
+"""The fields that the MCP tool `ask` returns; its sources are page references."""
 
 EventName = Literal["structured", "sources", "step", "answer", "error"]
 

@@ -7,6 +7,8 @@ from typing import Literal, get_args
 
 Language = Literal["zh", "en"]
 
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
 Scope = Literal["ask", "ingest", "admin"]
 """What an API key may do."""
 

@@ -17,12 +17,12 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import SecretStr
 
 from app.api import ask as stream
-from app.api.markdown import markdown
+from app.api.markdown import render_markdown
 from app.api.openai_messages import (
     ChatMessage,
     StreamedText,
     read_conversation,
-    streamed_answer_text,
+    parse_answer_text,
 )
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
@@ -261,10 +261,10 @@ def test_a_step_comes_before_the_model_has_finished(
     begun = [next(coming), next(coming)]
     assert text_of(begun) == STEPS[0]
     text = text_of([*begun, *coming])
-    withdrawn, _, answer = text.partition("\n\n---\n\n以上内容已收回，请以下面的回答为准：\n\n")
+    withdrawn, _, answer = text.partition("\n\n---\n\n请忽略以上内容，以下面的回答为准：\n\n")
     assert withdrawn == STEPS[0]
     assert "**依据**" in answer
-    assert streamed_answer_text(text) == streamed_answer_text(answer)
+    assert parse_answer_text(text) == parse_answer_text(answer)
 
 
 def test_whoever_leaves_ends_the_models_call(scripted: OpenAI, model_server: ModelServer) -> None:
@@ -327,7 +327,7 @@ def told(*happened: str | Answer | None) -> str:
     return telling.text
 
 
-WITHDRAWN = "\n\n---\n\nWhat stands above is withdrawn. This is the answer:\n\n"
+WITHDRAWN = "\n\n---\n\nPlease ignore the text above. Corrected answer:\n\n"
 
 
 @pytest.mark.parametrize(
@@ -352,19 +352,19 @@ def test_what_was_said_is_gone_on_with_or_withdrawn(
 
 def test_pages_that_may_help_are_links() -> None:
     page = Page(title="A *b* [c]", page_url="https://open.example.com/a (b)?c=<d>")
-    text = markdown(answer_of("Not covered.", nearest=(page,)))
+    text = render_markdown(answer_of("Not covered.", nearest=(page,)))
     assert text == (
         "Not covered.\n\n**Pages that may help**\n\n"
         r"- [A \*b\* \[c\]](https://open.example.com/a%20%28b%29?c=%3Cd%3E)"
     )
-    assert streamed_answer_text(text) == "Not covered."
+    assert parse_answer_text(text) == "Not covered."
 
 
 @pytest.mark.parametrize(
     "text", ["", "**Sources**", "a **Sources**\n\nb", "**Sources**\n\n- a\n\nb", "- a"]
 )
 def test_what_others_wrote_is_kept(text: str) -> None:
-    assert streamed_answer_text(text) == text
+    assert parse_answer_text(text) == text
 
 
 def test_a_source_without_a_page_is_named() -> None:
@@ -373,7 +373,7 @@ def test_a_source_without_a_page_is_named() -> None:
         api_url="", score=1.0, text="t",
     )  # fmt: skip
     answer = answer_of("a [2]").model_copy(update={"sources": [source]})
-    assert markdown(answer) == "a [2]\n\n**Sources**\n\n- [2] Guide"
+    assert render_markdown(answer) == "a [2]\n\n**Sources**\n\n- [2] Guide"
 
 
 # Errors

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from pydantic import SecretStr
 
 from app.service.answer_service import AnswerService
-from app.service.records import RecordStore
+from app.service.record_store import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.answer import Answer, Round, Source
 from schemas.answer import Page as DocumentPage
@@ -247,7 +247,7 @@ def test_steps_begin_anew_when_the_model_breaks_off(
         assert page.evaluate("steps")[0] == model_said
         assert page.locator(".step").count() > 0
         assert model_said not in page.locator(".step").all_text_contents()
-        expect(page.locator(".notice")).to_contain_text("Answered with less than usual")
+        expect(page.locator(".notice")).to_contain_text("Answered with limitations")
 
 
 WATCH_STEPS = """() => {

@@ -2,31 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
+from prompts.user_text import user_text
 from schemas.answer import Answer, Source
-from schemas.choices import Language
-
-
-class AnswerLabels(NamedTuple):
-    """What stands over the lists."""
-
-    sources: str
-    nearest: str
-
-
-WORDS: dict[Language, AnswerLabels] = {
-    "zh": AnswerLabels("依据", "可能有用的页面"),
-    "en": AnswerLabels("Sources", "Pages that may help"),
-}
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<])")
 _URL_ESCAPES = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">": "%3E"})
 
 
-def markdown(answer: Answer) -> str:
+def render_markdown(answer: Answer) -> str:
     """The steps, a paragraph each, then the sources or the nearest pages as links."""
-    return paragraphs([*answer.answer, *lists(answer)])
+    return join_paragraphs([*answer.answer, *link_lists(answer)])
 
 
 def source_link(source: Source) -> str:
@@ -39,20 +25,20 @@ def source_name(source: Source) -> str:
     return " > ".join(filter(None, [source.title, source.section]))
 
 
-def lists(answer: Answer) -> Iterator[str]:
+def link_lists(answer: Answer) -> Iterator[str]:
     """What stands at the end: the sources, or the nearest pages."""
-    words = WORDS[answer.language]
+    labels = user_text(answer.language).answer
     if answer.sources:
-        yield _list(words.sources, (f"[{s.number}] {source_link(s)}" for s in answer.sources))
+        yield _list(labels.sources, (f"[{s.number}] {source_link(s)}" for s in answer.sources))
     if answer.nearest:
-        yield _list(words.nearest, (_link(page.title, page.page_url) for page in answer.nearest))
+        yield _list(labels.nearest, (_link(page.title, page.page_url) for page in answer.nearest))
 
 
 def _list(title: str, lines: Iterable[str]) -> str:
-    return "\n".join([heading(title), *(f"- {line}" for line in lines)])
+    return "\n".join([list_heading(title), *(f"- {line}" for line in lines)])
 
 
-def heading(text: str) -> str:
+def list_heading(text: str) -> str:
     """What stands over a list."""
     return f"**{text}**\n"
 
@@ -62,6 +48,6 @@ def _link(name: str, url: str) -> str:
     return f"[{name}]({url.translate(_URL_ESCAPES)})" if url else name
 
 
-def paragraphs(texts: Iterable[str]) -> str:
+def join_paragraphs(texts: Iterable[str]) -> str:
     """The texts, each apart from the next."""
     return "\n\n".join(texts)

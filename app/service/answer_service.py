@@ -1,4 +1,4 @@
-"""The desk put together from Settings: what the HTTP routes and the command line both talk to."""
+"""The answer service: what the HTTP API and the command line ask for answers and chunks."""
 
 import asyncio
 import time
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from langchain_core.runnables import Runnable, RunnableLambda
 from langsmith import tracing_context
 
-from app.service.ask_command import AskCommand, InFlight, check_question
+from app.service.ask_command import AskCommand, check_question
+from app.service.in_flight import InFlight
 from app.telemetry.metrics import Metrics
 from app.telemetry.run_observer import RunObserver
 from app.telemetry.tracing import open_tracing
@@ -25,6 +26,7 @@ from runnables.retrieval.retriever import RetrievalMode
 from runnables.run_context import with_deadline, with_event_sink
 from schemas.answer import Answer, EventSink, Source
 from schemas.choices import Language
+from schemas.degraded import DegradedReason
 from schemas.document import RetrievedChunk
 from schemas.errors import ServiceBusy
 from schemas.platform import PlatformConfig
@@ -34,127 +36,144 @@ from schemas.settings import Settings
 if TYPE_CHECKING:
     from runnables.tools.tool_context import DocumentLibrary
 
-NO_TOOLS = "mode tools takes a chat model, and APIDESK_CHAT_MODEL names none"
-
 
 class AnswerService:
     """Answers questions about one platform from one collection."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        platform: PlatformConfig,
-        job: IngestionJob,
-    ) -> None:
+    def __init__(self, settings: Settings, platform: PlatformConfig, job: IngestionJob) -> None:
         self.settings = settings
         self.platform = platform
         self.job = job
         self.collection = job.collection
         self.metrics = Metrics()
-        self.running = InFlight()
-        self.questions = ConcurrencyLimiter(
+        self.in_flight = InFlight()
+        self.question_limiter = ConcurrencyLimiter(
             settings.max_concurrency, self.metrics.update_question_gauge
         )
-        """What each question takes one of that a model answers."""
-        self.calls = ConcurrencyLimiter(settings.max_concurrency, self.metrics.update_call_gauge)
-        """What each call of a chat model takes one of."""
-        self.models = open_chat_models(settings, self.calls)
-        self._wiring = PipelineFactory(settings, platform, job, self.models, self.calls)
-        self.classify = self._wiring.classify()
-        self._retrieve = self._wiring.retrieve()
-        self._pipeline = self._wiring.pipeline(self.classify, self._retrieve)
+        """Limits how many model-answered questions run at once."""
+        self.call_limiter = ConcurrencyLimiter(
+            settings.max_concurrency, self.metrics.update_call_gauge
+        )
+        """Limits how many calls of chat models run at once."""
+        self.models = open_chat_models(settings, self.call_limiter)
+        self._factory = PipelineFactory(settings, platform, job, self.models, self.call_limiter)
+        self.classify = self._factory.classify()
+        self._retrieve = self._factory.retrieve()
+        self._pipeline = self._factory.pipeline(self.classify, self._retrieve)
         self.tracing = open_tracing(settings, platform.platform.name)
 
-    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        """Answer from the chunks that the filters let through; `listener` is told how it goes.
-
-        Raises ApideskError.
-        """
-        question = self.question(asked)
+    async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
+        """Answer the question; `on_event` receives the events on the way. Raises ApideskError."""
+        question = self.build_question(command)
         observer = RunObserver(self.metrics)
         started = time.monotonic()
-        seconds = self.settings.request_timeout
+        timeout_s = self.settings.request_timeout
         traced = self.tracing.config(
-            question.id, asked.mode, asked.session, observer, *asked.callbacks
+            question.id, command.mode, command.session, observer, *command.callbacks
         )
-        config = with_deadline(traced, seconds)
-        if listener is not None:
-            config = with_event_sink(config, listener)
+        config = with_deadline(traced, timeout_s)
+        if on_event is not None:
+            config = with_event_sink(config, on_event)
         try:
-            async with self.running.within(seconds), self._admitted():
-                answer = await (await self._pipeline_of(asked.mode)).ainvoke(question, config)
+            async with self.in_flight.track(timeout_s), self._question_slot():
+                pipeline = await self._load_pipeline(command.mode)
+                answer = await pipeline.ainvoke(question, config)
         finally:
             self.update_circuit_gauge()
-        no_tools = NO_TOOLS if asked.mode == "tools" and not self.models else None
         total = round((time.monotonic() - started) * 1000)
-        timed = dict(observer.milliseconds) | {"total": total}
         answer = answer.model_copy(
-            update={"timings": timed, "degraded": answer.degraded or no_tools}
+            update={
+                "timings": dict(observer.milliseconds) | {"total": total},
+                "degraded": answer.degraded or self._degraded_reason(command),
+            }
         )
-        observer.answered(answer, asked.mode)
+        observer.record_answer(answer, command.mode)
         return answer
 
-    async def repeat(self, asked: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """`answer`, given once more: under an id, in a trace and with a time of its own."""
-        question = self.question(asked)
+    async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
+        """Return a copy of an earlier answer with its own id, trace and time in `milliseconds`."""
+        question = self.build_question(command)
         observer = RunObserver(self.metrics)
-        again = answer.model_copy(
+        repeated = answer.model_copy(
             update={
                 "id": str(question.id),
-                "session": asked.session,
+                "session": command.session,
                 "cached": True,
                 "timings": {"total": milliseconds},
             }
         )
-        config = self.tracing.config(question.id, asked.mode, asked.session, observer)
+        config = self.tracing.config(question.id, command.mode, command.session, observer)
 
-        async def give_again(_: Question) -> Answer:
-            return again
+        async def return_repeated(_: Question) -> Answer:
+            return repeated
 
-        await RunnableLambda(give_again, name="ask").ainvoke(question, config)
-        observer.answered(again, asked.mode)
-        return again
+        await RunnableLambda(return_repeated, name="ask").ainvoke(question, config)
+        observer.record_answer(repeated, command.mode)
+        return repeated
 
-    async def retrieve(self, asked: AskCommand) -> list[Source]:
-        """The k best chunks, without asking a model. Raises ApideskError."""
-        question = self.question(asked)
+    async def retrieve(self, command: AskCommand) -> list[Source]:
+        """Return the k best chunks without calling a chat model. Raises ApideskError."""
+        question = self.build_question(command)
         observer = RunObserver(self.metrics)
-        config = self.tracing.config(question.id, None, None, observer, *asked.callbacks)
-        found = await self._retrieve.ainvoke(question, config)
-        return [Source.of(number, retrieved) for number, retrieved in enumerate(found, 1)]
+        config = self.tracing.config(question.id, None, None, observer, *command.callbacks)
+        chunks = await self._retrieve.ainvoke(question, config)
+        return [Source.of(number, chunk) for number, chunk in enumerate(chunks, 1)]
 
-    def update_circuit_gauge(self) -> None:
-        """Let the metrics know of each model's circuit as it is now."""
-        self.metrics.update_circuit_gauge(self.models.all if self.models else ())
+    def build_question(self, command: AskCommand) -> Question:
+        """Return the question for the pipeline, with a new id. Raises QuestionError."""
+        check_question(command.text, self.settings)
+        return Question(
+            text=command.text,
+            k=command.k or self.settings.top_k,
+            language=command.language or self._detect_language(command.text),
+            filters=command.filters or Filters(),
+            history=command.history,
+        )
 
     async def warm_up(self) -> None:
-        """Retrieve once, so that no caller is the first; no model is asked. Raises StoreError."""
-        question = self.question(AskCommand("预热 warm-up"))
+        """Retrieve once, so that the first caller does not wait for caches to fill. No model is called.
+
+        Raises StoreError.
+        """
+        question = self.build_question(AskCommand("预热 warm-up"))
         with tracing_context(enabled=False):
-            await self._wiring.retrieve_unaided().ainvoke(question)
+            await self._factory.retrieve_unaided().ainvoke(question)
+
+    def update_circuit_gauge(self) -> None:
+        """Set the gauge of each model's circuit breaker to its current state."""
+        self.metrics.update_circuit_gauge(self.models.all if self.models else ())
 
     def retriever(self, mode: RetrievalMode) -> Runnable[Question, list[RetrievedChunk]]:
-        """Retrieval in one mode, whichever Settings name. Raises ConfigurationError."""
-        return self._wiring.retrieve(mode)
+        """Return a retriever in `mode`, regardless of the settings. Raises ConfigurationError."""
+        return self._factory.retrieve(mode)
 
     def pipeline(self, mode: AnswerMode) -> Runnable[Question, Answer]:
-        """What answers in `mode`. It blocks the first time that a model is to look things up."""
-        return self._pipeline if mode == "pipeline" else self._with_tools
+        """Return the pipeline for `mode`. The first call for mode tools blocks while it is built."""
+        return self._pipeline if mode == "pipeline" else self._tools_pipeline
 
-    async def _pipeline_of(self, mode: AnswerMode) -> Runnable[Question, Answer]:
+    @cached_property
+    def library(self) -> "DocumentLibrary":
+        """The documents as tools see them. The first use blocks."""
+        return self._factory.library()
+
+    @cached_property
+    def _tools_pipeline(self) -> Runnable[Question, Answer]:
+        return self._factory.pipeline(self.classify, self._retrieve, "tools")
+
+    async def _load_pipeline(self, mode: AnswerMode) -> Runnable[Question, Answer]:
         return (
             self._pipeline if mode == "pipeline" else await asyncio.to_thread(self.pipeline, mode)
         )
 
     @asynccontextmanager
-    async def _admitted(self) -> AsyncIterator[None]:
-        """One of the questions that may be answered at once by a model. Raises DeskBusy."""
+    async def _question_slot(self) -> AsyncIterator[None]:
+        """Hold a slot of the question limiter if a model answers. Raises ServiceBusy."""
         if self.models is None:
             yield
             return
         async with AsyncExitStack() as stack:
             try:
-                slot = self.questions.taken(self.settings.queue_timeout)
+                slot = self.question_limiter.taken(self.settings.queue_timeout)
                 await stack.enter_async_context(slot)
             except TimeoutError:
                 raise ServiceBusy(
@@ -162,28 +181,13 @@ class AnswerService:
                 ) from None
             yield
 
-    @cached_property
-    def library(self) -> "DocumentLibrary":
-        """What tools look things up in; the first use blocks."""
-        return self._wiring.library()
+    def _degraded_reason(self, command: AskCommand) -> DegradedReason | None:
+        if command.mode == "tools" and self.models is None:
+            return DegradedReason.TOOLS_UNAVAILABLE
+        return None
 
-    @cached_property
-    def _with_tools(self) -> Runnable[Question, Answer]:
-        return self._wiring.pipeline(self.classify, self._retrieve, "tools")
-
-    def question(self, asked: AskCommand) -> Question:
-        """What the pipeline is asked, under an id of its own. Raises QuestionError."""
-        check_question(asked.text, self.settings)
-        return Question(
-            text=asked.text,
-            k=asked.k or self.settings.top_k,
-            language=asked.language or self._language_of(asked.text),
-            filters=asked.filters or Filters(),
-            history=asked.history,
-        )
-
-    def _language_of(self, text: str) -> Language:
-        """The question's language; the platform's when nothing but details was pasted."""
+    def _detect_language(self, text: str) -> Language:
+        """The question's language, or the platform's if only details such as code were pasted."""
         prose = extract_details(text).prose
         if any(character.isalpha() for character in prose):
             return detect_language(prose)
@@ -191,7 +195,7 @@ class AnswerService:
 
 
 def connect_answer_service(settings: Settings) -> AnswerService:
-    """A desk connected to its store, its collection not yet loaded. Raises ApideskError."""
+    """Return a service connected to its store; its collection is not loaded. Raises ApideskError."""
     platform = read_platform(settings.platform)
     return AnswerService(settings, platform, IngestionJob.connect(settings))
 
@@ -200,15 +204,17 @@ def connect_answer_service(settings: Settings) -> AnswerService:
 async def open_answer_service(
     settings: Settings, progress: IngestionProgress = lambda run: None
 ) -> AsyncIterator[AnswerService]:
-    """A desk ready to answer; what has never been indexed is indexed first. Raises ApideskError."""
+    """Open a service that is ready to answer, and close it at the end of the block.
+
+    If the platform has never been indexed, it is indexed first. Raises ApideskError.
+    """
     answer_service = await asyncio.to_thread(connect_answer_service, settings)
     try:
-        if await asyncio.to_thread(answer_service.collection.exists):
-            await asyncio.to_thread(answer_service.collection.load)
+        job = answer_service.job
+        if await asyncio.to_thread(job.collection.exists):
+            await asyncio.to_thread(job.collection.load)
         else:
-            await asyncio.to_thread(
-                answer_service.job.run, answer_service.job.new_run("start"), progress
-            )
+            await asyncio.to_thread(job.run, job.new_run("start"), progress)
         await answer_service.warm_up()
         yield answer_service
     finally:

@@ -1,76 +1,26 @@
-"""Templates that turn documents into Markdown.
-API documents in the JSON format of `schemas.api_document`: one file, one API.
-"""
+"""API documents in the JSON format of `schemas.api_document`: one file per API."""
 
-import json
-import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from pydantic import ValidationError
 
-from ingestion.sources.folder import (
-    FileResult,
-    KnownFiles,
-    PathValues,
-    page_url,
-    read_files,
-    read_text,
-)
+from ingestion.sources.folder import FolderReader, PageValues, page_url, read_text
 from ingestion.sources.labels import LABELS, SectionLabels
+from ingestion.sources.templates import load_template
 from schemas.api_document import ApiDocument, Parameter
 from schemas.document import Section, SectionKind, SourceDocument
 from schemas.errors import SourceError
 from schemas.source import ApiDocsSourceConfig, OpenApiSourceConfig, SourceLimits
 
-
-def cell(value: object) -> str:
-    """`value` as the text of one Markdown table cell."""
-    return " ".join(str(value).split()).replace("|", "\\|")
-
-
-def pretty(value: object) -> str:
-    """`value` as indented JSON."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def fenced(value: object) -> str:
-    """`value` as a block of code: JSON, or text as it stands."""
-    if not isinstance(value, str):
-        return f"```json\n{pretty(value)}\n```"
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", value)), default=0))
-    return f"{fence}\n{value.strip()}\n{fence}"
-
-
-@lru_cache
-def load_section_template(name: str) -> Template:
-    """The template `name`.md.j2 of this folder."""
-    environment = Environment(
-        loader=PackageLoader("ingestion.sources"),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=False,
-        keep_trailing_newline=False,
-    )
-    environment.filters.update(cell=cell, pretty=pretty, fenced=fenced)
-    return environment.get_template(f"{name}.md.j2")
-
+SUFFIXES = frozenset({".json"})
 
 TableRow = tuple[str, ...]
 
-SUFFIXES = {".json"}
 
-
-def read_api_docs(
-    source: ApiDocsSourceConfig, limits: SourceLimits, known: KnownFiles
-) -> Iterator[FileResult]:
-    """One document an API, with up to seven sections."""
-    return read_files(
-        source, SUFFIXES, limits, known, lambda path: api_document(source, _parse(path))
-    )
+def _document(source: ApiDocsSourceConfig, _limits: SourceLimits, path: Path) -> SourceDocument:
+    return api_document(source, _parse(path))
 
 
 def _parse(path: Path) -> ApiDocument:
@@ -85,11 +35,12 @@ def _parse(path: Path) -> ApiDocument:
 def api_document(
     source: ApiDocsSourceConfig | OpenApiSourceConfig,
     api: ApiDocument,
-    values: PathValues = MappingProxyType({}),
+    values: PageValues = MappingProxyType({}),
 ) -> SourceDocument:
-    """`api` as a document of `source`; `values` are further names for its `page_url` templates.
+    """Return `api` as a document of `source`, with up to seven sections.
 
-    Raises ConfigurationError for a `page_url` that is no template.
+    `values` are additional names for `page_url` templates. Raises ConfigurationError for a
+    malformed `page_url`.
     """
     fields = api.model_dump(by_alias=True, exclude_none=True)
     return SourceDocument(
@@ -114,8 +65,8 @@ def _metadata(api: ApiDocument) -> dict[str, str]:
 
 
 def _sections(api: ApiDocument) -> Iterator[Section]:
-    labels = LABELS[api.language]
-    template = load_section_template("api_section")
+    labels = user_text(api.language).api_document
+    template = load_template("api_section")
     for kind, rows in _tables(api, labels):
         columns = _columns(labels, rows)
         body = template.render(kind=kind, api=api, labels=labels, rows=rows, columns=columns)
@@ -137,13 +88,13 @@ def _tables(
 
 
 def _columns(labels: SectionLabels, rows: list[TableRow]) -> TableRow:
-    """The titles of a parameter table, whose rows may say where each is sent."""
+    """Return the column titles of a parameter table, with the location column if the rows have one."""
     with_location = bool(rows) and len(rows[0]) > len(labels.parameter_columns)
     return (*labels.parameter_columns, *((labels.location_column,) if with_location else ()))
 
 
 def _with_location(parameters: tuple[Parameter, ...], labels: SectionLabels) -> list[TableRow]:
-    """The table's rows; where a parameter is sent is a column when any of them says so."""
+    """Return the rows of a table; the location column is dropped when every row leaves it empty."""
     rows = list(_parameter_rows(parameters, labels))
     return rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
 
@@ -151,7 +102,7 @@ def _with_location(parameters: tuple[Parameter, ...], labels: SectionLabels) -> 
 def _parameter_rows(
     parameters: Iterable[Parameter], labels: SectionLabels, parent: str = ""
 ) -> Iterator[TableRow]:
-    """A row a parameter; children follow their parent under its dotted name."""
+    """Yield a row per parameter; children follow their parent under a dotted name."""
     for parameter in parameters:
         name = f"{parent}.{parameter.name}" if parent else parameter.name
         yield (
@@ -170,3 +121,6 @@ def _description(parameter: Parameter, labels: SectionLabels) -> str:
         return parameter.description
     values = "; ".join(f"`{v.value}` {v.meaning}".strip() for v in parameter.values)
     return f"{parameter.description} {labels.values}: {values}".strip()
+
+
+READER = FolderReader[ApiDocsSourceConfig](lambda _: SUFFIXES, _document)

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ingestion.sources.labels import LABELS
 from ingestion.text.markdown_blocks import parse_blocks, parse_list_items, parse_table, plain
 from ingestion.text.words import index_words
+from prompts.user_text import user_text
 from schemas.document import Chunk
 
-LONGEST = 240
+MAX_EXCERPT_CHARS = 240
 """Characters of an excerpt; a longer one is cut after a sentence, or at a word."""
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])\s*|(?<=[.!?])\s+(?=[A-Z`\"'(])")
@@ -39,7 +39,7 @@ class ErrorRow:
 
 def parameter_rows(chunk: Chunk) -> list[ParameterRow]:
     """The parameters of a chunk that holds a parameter table."""
-    yes = LABELS[chunk.language].yes
+    yes = user_text(chunk.language).api_document.yes
     rows = (row for row in parse_table(chunk.body)[1:] if len(row) >= 4)
     return [ParameterRow(row[0], row[1], row[2] == yes, row[3]) for row in rows]
 
@@ -67,7 +67,7 @@ def required_rows(rows: list[ParameterRow]) -> list[ParameterRow]:
 
 def method_of(chunk: Chunk) -> str:
     """The HTTP method that a chunk of kind `request_url` states; empty when it states none."""
-    prefix = f"{LABELS[chunk.language].method}: "
+    prefix = f"{user_text(chunk.language).api_document.method}: "
     items = (plain(item) for item in parse_list_items(chunk.body))
     return next((item.removeprefix(prefix) for item in items if item.startswith(prefix)), "")
 
@@ -76,14 +76,14 @@ def table_rows(chunk: Chunk) -> Iterator[tuple[list[str], list[str]]]:
     """Each row of the chunk's first table, with the table's header."""
     header, *rows = parse_table(chunk.body) or [[]]
     for row in rows:
-        yield header, [inline(cell) for cell in row]
+        yield header, [inline_text(cell) for cell in row]
 
 
 def ordered_items(chunk: Chunk) -> list[str]:
     """The items of the chunk's first numbered list."""
     for block in parse_blocks(chunk.body):
         if block.kind == "list" and block.text.lstrip()[:1].isdigit():
-            return [shorten(inline(item)) for item in parse_list_items(block.text)]
+            return [shorten(inline_text(item)) for item in parse_list_items(block.text)]
     return []
 
 
@@ -92,24 +92,24 @@ def sentences(chunk: Chunk) -> list[str]:
     found: list[str] = []
     for block in parse_blocks(chunk.body):
         if block.kind == "paragraph":
-            found.extend(_SENTENCE_END.split(inline(block.text.replace("\n", " "))))
+            found.extend(_SENTENCE_END.split(inline_text(block.text.replace("\n", " "))))
         elif block.kind == "list" and chunk.kind == "prose":
-            found.extend(inline(item) for item in parse_list_items(block.text))
-    return [shorten(sentence) for sentence in found if _says_something(sentence)]
+            found.extend(inline_text(item) for item in parse_list_items(block.text))
+    return [shorten(sentence) for sentence in found if _is_quotable(sentence)]
 
 
-def _says_something(sentence: str) -> bool:
+def _is_quotable(sentence: str) -> bool:
     """Whether it is more than an introduction to code or a table that is not quoted."""
     return len(sentence.strip()) > 1 and not sentence.rstrip().endswith((":", "："))
 
 
-def inline(text: str) -> str:
+def inline_text(text: str) -> str:
     """Inline Markdown for an answer: code spans stay, links become their text, emphasis goes."""
     text = _TAG.sub("", _LINK.sub(r"\1", text)).replace("**", "")
     return " ".join(text.replace("```", " ").split())
 
 
-def shorten(text: str, longest: int = LONGEST) -> str:
+def shorten(text: str, longest: int = MAX_EXCERPT_CHARS) -> str:
     """`text` of at most `longest` characters, cut after a sentence where there is one to cut after."""
     text = text.strip()
     if len(text) <= longest:

@@ -16,11 +16,18 @@ from runnables.answer.partial_answer import PartialAnswerParser
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.models.chat_model import ChatModel, OnText
 from runnables.models.chat_models import ChatModels
-from runnables.models.json_text import without_thinking
-from runnables.models.structured_output import PromptVariables, StructuredOutputCall, text_of
-from runnables.run_context import child_config, event_sink, named_step, remaining, with_deadline
+from runnables.models.json_text import strip_thinking
+from runnables.models.structured_output import PromptVariables, StructuredOutputCall, reply_text
+from runnables.run_context import (
+    child_config,
+    event_sink,
+    named_step,
+    remaining_seconds,
+    with_deadline,
+)
 from runnables.state import Draft, PipelineState, mark_degraded, with_draft
 from schemas.answer import AnswerDraft
+from schemas.degraded import DegradedReason
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.platform import PlatformInfo
@@ -78,42 +85,45 @@ def split_chunks(
 
 NAME = "answer"
 
-RESERVED_SECONDS = 1.0
+FALLBACK_RESERVE_S = 1.0
 """What is left for an answer without a model, should the models fail; never more than half."""
 
-LONGEST_TEXT = 4_000
+MAX_TEXT_ANSWER_CHARS = 4_000
 """Characters of a reply without JSON that become an answer."""
 
 _SCHEMA = json.dumps(AnswerDraft.model_json_schema(), ensure_ascii=False)
 _STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
 
 
-def build_answer(
+def build_write_answer(
     models: ChatModels, platform_info: PlatformInfo, rules: GroundingRules, refine: bool = False
 ) -> Runnable[PipelineState, PipelineState]:
     """The step `answer`; with `refine` what does not fit the window is worked in by further calls.
 
     Raises ModelError when every model failed.
     """
-    writer = _Writer(models, platform_info, rules, refine)
+    writer = _AnswerWriter(models, platform_info, rules, refine)
 
     async def answer(evidence: PipelineState, config: RunnableConfig) -> PipelineState:
-        left = remaining(config)
-        config = with_deadline(config, left - min(RESERVED_SECONDS, left / 2))
+        left = remaining_seconds(config)
+        config = with_deadline(config, left - min(FALLBACK_RESERVE_S, left / 2))
         errors: list[ModelError] = []
-        for model in models.writers:
+        for model in models.answer_models:
             try:
                 drafted = await writer.write(model, evidence, config)
             except ModelError as error:
+                log.warning("%s: %s", NAME, error)
                 errors.append(error)
                 continue
-            return mark_degraded(drafted, str(errors[0])) if errors else drafted
+            if errors:
+                return mark_degraded(drafted, DegradedReason.from_error(errors[0]))
+            return drafted
         raise errors[0]
 
     return named_step(NAME, answer)
 
 
-class _Writer:
+class _AnswerWriter:
     """Asks one model for the answer to one piece of evidence."""
 
     def __init__(
@@ -121,12 +131,14 @@ class _Writer:
     ) -> None:
         self._platform_info = platform_info
         self._rules = rules
-        self._split = split_chunks if refine else _fitting
+        self._split = split_chunks if refine else _fit_one_part
         self._structurers = (
-            models.extraction_models if models.extraction_models != models.writers else ()
+            models.extraction_models if models.extraction_models != models.answer_models else ()
         )
         language = platform_info.language
-        self._answer = StructuredOutputCall(NAME, "answer", language, AnswerDraft, _one_step)
+        self._answer = StructuredOutputCall(
+            NAME, "answer", language, AnswerDraft, _answer_from_text
+        )
         self._structure = StructuredOutputCall(NAME, "structure", language, AnswerDraft)
 
     async def write(
@@ -151,7 +163,9 @@ class _Writer:
             except ModelError as error:
                 if written is None:
                     raise
-                return mark_degraded(with_draft(evidence, shown, written), str(error))
+                log.warning("%s: refining stopped: %s", NAME, error)
+                incomplete = with_draft(evidence, shown, written)
+                return mark_degraded(incomplete, DegradedReason.ANSWER_INCOMPLETE)
         assert written is not None, "there is always a part"
         return with_draft(evidence, shown, written)
 
@@ -187,12 +201,12 @@ class _Writer:
         """The model's own text, put into the schema by the structure model, or else by its lines."""
         run = child_config(config, f"{NAME}/model")
         prompt = HumanMessage(self._render(variables, schema=None))
-        text = text_of(await model.ask([prompt], run))
+        text = reply_text(await model.ask([prompt], run))
         given = {"question": variables["question"], "written": text}
         try:
-            structured = await self._structure.ask_any(self._structurers, given, config, follow)
+            structured = await self._structure.ask_first(self._structurers, given, config, follow)
         except ModelError:
-            return Draft(_by_lines(text, model), model.name, as_text=True)
+            return Draft(_answer_from_lines(text, model), model.name, as_text=True)
         return Draft(structured.value, model.name)
 
     def _render(self, variables: PromptVariables, schema: str | None = _SCHEMA) -> str:
@@ -219,19 +233,21 @@ class _Writer:
         }
 
 
-def _fitting(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[list[RetrievedChunk]]:
+def _fit_one_part(
+    chunks: list[RetrievedChunk], window: int, prompt: str
+) -> list[list[RetrievedChunk]]:
     return [fit_chunks(chunks, window, prompt)]
 
 
-def _one_step(text: str) -> AnswerDraft | None:
+def _answer_from_text(text: str) -> AnswerDraft | None:
     """A reply without JSON as an answer of one step; none of what was meant to be JSON."""
-    text = without_thinking(text)[:LONGEST_TEXT].strip()
+    text = strip_thinking(text)[:MAX_TEXT_ANSWER_CHARS].strip()
     return None if not text or text.startswith(("{", "[", "```")) else AnswerDraft(answer=[text])
 
 
-def _by_lines(text: str, model: ChatModel) -> AnswerDraft:
+def _answer_from_lines(text: str, model: ChatModel) -> AnswerDraft:
     """A freely written answer: a step a line."""
-    lines = without_thinking(text)[:LONGEST_TEXT].splitlines()
+    lines = strip_thinking(text)[:MAX_TEXT_ANSWER_CHARS].splitlines()
     steps = [step for line in lines if (step := _STEP_NUMBER.sub("", line).strip())]
     if not steps:
         raise ModelOutputInvalid(f"{model.role.setting}: the reply is empty")

@@ -18,12 +18,13 @@ from runnables.question.extract_details import (
     extract_details,
     search_query,
 )
-from runnables.question.topic_scorer import THRESHOLD, TopicScorer
+from runnables.question.topic_scorer import TOPIC_THRESHOLD, TopicScorer
 from runnables.retrieval.evidence import api_url_candidates
-from runnables.retrieval.query_analysis import Glossary
-from runnables.run_context import emit, named_step, remaining, with_deadline
+from runnables.retrieval.glossary import Glossary
+from runnables.run_context import emit, named_step, remaining_seconds, with_deadline
 from runnables.state import Classification
 from schemas.answer import Event
+from schemas.degraded import DegradedReason
 from schemas.document import Chunk
 from schemas.errors import ModelError
 from schemas.platform import PlatformInfo
@@ -31,11 +32,11 @@ from schemas.question import Question, QuestionType, StructuredQuestion
 
 NAME = "structured-question"
 
-SHARE_OF_TIME = 0.4
+TIME_SHARE = 0.4
 """What classification may take of the time that is left: the answer needs the rest."""
 
 
-def build_structured_question(
+def build_model_classifier(
     models: ChatModels, platform_info: PlatformInfo, on_failure: str
 ) -> Runnable[Question, Classification]:
     """The step `structured-question`.
@@ -48,24 +49,26 @@ def build_structured_question(
     )
 
     async def structure(question: Question, config: RunnableConfig) -> Classification:
-        timed = with_deadline(config, SHARE_OF_TIME * remaining(config))
+        timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
         variables = {"platform_info": platform_info, "question": question.text}
         try:
-            found = (await output.ask_any(models.extraction_models, variables, timed)).value
-        except ModelError as error:
+            found = (await output.ask_first(models.extraction_models, variables, timed)).value
+        except ModelError:
             if on_failure == "error":
                 raise
-            return Classification(StructuredQuestion(type="general"), degraded=str(error))
+            return Classification(
+                StructuredQuestion(type="general"), DegradedReason.QUESTION_NOT_CLASSIFIED
+            )
         await emit(config, Event("structured", found))
         return Classification(found)
 
     return named_step(NAME, structure)
 
 
-CANDIDATES = 10
+CANDIDATE_CHUNKS = 10
 """Chunks among which a question's API and error codes are looked for."""
 
-NAMED = 0.5
+MIN_NAME_SHARE = 0.5
 """Share of an API name's words that a question must contain to name it."""
 
 ERROR_WORDS = re.compile(r"错误|报错|异常|失败|\b(?:errors?|exceptions?|fail(?:s|ed|ure)?)\b", re.I)
@@ -87,34 +90,34 @@ HOW_WORDS = re.compile(
 """What makes a question of a noun: it asks how things are done or what they are."""
 
 
-def build_extractive_question(
+def build_rule_classifier(
     collection: Collection, glossary: Glossary
 ) -> Runnable[Question, Classification]:
     """The step `structured-question`, without a model."""
 
     async def structure(question: Question, config: RunnableConfig) -> Classification:
-        found = await asyncio.to_thread(structured_question, question.text, collection, glossary)
+        found = await asyncio.to_thread(classify_by_rules, question.text, collection, glossary)
         await emit(config, Event("structured", found))
         return Classification(found)
 
     return named_step(NAME, structure)
 
 
-def structured_question(
-    text: str, collection: Collection, glossary: Glossary
-) -> StructuredQuestion:
+def classify_by_rules(text: str, collection: Collection, glossary: Glossary) -> StructuredQuestion:
     """What `text` is about, as far as rules can tell."""
     pasted = extract_details(text)
-    wide = " ".join([search_query(text), *glossary.widen(text)])
-    found = [r.chunk for r in collection.search(wide, CANDIDATES, "full_text")]
+    wide = " ".join([search_query(text), *glossary.equivalents(text)])
+    found = [r.chunk for r in collection.search(wide, CANDIDATE_CHUNKS, "full_text")]
     code, api_of_code = _known_error_code(text, found)
-    topic = TopicScorer(collection.word_counts, collection.contract.words)
-    if not (pasted.trace_id or code or max(topic.score(text), topic.score(wide)) > THRESHOLD):
+    topic = TopicScorer(collection.word_counts, collection.manifest.words)
+    if not (pasted.trace_id or code or max(topic.score(text), topic.score(wide)) > TOPIC_THRESHOLD):
         return StructuredQuestion(type="unknown")
     path, api = _api_by_path(pasted, collection)
     named = api or _api_by_name(text, found) or api_of_code
     return StructuredQuestion(
-        type=_type(text, pasted, code, named is not None, _shares_a_name(text, found, topic)),
+        type=_question_type(
+            text, pasted, code, named is not None, _touches_api_name(text, found, topic)
+        ),
         api_name=named.api_name if named else None,
         api_url=(api.api_url if api else path) if path else None,
         request_param=pasted.request_param,
@@ -124,7 +127,7 @@ def structured_question(
     )
 
 
-def _type(
+def _question_type(
     text: str, pasted: ExtractedDetails, code: str | None, names_api: bool, touches_api: bool
 ) -> QuestionType:
     """The type of an on-topic question.
@@ -142,7 +145,7 @@ def _type(
     return "api_call" if touches_api and not asks_how else "general"
 
 
-def _shares_a_name(text: str, found: list[Chunk], topic: TopicScorer) -> bool:
+def _touches_api_name(text: str, found: list[Chunk], topic: TopicScorer) -> bool:
     """Whether an API that was found shares a word of its name with `text` that tells of the topic."""
     telling = {word for word, score in topic.word_scores(text).items() if score > 0}
     return any(telling & set(split_words(chunk.api_name)) for chunk in found)
@@ -170,7 +173,7 @@ def _api_by_name(text: str, found: list[Chunk]) -> Chunk | None:
         if not name_words:
             continue
         share = sum(word in words for word in name_words) / len(name_words)
-        if share >= NAMED:
+        if share >= MIN_NAME_SHARE:
             deprecated = chunk.metadata.get("deprecated") == "true"
             candidates.append((share < 1, deprecated, rank, chunk))
     return min(candidates, key=lambda c: c[:3])[3] if candidates else None

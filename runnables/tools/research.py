@@ -19,16 +19,16 @@ from prompts import load_prompt
 from runnables.answer.write_answer import MAX_OUTPUT_SHARE, fit_chunks
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
-from runnables.run_context import child_config, named_step, remaining, with_deadline
+from runnables.run_context import child_config, named_step, remaining_seconds, with_deadline
 from runnables.state import PipelineState, Research
-from runnables.tools.lookup_tools import TOOLS, Tool, langchain_tools
+from runnables.tools.lookup_tools import TOOLS, LookupTool, langchain_tools
 from runnables.tools.middleware import (
     CallLimitMiddleware,
     DeadlineMiddleware,
     JournalMiddleware,
     ModelCallMiddleware,
     ToolCallsUnsupported,
-    sentence_of,
+    tool_error_message,
 )
 from runnables.tools.tool_context import (
     CallJournal,
@@ -36,17 +36,18 @@ from runnables.tools.tool_context import (
     ToolContext,
     without_duplicates,
 )
+from schemas.degraded import DegradedReason
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelTimeout
 from schemas.platform import PlatformInfo
 
-CALLS = 4
+MAX_CALLS_PER_ROUND = 4
 """Calls that one round may hold; they run beside each other."""
 
-STEPS = 10
+GRAPH_STEPS_PER_ROUND = 10
 """Steps of LangGraph that a round may take; each hook of a middleware is one."""
 
-SHARE_OF_WINDOW = 0.4
+WINDOW_SHARE = 0.4
 """What the chunks of the first retrieval may take of a model's window: what tools find needs the rest."""
 
 
@@ -57,7 +58,7 @@ class ResearchAgent:
         self,
         model: ChatModel,
         platform_info: PlatformInfo,
-        tools: Mapping[str, Tool],
+        tools: Mapping[str, LookupTool],
         rounds: int,
         seconds: float,
     ) -> None:
@@ -67,10 +68,10 @@ class ResearchAgent:
         self._cannot: ToolCallsUnsupported | None = None
         manners: Sequence[Any] = (
             ModelCallLimitMiddleware(run_limit=rounds),
-            CallLimitMiddleware(run_limit=CALLS),
+            CallLimitMiddleware(run_limit=MAX_CALLS_PER_ROUND),
             ModelCallMiddleware(model, seconds),
             JournalMiddleware(),
-            ToolErrorMiddleware(sentence_of),
+            ToolErrorMiddleware(tool_error_message),
             DeadlineMiddleware(),
         )
         self._agent: Any = create_agent(
@@ -86,10 +87,10 @@ class ResearchAgent:
         if self._cannot:
             return journal, self._cannot
         run: RunnableConfig = child_config(config, "research/agent")
-        run["recursion_limit"] = STEPS * (self._rounds + 1)
+        run["recursion_limit"] = GRAPH_STEPS_PER_ROUND * (self._rounds + 1)
         asked = {"messages": [HumanMessage(prompt)]}
         bench = ToolContext(library, evidence["question"], journal)
-        seconds = remaining(config)
+        seconds = remaining_seconds(config)
         try:
             async with asyncio.timeout(None if seconds == float("inf") else seconds):
                 await self._agent.ainvoke(asked, run, context=bench)
@@ -109,14 +110,14 @@ class ResearchAgent:
     def _prompt(self, evidence: PipelineState) -> str:
         """The question, and as much of what was found for it as leaves room for more."""
         bare = self._render(evidence, [])
-        chunks = fit_chunks(evidence["chunks"], int(SHARE_OF_WINDOW * self._room), bare)
+        chunks = fit_chunks(evidence["chunks"], int(WINDOW_SHARE * self._room), bare)
         return self._render(evidence, chunks)
 
     def _render(self, evidence: PipelineState, chunks: list[RetrievedChunk]) -> str:
         return load_prompt("tools", self._platform_info.language).render(
             platform_info=self._platform_info,
             rounds=self._rounds,
-            calls=CALLS,
+            calls=MAX_CALLS_PER_ROUND,
             chunks=chunks,
             question=evidence["question"].text,
         )
@@ -124,10 +125,10 @@ class ResearchAgent:
 
 NAME = "research"
 
-SHARE_OF_TIME = 0.6
+TIME_SHARE = 0.6
 """What looking up may take of the time that is left: the answer needs the rest."""
 
-MOST_CHUNKS = 15
+MAX_CHUNKS = 15
 """Chunks that the answer is written from, where tools found any."""
 
 log = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ def build_research(
     *,
     rounds: int,
     seconds: float,
-    tools: Mapping[str, Tool] = TOOLS,
+    tools: Mapping[str, LookupTool] = TOOLS,
 ) -> Runnable[PipelineState, PipelineState]:
     """The step `research`: what `focus` gives, behind what a model found with `tools`.
 
@@ -149,16 +150,16 @@ def build_research(
     It raises nothing that tools or models do: what was found until then is the evidence.
     """
     researchers = [
-        ResearchAgent(model, platform_info, tools, rounds, seconds) for model in models.writers
+        ResearchAgent(model, platform_info, tools, rounds, seconds) for model in models.answer_models
     ]
 
     async def research(understood: PipelineState, config: RunnableConfig) -> PipelineState:
         evidence = await focus.ainvoke(understood, config)
-        timed = with_deadline(config, SHARE_OF_TIME * remaining(config))
+        timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
         journal, trouble = await _look_up(researchers, evidence, library, timed)
         found = journal.chunks
         chunks = (
-            without_duplicates([*found, *evidence["chunks"]])[:MOST_CHUNKS]
+            without_duplicates([*found, *evidence["chunks"]])[:MAX_CHUNKS]
             if found
             else evidence["chunks"]
         )
@@ -172,15 +173,19 @@ async def _look_up(
     evidence: PipelineState,
     library: DocumentLibrary,
     config: RunnableConfig,
-) -> tuple[CallJournal, str | None]:
+) -> tuple[CallJournal, DegradedReason | None]:
     """What the first model that can looked up, and what went wrong on the way."""
-    journal, trouble = CallJournal(0), None
+    journal = CallJournal(0)
+    trouble: DegradedReason | None = None
     for researcher in researchers:
         journal, error = await researcher.look_up(evidence, library, config)
         if error is None:
             break
         log.warning("%s: %s", NAME, error)
-        trouble = trouble or str(error)
+        unsupported = isinstance(error, ToolCallsUnsupported)
+        trouble = trouble or (
+            DegradedReason.TOOLS_UNSUPPORTED if unsupported else DegradedReason.RESEARCH_INCOMPLETE
+        )
         if journal.rounds or isinstance(error, ModelTimeout | ToolCallsUnsupported):
             break
     return journal, trouble

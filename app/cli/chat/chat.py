@@ -9,14 +9,26 @@ from uuid import uuid4
 from rich.console import Console
 from rich.text import Text
 
-from app.cli.chat.commands import COMMANDS, WORDS, ChatCommand, read_command
-from app.cli.chat.footnotes import as_markdown, place_of, print_footnotes, print_with_footnotes
-from app.cli.chat.line_input import LineInput, copy, history_file, open_reader, until_interrupted
+from app.cli.chat.commands import COMMANDS, ChatCommand, read_command
+from app.cli.chat.footnotes import (
+    as_markdown,
+    print_footnotes,
+    print_with_footnotes,
+    source_heading,
+)
+from app.cli.chat.line_input import (
+    LineInput,
+    cancel_on_interrupt,
+    copy_to_clipboard,
+    history_path,
+    open_line_input,
+)
 from app.cli.terminal.answerers import TerminalAnswerer, open_terminal_answerer
 from app.cli.terminal.printing import Markdown, live_answer, print_retrieved
 from app.service.ask_command import AskCommand, check_question
 from ingestion.platform_config import read_platform
 from ingestion.text.language import whole_characters
+from prompts.user_text import user_text
 from schemas.answer import Answer
 from schemas.choices import Language
 from schemas.errors import ApideskError
@@ -40,7 +52,7 @@ class Chat:
         """Texts that could not be answered."""
         self._answer_service = answer_service
         self._settings = settings
-        self._language: Language = language
+        self._text = user_text(language).chat
         self._mode = mode
         self._console = console
         self._errors = errors
@@ -68,13 +80,13 @@ class Chat:
             await self._does[command.name](command)
         else:
             self.failures += 1
-            self._complain(self._word("no_command").format(name=command.name))
+            self._complain(self._text.no_command.format(name=command.name))
 
     async def _ask(self, question: str) -> None:
         check_question(question, self._settings)
-        answer = await until_interrupted(self._answer(question))
+        answer = await cancel_on_interrupt(self._answer(question))
         if answer is None:
-            self._complain(self._word("stopped"))
+            self._complain(self._text.stopped)
             return
         self._last = answer
         self._console.print()
@@ -100,7 +112,7 @@ class Chat:
     async def _begin_anew(self, command: ChatCommand) -> None:
         self._session = uuid4().hex
         self._last = None
-        self._say(self._word("new"))
+        self._say(self._text.new)
 
     async def _show_sources(self, command: ChatCommand) -> None:
         """All that the last answer cites, or the text of one."""
@@ -109,14 +121,14 @@ class Chat:
         if not command.argument:
             print_footnotes(answer, self._console)
             if not answer.sources:
-                self._say(self._word("no_sources"))
+                self._say(self._text.no_sources)
             return
         number = command.argument.strip("[]")
         source = next((s for s in answer.sources if str(s.number) == number), None)
         if source is None:
-            self._complain(self._word("no_source").format(number=number))
+            self._complain(self._text.no_source.format(number=number))
             return
-        self._console.print(Text(place_of(source), style="bold"))
+        self._console.print(Text(source_heading(source), style="bold"))
         self._console.print(Markdown(source.text))
         self._console.print(Text(source.page_url, style="cyan"), soft_wrap=True)
 
@@ -127,13 +139,13 @@ class Chat:
 
     async def _copy(self, command: ChatCommand) -> None:
         if (answer := self._answered()) is not None:
-            copied = copy(as_markdown(answer), self._console)
-            self._say(self._word("copied" if copied else "no_clipboard"))
+            copied = copy_to_clipboard(as_markdown(answer), self._console)
+            self._say(self._text.copied if copied else self._text.no_clipboard)
 
     async def _help(self, command: ChatCommand) -> None:
-        for name, meaning in COMMANDS.items():
-            self._console.print(Text.assemble((f"{name:<12}", "bold"), meaning[self._language]))
-        self._say(self._word("keys"))
+        for name, meaning in self._text.commands.items():
+            self._console.print(Text.assemble((f"{name:<12}", "bold"), meaning))
+        self._say(self._text.keys)
 
     async def _leave(self, command: ChatCommand) -> None:
         self._left = True
@@ -141,11 +153,8 @@ class Chat:
     def _answered(self) -> Answer | None:
         """The last answer; where there is none, that is said."""
         if self._last is None:
-            self._complain(self._word("none_yet"))
+            self._complain(self._text.none_yet)
         return self._last
-
-    def _word(self, name: str) -> str:
-        return WORDS[self._language][name]
 
     def _say(self, sentence: str) -> None:
         self._console.print(Text(sentence, style="dim"))
@@ -170,5 +179,5 @@ async def chat_at_terminal(settings: Settings, mode: AnswerMode, other_model: bo
                 Text(platform_info.say(platform_info.greeting, platform_info.language), style="dim")
             )
         chat = Chat(answer_service, settings, platform_info.language, mode, console, errors)
-        await chat.run(open_reader(history_file(), platform_info.language, console))
+        await chat.run(open_line_input(history_path(), platform_info.language, console))
     return chat.failures

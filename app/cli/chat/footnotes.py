@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from app.cli.terminal.printing import print_closing, print_steps
+from app.cli.terminal.printing import print_notes, print_steps
 from schemas.answer import Answer, Source
 
 
@@ -17,7 +17,7 @@ def print_with_footnotes(answer: Answer, console: Console) -> None:
     if answer.sources:
         console.print(Text("────", style="dim"))
     print_footnotes(answer, console)
-    print_closing(answer, console)
+    print_notes(answer, console)
 
 
 def print_footnotes(answer: Answer, console: Console) -> None:
@@ -29,12 +29,12 @@ def print_footnotes(answer: Answer, console: Console) -> None:
 def _lines(answer: Answer) -> Iterator[Text]:
     for url, sources in groupby(answer.sources, lambda source: source.page_url):
         for source in sources:
-            yield Text.assemble(f"[{source.number}] ", (place_of(source), _link(url)))
+            yield Text.assemble(f"[{source.number}] ", (source_heading(source), _link(url)))
         if url:
             yield Text.assemble("    ", (url, Style(color="cyan") + _link(url)))
 
 
-def place_of(source: Source) -> str:
+def source_heading(source: Source) -> str:
     """The page's title and the section."""
     return " > ".join(part for part in (source.title, source.section) if part)
 
@@ -48,5 +48,5 @@ def as_markdown(answer: Answer) -> str:
     """The answer and its footnotes as text, for wherever it is pasted."""
     several = len(answer.answer) > 1
     steps = [f"{n}. {step}" if several else step for n, step in enumerate(answer.answer, 1)]
-    notes = [f"[{s.number}] {place_of(s)} {s.page_url}".rstrip() for s in answer.sources]
+    notes = [f"[{s.number}] {source_heading(s)} {s.page_url}".rstrip() for s in answer.sources]
     return "\n\n".join(["\n".join(steps), *(["\n".join(notes)] if notes else [])])

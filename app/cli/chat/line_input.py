@@ -26,13 +26,13 @@ from prompt_toolkit.styles import Style
 from rich.console import Console
 from rich.text import Text
 
-from app.cli.chat.commands import COMMANDS, WORDS
 from app.masking.masking import mask
 from ingestion.text.language import whole_characters
+from prompts.user_text import user_text
 from schemas.choices import Language
 
 
-def history_file() -> Path:
+def history_path() -> Path:
     """Where it lies: in the user's own data folder."""
     return user_data_path("apidesk", appauthor=False) / "chat-history"
 
@@ -62,7 +62,7 @@ class MaskedHistory(FileHistory):
 T = TypeVar("T")
 
 
-async def until_interrupted(work: Coroutine[Any, Any, T]) -> T | None:
+async def cancel_on_interrupt(work: Coroutine[Any, Any, T]) -> T | None:
     """What `work` gives; None when SIGINT cancelled it. For the main thread."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)
@@ -83,7 +83,7 @@ def _is_being_cancelled() -> bool:
     return current is not None and current.cancelling() > 0
 
 
-def copy(text: str, console: Console) -> bool:
+def copy_to_clipboard(text: str, console: Console) -> bool:
     """Hand `text` to the terminal; whether there is one. What it does with it, it does not say."""
     if not console.is_terminal:
         return False
@@ -105,24 +105,24 @@ class LineInput(Protocol):
         """The next text; None when there is none any more."""
 
 
-def open_reader(history: Path, language: Language, console: Console) -> LineInput:
+def open_line_input(history: Path, language: Language, console: Console) -> LineInput:
     """A person's, who finds in `history` what was typed before, where standard input is a terminal."""
     if not sys.stdin.isatty():
-        return LineReader(console)
+        return PipeInput(console)
     output = create_output(always_prefer_tty=True)
-    return TerminalReader(open_history(history), language, output)
+    return PromptInput(open_history(history), language, output)
 
 
-class TerminalReader:
+class PromptInput:
     """Lines that can be edited: Enter sends, Alt+Enter begins a line, what is pasted stays together."""
 
     def __init__(self, history: History, language: Language, output: Output | None = None) -> None:
-        meanings = {name: meaning[language] for name, meaning in COMMANDS.items()}
+        meanings: dict[str, str] = {**user_text(language).chat.commands}
         self._session: PromptSession[str] = PromptSession(
             message=FormattedText([("class:prompt", PROMPT)]),
             multiline=True,
             prompt_continuation=" " * len(PROMPT),
-            placeholder=FormattedText([("class:placeholder", WORDS[language]["keys"])]),
+            placeholder=FormattedText([("class:placeholder", user_text(language).chat.keys)]),
             completer=WordCompleter(list(meanings), meta_dict=meanings, sentence=True),
             history=history,
             key_bindings=_keys(),
@@ -157,7 +157,7 @@ def _keys() -> KeyBindings:
     return keys
 
 
-class LineReader:
+class PipeInput:
     """A question a line, each shown before its answer."""
 
     def __init__(self, console: Console) -> None:

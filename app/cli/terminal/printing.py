@@ -18,8 +18,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from prompts.user_text import user_text
 from schemas.answer import Answer, Event, EventSink, Source, Sources, Step
-from schemas.choices import Language
 from schemas.ingestion import IngestionRun
 
 if TYPE_CHECKING:
@@ -27,60 +27,36 @@ if TYPE_CHECKING:
     from app.security.api_keys import ApiKey
 
 
-class _WholeTable(markdown.TableElement):
+class _FoldingTable(markdown.TableElement):
     """Rich cuts what is too wide for its cell, and Chinese has no spaces to break at."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        return _folded(super().__rich_console__(console, options))
+        return _fold_cells(super().__rich_console__(console, options))
 
 
 class Markdown(markdown.Markdown):
     """As rich's, with tables whose cells fold."""
 
-    elements = {**markdown.Markdown.elements, "table_open": _WholeTable}  # noqa: RUF012
+    elements = {**markdown.Markdown.elements, "table_open": _FoldingTable}  # noqa: RUF012
 
 
-def _folded(rendered: RenderResult) -> Iterator[RenderableType | Segment]:
+def _fold_cells(rendered: RenderResult) -> Iterator[RenderableType | Segment]:
     for each in rendered:
         for column in each.columns if isinstance(each, Table) else ():
             column.overflow = "fold"
         yield each
 
 
-WORDS: dict[Language, dict[str, str]] = {
-    "zh": {
-        "sources": "依据",
-        "related": "相关页面",
-        "nearest": "可能有用的页面",
-        "unverified": "文档中没有找到",
-        "unsupported": "依据不足的步骤",
-        "confidence": "可信度",
-        "by": "回答者",
-        "degraded": "降级",
-    },
-    "en": {
-        "sources": "Sources",
-        "related": "Related pages",
-        "nearest": "Pages that may help",
-        "unverified": "Not found in the documents",
-        "unsupported": "Steps without support",
-        "confidence": "Confidence",
-        "by": "by",
-        "degraded": "Degraded",
-    },
-}
-
-
 def print_answer(answer: Answer) -> None:
     """The answer on stdout: its steps, then what they cite and where to read on."""
-    words = WORDS[answer.language]
+    labels = user_text(answer.language).answer
     console = Console(highlight=False)
     console.print(Text(answer.introduction, style="dim"))
     console.print()
     print_steps(answer, console)
-    _print_list(console, words["sources"], [_source_line(source) for source in answer.sources])
-    _print_list(console, words["related"], [Text(url, style="cyan") for url in answer.related_url])
-    print_closing(answer, console)
+    _print_list(console, labels.sources, [_source_line(source) for source in answer.sources])
+    _print_list(console, labels.related, [Text(url, style="cyan") for url in answer.related_url])
+    print_notes(answer, console)
 
 
 def print_steps(answer: Answer, console: Console) -> None:
@@ -89,10 +65,10 @@ def print_steps(answer: Answer, console: Console) -> None:
     console.print(Markdown(answer.answer[0]) if one else _steps(answer.answer))
 
 
-def print_closing(answer: Answer, console: Console) -> None:
+def print_notes(answer: Answer, console: Console) -> None:
     """Where to look instead, what to be careful with, and how the answer came about."""
     nearest = [Text.assemble(f"{p.title}  ", (p.page_url, "cyan")) for p in answer.nearest]
-    _print_list(console, WORDS[answer.language]["nearest"], nearest)
+    _print_list(console, user_text(answer.language).answer.nearest, nearest)
     console.print()
     for warning in _warnings(answer):
         console.print(Text(warning, style="yellow"), soft_wrap=True)
@@ -109,20 +85,21 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
 
 def _warnings(answer: Answer) -> Iterator[str]:
     """What a reader should know before they rely on the answer."""
-    words = WORDS[answer.language]
+    labels = user_text(answer.language).answer
     if answer.unverified:
-        yield f"{words['unverified']}: {', '.join(answer.unverified)}"
+        yield f"{labels.unverified}: {', '.join(answer.unverified)}"
     if answer.unsupported:
-        yield f"{words['unsupported']}: {', '.join(map(str, answer.unsupported))}"
+        yield f"{labels.unsupported}: {', '.join(map(str, answer.unsupported))}"
     if answer.degraded:
-        yield f"{words['degraded']}: {answer.degraded}"
+        sentence = user_text(answer.language).degraded_sentence(answer.degraded)
+        yield f"{labels.degraded}: {sentence}"
 
 
 def _footer(answer: Answer) -> str:
     """How sure the answer is, where it answers anything, who gave it and how fast."""
-    words = WORDS[answer.language]
-    said = [f"{words['confidence']} {answer.confidence}"] if answer.sources else []
-    said += [answer.type, f"{words['by']} {answer.answered_by}"]
+    labels = user_text(answer.language).answer
+    said = [f"{labels.confidence} {answer.confidence}"] if answer.sources else []
+    said += [answer.type, f"{labels.answered_by} {answer.answered_by}"]
     return " · ".join([*said, f"{answer.timings.get('total', 0)} ms"])
 
 

@@ -2,45 +2,45 @@
 
 from collections.abc import Iterator
 
-from ingestion.sources.labels import SectionLabels
+from prompts.user_text import SectionLabels
 from ingestion.sources.openapi.operations import as_text
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.schema import Schema, SchemaReader
 from schemas.api_document import AllowedValue
 
-MOST_VALUES = 200
+MAX_ENUM_VALUES = 200
 """Values of an enumeration."""
 
-LONGEST_TEXT = 20_000
+MAX_DESCRIPTION_CHARS = 20_000
 """Characters of one description."""
 
-_LONGEST_VALUE = 200
-_MOST_TYPES = 6
-_DEEPEST_TYPE = 3
-_MEANINGS = (
+_MAX_VALUE_CHARS = 200
+_MAX_TYPES = 6
+_MAX_TYPE_DEPTH = 3
+_MEANING_KEYS = (
     "x-enum-descriptions",
     "x-enumDescriptions",
     "x-enumNames",
     "x-enum-varnames",
 )
-_STOPS = ".。!！?？;；:："
-_BINARY = ("binary", "file")
+_SENTENCE_ENDS = ".。!！?？;；:："
+_BINARY_FORMATS = ("binary", "file")
 
 
 def type_name(reader: SchemaReader, schema: Schema, depth: int = 0) -> str:
     """`string (uuid)`, `array<object>`, `string | integer`. Raises SourceError."""
-    if depth >= _DEEPEST_TYPE:
+    if depth >= _MAX_TYPE_DEPTH:
         return "…"
-    names = [_named(reader, schema, name, depth) for name in schema.types[:_MOST_TYPES]]
+    names = [_format_type(reader, schema, name, depth) for name in schema.types[:_MAX_TYPES]]
     if schema.variants and names in ([], ["object"]):
-        variants = [reader.read(each) for each in schema.variants[:_MOST_TYPES]]
+        variants = [reader.read(each) for each in schema.variants[:_MAX_TYPES]]
         names = [type_name(reader, each, depth + 1) for each in variants]
     if not names and schema.tuple_items:  # a list of types, as some converters write it
-        several = [reader.read(each) for each in schema.tuple_items[:_MOST_TYPES]]
+        several = [reader.read(each) for each in schema.tuple_items[:_MAX_TYPES]]
         names = [
             "null" if _is_null(each) else type_name(reader, each, depth + 1) for each in several
         ]
-    return " | ".join(dict.fromkeys(names)) or _type_of_values(schema) or "any"
+    return " | ".join(dict.fromkeys(names)) or _type_from_values(schema) or "any"
 
 
 def _is_null(schema: Schema) -> bool:
@@ -48,33 +48,33 @@ def _is_null(schema: Schema) -> bool:
     return said is not None and said.value == "null"
 
 
-def _named(reader: SchemaReader, schema: Schema, name: str, depth: int) -> str:
+def _format_type(reader: SchemaReader, schema: Schema, name: str, depth: int) -> str:
     if name == "array":
         if schema.items:
             return f"array<{type_name(reader, reader.read(*schema.items), depth + 1)}>"
-        inner = [reader.read(each) for each in schema.tuple_items[:_MOST_TYPES]]
+        inner = [reader.read(each) for each in schema.tuple_items[:_MAX_TYPES]]
         names = dict.fromkeys(type_name(reader, each, depth + 1) for each in inner)
         return f"array<{' | '.join(names)}>" if names else "array"
     form = schema.text("format")[:40]
-    if name == "file" or (name == "string" and form in _BINARY):
+    if name == "file" or (name == "string" and form in _BINARY_FORMATS):
         return "file"
     if name == "string" and schema.text("contentMediaType"):
         return "file"
     return f"{name[:40]} ({form})" if form and form != name else name[:40]
 
 
-def _type_of_values(schema: Schema) -> str:
+def _type_from_values(schema: Schema) -> str:
     """The type of the only values there are."""
     names = {str: "string", bool: "boolean", int: "integer", float: "number"}
-    found = (names.get(type(value), "") for value in _values(schema))
+    found = (names.get(type(value), "") for value in _enum_values(schema))
     return " | ".join(dict.fromkeys(filter(None, found)))
 
 
-def _values(schema: Schema) -> list[object]:
+def _enum_values(schema: Schema) -> list[object]:
     constant, listed = schema.say("const"), schema.say("enum")
     if constant is not None:
         return [constant.value]
-    return listed.value[:MOST_VALUES] if listed and isinstance(listed.value, list) else []
+    return listed.value[:MAX_ENUM_VALUES] if listed and isinstance(listed.value, list) else []
 
 
 def allowed_values(reader: SchemaReader, schema: Schema) -> tuple[AllowedValue, ...]:
@@ -82,19 +82,19 @@ def allowed_values(reader: SchemaReader, schema: Schema) -> tuple[AllowedValue, 
 
     Raises SourceError.
     """
-    values = list(_meant(schema))
-    for each in schema.variants[:MOST_VALUES]:
+    values = list(_values_with_meanings(schema))
+    for each in schema.variants[:MAX_ENUM_VALUES]:
         variant = reader.read(each)
         if not variant.structure:
             meaning = variant.text("description") or variant.text("title")
-            values += [(value, known or meaning) for value, known in _meant(variant)]
-    texts = [(as_text(value)[:_LONGEST_VALUE], meaning) for value, meaning in values]
+            values += [(value, known or meaning) for value, known in _values_with_meanings(variant)]
+    texts = [(as_text(value)[:_MAX_VALUE_CHARS], meaning) for value, meaning in values]
     return tuple(AllowedValue(value=v, meaning=m) for v, m in dict(texts).items())
 
 
-def _meant(schema: Schema) -> Iterator[tuple[object, str]]:
-    values = [value for value in _values(schema) if value is not None]
-    said = next((found for key in _MEANINGS if (found := schema.say(key)) is not None), None)
+def _values_with_meanings(schema: Schema) -> Iterator[tuple[object, str]]:
+    values = [value for value in _enum_values(schema) if value is not None]
+    said = next((found for key in _MEANING_KEYS if (found := schema.say(key)) is not None), None)
     for number, value in enumerate(values):
         yield value, _meaning(said, number, as_text(value))
 
@@ -108,40 +108,40 @@ def _meaning(said: Node | None, number: int, value: str) -> str:
     return said.text(value)
 
 
-def description(labels: SectionLabels, schema: Schema, inner: Schema, said: Node | None) -> str:
+def describe_schema(labels: SectionLabels, schema: Schema, inner: Schema, said: Node | None) -> str:
     """What `said` (else the schema, else what its lists hold) is for, and how it is bounded."""
     text = (said.text("description") if said else "") or schema.text("description")
     text = text or inner.text("description") or schema.text("title")
     deprecated = schema.flag("deprecated") or (said is not None and said.flag("deprecated"))
     words = [labels.deprecated_parameter] if deprecated else []
-    bounds = list(_bounds(labels, schema, inner))
+    bounds = list(_constraints(labels, schema, inner))
     if text:
-        stop = labels.stop if bounds and text[-1] not in _STOPS else ""
-        words.append(text[:LONGEST_TEXT] + stop)
-    words += ["; ".join(bounds) + labels.stop] if bounds else []
+        stop = labels.full_stop if bounds and text[-1] not in _SENTENCE_ENDS else ""
+        words.append(text[:MAX_DESCRIPTION_CHARS] + stop)
+    words += ["; ".join(bounds) + labels.full_stop] if bounds else []
     return " ".join(words)
 
 
-def _bounds(labels: SectionLabels, schema: Schema, inner: Schema) -> Iterator[str]:
+def _constraints(labels: SectionLabels, schema: Schema, inner: Schema) -> Iterator[str]:
     default = schema.say("default")
-    if default is not None and len(as_text(default.value)) <= _LONGEST_VALUE:
+    if default is not None and len(as_text(default.value)) <= _MAX_VALUE_CHARS:
         yield f"{labels.default}: `{as_text(default.value)}`"
     for label, low, high in (
         (labels.range, "minimum", "maximum"),
         (labels.length, "minLength", "maxLength"),
     ):
-        yield from _span(label, inner, low, high)
-    yield from _span(labels.count, schema, "minItems", "maxItems")
+        yield from _range_constraint(label, inner, low, high)
+    yield from _range_constraint(labels.count, schema, "minItems", "maxItems")
     pattern = inner.text("pattern")
-    if pattern and len(pattern) <= _LONGEST_VALUE:
+    if pattern and len(pattern) <= _MAX_VALUE_CHARS:
         yield f"{labels.pattern}: `{pattern}`"
     if schema.is_nullable:
         yield labels.nullable
 
 
-def _span(label: str, schema: Schema, low: str, high: str) -> Iterator[str]:
-    least, least_mark = _bound(schema, low, ">", "≥")
-    most, most_mark = _bound(schema, high, "<", "≤")
+def _range_constraint(label: str, schema: Schema, low: str, high: str) -> Iterator[str]:
+    least, least_mark = _limit_with_sign(schema, low, ">", "≥")
+    most, most_mark = _limit_with_sign(schema, high, "<", "≤")
     if least and most and (least_mark, most_mark) == ("≥", "≤"):
         yield f"{label}: {least}" + (f"–{most}" if most != least else "")
     elif least or most:
@@ -149,7 +149,7 @@ def _span(label: str, schema: Schema, low: str, high: str) -> Iterator[str]:
         yield f"{label}: {', '.join(filter(None, both))}"
 
 
-def _bound(schema: Schema, key: str, open_mark: str, closed_mark: str) -> tuple[str, str]:
+def _limit_with_sign(schema: Schema, key: str, open_mark: str, closed_mark: str) -> tuple[str, str]:
     """A bound and its sign: `exclusiveMinimum` is a flag in 3.0 and the bound itself in 3.1."""
     exclusive = f"exclusive{key[0].upper()}{key[1:]}"
     own = schema.text(exclusive)

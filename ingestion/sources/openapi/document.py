@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from ingestion.sources.labels import LABELS, SectionLabels
-from ingestion.sources.openapi.access import credentials, permissions
-from ingestion.sources.openapi.descriptions import LONGEST_TEXT
-from ingestion.sources.openapi.errors import error_codes, is_of_error
+from prompts.user_text import SectionLabels, user_text
+from ingestion.sources.openapi.access import credential_parameters, permission_packages
+from ingestion.sources.openapi.descriptions import MAX_DESCRIPTION_CHARS
+from ingestion.sources.openapi.errors import error_codes, is_error_example
 from ingestion.sources.openapi.operations import (
     MediaContent,
     Operation,
-    OperationField,
+    OperationParameter,
     OperationResponse,
     base_path,
-    example,
+    make_example,
 )
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.rows import RowBuilder
@@ -21,24 +21,24 @@ from ingestion.sources.openapi.schema import SchemaReader
 from schemas.api_document import AllowedValue, ApiDocument, Example, Parameter
 from schemas.choices import Language
 
-LONGEST_NAME = 300
+MAX_NAME_CHARS = 300
 """Characters of a name or a tag."""
 
-MOST_EXAMPLES = 3
+MAX_SHOWN_EXAMPLES = 3
 """Examples that are shown of a request, and of what answers it."""
 
-MOST_RESPONSES = 4
+MAX_SUCCESS_RESPONSES = 4
 """Statuses of success that are told apart."""
 
 
-class DocumentMaker:
+class ApiDocumentBuilder:
     """Makes the documents of one description, in one language."""
 
     def __init__(self, root: Node, language: Language, reader: SchemaReader) -> None:
         self.info = root["info"]
         self.tags = {tag.text("name"): tag for tag in root["tags"].elements()}
         self.language: Language = language
-        self.labels: SectionLabels = LABELS[language]
+        self.labels: SectionLabels = user_text(language).api_document
         self.reader = reader
 
     def make(self, operation: Operation, api_id: str) -> ApiDocument:
@@ -46,14 +46,14 @@ class DocumentMaker:
         node, item = operation.place.node, operation.place.item
         name = node.text("summary") or item.text("summary") or node.text("operationId")
         headers, public, request = self._sent(operation)
-        answers = [r for r in operation.responses if r.is_success][:MOST_RESPONSES]
+        answers = [r for r in operation.responses if r.is_success][:MAX_SUCCESS_RESPONSES]
         answers = answers or [r for r in operation.responses if r.status == "default"]
         tag = first_tag(node)
         return ApiDocument(
-            service_id=(tag or self.info.text("title") or "api")[:LONGEST_NAME],
+            service_id=(tag or self.info.text("title") or "api")[:MAX_NAME_CHARS],
             service_name=self._service_name(tag),
             api_id=api_id,
-            name=" ".join((name or str(operation.place)).split())[:LONGEST_NAME],
+            name=" ".join((name or str(operation.place)).split())[:MAX_NAME_CHARS],
             method=operation.place.method,
             url=base_path(operation.servers) + operation.place.path,
             language=self.language,
@@ -64,39 +64,39 @@ class DocumentMaker:
             request_parameters=request,
             response_parameters=self._answered(answers),
             error_codes=error_codes(operation, self.reader),
-            permission_packages=permissions(operation, self.labels),
+            permission_packages=permission_packages(operation, self.labels),
             request_examples=self._examples(operation.body),
             response_examples=self._examples([m for r in answers for m in r.media]),
-            request_description=operation.body_description[:LONGEST_TEXT],
-            response_description="\n\n".join(_answer(r) for r in answers if r.description),
+            request_description=operation.body_description[:MAX_DESCRIPTION_CHARS],
+            response_description="\n\n".join(_response_line(r) for r in answers if r.description),
             servers=operation.servers,
         )
 
     def _service_name(self, tag: str) -> str:
         shown = self.tags[tag].text("x-displayName") if tag in self.tags else ""
-        return (shown or tag or self.info.text("title"))[:LONGEST_NAME]
+        return (shown or tag or self.info.text("title"))[:MAX_NAME_CHARS]
 
     def _description(self, node: Node, item: Node) -> str:
         text = node.text("description") or item.text("description") or node.text("summary")
         further = node["externalDocs"].text("url")
         link = f"{self.labels.see}: {further}" if further and further not in text else ""
-        return "\n\n".join(filter(None, (text[:LONGEST_TEXT], link)))
+        return "\n\n".join(filter(None, (text[:MAX_DESCRIPTION_CHARS], link)))
 
     def _sent(self, operation: Operation) -> tuple[tuple[Parameter, ...], ...]:
         """Headers; what other operations have too; the rest, with the body."""
-        proof = credentials(operation)
+        proof = credential_parameters(operation)
         rows = RowBuilder(self.reader, self.labels, "request")
-        headers = [*(_bare(p) for p in proof if p.location == "header")]
-        headers += _content_type(operation)
-        headers += [_bare(p) for p in rows.fields(_of(operation.fields, is_header=True))]
-        others = list(_of(operation.fields, is_header=False))
+        headers = [*(_without_location(p) for p in proof if p.location == "header")]
+        headers += _content_type_header(operation)
+        headers += [_without_location(p) for p in rows.fields(_select_parameters(operation.fields, is_header=True))]
+        others = list(_select_parameters(operation.fields, is_header=False))
         public = rows.fields(field for field in others if field.is_public)
         own = rows.fields(field for field in others if not field.is_public)
         beside = tuple(p for p in proof if p.location != "header")
         return tuple(headers), public, (*beside, *own, *self._body(rows, operation.body))
 
     def _body(self, rows: RowBuilder, media: tuple[MediaContent, ...]) -> tuple[Parameter, ...]:
-        distinct = _distinct(media)
+        distinct = _distinct_schemas(media)
         found: list[Parameter] = []
         for each in distinct:
             location = "formData" if each.is_form else "body"
@@ -108,7 +108,7 @@ class DocumentMaker:
     def _answered(self, answers: list[OperationResponse]) -> tuple[Parameter, ...]:
         """What comes back; where it can be of several kinds, each row says of which."""
         rows = RowBuilder(self.reader, self.labels, "response")
-        bodies = [(answer, media) for answer in answers for media in _distinct(answer.media)]
+        bodies = [(answer, media) for answer in answers for media in _distinct_schemas(answer.media)]
         statuses = {answer.status for answer, _ in bodies}
         found: list[Parameter] = []
         for answer, media in bodies:
@@ -117,7 +117,7 @@ class DocumentMaker:
             found += rows.body(media, "response", f"{status} {several}".strip())
         for answer in answers:
             fields = [
-                OperationField(name, "header", header.followed(), _header_schema(header.followed()))
+                OperationParameter(name, "header", header.followed(), _header_schema(header.followed()))
                 for name, header in answer.headers.fields()
                 if name
             ]
@@ -127,8 +127,8 @@ class DocumentMaker:
     def _examples(self, media: Iterable[MediaContent]) -> tuple[Example, ...]:
         """The examples of the bodies; where there are none, those of their schemas."""
         named = [each for body in media for each in body.examples]
-        good = [each for each in named if not is_of_error(each)] or named
-        shown = tuple(each.example for each in good[:MOST_EXAMPLES])
+        good = [each for each in named if not is_error_example(each)] or named
+        shown = tuple(each.example for each in good[:MAX_SHOWN_EXAMPLES])
         return shown or tuple(self._schema_examples(media))
 
     def _schema_examples(self, media: Iterable[MediaContent]) -> Iterator[Example]:
@@ -137,7 +137,7 @@ class DocumentMaker:
             several = schema.say("examples")
             values = [schema.say("example"), *(several.elements() if several else ())]
             for node in [node for node in values if node is not None][:1]:
-                found = example(node.value, "")
+                found = make_example(node.value, "")
                 if found is not None:
                     yield found
 
@@ -151,15 +151,15 @@ def first_tag(node: Node) -> str:
     return next((tag.strip() for tag in tags if isinstance(tag, str) and tag.strip()), "")
 
 
-def _answer(response: OperationResponse) -> str:
-    return f"`{response.status}` {response.description[:LONGEST_TEXT]}"
+def _response_line(response: OperationResponse) -> str:
+    return f"`{response.status}` {response.description[:MAX_DESCRIPTION_CHARS]}"
 
 
-def _of(fields: Iterable[OperationField], is_header: bool) -> Iterator[OperationField]:
+def _select_parameters(fields: Iterable[OperationParameter], is_header: bool) -> Iterator[OperationParameter]:
     return (field for field in fields if (field.location == "header") == is_header)
 
 
-def _bare(parameter: Parameter) -> Parameter:
+def _without_location(parameter: Parameter) -> Parameter:
     """A header among headers, where nobody has to be told that it is one."""
     return parameter.model_copy(update={"location": ""})
 
@@ -168,7 +168,7 @@ def _header_schema(header: Node) -> Node:
     return header["schema"] if header["schema"].is_table else header
 
 
-def _content_type(operation: Operation) -> list[Parameter]:
+def _content_type_header(operation: Operation) -> list[Parameter]:
     declared = {field.name.lower() for field in operation.fields if field.location == "header"}
     types = operation.body_types
     if not types or "content-type" in declared:
@@ -177,7 +177,7 @@ def _content_type(operation: Operation) -> list[Parameter]:
     return [Parameter(name="Content-Type", required=True, example=types[0], values=several)]
 
 
-def _distinct(media: Iterable[MediaContent]) -> list[MediaContent]:
+def _distinct_schemas(media: Iterable[MediaContent]) -> list[MediaContent]:
     """One body of each schema: most media types are another way to write the same."""
     found: dict[object, MediaContent] = {}
     for each in media:

@@ -5,20 +5,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ingestion.sources.labels import SectionLabels
-from ingestion.sources.openapi.descriptions import allowed_values, description, type_name
-from ingestion.sources.openapi.operations import MediaContent, OperationField, as_text, cell_example
+from prompts.user_text import SectionLabels
+from ingestion.sources.openapi.descriptions import allowed_values, describe_schema, type_name
+from ingestion.sources.openapi.operations import MediaContent, OperationParameter, as_text, short_example
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.schema import Schema, SchemaReader
 from schemas.api_document import Parameter
 
-MOST_ROWS = 600
+MAX_ROWS = 600
 """Rows of one table; the outer levels come first, and what is left out is said where it would be."""
 
-DEEPEST = 10
+MAX_DEPTH = 10
 """Levels of children; deeper ones are left out, and that is said."""
 
-LONGEST_NAME = 200
+MAX_ROW_NAME_CHARS = 200
 
 Direction = Literal["request", "response"]
 
@@ -29,7 +29,7 @@ class _Row:
     schema: Schema
     is_required: bool = False
     location: str = ""
-    said: OperationField | None = None
+    said: OperationParameter | None = None
     """The parameter that says more than its schema."""
     above: frozenset[int] = frozenset()
     """The structure of the schemas that this one lies within."""
@@ -54,13 +54,13 @@ class RowBuilder:
         self.reader = reader
         self.labels = labels
         self.hidden = "readOnly" if direction == "request" else "writeOnly"
-        self.left = MOST_ROWS
+        self.left = MAX_ROWS
 
-    def fields(self, fields: Iterable[OperationField]) -> tuple[Parameter, ...]:
+    def fields(self, fields: Iterable[OperationParameter]) -> tuple[Parameter, ...]:
         """Parameters outside of the body's schema. Raises SourceError."""
         return self._table([self._field(each) for each in fields])
 
-    def _field(self, each: OperationField) -> _Row:
+    def _field(self, each: OperationParameter) -> _Row:
         return _Row(
             each.name,
             self.reader.read(each.schema),
@@ -100,9 +100,9 @@ class RowBuilder:
             return
         children = list(self._children(row, structure))
         variants = list(self._variants(row, structure))
-        allowed = max(0, self.left) if row.depth < DEEPEST else 0
+        allowed = max(0, self.left) if row.depth < MAX_DEPTH else 0
         if len(children) + len(variants) > allowed:
-            row.mark = self.labels.left_out
+            row.mark = self.labels.fields_omitted
         row.children = children[:allowed]
         row.variants = variants[: allowed - len(row.children)]
         self.left -= len(row.children) + len(row.variants)
@@ -117,7 +117,7 @@ class RowBuilder:
                 return within
             within |= structure
             items = row.inner.items
-            if not items or row.dimensions >= DEEPEST:
+            if not items or row.dimensions >= MAX_DEPTH:
                 return within
             row.inner = self.reader.read(*items)
             row.dimensions += 1
@@ -129,7 +129,7 @@ class RowBuilder:
             schema = self.reader.read(*nodes)
             if name and not schema.flag(self.hidden):
                 yield _Row(
-                    name[:LONGEST_NAME],
+                    name[:MAX_ROW_NAME_CHARS],
                     schema,
                     name in required,
                     row.location,
@@ -144,7 +144,7 @@ class RowBuilder:
         if not any(schema.structure for _, schema in read):
             return
         for number, (node, schema) in enumerate(read, 1):
-            name = f"{row.within} ({_label(node, schema, number)})".strip()
+            name = f"{row.within} ({_variant_label(node, schema, number)})".strip()
             yield _Row(name, schema, False, row.location, above=above, depth=row.depth + 1)
 
     def _finished(self, row: _Row) -> Iterator[Parameter]:
@@ -156,11 +156,11 @@ class RowBuilder:
         said = [row.said.node] if row.said else []
         parts = [*reversed(row.schema.parts), *reversed(row.inner.parts)]
         return Parameter(
-            name=row.name[:LONGEST_NAME],
+            name=row.name[:MAX_ROW_NAME_CHARS],
             type=type_name(self.reader, row.schema),
             required=row.is_required,
             description=self._description(row),
-            example=cell_example(*said, *parts) if not row.children else "",
+            example=short_example(*said, *parts) if not row.children else "",
             values=allowed_values(self.reader, row.inner),
             children=tuple(p for child in row.children for p in self._finished(child)),
             dimensions=row.dimensions,
@@ -168,12 +168,12 @@ class RowBuilder:
         )
 
     def _description(self, row: _Row) -> str:
-        text = description(self.labels, row.schema, row.inner, row.said.node if row.said else None)
+        text = describe_schema(self.labels, row.schema, row.inner, row.said.node if row.said else None)
         self.reader.spend(len(text) // 100)
         return f"{text} {row.mark}".strip()
 
 
-def _label(node: Node, schema: Schema, number: int) -> str:
+def _variant_label(node: Node, schema: Schema, number: int) -> str:
     """What a variant is called: by its title, its reference or its only value, else by its number."""
     reference = node.reference or ""
     name = node.text("title") or reference.rpartition("/")[2] or schema.text("title")

@@ -5,7 +5,7 @@ import { renderDetails } from "./details.js";
 import { el, link } from "./dom.js";
 import { renderFeedback } from "./feedback.js";
 import { icon } from "./icons.js";
-import { t } from "./i18n.js";
+import { has, t } from "./i18n.js";
 import { openSource, sourceName } from "./source.js";
 
 /** `refused` (not about the platform), `uncovered` (about it, but nowhere written) or `answered`. */
@@ -20,7 +20,7 @@ export function renderRest(question, answer) {
   const feedback = renderFeedback(answer.id);
   return [
     unverified(answer.unverified),
-    answer.degraded && el("p", { class: "notice" }, el("strong", {}, t("degraded")), ` ${answer.degraded}`),
+    degraded(answer.degraded),
     sources(answer.sources),
     pages(t("related"), answer.relatedUrl.map((url) => ({ title: nameOf(url, answer), pageUrl: url }))),
     pages(t("nearest"), answer.nearest),
@@ -39,6 +39,13 @@ function unverified(facts) {
   if (!facts.length) return null;
   const codes = facts.map((fact) => el("li", {}, el("code", {}, fact)));
   return el("div", { class: "notice doubtful" }, el("p", {}, t("unverified")), el("ul", {}, ...codes));
+}
+
+/** The notice of a degraded answer: the sentence for a known code, any other text as it is. */
+function degraded(reason) {
+  if (!reason) return null;
+  const name = `degraded_${reason}`;
+  return el("p", { class: "notice" }, el("strong", {}, t("degraded")), ` ${has(name) ? t(name) : reason}`);
 }
 
 function sources(list) {

@@ -23,6 +23,11 @@ export function learn(texts) {
   for (const [spoken, more] of Object.entries(texts)) Object.assign(TEXTS[spoken], more);
 }
 
+/** Whether there is a text called `name`. */
+export function has(name) {
+  return Object.hasOwn(TEXTS[language], name);
+}
+
 /** The text called `name`, with `{…}` filled in. */
 export function t(name, values = {}) {
   return TEXTS[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);

@@ -1,0 +1,131 @@
+"""Text that users read outside of prompts: one TOML file per language in `prompts/text`."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator
+
+from schemas.base import ConfigModel, NonEmptyStr
+from schemas.choices import LANGUAGES, Language
+from schemas.degraded import DegradedReason
+from schemas.document import SectionKind
+
+ChatCommandName = Literal["/new", "/sources", "/retrieved", "/copy", "/help", "/quit"]
+SuggestionKind = Literal["call", "error", "page", "section"]
+
+_API_SECTIONS = [kind for kind in get_args(SectionKind) if kind != "prose"]
+
+
+def _complete(*keys: str) -> AfterValidator:
+    """Check that a mapping has every one of `keys`."""
+
+    def check(mapping: Mapping[Any, str]) -> Mapping[Any, str]:
+        if missing := [key for key in keys if key not in mapping]:
+            raise ValueError(f"missing: {', '.join(missing)}")
+        return mapping
+
+    return AfterValidator(check)
+
+
+class AnswerText(ConfigModel):
+    """Labels around an answer, on a terminal and in Markdown."""
+
+    sources: NonEmptyStr
+    related: NonEmptyStr
+    nearest: NonEmptyStr
+    unverified: NonEmptyStr
+    unsupported: NonEmptyStr
+    confidence: NonEmptyStr
+    answered_by: NonEmptyStr
+    degraded: NonEmptyStr
+    correction_notice: NonEmptyStr
+    """Precedes an answer that replaces the steps already streamed."""
+
+
+class ChatText(ConfigModel):
+    """Messages of `apidesk chat`."""
+
+    keys: NonEmptyStr
+    new: NonEmptyStr
+    none_yet: NonEmptyStr
+    stopped: NonEmptyStr
+    no_command: NonEmptyStr
+    no_source: NonEmptyStr
+    no_sources: NonEmptyStr
+    copied: NonEmptyStr
+    no_clipboard: NonEmptyStr
+    commands: Annotated[dict[ChatCommandName, NonEmptyStr], _complete(*get_args(ChatCommandName))]
+    """The help line of each command."""
+
+
+class SectionLabels(ConfigModel):
+    """Text that API documents are rendered with: section titles, table columns, connecting words."""
+
+    sections: Annotated[dict[SectionKind, NonEmptyStr], _complete(*_API_SECTIONS)]
+    """The title of each section that only API documents have."""
+    parameter_columns: tuple[str, str, str, str, str]
+    """Name, type, required, description, example."""
+    location_column: str
+    error_columns: tuple[str, str, str, str]
+    """Code, message, cause, remedy."""
+    permission_columns: tuple[str, str]
+    """Package, description."""
+    yes: str
+    no: str
+    method: str
+    url: str
+    version: str
+    service: str
+    deprecated: str
+    values: str
+    request_example: str
+    response_example: str
+    servers: str
+    default: str
+    range: str
+    length: str
+    count: str
+    pattern: str
+    nullable: str
+    deprecated_parameter: str
+    see_above: str
+    fields_omitted: str
+    see: str
+    full_stop: str
+    """The full stop of a sentence."""
+    any_of: str
+    without_credentials: str
+
+
+class UserText(ConfigModel):
+    """All user-facing text in one language."""
+
+    answer: AnswerText
+    degraded: Annotated[dict[DegradedReason, NonEmptyStr], _complete(*DegradedReason)]
+    """A sentence for each reason."""
+    suggestions: Annotated[dict[SuggestionKind, NonEmptyStr], _complete(*get_args(SuggestionKind))]
+    """Templates of suggested questions, with `{name}` and, in `section`, `{title}`."""
+    chat: ChatText
+    api_document: SectionLabels
+
+    def degraded_sentence(self, reason: str) -> str:
+        """The sentence for `reason`; the text itself if it is not a DegradedReason.
+
+        Servers and records of earlier versions hold free text.
+        """
+        return self.degraded[DegradedReason(reason)] if reason in self.degraded else reason
+
+
+@cache
+def user_text(language: Language) -> UserText:
+    """The text in `language`. Raises ValidationError if its file is incomplete."""
+    path = Path(__file__).with_name("text") / f"{language}.toml"
+    return UserText.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def all_user_texts() -> tuple[UserText, ...]:
+    """The text in every language."""
+    return tuple(user_text(language) for language in LANGUAGES)
