@@ -1,4 +1,4 @@
-"""README's commands are run and its outputs compared: `...` stands for anything, as in doctest."""
+"""Run the commands of the READMEs and tutorials and compare their output; `...` matches anything, as in doctest."""
 
 import doctest
 import os
@@ -29,9 +29,9 @@ pytestmark = [
 ]
 
 
-def read_blocks() -> list[tuple[str, str]]:
-    """README's fenced commands, as (kind, text)."""
-    return FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+def read_blocks(document: str) -> list[tuple[str, str]]:
+    """The fenced commands of a document, as (kind, text)."""
+    return FENCE.findall((ROOT / document).read_text(encoding="utf-8"))
 
 
 def split_session(text: str) -> list[tuple[str, str]]:
@@ -41,7 +41,7 @@ def split_session(text: str) -> list[tuple[str, str]]:
 
 
 class Terminal:
-    """A folder that looks like a fresh checkout, a shell with README's settings, and its server."""
+    """A folder that looks like a fresh checkout, with a shell and a server."""
 
     def __init__(self, folder: Path) -> None:
         for entry in ROOT.iterdir():
@@ -63,7 +63,7 @@ class Terminal:
         self.server: subprocess.Popen[bytes] | None = None
 
     def run(self, command: str) -> str:
-        """Run `command`; what it prints. `export` lasts, and the server stays up."""
+        """Run `command` and return what it prints. `export` lasts, and the server stays up."""
         if command == SERVER:
             return self._serve()
         if command.startswith("export "):
@@ -110,9 +110,18 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     opened.close()
 
 
-def test_readme_is_true(terminal: Terminal) -> None:
+@pytest.mark.parametrize(
+    "document",
+    [
+        "README.md",
+        "README.zh.md",
+        "docs/tutorials/first-answers.md",
+        "docs/tutorials/own-documents.md",
+    ],
+)
+def test_commands_print_what_the_document_shows(terminal: Terminal, document: str) -> None:
     checker = doctest.OutputChecker()
-    for kind, text in read_blocks():
+    for kind, text in read_blocks(document):
         pairs = [(text, "")] if kind == "sh" else split_session(text)
         for command, expected in pairs:
             printed = terminal.run(command)

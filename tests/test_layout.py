@@ -1,0 +1,49 @@
+"""The layout of the product code: unique type names, and modules of a useful size."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("app", "runnables", "ingestion", "prompts", "schemas")
+MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+MIN_LINES = 40
+REASON = ("because", "so that", "must", "stays", "one Alembic revision", "Alembic runs")
+"""Words with which the docstring of a short module states why it is separate."""
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def type_names(path: Path) -> Iterator[str]:
+    """Yield the public classes and type aliases that a module defines."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Assign):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        else:
+            continue
+        yield from (name for name in names if name[0].isupper() and not name.isupper())
+
+
+def test_no_two_modules_define_the_same_public_type() -> None:
+    modules: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for name in type_names(path):
+            modules[name].append(name_of(path))
+    assert {name: where for name, where in modules.items() if len(where) > 1} == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_short_module_states_its_reason(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    if path.name == "__init__.py" and len(tree.body) == 1:
+        return
+    if len(source.splitlines()) < MIN_LINES:
+        assert any(word in (ast.get_docstring(tree) or "") for word in REASON)
