@@ -21,7 +21,7 @@ from ingestion.providers import open_embeddings
 from ingestion.runs import IngestionRunStore
 from ingestion.store.client import open_milvus
 from ingestion.store.collection import Collection
-from ingestion.store.schema import expected_manifest
+from ingestion.store.manifest import expected_manifest
 from schemas.settings import Settings
 from tests.milvus_server import MilvusServer
 
@@ -54,8 +54,8 @@ def weigh(settings: Settings) -> Weight:
     """Index everything; this process's memory before, and at its highest."""
     import_everything()
     # It is Milvus Lite that serves, though at an address: it has Lite's tokenizer and no aliases.
-    contract = expected_manifest(settings, lite=True)
-    collection = Collection(open_milvus(settings), settings.collection, contract, in_place=True)
+    manifest = expected_manifest(settings, lite=True)
+    collection = Collection(open_milvus(settings), settings.collection, manifest, in_place=True)
     ingestion = IngestionJob(
         settings, collection, open_embeddings(settings), IngestionRunStore.open(settings)
     )

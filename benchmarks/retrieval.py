@@ -1,4 +1,4 @@
-"""How well and how fast documents are found; `docs/retrieval.md` gets the figures.
+"""How well and how fast documents are found; `docs/explanation/retrieval.md` gets the figures.
 
     python -m benchmarks.retrieval [--data ../shared/data/retrieval]
 
@@ -24,7 +24,7 @@ from benchmarks.retrieval_sets import ROOT, missing_sets, public_sets, sample_se
 from benchmarks.retrieval_speed import SECTIONS, measure_speed
 
 DATA = ROOT.parent / "shared" / "data" / "retrieval"
-DOCUMENT = ROOT / "docs" / "retrieval.md"
+DOCUMENT = ROOT / "docs" / "explanation" / "retrieval.md"
 
 
 @click.command()

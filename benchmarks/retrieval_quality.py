@@ -16,7 +16,7 @@ from app.analytics.evaluation.dataset import EvaluationQuestion
 from app.analytics.evaluation.documents import DocumentIndex, document_key
 from app.analytics.evaluation.measures import GoldDocuments
 from app.analytics.evaluation.result import Evaluation, QuestionResult, RouteResult
-from app.analytics.evaluation.retrieval_probe import RetrievalProbe, watch_embeddings
+from app.analytics.evaluation.retrieval_probe import RetrievalProbe, track_embedding_failures
 from app.analytics.evaluation.run import MODES
 from app.analytics.evaluation.scoring import route_result
 from app.service.answer_service import open_answer_service
@@ -112,7 +112,7 @@ def embeddings(chosen: RetrievalSet, documents: DocumentIndex) -> Sequence[Embed
     """The three embeddings; the last one knows the set's answers."""
     texts = {document_key(d[0]): [embedded_text(chunk) for chunk in d] for d in documents.sample}
     golds = {
-        question.question: sorted(frozenset[str]().union(*documents.gold(question)))
+        question.question: sorted(frozenset[str]().union(*documents.gold_documents(question)))
         for question in chosen.questions
     }
     return Noise(), NGrams(), Oracle(texts, golds)
@@ -125,8 +125,8 @@ def measure(
     run: Callable[[Callable[[], Evaluation]], Evaluation] = in_fresh_process,
 ) -> Measured:
     """What each route finds, over a store that is made for this and removed; `run` does the work."""
-    questions = tuple(documents.without_doubles(question) for question in chosen.questions)
-    golds = tuple(documents.gold(question) for question in questions)
+    questions = tuple(documents.deduplicate_gold(question) for question in chosen.questions)
+    golds = tuple(documents.gold_documents(question) for question in questions)
     asked = Asked(chosen.name, documents.count, questions, golds)
     with tempfile.TemporaryDirectory() as store, serve_vectors(embedding) as url:
         settings = settings_of(Path(store), chosen.platform, embedding.name, url)
@@ -173,10 +173,10 @@ async def _evaluate(settings: Settings, asked: Asked) -> Evaluation:
     routes = []
     with tracing_context(enabled=False):
         async with open_answer_service(settings) as answer_service:
-            watched = watch_embeddings(answer_service)
+            watched = track_embedding_failures(answer_service)
             for mode in MODES:
                 probe = RetrievalProbe(answer_service, mode, watched)
-                found = [await probe.ask(question) for question in asked.questions]
+                found = [await probe.run(question) for question in asked.questions]
                 routes.append(route_result(mode, asked.questions, asked.golds, found, K))
     return Evaluation(
         platform=asked.name,
@@ -184,7 +184,7 @@ async def _evaluate(settings: Settings, asked: Asked) -> Evaluation:
         questions=len(asked.questions),
         with_gold=len(asked.questions),
         k=K,
-        judged="hybrid",
+        primary_mode="hybrid",
         routes=tuple(routes),
     )
 
@@ -204,9 +204,9 @@ def _misses(evaluation: Evaluation, documents: DocumentIndex) -> Iterator[Miss]:
     full_text = next(route for route in evaluation.routes if route.mode == "full_text")
     for result in full_text.questions:
         if result.rank is None or result.rank > K:
-            marked = min(documents.called(result.gold[0]))
+            marked = min(documents.documents_named(result.gold[0]))
             yield Miss(result.question, titles[marked], _first_title(result))
 
 
 def _first_title(result: QuestionResult) -> str:
-    return result.found[0].title if result.found else ""
+    return result.retrieved[0].title if result.retrieved else ""

@@ -1,4 +1,4 @@
-"""What was measured of retrieval, as the section of docs/retrieval.md that it becomes."""
+"""What was measured of retrieval, as the section of docs/explanation/retrieval.md that it becomes."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby

@@ -53,7 +53,7 @@ class RetrievalSet:
             for document in read_source(source, SourceLimits()):
                 assert isinstance(document, SourceDocument), document
                 found.add(list(chunk_document(document, chunk_tokens)))
-        found.check(self.questions)
+        found.check_gold(self.questions)
         return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from ingestion.sources.api_docs import load_section_template
+from ingestion.sources.templates import load_template
 from ingestion.text.language import estimate_tokens
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
@@ -45,7 +45,7 @@ def _chunk(
     document: SourceDocument, section: Section, body: str, position: int, chunk_id: str
 ) -> Chunk:
     heading = " > ".join(section.heading)
-    text = load_section_template("chunk").render(
+    text = load_template("chunk").render(
         front_matter=_front_matter(document, section),
         title=document.title,
         section=heading,

@@ -21,8 +21,9 @@ from filelock import FileLock, Timeout
 from langchain_core.embeddings import Embeddings
 from structlog.contextvars import bound_contextvars
 
+from ingestion.embedder import ChunkEmbedder
 from ingestion.platform_config import read_platform
-from ingestion.providers import ChunkEmbedder, open_embeddings
+from ingestion.providers import open_embeddings
 from ingestion.runs import IngestionRunStore
 from ingestion.store.collection import Collection
 from ingestion.sync import SourceReader, Sync

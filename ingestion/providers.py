@@ -1,38 +1,28 @@
-"""What the clients of model providers raise, as ModelError: the one boundary for that.
-Model providers by name: `provider:model` -> a LangChain client, from the settings of its role.
-The embedding model named in Settings, and how many texts are embedded at once.
-"""
+"""Model providers: opening a LangChain client for `provider:model`, and its errors as ModelError."""
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
-from tenacity import (
-    RetryCallState,
-    retry,
-    retry_if_exception_type,
-    stop_after_attempt,
-    wait_random_exponential,
-)
+from tenacity import RetryCallState, wait_random_exponential
 
-from ingestion.store.client import batches
-from ingestion.store.schema import Vector, embedded_text
-from schemas.document import Chunk
 from schemas.errors import (
     ApideskError,
     ConfigurationError,
     ModelError,
-    ModelOutputInvalid,
     ModelRefused,
     ModelTimeout,
     ModelUnavailable,
 )
 from schemas.settings import PREFIX, Settings
+
+Client = TypeVar("Client")
+
+PROVIDER_EXTRAS = {"anthropic", "deepseek", "ollama"}
+"""Providers whose package is installed by an extra of the same name."""
 
 RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 
@@ -41,7 +31,7 @@ _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
 @dataclass(frozen=True)
 class ModelRole:
-    """What a model is for, and by that the settings that name it."""
+    """The use of a model, which determines its settings."""
 
     prefix: str
     """`CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` or `EMBEDDING`."""
@@ -55,17 +45,73 @@ class ModelRole:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What tells the model apart in traces and metrics."""
+        """Attributes that identify the model in traces and metrics."""
         return {"role": self.prefix.lower(), "model": self.model}
 
-    def sentence(self, what: str, where: str) -> str:
-        """What went wrong, and which setting of this role to look at."""
-        return f"{self.setting}: {what}; check {PREFIX}{self.prefix}_{where}"
+    def error_message(self, problem: str, suffix: str) -> str:
+        """Return a message with the problem and the setting of this role to check."""
+        return f"{self.setting}: {problem}; check {PREFIX}{self.prefix}_{suffix}"
+
+
+def open_embeddings(settings: Settings) -> Embeddings | None:
+    """Return the model of `APIDESK_EMBEDDING_MODEL`, or None if it is not set.
+
+    Raises ConfigurationError if the model or its provider cannot be used.
+    """
+    if not settings.embedding_model:
+        return None
+    from langchain.embeddings import init_embeddings
+
+    options = connection_options(settings.embedding_base_url, settings.embedding_api_key)
+    if settings.embedding_model.startswith("openai:"):
+        # Send texts, not token ids: only OpenAI accepts ids, and its token tables need a download.
+        options |= {
+            "check_embedding_ctx_length": False,
+            "timeout": settings.request_timeout,
+            "max_retries": 0,  # they would multiply with the retries of ChunkEmbedder
+        }
+    return open_client(init_embeddings, ModelRole("EMBEDDING", settings.embedding_model), options)
+
+
+def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[str, Any]) -> Client:
+    """Return a client of the role's model, made by `factory` with `options`.
+
+    `factory` is LangChain's init_chat_model or init_embeddings. Raises ConfigurationError with one
+    line that names the setting and, if needed, the extra to install.
+    """
+    provider, _, name = role.model.partition(":")
+    if not provider or not name:  # LangChain would guess the provider
+        raise ConfigurationError(
+            f"{role.setting}: name it as provider:model, such as openai:gpt-4o-mini"
+        )
+    try:
+        client = factory(role.model, **options)
+    except ImportError as error:
+        if provider not in PROVIDER_EXTRAS:
+            raise ConfigurationError(f"{role.setting}: {_first_line(error)}") from None
+        command = f"pip install 'apidesk[{provider}]'"
+        raise ConfigurationError(f"{role.setting} needs a package: {command}") from None
+    except Exception as error:  # each provider's package raises its own errors
+        raise ConfigurationError(f"{role.setting}: {_reason(error, role)}") from None
+    # Anthropic's client reports a missing key only with the first request.
+    if getattr(client, "anthropic_api_key", None) == SecretStr(""):
+        raise ConfigurationError(f"{role.setting}: {_missing_key(role)}")
+    return client
+
+
+def connection_options(base_url: str | None, api_key: SecretStr | None) -> dict[str, Any]:
+    """Return the address and the key as keyword arguments of a LangChain client."""
+    options: dict[str, Any] = {}
+    if base_url:
+        options["base_url"] = base_url
+    if api_key:
+        options["api_key"] = api_key.get_secret_value()
+    return options
 
 
 @contextmanager
 def model_errors(role: ModelRole) -> Iterator[None]:
-    """Within the block a provider's error becomes a ModelError that names the setting to look at."""
+    """Raise a provider's error within the block as a ModelError that names the setting to check."""
     try:
         yield
     except ApideskError:
@@ -75,169 +121,56 @@ def model_errors(role: ModelRole) -> Iterator[None]:
 
 
 def model_error(error: Exception, role: ModelRole) -> ModelError:
-    """`error` as a ModelError. Clients of different providers agree on names and on status codes."""
+    """Return `error` as a ModelError, by the names and status codes that the clients share."""
     name, status = type(error).__name__, getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or "Timeout" in name:
         return ModelTimeout(f"{role.setting}: no answer in time")
     if status in (401, 403):
-        return ModelRefused(role.sentence("the provider refuses the key", "API_KEY"), status)
+        message = role.error_message("the provider refuses the key", "API_KEY")
+        return ModelRefused(message, status)
     if status == 404:
-        return ModelRefused(role.sentence("the provider does not know this model", "MODEL"), status)
+        message = role.error_message("the provider does not know this model", "MODEL")
+        return ModelRefused(message, status)
     if isinstance(status, int) and status not in RETRYABLE_STATUS and status >= 400:
-        return ModelRefused(role.sentence(f"the provider answers {status}", "MODEL"), status)
+        return ModelRefused(role.error_message(f"the provider answers {status}", "MODEL"), status)
     if isinstance(status, int) and status > 0:
-        what = "too many requests" if status == 429 else f"the provider answers {status}"
-        return ModelUnavailable(f"{role.setting}: {what}", _retry_after(error))
+        problem = "too many requests" if status == 429 else f"the provider answers {status}"
+        return ModelUnavailable(f"{role.setting}: {problem}", _retry_after_s(error))
     if "Connect" in name or "Network" in name or isinstance(error, OSError):
-        return ModelUnavailable(role.sentence("the provider cannot be reached", "BASE_URL"))
-    return ModelUnavailable(role.sentence(f"the reply cannot be read ({name})", "BASE_URL"))
+        return ModelUnavailable(role.error_message("the provider cannot be reached", "BASE_URL"))
+    return ModelUnavailable(role.error_message(f"the reply cannot be read ({name})", "BASE_URL"))
 
 
-def wait_as_told(state: RetryCallState) -> float:
-    """Seconds before the next try: what the provider asks for, else exponential with full jitter."""
+def retry_wait_s(state: RetryCallState) -> float:
+    """Return the seconds before the next attempt: the provider's Retry-After, else full jitter."""
     error = state.outcome.exception() if state.outcome else None
-    asked = error.retry_after if isinstance(error, ModelError) else None
-    return asked if asked is not None else _backoff(state)
+    retry_after = error.retry_after if isinstance(error, ModelError) else None
+    return retry_after if retry_after is not None else _backoff(state)
 
 
-def first_line(error: Exception) -> str:
-    """What `error` says, in one line."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _retry_after(error: Exception) -> float | None:
-    """Seconds that the provider asks to wait, from the reply's Retry-After."""
+def _retry_after_s(error: Exception) -> float | None:
+    """Return the seconds in the reply's Retry-After header."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     value = headers.get("retry-after") if isinstance(headers, Mapping) else None
     try:
         return max(0.0, float(value)) if value is not None else None
-    except ValueError:  # a date, which the providers here do not send
+    except ValueError:  # a date; the supported providers send seconds
         return None
 
 
-Client = TypeVar("Client")
-
-EXTRAS = {"anthropic", "deepseek", "ollama"}
-"""Providers whose package comes with an extra of the same name."""
-
-
-def open_client(make: Callable[..., Client], role: ModelRole, options: dict[str, Any]) -> Client:
-    """What `make` (init_chat_model, init_embeddings) makes of the role's model with `options`.
-
-    Raises ConfigurationError in one line: which setting, and which extra to install.
-    """
-    provider, _, name = role.model.partition(":")
-    if not provider or not name:  # LangChain would guess
-        raise ConfigurationError(
-            f"{role.setting}: name it as provider:model, such as openai:gpt-4o-mini"
-        )
-    try:
-        client = make(role.model, **options)
-    except ImportError as error:
-        if provider not in EXTRAS:
-            raise ConfigurationError(f"{role.setting}: {first_line(error)}") from None
-        needed = f"pip install 'apidesk[{provider}]'"
-        raise ConfigurationError(f"{role.setting} needs a package: {needed}") from None
-    except Exception as error:  # each provider's package raises its own
-        raise ConfigurationError(f"{role.setting}: {_reason(error, role)}") from None
-    # Anthropic's client misses its key only when it is asked.
-    if getattr(client, "anthropic_api_key", None) == SecretStr(""):
-        raise ConfigurationError(f"{role.setting}: {_no_key(role)}")
-    return client
-
-
-def connection_options(base_url: str | None, api_key: SecretStr | None) -> dict[str, Any]:
-    """Address and key as all LangChain clients take them."""
-    options: dict[str, Any] = {}
-    if base_url:
-        options["base_url"] = base_url
-    if api_key:
-        options["api_key"] = api_key.get_secret_value()
-    return options
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _reason(error: Exception, role: ModelRole) -> str:
-    """What is wrong, without repeating what a client was given: that may hold a key."""
-    said = str(error).lower()
-    if "api_key" in said or "api key" in said or "credentials" in said:
-        return _no_key(role)
+    """Return the reason without the client's own message, which may contain a key."""
+    message = str(error).lower()
+    if "api_key" in message or "api key" in message or "credentials" in message:
+        return _missing_key(role)
     if isinstance(error, ValueError) and "provider" in str(error):
         return f"no provider is called {role.model.partition(':')[0]}"
     return f"cannot be used ({type(error).__name__})"
 
 
-def _no_key(role: ModelRole) -> str:
+def _missing_key(role: ModelRole) -> str:
     return f"no key; set APIDESK_{role.prefix}_API_KEY or the provider's own variable"
-
-
-ATTEMPTS = 5
-"""Requests that one batch may cost while the provider is overloaded or out of reach."""
-
-
-def open_embeddings(settings: Settings) -> Embeddings | None:
-    """The model behind `APIDESK_EMBEDDING_MODEL`, or None where none is named.
-
-    Raises ConfigurationError when the name or its provider cannot be used.
-    """
-    if not settings.embedding_model:
-        return None
-    from langchain.embeddings import init_embeddings
-
-    options = connection_options(settings.embedding_base_url, settings.embedding_api_key)
-    if settings.embedding_model.startswith("openai:"):
-        # Texts are sent as texts: token ids would need tables from the network and are OpenAI's alone.
-        options |= {
-            "check_embedding_ctx_length": False,
-            "timeout": settings.request_timeout,
-            "max_retries": 0,  # ours would multiply with them
-        }
-    return open_client(init_embeddings, ModelRole("EMBEDDING", settings.embedding_model), options)
-
-
-class ChunkEmbedder:
-    """Embeds a stream of chunks: several requests at a time, and no more read than they can take."""
-
-    def __init__(self, model: Embeddings, settings: Settings) -> None:
-        self._model = model
-        self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
-        self._size = settings.embedding_batch
-        self._requests = settings.embedding_requests
-
-    def embed(self, chunks: Iterable[Chunk]) -> Generator[tuple[list[Chunk], list[Vector]]]:
-        """`chunks` in batches, in their order, each with its vectors. Raises ModelError."""
-        waiting: deque[tuple[list[Chunk], Future[list[Vector]]]] = deque()
-        with ThreadPoolExecutor(self._requests, thread_name_prefix="embed") as pool:
-            try:
-                for batch in batches(chunks, self._size):
-                    texts = [embedded_text(chunk) for chunk in batch]
-                    waiting.append((batch, pool.submit(self._vectors, texts)))
-                    if len(waiting) > self._requests:
-                        yield _result(*waiting.popleft())
-                while waiting:
-                    yield _result(*waiting.popleft())
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-
-    def embed_texts(self, texts: Iterable[str]) -> list[Vector]:
-        """The vectors of `texts`, in their order. Raises ModelError."""
-        return [vector for batch in batches(texts, self._size) for vector in self._vectors(batch)]
-
-    @retry(
-        retry=retry_if_exception_type((ModelUnavailable, ModelTimeout)),
-        wait=wait_as_told,
-        stop=stop_after_attempt(ATTEMPTS),
-        reraise=True,
-    )
-    def _vectors(self, texts: list[str]) -> list[Vector]:
-        with model_errors(self._role):
-            vectors = self._model.embed_documents(texts)
-        if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
-            raise ModelOutputInvalid(
-                f"{self._role.setting}: {len(vectors)} vectors for {len(texts)} texts, or of "
-                "several lengths"
-            )
-        return vectors
-
-
-def _result(batch: list[Chunk], vectors: Future[list[Vector]]) -> tuple[list[Chunk], list[Vector]]:
-    return batch, vectors.result()

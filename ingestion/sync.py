@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.chunking import chunk_document
-from ingestion.providers import ChunkEmbedder
-from ingestion.sources.folder import KnownFiles, UnchangedFile
-from ingestion.sources.registry import count_files, digest, digest_source, read_source
-from ingestion.store import route_calibration as reliability
+from ingestion.embedder import ChunkEmbedder
+from ingestion.sources.reader import KnownFiles, UnchangedFile
+from ingestion.sources.registry import combine_fingerprints, count_files, digest_source, read_source
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection
-from ingestion.store.schema import IndexedSource, Vector
-from ingestion.store.writers import CollectionWriter
+from ingestion.store.manifest import IndexedSource
+from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
+from ingestion.store.schema import Vector
+from ingestion.store.writer import CollectionWriter
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
@@ -82,8 +83,8 @@ class Sync:
         """
         if not self._options.rebuild:
             self._collection.check()
-        stored = self._collection.stored_contract()
-        self._unfinished = stored is not None and stored.unfinished
+        stored = self._collection.stored_manifest()
+        self._unfinished = stored is not None and stored.incomplete
         self._read_stored(sources)
         if self._options.dry_run:
             for _ in self._changed(sources):
@@ -98,7 +99,7 @@ class Sync:
 
     def _read_stored(self, sources: Sequence[SourceConfig]) -> None:
         """Find out what is there of the sources that may have changed."""
-        indexed = {} if self._options.rebuild else self._collection.indexed()
+        indexed = {} if self._options.rebuild else self._collection.indexed_sources()
         self._unread = {
             source.name: indexed[source.name]
             for source in sources
@@ -106,7 +107,7 @@ class Sync:
         }
         if indexed and indexed.keys() == self._unread.keys():
             return
-        for chunk in self._collection.stored(without=list(self._unread)):
+        for chunk in self._collection.stored_chunks(excluded_sources=list(self._unread)):
             document = self._stored[chunk.source].setdefault(chunk.document_id, {})
             document[chunk.id] = chunk.content_hash
             seen = self._fingerprints[chunk.source].setdefault(chunk.document_id, set())
@@ -131,7 +132,7 @@ class Sync:
         if written or self._dropped or self._unfinished:
             writer.finish(self._dropped)
             self._collection.load()
-        self._collection.keep_indexed(self._indexed())
+        self._collection.save_indexed_sources(self._indexed())
         if self._embedder is not None:
             self._measure(self._embedder)
 
@@ -150,14 +151,12 @@ class Sync:
 
     def _measure(self, embedder: ChunkEmbedder) -> None:
         """Find out how far the vectors can be trusted, where that is not known yet; it can wait."""
-        contract = self._collection.stored_contract()
-        if contract is None or not reliability.is_due(contract):
+        manifest = self._collection.stored_manifest()
+        if manifest is None or not is_calibration_due(manifest):
             return
         try:
             self._collection.load()
-            self._collection.keep_reliability(
-                reliability.calibrate_routes(self._collection, embedder)
-            )
+            self._collection.save_calibration(calibrate_routes(self._collection, embedder))
         except ModelError as error:
             log.warning("the next run will measure the embeddings: %s", error)
 
@@ -218,7 +217,7 @@ class Sync:
                 self._step()
         except SourceError as error:
             report.refused.append(str(error))
-        self._digests[source.name] = digest(fingerprints)
+        self._digests[source.name] = combine_fingerprints(fingerprints)
         self._delete_vanished(report, seen)
 
     def _known(self, source: str) -> KnownFiles:

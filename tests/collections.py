@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection
-from ingestion.store.schema import CollectionManifest, Vector, embedded_text
+from ingestion.store.manifest import CollectionManifest
+from ingestion.store.schema import Vector, embedded_text
 from schemas.document import Chunk
 
 Embed = Callable[[list[str]], list[Vector]]
@@ -22,9 +23,9 @@ def write(
     try:
         for batch in batches(chunks):
             writer.put(batch, embed([embedded_text(chunk) for chunk in batch]) if embed else None)
-        contract = writer.finish(set(dropped))
+        manifest = writer.finish(set(dropped))
     except BaseException:
         writer.abandon()
         raise
     collection.load()
-    return contract
+    return manifest

@@ -62,7 +62,7 @@ def mend(overrides: dict[str, Any], in_place: bool, options: dict[str, bool], ta
         "rows": bench.rows(),
         "words": bench.words(),
         "catalogue": [entry.model_dump() for entry in collection.catalogue()],
-        "contract": collection.contract.model_dump(),
+        "manifest": collection.manifest.model_dump(),
         "collections": len(collection._client.list_collections()),
     }
     runs = [run.state for run in job.runs.latest()]

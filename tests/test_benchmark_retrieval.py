@@ -63,7 +63,7 @@ def test_a_public_set_becomes_pages_with_titles(tiny_set: RetrievalSet) -> None:
         "Invoices",
         "Stock",
     ]
-    assert [documents.gold(question) for question in tiny_set.questions] == [
+    assert [documents.gold_documents(question) for question in tiny_set.questions] == [
         [frozenset({f"pages/{number:06}"})] for number in range(4)
     ]
 

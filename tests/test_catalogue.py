@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
-import ingestion.store.writers
+import ingestion.store.aliases
+import ingestion.store.next_collection_writer
 from ingestion.chunking import chunk_document
-from ingestion.store.catalogue import OUTLINE_BYTES, OUTLINED_CHUNKS, CatalogueBuilder, CatalogueRow
-from ingestion.store.schema import CATALOGUE_PROPERTY, catalogue_name
+from ingestion.store.aliases import catalogue_name
+from ingestion.store.catalogue import MAX_OUTLINE_BYTES, MAX_OUTLINE_CHUNKS, CatalogueBuilder
+from ingestion.store.client import MilvusRow
+from ingestion.store.manifest import CATALOGUE_PROPERTY
 from schemas.document import CatalogueEntry, Section, SourceDocument
 from schemas.settings import read_settings
 from tests.test_sync import Bench, assert_in_step, collections_of, open_collection, write_pages
@@ -18,7 +21,7 @@ from tests.test_sync import Bench, assert_in_step, collections_of, open_collecti
 # --- gathering
 
 
-def rows_of(document_id: str, headings: list[str], **fields: Any) -> list[CatalogueRow]:
+def rows_of(document_id: str, headings: list[str], **fields: Any) -> list[MilvusRow]:
     """The chunks of a document with a section a heading, as rows."""
     sections = [
         Section(kind="prose", heading=tuple(filter(None, h.split(" > "))), body=f"{number}")
@@ -32,7 +35,7 @@ def rows_of(document_id: str, headings: list[str], **fields: Any) -> list[Catalo
     return [chunk.model_dump() for chunk in chunk_document(document, 400)]
 
 
-def gathered(*rows: CatalogueRow) -> dict[str, CatalogueEntry]:
+def gathered(*rows: MilvusRow) -> dict[str, CatalogueEntry]:
     gathering = CatalogueBuilder()
     gathering.add(rows)
     return {entry.document_id: entry for entry in gathering.entries()}
@@ -47,15 +50,15 @@ def gathered(*rows: CatalogueRow) -> dict[str, CatalogueEntry]:
         pytest.param([""], (), id="none"),
         pytest.param(["单" * 1_000, "证" * 1_000, "A" * 2_000, "B"],
                      ("单" * 1_000, "证" * 1_000, "A" * 2_000), id="too many bytes"),
-        pytest.param([str(n) for n in range(OUTLINED_CHUNKS + 2)],
-                     tuple(str(n) for n in range(OUTLINED_CHUNKS)), id="too many chunks"),
+        pytest.param([str(n) for n in range(MAX_OUTLINE_CHUNKS + 2)],
+                     tuple(str(n) for n in range(MAX_OUTLINE_CHUNKS)), id="too many chunks"),
     ],
 )  # fmt: skip
 def test_an_outline_is_the_headings(headings: list[str], outline: tuple[str, ...]) -> None:
     rows = rows_of("a", headings)
     random.Random(1).shuffle(rows)
     assert gathered(*rows)["a"].outline == outline
-    assert sum(len(heading.encode()) for heading in outline) <= OUTLINE_BYTES
+    assert sum(len(heading.encode()) for heading in outline) <= MAX_OUTLINE_BYTES
 
 
 def test_an_entry_tells_what_its_first_chunk_tells() -> None:
@@ -157,7 +160,7 @@ def test_a_run_that_dies_between_two_moves_is_made_good(
     """Words, catalogue, chunks: whatever was moved, the next run finds everything in its place."""
     collection = bench.collection
     expected = [titles(bench), {"001": titles(bench)["001"]}][moves == 3]
-    chunks = collection.chunks_of("001", "guides")
+    chunks = collection.chunks_of_document("001", "guides")
     writer = collection.writer(rebuild=True)
     writer.put(chunks, None)
     with monkeypatch.context() as patched:
@@ -176,7 +179,7 @@ def test_a_run_that_dies_between_two_moves_is_made_good(
 
 def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:
     """A writer dies after so many moves of an alias."""
-    real, left = ingestion.store.writers._move, [moves]
+    real, left = ingestion.store.aliases.move_alias, [moves]
 
     def move(*args: Any) -> None:
         if not left[0]:
@@ -184,4 +187,5 @@ def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:
         left[0] -= 1
         real(*args)
 
-    patched.setattr(ingestion.store.writers, "_move", move)
+    for module in (ingestion.store.aliases, ingestion.store.next_collection_writer):
+        patched.setattr(module, "move_alias", move)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ingestion.chunking import API_SECTION_FACTOR, chunk_document
-from ingestion.store.schema import TEXT_BYTES
+from ingestion.store.schema import MAX_SEARCH_TEXT_BYTES
 from ingestion.text.language import estimate_tokens
 from ingestion.text.markdown_blocks import parse_blocks
 from schemas.document import Chunk, Section, SectionKind, SourceDocument
@@ -214,7 +214,7 @@ def test_every_chunk_fits_a_milvus_field_and_none_is_lost(
     body: str, kind: SectionKind, max_tokens: int
 ) -> None:
     found = chunks(section(body, "Part", kind=kind), max_tokens=max_tokens)
-    assert max(len(chunk.text.encode()) for chunk in found) <= TEXT_BYTES
+    assert max(len(chunk.text.encode()) for chunk in found) <= MAX_SEARCH_TEXT_BYTES
     assert len({chunk.id for chunk in found}) == len(found)
     lines = {line for chunk in found for line in chunk.body.split("\n")}
     assert {line for line in body.split("\n") if len(line) < 200} <= lines | {""}

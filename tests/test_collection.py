@@ -10,8 +10,9 @@ import pytest
 from app.service.answer_service import AnswerService
 from ingestion.chunking import chunk_document
 from ingestion.store.cache import ReadThroughCache
-from ingestion.store.client import BATCH
-from ingestion.store.collection import Collection, SearchRoute
+from ingestion.store.client import BATCH_ROWS
+from ingestion.store.collection import Collection
+from ingestion.store.reader import SearchRoute
 from ingestion.store.schema import Vector, embedded_text
 from ingestion.text.words import split_words
 from schemas.document import Chunk, Section, SourceDocument
@@ -205,18 +206,18 @@ def test_a_ranking_is_the_search_without_the_chunks(vectors: Collection) -> None
     routes: tuple[SearchRoute, ...] = ("full_text", "dense")
     for route in routes:
         found = vectors.search("isv.invalid-signature", 4, route, vector)
-        ranking = vectors.ranked("isv.invalid-signature", 4, route, vector)
+        ranking = vectors.search_ids("isv.invalid-signature", 4, route, vector)
         assert ranking == {hit.chunk.id: hit.score for hit in found}
-        assert vectors.by_ids(["nobody", *ranking]) == [hit.chunk for hit in found]
-    assert vectors.by_ids([]) == []
+        assert vectors.chunks_by_id(["nobody", *ranking]) == [hit.chunk for hit in found]
+    assert vectors.chunks_by_id([]) == []
 
 
 # --- look-ups
 
 
 def test_the_chunks_of_a_document_come_in_its_order(docs: Collection) -> None:
-    assert [chunk.body for chunk in docs.chunks_of("1180", "guides")] == ["地址", "参数"]
-    assert docs.chunks_of("1180", "elsewhere") == []
+    assert [chunk.body for chunk in docs.chunks_of_document("1180", "guides")] == ["地址", "参数"]
+    assert docs.chunks_of_document("1180", "elsewhere") == []
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ def test_chunks_by_api(
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(ODD_NAMES)), ids=map(repr, ODD_NAMES))
 def test_no_name_breaks_a_filter(docs: Collection, number: int, name: str) -> None:
-    assert names(docs.chunks_of(name, f"odd {name}")) == [name]
+    assert names(docs.chunks_of_document(name, f"odd {name}")) == [name]
     assert names(docs.chunks_by_api([], [name])) == [name]
     assert names(docs.chunks_by_api([f"/{number}/{name}"], [])) == [name]
     assert docs.word_counts([name]) == {}
@@ -251,7 +252,7 @@ def test_words_are_counted_over_all_chunks(docs: Collection) -> None:
     assert docs.word_counts([]) == {}
 
 
-# --- the contract
+# --- the manifest
 
 
 @pytest.mark.parametrize(
@@ -274,7 +275,7 @@ def test_a_collection_of_other_settings_is_refused(
     with pytest.raises(CollectionMismatch) as raised:
         collection.load()
     assert str(raised.value) == (
-        f"the collection docs was made with {difference}: run `apidesk ingest --rebuild` to make it anew"
+        f"the collection docs was made with {difference}: run `apidesk ingest --rebuild` to rebuild it"
     )
     with pytest.raises(CollectionMismatch):
         collection.search("订单", 1, "full_text")
@@ -286,20 +287,20 @@ def test_a_collection_of_the_same_settings_is_opened(connect: Connect) -> None:
     assert collection.exists()
     collection.load()
     assert search(collection, "cancel_pick_up", 1) == ["pickup"]
-    assert collection.contract.rows == len(PAGES) + len(ODD_NAMES) + 2
-    assert collection.contract.words > 0
+    assert collection.manifest.rows == len(PAGES) + len(ODD_NAMES) + 2
+    assert collection.manifest.words > 0
 
 
 def test_what_somebody_else_wrote_is_noticed(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingestion.store.cache.FRESH_SECONDS", 0)
+    monkeypatch.setattr("ingestion.store.cache.CHECK_INTERVAL_S", 0)
     writer, reader = connect("shared"), connect("shared")
     write(writer, page("stripes", "A horse."))
     assert reader.word_counts(["zebra"]) == {}
     write(writer, page("stripes", "A zebra, another zebra.", "A horse."))
     assert reader.word_counts(["zebra"]) == {"zebra": 2}
-    assert reader.contract.rows == 2
+    assert reader.manifest.rows == 2
     write(connect("shared", chunk_tokens=500), page("stripes", "A zebra."))
     with pytest.raises(CollectionMismatch, match="chunker 2/500"):
         reader.search("zebra", 1, "full_text")
@@ -311,13 +312,13 @@ def test_what_somebody_else_wrote_is_noticed(
     "use",
     [
         lambda c: c.load(),
-        lambda c: c.contract,
+        lambda c: c.manifest,
         lambda c: c.search("订单", 1, "full_text"),
-        lambda c: c.chunks_of("1180", "guides"),
+        lambda c: c.chunks_of_document("1180", "guides"),
         lambda c: c.chunks_by_api(["/cancel"], []),
         lambda c: c.word_counts(["订单"]),
     ],
-    ids=["load", "contract", "search", "chunks_of", "chunks_by_api", "word_counts"],
+    ids=["load", "manifest", "search", "chunks_of_document", "chunks_by_api", "word_counts"],
 )
 def test_what_has_not_been_indexed_is_missing(
     connect: Connect, use: Callable[[Collection], object]
@@ -377,12 +378,12 @@ def test_a_second_write_takes_the_place_of_the_first(connect: Connect, uri: Path
     before = stored(uri, "swap")
     assert search(reader, "旧的") == ["old"]
 
-    contract = write(writer, [*page("new", "新的内容", "又一节"), *page("kept", "留下的内容")])
+    manifest = write(writer, [*page("new", "新的内容", "又一节"), *page("kept", "留下的内容")])
 
-    assert (contract.rows, writer.contract) == (3, contract)
+    assert (manifest.rows, writer.manifest) == (3, manifest)
     assert search(reader, "旧的") == search(writer, "旧的") == []
     assert search(reader, "新的", 1) == ["new"]
-    assert reader.chunks_of("old", "guides") == []
+    assert reader.chunks_of_document("old", "guides") == []
     assert reader.word_counts(["旧", "留下"]) == {"留下": 1}
     after = stored(uri, "swap")
     assert len(after) == len(before) == 3
@@ -396,7 +397,7 @@ def sections(count: int, fail: bool = False) -> Iterator[Chunk]:
 
 
 def failing_embed(texts: list[str]) -> list[Vector]:
-    if len(texts) < BATCH:
+    if len(texts) < BATCH_ROWS:
         raise ConnectionError("half way")
     return embed(texts)
 
@@ -409,8 +410,8 @@ def too_wide(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 @pytest.mark.parametrize(
     ("chunks", "embedding", "error"),
     [
-        pytest.param(lambda: sections(BATCH, fail=True), embed, SourceError, id="source"),
-        pytest.param(lambda: sections(BATCH + 1), failing_embed, ConnectionError, id="embedding"),
+        pytest.param(lambda: sections(BATCH_ROWS, fail=True), embed, SourceError, id="source"),
+        pytest.param(lambda: sections(BATCH_ROWS + 1), failing_embed, ConnectionError, id="embedding"),
         pytest.param(
             lambda: sections(3), lambda texts: [[1.0] * n for n, _ in enumerate(texts, 2)], ApideskError,
             id="vectors of several lengths",
@@ -425,20 +426,20 @@ def test_a_write_that_fails_leaves_what_was_there(
     embedding: Callable[[list[str]], list[Vector]],
     error: type[Exception],
 ) -> None:
-    before, contract = stored(uri, "vectors"), vectors.contract
+    before, manifest = stored(uri, "vectors"), vectors.manifest
     with pytest.raises(error):
         write(vectors, chunks(), embedding)
     assert stored(uri, "vectors") == before
-    assert vectors.contract == contract
+    assert vectors.manifest == manifest
     assert search(vectors, "cancel_pick_up", 1) == ["pickup"]
-    assert vectors.chunks_of("half", "guides") == []
+    assert vectors.chunks_of_document("half", "guides") == []
     assert vectors.word_counts(["cancelpickup"]) == {"cancelpickup": 1}
 
 
 def test_a_first_write_that_fails_leaves_nothing(connect: Connect, uri: Path) -> None:
     collection = connect("first")
     with pytest.raises(SourceError):
-        write(collection, sections(BATCH, fail=True))
+        write(collection, sections(BATCH_ROWS, fail=True))
     assert not collection.exists()
     assert stored(uri, "first") == []
 
@@ -450,30 +451,30 @@ def test_what_was_read_is_remembered_until_it_is_forgotten() -> None:
         asked.extend(words)
         return {word: 0 for word in words if word != "nowhere"}
 
-    counts = ReadThroughCache(read, most=3)
-    assert counts.of(["签名", "nowhere"]) == {"签名": 0}
+    counts = ReadThroughCache(read, max_keys=3)
+    assert counts.get(["签名", "nowhere"]) == {"签名": 0}
     assert asked == ["签名", "nowhere"]
-    assert counts.of(["nowhere", "签名"]) == {"签名": 0}
+    assert counts.get(["nowhere", "签名"]) == {"签名": 0}
     assert asked == ["签名", "nowhere"]
-    assert list(counts.of(["订单", "发货", "签名", "订单"])) == ["订单", "发货", "签名"]
+    assert list(counts.get(["订单", "发货", "签名", "订单"])) == ["订单", "发货", "签名"]
     assert asked == ["签名", "nowhere", "订单", "发货"]
-    counts.of(["nowhere"])  # more was asked for than is remembered, and this the longest ago
+    counts.get(["nowhere"])  # more was asked for than is remembered, and this the longest ago
     assert asked[-1] == "nowhere"
-    counts.forget()
-    counts.of(["签名"])
+    counts.clear()
+    counts.get(["签名"])
     assert asked[-2:] == ["nowhere", "签名"]
 
 
 def test_what_another_thread_has_read_before_all_was_forgotten_is_not_remembered() -> None:
     def read(keys: list[str]) -> dict[str, int]:
-        values.forget()
+        values.clear()
         return dict.fromkeys(keys, len(reads))
 
     reads: list[int] = []
-    values = ReadThroughCache(read, most=3)
-    assert values.of(["a"]) == {"a": 0}
+    values = ReadThroughCache(read, max_keys=3)
+    assert values.get(["a"]) == {"a": 0}
     reads.append(1)
-    assert values.of(["a"]) == {"a": 1}
+    assert values.get(["a"]) == {"a": 1}
 
 
 def test_a_collection_counts_anew_when_it_is_loaded(sample_service: AnswerService) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from tenacity import wait_none
 
-from ingestion.providers import ATTEMPTS, ChunkEmbedder, open_embeddings
+from ingestion.embedder import MAX_ATTEMPTS, ChunkEmbedder
+from ingestion.providers import open_embeddings
 from schemas.document import Chunk
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 from schemas.settings import read_settings
@@ -94,21 +95,21 @@ def test_no_more_is_read_than_can_be_under_way(model_server: ModelServer) -> Non
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_provider_in_trouble_is_asked_again(model_server: ModelServer, status: int) -> None:
     def reply(request: Recorded) -> Reply | None:
-        return Reply(status=status) if len(model_server.embedding_requests) < ATTEMPTS else None
+        return Reply(status=status) if len(model_server.embedding_requests) < MAX_ATTEMPTS else None
 
     model_server.embedding_reply = reply
     ((_, vectors),) = embedder(model_server, embedding_requests=1).embed(iter(sections(2)))
     assert len(vectors) == 2
-    assert len(model_server.embedding_requests) == ATTEMPTS
+    assert len(model_server.embedding_requests) == MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize(
     ("reply", "error", "requests"),
     [
-        (Reply(status=503), ModelUnavailable, ATTEMPTS),
+        (Reply(status=503), ModelUnavailable, MAX_ATTEMPTS),
         (Reply(status=401), ModelRefused, 1),
         (Reply(status=404), ModelRefused, 1),
-        (Reply(body=b"<html>"), ModelError, ATTEMPTS),
+        (Reply(body=b"<html>"), ModelError, MAX_ATTEMPTS),
     ],
     ids=["down", "key", "name", "no JSON"],
 )

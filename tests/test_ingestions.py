@@ -21,7 +21,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from app.cli.main import main
-from app.cli.terminal.ingest import ingest_and_watch
+from app.cli.terminal.ingest import run_ingestion_and_watch
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.job import IngestionJob, run_lock
@@ -459,7 +459,7 @@ def test_the_server_of_an_embedded_store_keeps_the_schedule(
     ("change", "words"),
     [
         (lambda text: text, "the embedded store serves one process"),
-        (lambda text: text.partition("[ingestion]")[0], "[ingestion] names no schedule"),
+        (lambda text: text.partition("[ingestion]")[0], "[ingestion] has no schedule"),
     ],
 )
 def test_a_schedule_of_its_own_wants_a_server_and_times(
@@ -483,7 +483,7 @@ def test_what_changes_is_indexed_at_once(settings: Settings) -> None:
 
     async def change() -> None:
         task = asyncio.create_task(
-            ingest_and_watch(settings, IngestionOptions(), reports.append, complaints.append)
+            run_ingestion_and_watch(settings, IngestionOptions(), reports.append, complaints.append)
         )
         await until(lambda: len(reports) == 1)
         await asyncio.sleep(0.2)  # until it watches

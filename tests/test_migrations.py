@@ -13,9 +13,7 @@ from sqlalchemy.engine import Engine
 
 import ingestion.database.migrations
 from app.security import api_keys as keys
-from app.service import cache as answers
-from app.service import records as store
-from app.service import sessions as history
+from app.service import answer_cache, record_store, session_store
 from ingestion import runs
 from ingestion.database.engine import open_engine
 from ingestion.database.migrations.upgrade import HEAD
@@ -26,7 +24,9 @@ from schemas.settings import read_settings
 def expected() -> MetaData:
     """Every table that the code knows."""
     everything = MetaData()
-    for metadata in (module.metadata for module in (answers, history, keys, runs, store)):
+    for metadata in (
+        module.metadata for module in (answer_cache, session_store, keys, runs, record_store)
+    ):
         for table in metadata.tables.values():
             table.to_metadata(everything)
     return everything

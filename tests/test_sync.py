@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.store.client import BATCH, every_row, open_milvus
+from ingestion.store.aliases import words_name
+from ingestion.store.client import BATCH_ROWS, open_milvus, row_pages
 from ingestion.store.collection import Collection
-from ingestion.store.schema import (
-    CHUNK_FIELDS,
+from ingestion.store.manifest import (
     SOURCES_PROPERTY,
     expected_manifest,
-    words_name,
     write_finished_manifest,
     write_manifest,
 )
-from ingestion.store.writers import NextCollectionWriter
+from ingestion.store.next_collection_writer import NextCollectionWriter
+from ingestion.store.schema import CHUNK_FIELDS
 from ingestion.sync import SourceReader, Sync
 from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, DeletionsRefused
 from schemas.ingestion import IngestionOptions, SourceReport
@@ -61,17 +61,17 @@ class Bench:
         """Every field of every chunk, by id; but what file it was read from, which may be an older one."""
         client, alias = self.collection._client, self.collection._alias
         fields = [name for name in (*CHUNK_FIELDS, "search_text") if name != "fingerprint"]
-        return {row["id"]: row for page in every_row(client, alias, fields) for row in page}
+        return {row["id"]: row for page in row_pages(client, alias, fields) for row in page}
 
     def words(self) -> dict[str, int]:
         client, alias = self.collection._client, words_name(self.collection._alias)
-        pages = every_row(client, alias, ["word", "occurrences"])
+        pages = row_pages(client, alias, ["word", "occurrences"])
         return {row["word"]: row["occurrences"] for page in pages for row in page}
 
 
 def open_collection(settings: Settings, in_place: bool) -> Collection:
-    client, contract = open_milvus(settings), expected_manifest(settings, lite=True)
-    return Collection(client, settings.collection, contract, in_place)
+    client, manifest = open_milvus(settings), expected_manifest(settings, lite=True)
+    return Collection(client, settings.collection, manifest, in_place)
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +106,13 @@ def counts(report: SourceReport) -> tuple[int, int, int, int]:
 
 def assert_in_step(bench: Bench) -> None:
     """The collection is what a rebuild from the same documents would make it."""
-    rows, words, contract = bench.rows(), bench.words(), bench.collection.contract
+    rows, words, manifest = bench.rows(), bench.words(), bench.collection.manifest
     catalogue = bench.collection.catalogue()
     bench.sync(rebuild=True, allow_deletes=True)
     assert rows == bench.rows()
     assert words == bench.words()
     assert catalogue == bench.collection.catalogue()
-    assert contract == bench.collection.contract
+    assert manifest == bench.collection.manifest
 
 
 def test_a_change_is_all_that_is_written(bench: Bench) -> None:
@@ -130,7 +130,7 @@ def test_a_change_is_all_that_is_written(bench: Bench) -> None:
     (report,) = bench.sync().values()
     assert counts(report) == (1, 1, 1, 8)
     assert report.written == 4  # the title stands in both chunks of page 3
-    assert not bench.collection.chunks_of("004", "guides")
+    assert not bench.collection.chunks_of_document("004", "guides")
     assert bench.collection.search("退货怎么处理", 1, "full_text")[0].chunk.document_id == "003"
     assert_in_step(bench)
 
@@ -168,7 +168,7 @@ def test_a_source_leaves_the_others_alone(bench: Bench) -> None:
     reports = bench.sync()
     assert counts(reports["guides"]) == (0, 0, 0, 4)
     assert counts(reports["news"]) == (0, 0, 1, 3)
-    assert len(bench.collection.chunks_of("001", "guides")) == 2
+    assert len(bench.collection.chunks_of_document("001", "guides")) == 2
 
 
 @pytest.mark.parametrize(("vanished", "deleted"), [(1, 1), (3, 3), (4, 0), (9, 0)])
@@ -218,8 +218,8 @@ def test_a_source_that_fails_deletes_nothing(bench: Bench, allow_deletes: bool) 
     (report,) = bench.sync(allow_deletes=allow_deletes).values()
     assert (report.changed, report.deleted, report.kept) == (1, 0, 2)
     assert report.refused == ["001.md: not UTF-8 (byte 0)"]
-    assert len(bench.collection.chunks_of("001", "guides")) == 2
-    assert len(bench.collection.chunks_of("003", "guides")) == 1
+    assert len(bench.collection.chunks_of_document("001", "guides")) == 2
+    assert len(bench.collection.chunks_of_document("003", "guides")) == 1
 
     before = bench.rows()
     folder.rename(folder.with_name("moved"))
@@ -257,7 +257,7 @@ def test_another_contract_wants_a_rebuild(bench: Bench) -> None:
     write_pages(bench.source("guides"), 3)
     bench.sync()
     bench.collection._expected = bench.collection._expected.model_copy(update={"chunker": "9/400"})
-    with pytest.raises(CollectionMismatch, match="run `apidesk ingest --rebuild` to make it anew"):
+    with pytest.raises(CollectionMismatch, match="run `apidesk ingest --rebuild` to rebuild it"):
         bench.sync()
     (report,) = bench.sync(rebuild=True).values()
     assert report.written == 6
@@ -307,13 +307,13 @@ def write_property(bench: Bench, name: str, value: str) -> None:
 
 def write_as_another_version(bench: Bench) -> None:
     client, alias = bench.collection._client, bench.collection._alias
-    write_finished_manifest(client, alias, bench.collection.contract)
+    write_finished_manifest(client, alias, bench.collection.manifest)
 
 
 def die_while_writing(bench: Bench) -> None:
     client, alias = bench.collection._client, bench.collection._alias
-    unfinished = bench.collection.contract.model_copy(update={"unfinished": True})
-    write_manifest(client, alias, unfinished)
+    incomplete = bench.collection.manifest.model_copy(update={"incomplete": True})
+    write_manifest(client, alias, incomplete)
 
 
 CHANGES = [
@@ -500,7 +500,7 @@ def test_what_a_dead_run_left_is_cleaned_up(bench: Bench) -> None:
     bench.sync()
     collection = bench.collection
     dead = NextCollectionWriter(collection._client, collection._alias, collection._expected, None)
-    dead.put(collection.chunks_of("001", "guides") * BATCH, None)
+    dead.put(collection.chunks_of_document("001", "guides") * BATCH_ROWS, None)
     assert len(collections_of(bench)) == 4
     bench.sync()
     assert len(collections_of(bench)) == 3

@@ -2,7 +2,7 @@
 
     python -m benchmarks.fuzz [--examples 1000]
 
-Writes docs/reliability.md. Exits with 1 when anything was found, or a server logged a stack.
+Writes docs/explanation/reliability.md. Exits with 1 when anything was found, or a server logged a stack.
 """
 
 import sys
@@ -16,7 +16,7 @@ from benchmarks.fuzz.report import report
 from benchmarks.fuzz.run import DESKS, fuzz
 from benchmarks.retrieval_sets import ROOT
 
-DOCUMENT = ROOT / "docs" / "reliability.md"
+DOCUMENT = ROOT / "docs" / "explanation" / "reliability.md"
 
 MARKERS = "fuzz"
 

@@ -1,4 +1,4 @@
-"""What fuzzing found, as a section of docs/reliability.md."""
+"""What fuzzing found, as a section of docs/explanation/reliability.md."""
 
 from collections.abc import Sequence
 from datetime import date

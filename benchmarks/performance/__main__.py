@@ -2,7 +2,7 @@
 
     python -m benchmarks.performance [--only load --only start] [--quick]
 
-Writes docs/performance.md; with an option that leaves something out it only prints. The peers' virtual
+Writes docs/explanation/performance.md; with an option that leaves something out it only prints. The peers' virtual
 environment is made when it is missing; where it cannot be made, the rows that need it say so.
 """
 
@@ -24,7 +24,7 @@ from benchmarks.performance.subjects import SUBJECTS, site
 from benchmarks.performance.systems import one_thread
 from benchmarks.retrieval_sets import ROOT
 
-DOCUMENT = ROOT / "docs" / "performance.md"
+DOCUMENT = ROOT / "docs" / "explanation" / "performance.md"
 
 
 @click.command()

@@ -23,7 +23,7 @@ from litestar import Litestar, post
 from litestar.params import JSONBody
 from pydantic import BaseModel, SecretStr
 
-from app.serving.gc_tuning import keep_what_is_there
+from app.serving.gc_tuning import freeze_objects
 from app.serving.server import uvicorn_options
 from benchmarks.peers.command import AnnouncingServer
 from benchmarks.peers.task import API_KEY, CHAT_MODEL, K
@@ -133,7 +133,7 @@ def main(platform: Path, model_url: str) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/ask"
     config = uvicorn.Config(app(platform, model_url), **uvicorn_options(read_settings()))
-    keep_what_is_there()
+    freeze_objects()
     asyncio.run(AnnouncingServer(config, url).serve(sockets=[listener]))
 
 

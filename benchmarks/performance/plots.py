@@ -1,11 +1,11 @@
-"""The figures of docs/performance.md."""
+"""The figures of docs/explanation/performance.md."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.analytics.evaluation.plots import GRID, INK, PALE, STYLE
+from app.analytics.evaluation.plots import GRID, INK, MUTED, RC_PARAMS
 from benchmarks.performance.end_to_end import OVERHEAD, EndToEnd
 from benchmarks.performance.growth import Growth
 from benchmarks.performance.ingestion import OURS as OUR_JOB
@@ -96,7 +96,7 @@ def _panels(path: Path, count: int, bars: int) -> "Iterator[list[Axes]]":
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):
+    with rc_context(RC_PARAMS):
         height = count * (0.9 + BAR * bars)
         figure = Figure(figsize=(7.2, height), layout="constrained")
         panels = [figure.add_subplot(count, 1, number + 1) for number in range(count)]
@@ -104,7 +104,7 @@ def _panels(path: Path, count: int, bars: int) -> "Iterator[list[Axes]]":
         for axes in panels:
             axes.spines[["top", "right"]].set_visible(False)
             axes.set_axisbelow(True)
-            axes.tick_params(colors=PALE, labelcolor=INK)
+            axes.tick_params(colors=MUTED, labelcolor=INK)
         figure.savefig(path, metadata={"Date": None})
 
 

@@ -1,4 +1,4 @@
-"""What was measured of speed, as the section of docs/performance.md that it becomes."""
+"""What was measured of speed, as the section of docs/explanation/performance.md that it becomes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

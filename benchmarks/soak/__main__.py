@@ -2,7 +2,7 @@
 
     python -m benchmarks.soak [--minutes 10 --clients 50]
 
-Writes docs/reliability.md. Exits with 1 when an answer was wrong, a question failed, a record was lost
+Writes docs/explanation/reliability.md. Exits with 1 when an answer was wrong, a question failed, a record was lost
 or memory grew.
 """
 
@@ -29,7 +29,7 @@ from benchmarks.soak.processes import (
 from benchmarks.soak.report import FIGURE, draw, report
 from benchmarks.soak.result import Result
 
-DOCUMENT = ROOT / "docs" / "reliability.md"
+DOCUMENT = ROOT / "docs" / "explanation" / "reliability.md"
 
 RESTARTS = (0.35, 0.7)
 """When Milvus is restarted, as shares of the whole."""

@@ -1,9 +1,9 @@
-"""The soak as a section of docs/reliability.md, and its figure."""
+"""The soak as a section of docs/explanation/reliability.md, and its figure."""
 
 from collections import Counter
 from pathlib import Path
 
-from app.analytics.evaluation.plots import GRID, INK, PALE, STYLE
+from app.analytics.evaluation.plots import GRID, INK, MUTED, RC_PARAMS
 from benchmarks.document import prose, table
 from benchmarks.soak.processes import AWAY_SECONDS, WORKERS
 from benchmarks.soak.result import Result
@@ -95,7 +95,7 @@ def draw(result: Result, path: Path) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):
+    with rc_context(RC_PARAMS):
         figure = Figure(figsize=(7.2, 3.6), layout="constrained")
         memory = figure.add_subplot()
         points = result.weights[::STRIDE]
@@ -121,6 +121,6 @@ def draw(result: Result, path: Path) -> None:
         answers.set_ylim(bottom=0)
         answers.set_ylabel("answers a second", color="#D55E00")
         for axes in (memory, answers):
-            axes.tick_params(colors=PALE)
+            axes.tick_params(colors=MUTED)
         path.parent.mkdir(exist_ok=True)
         figure.savefig(path, metadata={"Date": None})

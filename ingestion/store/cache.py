@@ -1,6 +1,4 @@
-"""What was read of a store, remembered: questions ask for the same again and again.
-Whether what a process knows of its collection is still so: another one may have written it.
-"""
+"""Caches of what was read from the store, and reloading when another process has written it."""
 
 import threading
 import time
@@ -18,104 +16,101 @@ from schemas.errors import ApideskError, StoreUnavailable
 CacheKey = TypeVar("CacheKey", bound=Hashable)
 CacheValue = TypeVar("CacheValue")
 
+CHECK_INTERVAL_S = 1.0
+"""Time between two checks for writes by other processes, and before a failed store is tried again."""
+
 
 class ReadThroughCache(Generic[CacheKey, CacheValue]):
-    """Values by key, read once by `read`, which leaves out the keys that there are none of."""
+    """Caches values by key and reads missing ones. Remembers keys without a value, too."""
 
     def __init__(
-        self, read: Callable[[list[CacheKey]], Mapping[CacheKey, CacheValue]], most: int
+        self, read: Callable[[list[CacheKey]], Mapping[CacheKey, CacheValue]], max_keys: int
     ) -> None:
-        """Of more than `most` keys those are forgotten that nobody has asked for the longest."""
+        """`read` omits keys without a value. Beyond `max_keys`, least recently used keys are evicted."""
         self._read = read
-        self._most = most
+        self._max_keys = max_keys
         self._lock = Lock()
-        self.forget()
+        self.clear()
 
-    def of(self, keys: Iterable[CacheKey]) -> dict[CacheKey, CacheValue]:
-        """The values of `keys`, in their order; keys that there are none of are left out."""
+    def get(self, keys: Iterable[CacheKey]) -> dict[CacheKey, CacheValue]:
+        """Return the values of `keys` in their order, without the keys that have no value."""
         wanted = list(dict.fromkeys(keys))
-        known = self._known  # another thread may begin it anew
+        entries = self._entries  # another thread may replace it
         with self._lock:
-            values = {key: known[key] for key in wanted if key in known}
+            values = {key: entries[key] for key in wanted if key in entries}
         if missing := [key for key in wanted if key not in values]:
-            found = self._read(missing)
-            read = {key: found.get(key) for key in missing}
+            stored = self._read(missing)
+            read = {key: stored.get(key) for key in missing}
             with self._lock:
-                known.update(read)
+                entries.update(read)
             values |= read
         return {key: value for key in wanted if (value := values[key]) is not None}
 
-    def forget(self) -> None:
-        """Read everything anew."""
-        self._known: LRUCache[CacheKey, CacheValue | None] = LRUCache(self._most)
+    def clear(self) -> None:
+        """Remove every entry."""
+        self._entries: LRUCache[CacheKey, CacheValue | None] = LRUCache(self._max_keys)
 
 
-FRESH_SECONDS = 1.0
-"""How long what is known of the collection goes unchecked; so long, too, a store that failed is left
-alone.
-"""
+class CollectionReloader:
+    """Reloads a collection when its version in the store differs from the loaded one."""
 
-
-class Freshness:
-    """Compares, once a second at most, what the store says of a collection with what was loaded."""
-
-    def __init__(self, state: Callable[[], str | None], load: Callable[[], None]) -> None:
-        """`state` asks the store, and is None where there is no collection; `load` ends in `loaded`."""
-        self._state_now = state
+    def __init__(self, read_version: Callable[[], str | None], load: Callable[[], None]) -> None:
+        """`read_version` returns None without a collection; `load` ends with `mark_loaded`."""
+        self._read_version = read_version
         self._load = load
-        self._state: str | None = None
-        """What the store said when the collection was loaded; None where it has to be loaded."""
-        self._checked = 0.0
-        """When that was last compared (`time.monotonic`)."""
+        self._version: str | None = None
+        """Version that is loaded; None if the collection must be loaded."""
+        self._checked_at = 0.0
+        """`time.monotonic` of the last check."""
         self._failure: ApideskError | None = None
-        """Why the last comparison failed."""
+        """Error of the last check."""
         self._loading = threading.RLock()
 
     def refresh(self) -> None:
-        """Load anew what another process has written since, or what a store that was away forgot.
+        """Reload the collection if another process wrote it or a restarted store unloaded it.
 
-        Raises what loading raises.
+        Asks the store once per `CHECK_INTERVAL_S`. Raises what `load` raises.
         """
         if self._is_fresh():
             return
         with self._loading:
-            if self._is_fresh():  # somebody else has done it
+            if self._is_fresh():  # another thread has refreshed it
                 return
             try:
-                with self.store():
-                    if self._state is None or self._state != self._state_now():
+                with self.store_errors():
+                    if self._version is None or self._version != self._read_version():
                         self._load()
                 self._failure = None
             except ApideskError as error:
                 self._failure = copy(error)
                 raise
             finally:
-                self._checked = time.monotonic()
+                self._checked_at = time.monotonic()
 
     @contextmanager
-    def loading(self) -> Iterator[None]:
-        """Nobody else loads within the block. Raises StoreUnavailable for Milvus's errors."""
-        with self._loading, self.store():
+    def exclusive_load(self) -> Iterator[None]:
+        """Let no other thread load within the block. Raises StoreUnavailable for Milvus's errors."""
+        with self._loading, self.store_errors():
             yield
 
-    def loaded(self, state: str) -> None:
-        """The collection is loaded, as it was when the store said `state`."""
-        self._state, self._checked, self._failure = state, time.monotonic(), None
+    def mark_loaded(self, version: str) -> None:
+        """Record that `version` of the collection is loaded."""
+        self._version, self._checked_at, self._failure = version, time.monotonic(), None
 
     @contextmanager
-    def store(self) -> Iterator[None]:
-        """Milvus's errors as ours; after one the collection is loaded anew: a restart forgets that."""
+    def store_errors(self) -> Iterator[None]:
+        """Raise Milvus's errors as StoreUnavailable and reload next time: a restart unloads."""
         try:
             with milvus_errors():
                 yield
         except StoreUnavailable:
-            self._state = None
+            self._version = None
             raise
 
     def _is_fresh(self) -> bool:
-        """Whether what is known was compared just now. Raises why it could not be."""
-        if time.monotonic() - self._checked > FRESH_SECONDS:
+        """Return whether the last check is recent and succeeded. Raises its error if it failed."""
+        if time.monotonic() - self._checked_at > CHECK_INTERVAL_S:
             return False
         if self._failure is not None:
-            raise copy(self._failure)  # one error raised by many threads would gather their stacks
-        return self._state is not None
+            raise copy(self._failure)  # a shared error would collect the stacks of many threads
+        return self._version is not None

@@ -1,107 +1,120 @@
-"""The catalogue: one row a document, gathered from the rows of its chunks."""
+"""The catalogue: one row per document, derived from the rows of its chunks."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
+from ingestion.store.aliases import catalogue_name
+from ingestion.store.client import MilvusRow, row_pages
 from schemas.document import CatalogueEntry
 
-CatalogueRow = dict[str, Any]
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
 
 DocumentKey = tuple[str, str]
-"""A document's source and id."""
+"""Source and id of a document."""
 
 ENTRY_FIELDS = list(CatalogueEntry.model_fields)
-"""The fields of a row of the catalogue that an entry is read back from."""
+"""Fields of a catalogue row that make up its entry."""
 
-GATHERED_FIELDS = ["source", "document_id", "title", "section", "position", "language",
-                   "service_id", "api_id", "api_name", "api_url", "page_url"]  # fmt: skip
-"""The fields of a chunk's row that the catalogue is made from."""
+CATALOGUED_FIELDS = ["source", "document_id", "title", "section", "position", "language",
+                     "service_id", "api_id", "api_name", "api_url", "page_url"]  # fmt: skip
+"""Fields of a chunk's row that the catalogue is derived from."""
 
-OUTLINED_CHUNKS = 1_024
-"""Chunks of a document, from its first, whose headings are in the outline."""
+MAX_OUTLINE_CHUNKS = 1_024
+"""Leading chunks of a document whose headings are in its outline."""
 
-OUTLINE_BYTES = 8_000
-"""What an outline holds at most; a Milvus JSON field holds 65,536 bytes, and escapes them."""
+MAX_OUTLINE_BYTES = 8_000
+"""A Milvus JSON field holds 65,536 bytes, escapes included."""
 
-_COPIED = [name for name in GATHERED_FIELDS if name not in ("section", "position")]
+_COPIED_FIELDS = [name for name in CATALOGUED_FIELDS if name not in ("section", "position")]
 
 
 @dataclass
-class _Gathered:
-    """What is known of a document so far."""
-
-    first: CatalogueRow
-    """Its chunk with the lowest position."""
+class _DocumentRows:
+    first: MilvusRow
+    """Row of the chunk with the lowest position so far."""
     headings: dict[str, int] = field(default_factory=dict)
-    """Where each heading comes first."""
+    """Lowest position of each heading."""
 
 
 class CatalogueBuilder:
-    """The entries of the documents whose chunks' rows are added, in whatever order.
+    """Builds catalogue entries from rows of chunks, added in any order.
 
-    What is kept of a document is one row and its headings.
+    Keeps one row and the headings of each document.
     """
 
     def __init__(self) -> None:
-        self._documents: dict[DocumentKey, _Gathered] = {}
+        self._documents: dict[DocumentKey, _DocumentRows] = {}
 
-    def add(self, rows: Iterable[CatalogueRow]) -> None:
-        """Take in the chunks that `rows` hold."""
+    def add(self, rows: Iterable[MilvusRow]) -> None:
+        """Add the rows of chunks."""
         for row in rows:
             self._add(row)
 
-    def _add(self, row: CatalogueRow) -> None:
+    def _add(self, row: MilvusRow) -> None:
         key, position, heading = document_key(row), row["position"], row["section"]
-        known = self._documents.get(key)
-        if known is None or position < known.first["position"]:
-            first = {name: row[name] for name in GATHERED_FIELDS}
-            known = _Gathered(first, known.headings if known else {})
-            self._documents[key] = known
-        if heading and position < OUTLINED_CHUNKS:
-            known.headings[heading] = min(position, known.headings.get(heading, position))
+        document = self._documents.get(key)
+        if document is None or position < document.first["position"]:
+            first = {name: row[name] for name in CATALOGUED_FIELDS}
+            document = _DocumentRows(first, document.headings if document else {})
+            self._documents[key] = document
+        if heading and position < MAX_OUTLINE_CHUNKS:
+            document.headings[heading] = min(position, document.headings.get(heading, position))
 
     def keys(self) -> set[DocumentKey]:
-        """The documents of which a chunk was added."""
+        """Return the keys of the documents that have a chunk."""
         return set(self._documents)
 
     def entries(self) -> Iterator[CatalogueEntry]:
-        """The documents of which a chunk was added, as the catalogue names them."""
-        for gathered in self._documents.values():
-            first = {name: gathered.first[name] for name in _COPIED}
-            headings = sorted(gathered.headings, key=gathered.headings.__getitem__)
+        """Yield the entry of each document that has a chunk."""
+        for document in self._documents.values():
+            fields = {name: document.first[name] for name in _COPIED_FIELDS}
+            headings = sorted(document.headings, key=document.headings.__getitem__)
             yield CatalogueEntry(
-                **first,
-                kind="api" if first["api_name"] or first["api_url"] else "page",
-                outline=tuple(_shortened(headings)),
+                **fields,
+                kind="api" if fields["api_name"] or fields["api_url"] else "page",
+                outline=tuple(_truncate(headings)),
             )
 
 
-def document_key(row: CatalogueRow) -> DocumentKey:
-    """The document that a row, of a chunk or of the catalogue, belongs to."""
+def document_key(row: MilvusRow) -> DocumentKey:
+    """Return the key of the document that a row of a chunk or of the catalogue belongs to."""
     return row["source"], row["document_id"]
 
 
-def entry_rows(entries: Iterable[CatalogueEntry]) -> Iterator[CatalogueRow]:
-    """`entries` as rows of the catalogue."""
-    for entry in entries:
-        fields = entry.model_dump(mode="json")
-        yield fields | {"id": row_id((entry.source, entry.document_id)), "unused": [0.0, 0.0]}
-
-
-def entry_of(row: CatalogueRow) -> CatalogueEntry:
-    """The entry that a row of the catalogue holds."""
-    return CatalogueEntry.model_validate({name: row[name] for name in ENTRY_FIELDS})
+def entry_key(entry: CatalogueEntry) -> DocumentKey:
+    """Return the key of the document that `entry` describes."""
+    return entry.source, entry.document_id
 
 
 def row_id(key: DocumentKey) -> str:
-    """The primary key of a document's row."""
+    """Return the primary key of a document's catalogue row."""
     return hashlib.sha256("\0".join(key).encode()).hexdigest()[:32]
 
 
-def _shortened(headings: Sequence[str]) -> list[str]:
-    """As many of `headings`, from the first, as an outline holds."""
+def entry_rows(entries: Iterable[CatalogueEntry]) -> Iterator[MilvusRow]:
+    """Yield `entries` as rows of the catalogue."""
+    for entry in entries:
+        fields = entry.model_dump(mode="json")
+        yield fields | {"id": row_id(entry_key(entry)), "unused": [0.0, 0.0]}
+
+
+def read_catalogue(client: "MilvusClient", alias: str) -> list[CatalogueEntry]:
+    """Return the catalogue of the chunks that `alias` names, by source and document id."""
+    name = catalogue_name(alias)
+    client.load_collection(name)
+    pages = row_pages(client, name, ENTRY_FIELDS)
+    return sorted((_entry_from_row(row) for page in pages for row in page), key=entry_key)
+
+
+def _entry_from_row(row: MilvusRow) -> CatalogueEntry:
+    return CatalogueEntry.model_validate({name: row[name] for name in ENTRY_FIELDS})
+
+
+def _truncate(headings: Sequence[str]) -> list[str]:
+    """Return the leading headings that fit into an outline."""
     sizes = accumulate(len(heading.encode()) for heading in headings)
-    return [h for h, size in zip(headings, sizes, strict=True) if size <= OUTLINE_BYTES]
+    return [h for h, size in zip(headings, sizes, strict=True) if size <= MAX_OUTLINE_BYTES]

@@ -1,83 +1,89 @@
-"""How far each route can be trusted in this collection: what fusion weighs them by.
+"""Measures how reliable each search route is in a collection, so that rank fusion can weight them.
 
-A good embedding model and a useless one look alike until they are asked. So an ingestion asks both
-routes for what it just wrote: one sentence of each of 64 chunks, whose document is to be found again
-(the inverse cloze task of Lee, Chang and Toutanova, "Latent Retrieval for Weakly Supervised Open
-Domain Question Answering", 2019). Of the sentence only half of the words are given: any vector finds
-the same letters again, and whoever asks uses other ones. docs/retrieval.md
+The quality of an embedding model shows only in use. Therefore each ingestion searches, by both
+routes, for one sentence of each of 64 chunks and checks the rank of the sentence's document. This is
+the inverse cloze task of Lee, Chang and Toutanova, "Latent Retrieval for Weakly Supervised Open Domain
+Question Answering", 2019. Only half of the words of a sentence are kept: questions are worded
+differently from documents, and any embedding finds an exact copy. See docs/explanation/retrieval.md.
 """
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ingestion.providers import ChunkEmbedder
+from ingestion.embedder import ChunkEmbedder
 from ingestion.store.catalogue import DocumentKey
-from ingestion.store.collection import Collection, SearchRoute
-from ingestion.store.schema import CollectionManifest, RouteCalibration
+from ingestion.store.collection import Collection
+from ingestion.store.manifest import CollectionManifest, RouteCalibration
+from ingestion.store.reader import SearchRoute
 from ingestion.text.words import vocabulary_words
+from schemas.document import Chunk
 
-ASKED = 64
-"""Sentences that are asked for, about: the standard error of a mean rank is 0.06 at most."""
+SAMPLE_CHUNKS = 64
+"""Approximate number of queries: the standard error of a mean reciprocal rank is at most 0.06."""
 
-DEPTH = 10
-"""Chunks among which the document has to be."""
+SEARCH_DEPTH = 10
+"""Chunks per query among which the document is looked for."""
 
-GROWTH = 2
-"""A collection that has grown by this factor is measured anew."""
+RECALIBRATION_GROWTH = 2
+"""Growth factor of a collection after which it is calibrated again."""
 
-MIN_CHARACTERS, MAX_CHARACTERS = 12, 200
+MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 12, 200
 
 _SENTENCE_END = re.compile(r"(?<=[。！？!?])|(?<=\.)\s|\n")
 
 
-def is_due(contract: CollectionManifest) -> bool:
-    """Whether the collection was never measured, or has outgrown what was measured."""
-    measured = contract.reliability
-    return measured is None or contract.rows > GROWTH * measured.rows
+def is_calibration_due(manifest: CollectionManifest) -> bool:
+    """Return whether the collection was never calibrated or has grown too much since."""
+    calibration = manifest.calibration
+    return calibration is None or manifest.rows > RECALIBRATION_GROWTH * calibration.rows
 
 
 def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCalibration:
-    """The mean reciprocal rank at which each route finds a sentence's document. Raises ModelError."""
-    asked = [
+    """Return the mean reciprocal rank of a sentence's document by each route. Raises ModelError."""
+    probes = [
         (_half(sentence), chunk)
-        for chunk in collection.some(ASKED)
-        for sentence in _telling(chunk.body)
+        for chunk in collection.sample(SAMPLE_CHUNKS)
+        if (sentence := _longest_sentence(chunk.body))
     ]
-    questions = [question for question, _ in asked]
-    vectors = embedder.embed_texts(questions)
+    queries = [query for query, _ in probes]
+    vectors = embedder.embed_texts(queries)
 
-    def mean_rank(route: SearchRoute) -> float:
-        if not questions:
+    def mean_reciprocal_rank(route: SearchRoute) -> float:
+        if not queries:
             return 0.0
-        found = collection.documents(questions, DEPTH, route, vectors)
+        results = collection.search_documents(queries, SEARCH_DEPTH, route, vectors)
         ranks = [
-            _reciprocal_rank(documents, (chunk.source, chunk.document_id))
-            for documents, (_, chunk) in zip(found, asked, strict=True)
+            _reciprocal_rank(documents, _document_key(chunk))
+            for documents, (_, chunk) in zip(results, probes, strict=True)
         ]
         return sum(ranks) / len(ranks)
 
     return RouteCalibration(
-        full_text=mean_rank("full_text"),
-        dense=mean_rank("dense"),
-        rows=collection.contract.rows,
+        full_text=mean_reciprocal_rank("full_text"),
+        dense=mean_reciprocal_rank("dense"),
+        rows=collection.manifest.rows,
     )
 
 
-def _telling(body: str) -> Iterator[str]:
-    """The longest sentence that may pass for a question, if there is any."""
+def _longest_sentence(body: str) -> str:
+    """Return the longest sentence of the length of a question; empty if there is none."""
     sentences = (part.strip() for part in _SENTENCE_END.split(body))
-    fitting = [s for s in sentences if MIN_CHARACTERS <= len(s) <= MAX_CHARACTERS]
-    yield from sorted(fitting, key=len)[-1:]
+    suitable = [s for s in sentences if MIN_SENTENCE_CHARS <= len(s) <= MAX_SENTENCE_CHARS]
+    return sorted(suitable, key=len)[-1] if suitable else ""
 
 
 def _half(sentence: str) -> str:
-    """Half of the words of `sentence`, the same ones each time."""
+    """Return a random half of the words of `sentence`, always the same one."""
     words, choice = vocabulary_words(sentence), random.Random(sentence)
     kept = [word for word in words if choice.random() < 0.5]
     return " ".join(kept or words)
 
 
-def _reciprocal_rank(found: Sequence[DocumentKey], document: DocumentKey) -> float:
-    """1 over the place of the first chunk of `document`; 0 where there is none."""
-    return 1 / (found.index(document) + 1) if document in found else 0.0
+def _document_key(chunk: Chunk) -> DocumentKey:
+    return chunk.source, chunk.document_id
+
+
+def _reciprocal_rank(documents: Sequence[DocumentKey], expected: DocumentKey) -> float:
+    """Return 1 / rank of the first chunk of the `expected` document; 0 without one."""
+    return 1 / (documents.index(expected) + 1) if expected in documents else 0.0

@@ -10,7 +10,7 @@ Which words name things: nouns, as jieba's dictionary has them.
 import math
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, takewhile
@@ -55,6 +55,13 @@ def estimate_tokens(text: str) -> int:
     """
     han = len(_HAN.findall(text))
     return han + math.ceil((len(text) - han) / 4)
+
+
+def truncate_to_tokens(text: str, tokens: int) -> str:
+    """Return the longest prefix of `text` that is estimated at no more than `tokens`."""
+    text = text[: 4 * tokens]  # one token is at most four characters
+    lengths = range(len(text) + 1)
+    return text[: bisect_right(lengths, tokens, key=lambda n: estimate_tokens(text[:n])) - 1]
 
 
 COMMON_ZIPF = 5.8

@@ -1,0 +1,184 @@
+"""The manifest of a collection: the settings that made it, stored in properties of the collection."""
+
+import time
+from typing import TYPE_CHECKING
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from ingestion.chunking import CHUNKER_VERSION
+from schemas.base import ApiModel
+from schemas.errors import CollectionMismatch
+from schemas.settings import Settings
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+MANIFEST_PROPERTY = "apidesk.contract"
+"""Property of a collection that holds its manifest as JSON."""
+
+CATALOGUE_PROPERTY = "apidesk.catalogue"
+"""Property of a collection that holds the version of its catalogue: format version and time."""
+
+SOURCES_PROPERTY = "apidesk.sources"
+"""Property of a collection that holds its IndexedSources as JSON."""
+
+WORDS_VERSION = 4
+"""Increment it when the same text would be split into other words or weighted otherwise."""
+
+CATALOGUE_VERSION = 1
+"""Increment it when the same chunks would give another catalogue: the next run rebuilds it."""
+
+
+class _StoredModel(ApiModel):
+    """A model stored in a collection's properties. Its aliases are the stored keys; do not change them."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class RouteCalibration(_StoredModel):
+    """Retrieval quality of each route on the collection's own text: mean reciprocal ranks, 0 to 1."""
+
+    full_text: float
+    dense: float
+    rows: int
+    """Rows of the collection when it was calibrated."""
+
+
+class IndexedSource(_StoredModel):
+    """State of a source after the last run that read all of it."""
+
+    digest: str
+    """Digest of its files; empty if a file was refused or if changes cannot be detected."""
+    files: int | None
+    documents: int
+    chunks: int
+
+
+class IndexedSources(_StoredModel):
+    """State of every source in a collection."""
+
+    catalogue_version: str = Field(alias="stamp")
+    """Version of the catalogue at that time. A later write makes this record obsolete."""
+    sources: dict[str, IndexedSource]
+
+
+class CollectionManifest(_StoredModel):
+    """Settings that made a collection. A process with other settings must not search it."""
+
+    embedding_model: str = ""
+    metric: str = "COSINE"
+    analyzer: str
+    """Milvus's tokenizer and the version of our own word splitting, joined by `/`."""
+    chunker: str
+    rows: int = 0
+    words: int = 0
+    """Number of words in all chunks."""
+    calibration: RouteCalibration | None = Field(None, alias="reliability")
+    """None without an embedding model or before the first calibration."""
+    incomplete: bool = Field(False, alias="unfinished")
+    """Whether an in-place write was interrupted or the catalogue is missing.
+
+    If so, the next run reads every source again and completes what is missing.
+    """
+
+    def difference(self, other: "CollectionManifest") -> str:
+        """Describe the settings in which the manifests differ; empty if they agree."""
+        names = ("embedding_model", "metric", "analyzer", "chunker")
+        return ", ".join(
+            f"{name} {getattr(self, name) or 'none'!s} instead of {getattr(other, name) or 'none'!s}"
+            for name in names
+            if getattr(self, name) != getattr(other, name)
+        )
+
+    @property
+    def tokenizer(self) -> str:
+        """Milvus's tokenizer for the indexed words."""
+        return self.analyzer.partition("/")[0]
+
+
+def expected_manifest(settings: Settings, *, lite: bool) -> CollectionManifest:
+    """Return the manifest of a collection made with `settings`, in Milvus Lite or on a server."""
+    # Both tokenizers split at spaces. Milvus Lite has no `whitespace`; on a server, `standard` may
+    # split Chinese words.
+    tokenizer = "standard" if lite else "whitespace"
+    return CollectionManifest(
+        embedding_model=settings.embedding_model or "",
+        analyzer=f"{tokenizer}/{WORDS_VERSION}",
+        chunker=f"{CHUNKER_VERSION}/{settings.chunk_tokens}",
+    )
+
+
+def read_manifest(client: "MilvusClient", name: str) -> CollectionManifest:
+    """Return the manifest of the collection `name`.
+
+    Raises CollectionMismatch if apidesk did not create the collection.
+    """
+    properties = _properties(client, name)
+    if MANIFEST_PROPERTY not in properties:
+        raise CollectionMismatch(
+            f"the collection {name} was not made by apidesk: choose another APIDESK_COLLECTION"
+        )
+    manifest = CollectionManifest.model_validate_json(properties[MANIFEST_PROPERTY])
+    incomplete = manifest.incomplete or not _catalogue_version(properties)
+    return manifest.model_copy(update={"incomplete": incomplete})
+
+
+def write_manifest(client: "MilvusClient", name: str, manifest: CollectionManifest) -> None:
+    """Store `manifest` with the collection `name`."""
+    client.alter_collection_properties(name, properties={MANIFEST_PROPERTY: _json(manifest)})
+
+
+def write_finished_manifest(
+    client: "MilvusClient", name: str, manifest: CollectionManifest
+) -> None:
+    """Store `manifest` with the collection `name` and give its complete catalogue a new version."""
+    version = f"{CATALOGUE_VERSION}/{time.time_ns()}"
+    client.alter_collection_properties(
+        name, properties={MANIFEST_PROPERTY: _json(manifest), CATALOGUE_PROPERTY: version}
+    )
+
+
+def read_sources(client: "MilvusClient", name: str) -> dict[str, IndexedSource]:
+    """Return the state of each source after the last write of the collection `name`.
+
+    Empty if that state is unknown.
+    """
+    properties = _properties(client, name)
+    try:
+        indexed = IndexedSources.model_validate_json(properties.get(SOURCES_PROPERTY, ""))
+    except ValidationError:  # never written, or written by another version
+        return {}
+    is_current = indexed.catalogue_version == _catalogue_version(properties)
+    return indexed.sources if is_current else {}
+
+
+def write_sources(client: "MilvusClient", name: str, sources: dict[str, IndexedSource]) -> None:
+    """Store the state of each source for the current version of the collection `name`."""
+    indexed = IndexedSources(catalogue_version=catalogue_version(client, name), sources=sources)
+    client.alter_collection_properties(name, properties={SOURCES_PROPERTY: _json(indexed)})
+
+
+def collection_version(client: "MilvusClient", name: str) -> str:
+    """Return a token that changes when a run writes the collection `name` or its alias moves."""
+    description = client.describe_collection(name)
+    properties = description.get("properties") or {}
+    written = [properties.get(key, "") for key in (MANIFEST_PROPERTY, CATALOGUE_PROPERTY)]
+    return "\n".join([str(description.get("collection_id", "")), *written])
+
+
+def catalogue_version(client: "MilvusClient", name: str) -> str:
+    """Return a token that changes when the catalogue of `name` is written; empty without one."""
+    return _catalogue_version(_properties(client, name))
+
+
+def _catalogue_version(properties: dict[str, str]) -> str:
+    version = properties.get(CATALOGUE_PROPERTY, "")
+    return version if version.startswith(f"{CATALOGUE_VERSION}/") else ""
+
+
+def _properties(client: "MilvusClient", name: str) -> dict[str, str]:
+    return client.describe_collection(name).get("properties") or {}
+
+
+def _json(model: _StoredModel) -> str:
+    return model.model_dump_json(by_alias=True)

@@ -1,0 +1,263 @@
+"""Searching and reading a loaded collection."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from ingestion.store.aliases import words_name
+from ingestion.store.cache import CollectionReloader, ReadThroughCache
+from ingestion.store.catalogue import DocumentKey, document_key, read_catalogue
+from ingestion.store.filters import (
+    ChunkPosition,
+    at_positions,
+    in_language,
+    literal,
+    matching,
+    of_apis,
+    of_documents,
+    with_ids,
+)
+from ingestion.store.manifest import CollectionManifest, catalogue_version, collection_version
+from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row
+from ingestion.text.words import query_text, with_parts
+from schemas.choices import Language
+from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
+from schemas.errors import CollectionMissing
+from schemas.question import Filters
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+SearchRoute = Literal["full_text", "dense"]
+"""An index to search."""
+
+MAX_CACHED_WORDS = 50_000
+"""Words with cached counts: about 5 MB."""
+
+MAX_CACHED_CHUNKS = 1_000
+"""Chunks cached by id, and by position: about 5 MB each."""
+
+NO_FILTERS = Filters()
+"""Matches every chunk."""
+
+
+class CollectionReader(ABC):
+    """Searches and reads the collection that an alias names.
+
+    Other processes may write it: every read first checks for that, at most once a second, and loads
+    the collection again. Every method blocks and raises what `load` raises.
+    """
+
+    def __init__(self, client: "MilvusClient", alias: str) -> None:
+        self._client = client
+        self._alias = alias
+        self._manifest: CollectionManifest | None = None
+        self._counts = ReadThroughCache(self._read_word_counts, MAX_CACHED_WORDS)
+        self._by_id = ReadThroughCache(self._read_by_id, MAX_CACHED_CHUNKS)
+        self._by_position = ReadThroughCache(self._read_by_position, MAX_CACHED_CHUNKS)
+        self._languages = ReadThroughCache(self._read_languages, len(get_args(Language)))
+        self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
+        """Version and entries of the catalogue that was read last."""
+        self._reloader = CollectionReloader(self._read_version, self.load)
+
+    @abstractmethod
+    def load(self) -> None:
+        """Load the collection and clear the caches. Raises CollectionMissing, CollectionMismatch."""
+
+    @property
+    def manifest(self) -> CollectionManifest:
+        """The manifest of the loaded collection. Raises CollectionMissing before `load`."""
+        if self._manifest is None:
+            raise CollectionMissing("nothing has been indexed yet: run `apidesk ingest`")
+        return self._manifest
+
+    def refresh(self) -> None:
+        """Load the collection again if another process has written it."""
+        self._reloader.refresh()
+
+    def search(
+        self, question: str, k: int, route: SearchRoute, vector: Vector | None = None
+    ) -> list[RetrievedChunk]:
+        """Return the best `k` chunks by one route, best first.
+
+        `vector` is the embedding of `question`; only the dense route needs it.
+        """
+        return [
+            RetrievedChunk(chunk=chunk_from_row(hit["entity"]), score=_score(hit, route))
+            for hit in self._search_one(question, k, route, vector, NO_FILTERS, CHUNK_FIELDS)
+        ]
+
+    def search_ids(
+        self,
+        question: str,
+        k: int,
+        route: SearchRoute,
+        vector: Vector | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> dict[str, float]:
+        """Return the scores of the best `k` chunks that match `filters`, by id, best first."""
+        hits = self._search_one(question, k, route, vector, filters, ["id"])
+        return {hit["entity"]["id"]: _score(hit, route) for hit in hits}
+
+    def search_documents(
+        self, questions: Sequence[str], k: int, route: SearchRoute, vectors: Sequence[Vector]
+    ) -> list[list[DocumentKey]]:
+        """Return the documents of the best `k` chunks for each question, best first, in one request.
+
+        `vectors` are the embeddings of `questions`.
+        """
+        queries = list(vectors) if route == "dense" else list(map(_search_words, questions))
+        fields = ["source", "document_id"]
+        return [
+            [document_key(hit["entity"]) for hit in hits]
+            for hits in self._search_all(queries, k, route, NO_FILTERS, fields)
+        ]
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return the chunks with these ids, in their order; unknown ids are skipped."""
+        self.refresh()
+        return list(self._by_id.get(ids).values())
+
+    def neighbours(self, chunk: Chunk) -> list[Chunk]:
+        """Return the chunks before and after `chunk` in its document, if they exist."""
+        self.refresh()
+        positions = (chunk.position - 1, chunk.position + 1)
+        keys = ((chunk.source, chunk.document_id, position) for position in positions)
+        return list(self._by_position.get(keys).values())
+
+    def chunks_of_document(self, document_id: str, source: str) -> list[Chunk]:
+        """Return all chunks of one document, by position."""
+        return self._query_chunks(of_documents([(source, document_id)]))
+
+    def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
+        """Return all chunks of these documents, by document and position."""
+        expression = of_documents(documents)
+        return self._query_chunks(expression) if expression else []
+
+    def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
+        """Return all chunks of the APIs with one of these urls or names, by document and position."""
+        if not urls and not names:
+            return []
+        return self._query_chunks(of_apis(urls, names))
+
+    def sample(self, count: int) -> list[Chunk]:
+        """Return about `count` chunks, always the same ones.
+
+        Ids are hashes, so the chunks with the lowest ids are a fair sample.
+        """
+        share = min(1.0, count / max(1, self.manifest.rows))
+        bound = f"{int(share * 0xFFFFFFFF):08x}"
+        return self._query_chunks(f"id <= {literal(bound + 'g')}")
+
+    def catalogue(self) -> list[CatalogueEntry]:
+        """Return an entry per document, by source and id. Do not modify the list.
+
+        It is the same list until something is written. It is empty if the collection was made before
+        there were catalogues: the next ingestion run creates one.
+        """
+        self.refresh()
+        with self._reloader.store_errors():
+            version = catalogue_version(self._client, self._alias)
+            if version != self._catalogue[0]:
+                entries = read_catalogue(self._client, self._alias) if version else []
+                self._catalogue = (version, entries)
+        return self._catalogue[1]
+
+    def word_counts(self, words: Iterable[str]) -> dict[str, int]:
+        """Return how often each of `words` occurs in all chunks, without words that do not occur."""
+        self.refresh()
+        return self._counts.get(words)
+
+    def languages(self) -> frozenset[Language]:
+        """Return the languages of the documents."""
+        self.refresh()
+        return frozenset(self._languages.get(get_args(Language)))
+
+    def _clear_caches(self) -> None:
+        for cache in (self._counts, self._by_id, self._by_position, self._languages):
+            cache.clear()
+
+    def _read_version(self) -> str | None:
+        if not self._client.has_collection(self._alias):
+            return None
+        return collection_version(self._client, self._alias)
+
+    def _read_by_id(self, ids: list[str]) -> dict[str, Chunk]:
+        return {chunk.id: chunk for chunk in self._query_chunks(with_ids(ids))}
+
+    def _read_by_position(self, positions: list[ChunkPosition]) -> dict[ChunkPosition, Chunk]:
+        chunks = self._query_chunks(at_positions(positions))
+        return {(chunk.source, chunk.document_id, chunk.position): chunk for chunk in chunks}
+
+    def _read_languages(self, languages: list[Language]) -> dict[Language, bool]:
+        with self._reloader.store_errors():
+            return {language: True for language in languages if self._has_language(language)}
+
+    def _has_language(self, language: Language) -> bool:
+        rows = self._client.query(
+            self._alias, filter=in_language(language), output_fields=["id"], limit=1
+        )
+        return bool(rows)
+
+    def _read_word_counts(self, words: list[str]) -> dict[str, int]:
+        with self._reloader.store_errors():
+            rows = self._client.query(
+                words_name(self._alias),
+                filter=f"word in {literal(words)}",
+                output_fields=["word", "occurrences"],
+            )
+        return {row["word"]: row["occurrences"] for row in rows if row["occurrences"]}
+
+    def _query_chunks(self, expression: str) -> list[Chunk]:
+        self.refresh()
+        with self._reloader.store_errors():
+            rows = self._client.query(self._alias, filter=expression, output_fields=CHUNK_FIELDS)
+        chunks = map(chunk_from_row, rows)
+        return sorted(chunks, key=lambda c: (c.source, c.document_id, c.position))
+
+    def _search_one(
+        self,
+        question: str,
+        k: int,
+        route: SearchRoute,
+        vector: Vector | None,
+        filters: Filters,
+        fields: list[str],
+    ) -> list[dict[str, Any]]:
+        query = vector if route == "dense" else _search_words(question)
+        return self._search_all([query], k, route, filters, fields)[0]
+
+    def _search_all(
+        self,
+        queries: Sequence[object],
+        k: int,
+        route: SearchRoute,
+        filters: Filters,
+        fields: list[str],
+    ) -> list[list[dict[str, Any]]]:
+        """Return the hits for each query: words for the full-text route, vectors for the dense one."""
+        self.refresh()
+        index, metric = ("sparse", "BM25") if route == "full_text" else ("dense", "COSINE")
+        with self._reloader.store_errors():
+            hits = self._client.search(
+                self._alias,
+                data=list(queries),
+                anns_field=index,
+                # Milvus Lite refuses the client's default parameters for BM25.
+                search_params={"metric_type": metric, "params": {}},
+                limit=k,
+                filter=matching(filters),
+                output_fields=fields,
+            )
+        return [list(query_hits) for query_hits in hits]
+
+
+def _search_words(question: str) -> str:
+    """Return the words of `question` as they are indexed."""
+    return " ".join(with_parts(query_text(question).split()))
+
+
+def _score(hit: dict[str, Any], route: SearchRoute) -> float:
+    """Return a score; higher is better. Milvus Lite reports BM25 as a negative distance."""
+    distance = float(hit["distance"])
+    return abs(distance) if route == "full_text" else distance
