@@ -42,7 +42,7 @@ class AnswerText(ConfigModel):
     answered_by: NonEmptyStr
     degraded: NonEmptyStr
     correction_notice: NonEmptyStr
-    """Precedes an answer that replaces the steps already streamed."""
+    """Follows streamed text that is not part of the final answer."""
 
 
 class ChatText(ConfigModel):

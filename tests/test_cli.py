@@ -20,7 +20,7 @@ from pymilvus import MilvusClient
 
 from app.cli.main import main
 from app.service.answer_service import AnswerService
-from app.serving.local_server import announced, local_server, running_server
+from app.serving.local_server import announce_server, read_local_server, find_running_server
 from schemas.answer import Answer
 from schemas.ingestion import IngestionRun
 from schemas.settings import read_settings
@@ -156,7 +156,7 @@ BAD_QUESTIONS: dict[str, tuple[str, dict[str, str], str]] = {
     "empty": ("", {}, "question: is empty"),
     "blank": (" \t\n\u3000", {}, "question: is empty"),
     "too long": ("a" * 20_001, {}, "question: 20001 characters, at most 20000"),
-    "longer than a setting": ("abc", {"APIDESK_MAX_QUESTION_CHARS": "2"}, "at most 2 are taken"),
+    "longer than a setting": ("abc", {"APIDESK_MAX_QUESTION_CHARS": "2"}, "at most 2 are allowed"),
     "top_k is 0": ("a", {"APIDESK_TOP_K": "0"}, "APIDESK_TOP_K: "),
     "top_k is 51": ("a", {"APIDESK_TOP_K": "51"}, "APIDESK_TOP_K: "),
     "top_k is no number": ("a", {"APIDESK_TOP_K": "five"}, "APIDESK_TOP_K: "),
@@ -260,7 +260,7 @@ def until(happened: Callable[[], bool], seconds: float = 60) -> None:
 
 def url_of(store: Path) -> str | None:
     """The address that a server left beside the store."""
-    server = local_server(read_settings(milvus_uri=str(store)))
+    server = read_local_server(read_settings(milvus_uri=str(store)))
     return server.url if server else None
 
 
@@ -391,7 +391,7 @@ class TestAsk:
     def test_tools_take_a_model(self, store: Path) -> None:
         result = run(store, "ask", QUESTION, "--tools", "--json")
         assert result.exit_code == 0
-        assert "APIDESK_CHAT_MODEL" in json.loads(result.stdout)["degraded"]
+        assert json.loads(result.stdout)["degraded"] == "tools_unavailable"
 
     def test_retrieved_chunks_go_to_stderr(self, store: Path) -> None:
         result = run(store, "ask", QUESTION, "--show-retrieved", "--json")
@@ -554,7 +554,7 @@ def moved(store: Path, port: int) -> Iterator[None]:
     """Another address beside the store, then the server's own again."""
     address = store.with_name(f"{store.name}.server.json")
     own = address.read_text(encoding="utf-8")
-    with announced(read_settings(milvus_uri=str(store)), "127.0.0.1", port, "a key"):
+    with announce_server(read_settings(milvus_uri=str(store)), "127.0.0.1", port, "a key"):
         yield
     address.write_text(own, encoding="utf-8")
 
@@ -594,7 +594,7 @@ def test_a_question_to_a_running_server_opens_no_desk(
     )
     with live_server(sample_service) as url:
         host, port = url.removeprefix("http://").split(":")
-        with announced(settings, host, int(port), "a key"):
+        with announce_server(settings, host, int(port), "a key"):
             left = store.with_name("milvus.db.server.json")
             printed = subprocess.check_output(
                 [sys.executable, "-c", script],
@@ -606,8 +606,8 @@ def test_a_question_to_a_running_server_opens_no_desk(
     assert "1. " in printed
     assert printed.splitlines()[-1].strip() == "imported:"
     left.write_text(killed, encoding="utf-8")
-    assert local_server(settings)
-    assert running_server(settings) is None
+    assert read_local_server(settings)
+    assert find_running_server(settings) is None
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:

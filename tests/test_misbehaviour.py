@@ -12,7 +12,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from tenacity import wait_none
 
-from runnables.models.json_text import UnreadableReply, read_object
+from runnables.models.json_text import UnreadableReply, parse_object
 from schemas.answer import Answer, AnswerDraft
 from schemas.question import StructuredQuestion
 from tests.conftest import SHARED_DATA, needs_shared_data
@@ -175,7 +175,7 @@ def test_text_is_an_answer_but_no_classification(
 
     assert answer.confidence == "low"
     assert answer.answered_by in (MODEL, "extractive")
-    assert "APIDESK_CHAT_MODEL" in (answer.degraded or "")
+    assert answer.degraded in (INVALID, "question_not_classified")
     assert "</think>" not in " ".join(answer.answer)
     refused(model_client(on_model_failure="error"), INVALID, UNAVAILABLE)
 
@@ -238,7 +238,7 @@ def test_what_cannot_be_read_is_made_up_for(
     answer = answered(model_client())
 
     assert answer.answered_by == "extractive"
-    assert "APIDESK_CHAT_MODEL" in (answer.degraded or "")
+    assert answer.degraded == code
     assert answer.sources
     refused(model_client(on_model_failure="error"), code)
 
@@ -271,7 +271,7 @@ def test_no_outcome_is_later_than_its_deadline(
     assert made_up_for.status_code == 200, made_up_for.text
     answer = Answer.model_validate(made_up_for.json())
     assert answer.answered_by == "extractive"
-    assert "no answer in time" in (answer.degraded or "")
+    assert answer.degraded == TIMEOUT
     assert failed.json()["code"] == TIMEOUT
     assert max(seconds, seconds_to_fail) < deadline + 1
 
@@ -418,7 +418,7 @@ def test_any_mixture_of_misbehaviour_is_survived(
     ],
 )
 def test_the_object_is_found(text: str, steps: list[str], repaired: bool) -> None:
-    value, was_repaired = read_object(text, AnswerDraft)
+    value, was_repaired = parse_object(text, AnswerDraft)
 
     assert value.answer == steps
     assert was_repaired is repaired
@@ -442,7 +442,7 @@ def test_the_object_is_found(text: str, steps: list[str], repaired: bool) -> Non
 )
 def test_or_what_is_wrong_is_said(text: str, problem: str) -> None:
     with pytest.raises(UnreadableReply, match=problem):
-        read_object(text, AnswerDraft)
+        parse_object(text, AnswerDraft)
 
 
 def mode(request: Recorded) -> str | None:

@@ -261,7 +261,7 @@ def test_a_step_comes_before_the_model_has_finished(
     begun = [next(coming), next(coming)]
     assert text_of(begun) == STEPS[0]
     text = text_of([*begun, *coming])
-    withdrawn, _, answer = text.partition("\n\n---\n\n请忽略以上内容，以下面的回答为准：\n\n")
+    withdrawn, _, answer = text.partition("\n\n---\n\n请忽略以上内容。更正后的回答：\n\n")
     assert withdrawn == STEPS[0]
     assert "**依据**" in answer
     assert parse_answer_text(text) == parse_answer_text(answer)

@@ -8,9 +8,9 @@ import pytest
 from pydantic import SecretStr
 
 from app.service.answer_service import AnswerService
-from runnables.tools.lookup_tools import TOOLS, Tool
-from runnables.tools.middleware import LONGEST_TEXT
-from runnables.tools.research import MOST_CHUNKS
+from runnables.tools.lookup_tools import TOOLS, LookupTool
+from runnables.tools.middleware import MAX_RESULT_TOKENS
+from runnables.tools.research import MAX_CHUNKS
 from runnables.tools.tool_context import ToolContextRuntime, ToolResult
 from schemas.errors import StoreUnavailable
 from schemas.question import Filters
@@ -98,7 +98,7 @@ def test_a_model_that_never_stops_is_stopped(
     looked_up = valid(answer_service.ask(rounds=rounds))
     assert len(looked_up.rounds) == rounds
     assert sum(map(has_tools, model_server.chat_requests)) == rounds
-    assert len(looked_up.evidence["chunks"]) <= MOST_CHUNKS
+    assert len(looked_up.evidence["chunks"]) <= MAX_CHUNKS
     assert looked_up.researched.degraded is None
 
 
@@ -155,7 +155,7 @@ async def count(number: Annotated[int, "how many"], runtime: ToolContextRuntime)
     return ToolResult(f"{number}")
 
 
-FAILING: dict[str, Tool] = {
+FAILING: dict[str, LookupTool] = {
     "broken": broken,
     "unavailable": unavailable,
     "stalled": stalled,
@@ -234,28 +234,32 @@ def test_calls_under_one_id_are_two(
     ],
 )
 def test_a_model_that_fails_in_a_round_leaves_what_was_found(
-    answer_service: ResearchDesk, model_server: ModelServer, reply: Scripted, said: str
+    answer_service: ResearchDesk,
+    model_server: ModelServer,
+    caplog: pytest.LogCaptureFixture,
+    reply: Scripted,
+    said: str,
 ) -> None:
     model_server.reply(calling(OFF))
     model_server.default = reply
     looked_up = valid(answer_service.ask(seconds=0.4))
     assert [(r.tool, r.results) for r in looked_up.rounds] == [("search", 5)]
-    assert "APIDESK_CHAT_MODEL=openai:scripted-chat" in (looked_up.researched.degraded or "")
-    assert said in (looked_up.researched.degraded or "")
+    assert looked_up.researched.degraded == "research_incomplete"
+    assert "APIDESK_CHAT_MODEL=openai:scripted-chat" in caplog.text
+    assert said in caplog.text
 
 
 def test_looking_up_leaves_time_for_the_answer(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchDesk, model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     model_server.reply(calling(OFF, ToolCall("stalled")))
     looked_up = valid(answer_service.ask(tools=TOOLS | FAILING, in_all=1.5))
     assert [r.error for r in looked_up.rounds] == [None, "not finished in time"]
-    assert "took too long" in (looked_up.researched.degraded or "")
+    assert looked_up.researched.degraded == "research_incomplete"
+    assert "took too long" in caplog.text
 
 
-CANNOT = (
-    "APIDESK_CHAT_MODEL=openai:scripted-chat: the model cannot call tools; answered from one search"
-)
+CANNOT = "tools_unsupported"
 
 
 @pytest.mark.parametrize(
@@ -282,7 +286,7 @@ def test_a_model_without_tools_is_told_so_and_the_pipeline_serves(
 
 
 def test_the_fallback_looks_up_when_the_chat_model_is_down(
-    sample_service: AnswerService, model_server: ModelServer
+    sample_service: AnswerService, model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     writes_answers(model_server)
     model_server.route(lambda r: r.body["model"] == "down", Reply(status=401))
@@ -290,11 +294,14 @@ def test_the_fallback_looks_up_when_the_chat_model_is_down(
         f"chat_fallback_{name}": value
         for name, value in [("base_url", model_server.base_url), ("api_key", KEY)]
     }
-    answer_service = ResearchDesk(sample_service, model_server, chat_model="openai:down", **fallback)
+    answer_service = ResearchDesk(
+        sample_service, model_server, chat_model="openai:down", **fallback
+    )
     model_server.reply(calling(OFF), DONE)
     looked_up = answer_service.ask()
     assert [r.results for r in looked_up.rounds] == [5]
-    assert "openai:down: the provider refuses the key" in (looked_up.researched.degraded or "")
+    assert looked_up.researched.degraded == "model_refused"
+    assert "openai:down: the provider refuses the key" in caplog.text
 
 
 def test_a_reply_that_cannot_be_read_leaves_what_was_found_at_first(
@@ -425,7 +432,7 @@ def test_what_tools_tell_is_data_and_bounded(
     told, error = sorted(tool_texts(model_server.chat_requests[1]), key=len, reverse=True)
     assert re.findall(r"</?documents>", told) == ["<documents>", "</documents>"]
     assert "<question>" not in told
-    assert len(told) < 5 * LONGEST_TEXT
+    assert len(told) < 5 * MAX_RESULT_TOKENS
     assert "</documents>" not in error
     assert "evil.example" not in looked_up.answer.model_dump_json()
 

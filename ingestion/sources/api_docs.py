@@ -7,14 +7,14 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from ingestion.sources.folder import FolderReader, PageValues, page_url, read_text
-from ingestion.sources.labels import LABELS, SectionLabels
 from ingestion.sources.templates import load_template
+from prompts.user_text import SectionLabels, user_text
 from schemas.api_document import ApiDocument, Parameter
 from schemas.document import Section, SectionKind, SourceDocument
 from schemas.errors import SourceError
 from schemas.source import ApiDocsSourceConfig, OpenApiSourceConfig, SourceLimits
 
-SUFFIXES = frozenset({".json"})
+SUFFIXES = {".json"}
 
 TableRow = tuple[str, ...]
 

@@ -1,10 +1,8 @@
-"""One model with its tools: LangChain's agent, with the manners and bounds of this house.
-A question, and what was found for it -> what the answer may rest on, looked up by a model with tools.
+"""The step `research`: a model looks up further chunks with tools, as LangChain's agent.
 
-LangChain's agent only gathers: the answer is written, checked and grounded by the steps that follow.
+The agent only collects chunks. The steps that follow write, check and ground the answer.
 """
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +17,13 @@ from prompts import load_prompt
 from runnables.answer.write_answer import MAX_OUTPUT_SHARE, fit_chunks
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
-from runnables.run_context import child_config, named_step, remaining_seconds, with_deadline
+from runnables.run_context import (
+    child_config,
+    deadline_timeout,
+    named_step,
+    remaining_seconds,
+    with_deadline,
+)
 from runnables.state import PipelineState, Research
 from runnables.tools.lookup_tools import TOOLS, LookupTool, langchain_tools
 from runnables.tools.middleware import (
@@ -27,9 +31,9 @@ from runnables.tools.middleware import (
     DeadlineMiddleware,
     JournalMiddleware,
     ModelCallMiddleware,
-    ToolCallsUnsupported,
     tool_error_message,
 )
+from runnables.tools.tool_calls import ToolCallsUnsupported
 from runnables.tools.tool_context import (
     CallJournal,
     DocumentLibrary,
@@ -41,14 +45,76 @@ from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelTimeout
 from schemas.platform import PlatformInfo
 
-MAX_CALLS_PER_ROUND = 4
-"""Calls that one round may hold; they run beside each other."""
+NAME = "research"
 
-GRAPH_STEPS_PER_ROUND = 10
-"""Steps of LangGraph that a round may take; each hook of a middleware is one."""
+TIME_SHARE = 0.6
+"""Share of the remaining time that research may take; the answer needs the rest."""
 
 WINDOW_SHARE = 0.4
-"""What the chunks of the first retrieval may take of a model's window: what tools find needs the rest."""
+"""Share of the model's window for the retrieved chunks; the results of tools need the rest."""
+
+MAX_CALLS_PER_ROUND = 4
+"""Tool calls of one round; they run in parallel."""
+
+GRAPH_STEPS_PER_ROUND = 10
+"""LangGraph steps of one round; each hook of a middleware is one."""
+
+MAX_CHUNKS = 15
+"""Chunks passed on to the answer if tools found any."""
+
+log = logging.getLogger(__name__)
+
+
+def build_research(
+    models: ChatModels,
+    platform_info: PlatformInfo,
+    library: DocumentLibrary,
+    *,
+    rounds: int,
+    round_timeout_s: float,
+    tools: Mapping[str, LookupTool] = TOOLS,
+) -> Runnable[PipelineState, PipelineState]:
+    """Return the step that puts the chunks found with `tools` before those of the state.
+
+    The model may call tools in `rounds` rounds, each at most `round_timeout_s` seconds long. A failure
+    of a model or a tool is not raised: the step passes on the chunks found so far.
+    """
+    agents = [
+        ResearchAgent(model, platform_info, tools, rounds, round_timeout_s)
+        for model in models.answer_models
+    ]
+
+    async def research(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
+        journal, degraded = await _research_with_first_able(agents, state, library, timed)
+        chunks = state["chunks"]
+        if found := journal.chunks:
+            chunks = without_duplicates([*found, *chunks])[:MAX_CHUNKS]
+        return {**state, "chunks": chunks, "research": Research(journal.rounds, degraded)}
+
+    return named_step(NAME, research)
+
+
+async def _research_with_first_able(
+    agents: Sequence["ResearchAgent"],
+    state: PipelineState,
+    library: DocumentLibrary,
+    config: RunnableConfig,
+) -> tuple[CallJournal, DegradedReason | None]:
+    """The journal of the first agent that gets results, and why the answer is degraded, if it is."""
+    journal = CallJournal(0)
+    errors: list[ModelError] = []
+    for agent in agents:
+        journal, error = await agent.look_up(state, library, config)
+        if error is None:
+            return journal, DegradedReason.from_error(errors[0]) if errors else None
+        log.warning("%s: %s", NAME, error)
+        errors.append(error)
+        if journal.rounds or isinstance(error, ToolCallsUnsupported | ModelTimeout):
+            break
+    if isinstance(errors[0], ToolCallsUnsupported):
+        return journal, DegradedReason.TOOLS_UNSUPPORTED
+    return journal, DegradedReason.RESEARCH_INCOMPLETE
 
 
 class ResearchAgent:
@@ -60,132 +126,65 @@ class ResearchAgent:
         platform_info: PlatformInfo,
         tools: Mapping[str, LookupTool],
         rounds: int,
-        seconds: float,
+        round_timeout_s: float,
     ) -> None:
         self._model = model
         self._platform_info = platform_info
         self._rounds = rounds
-        self._cannot: ToolCallsUnsupported | None = None
-        manners: Sequence[Any] = (
+        self._unsupported: ToolCallsUnsupported | None = None
+        """Set once the provider has said that the model cannot call tools."""
+        middleware: Sequence[Any] = (
             ModelCallLimitMiddleware(run_limit=rounds),
             CallLimitMiddleware(run_limit=MAX_CALLS_PER_ROUND),
-            ModelCallMiddleware(model, seconds),
+            ModelCallMiddleware(model, round_timeout_s),
             JournalMiddleware(),
             ToolErrorMiddleware(tool_error_message),
             DeadlineMiddleware(),
         )
         self._agent: Any = create_agent(
-            model.client, langchain_tools(tools), context_schema=ToolContext, middleware=manners
+            model.client, langchain_tools(tools), context_schema=ToolContext, middleware=middleware
         )
 
     async def look_up(
-        self, evidence: PipelineState, library: DocumentLibrary, config: RunnableConfig
+        self, state: PipelineState, library: DocumentLibrary, config: RunnableConfig
     ) -> tuple[CallJournal, ModelError | None]:
-        """What the model looked up until it had enough or time was up, or it failed: with why."""
-        prompt = self._prompt(evidence)
-        journal = CallJournal(self._room - estimate_tokens(prompt))
-        if self._cannot:
-            return journal, self._cannot
+        """Return the journal of all calls, and the error that ended the research early, if any."""
+        prompt = self._prompt(state)
+        journal = CallJournal(self._token_budget - estimate_tokens(prompt))
+        if self._unsupported:
+            return journal, self._unsupported
         run: RunnableConfig = child_config(config, "research/agent")
         run["recursion_limit"] = GRAPH_STEPS_PER_ROUND * (self._rounds + 1)
-        asked = {"messages": [HumanMessage(prompt)]}
-        bench = ToolContext(library, evidence["question"], journal)
-        seconds = remaining_seconds(config)
+        context = ToolContext(library, state["question"], journal)
         try:
-            async with asyncio.timeout(None if seconds == float("inf") else seconds):
-                await self._agent.ainvoke(asked, run, context=bench)
+            async with deadline_timeout(config):
+                await self._agent.ainvoke(
+                    {"messages": [HumanMessage(prompt)]}, run, context=context
+                )
         except TimeoutError:
-            return journal, ModelTimeout(f"{self._model.role.setting}: looking up took too long")
+            return journal, ModelTimeout(f"{self._model.role.setting}: research took too long")
         except ModelError as error:
-            if isinstance(error, ToolCallsUnsupported) and error.sure:
-                self._cannot = error
+            if isinstance(error, ToolCallsUnsupported) and error.certain:
+                self._unsupported = error
             return journal, error
         return journal, None
 
     @property
-    def _room(self) -> int:
-        """Tokens of the model's window, without those of a reply."""
+    def _token_budget(self) -> int:
+        """Tokens of the model's window without those of a reply."""
         return int(self._model.window / self._model.token_correction * (1 - MAX_OUTPUT_SHARE))
 
-    def _prompt(self, evidence: PipelineState) -> str:
-        """The question, and as much of what was found for it as leaves room for more."""
-        bare = self._render(evidence, [])
-        chunks = fit_chunks(evidence["chunks"], int(WINDOW_SHARE * self._room), bare)
-        return self._render(evidence, chunks)
+    def _prompt(self, state: PipelineState) -> str:
+        """The prompt with the question and as many retrieved chunks as leave room for results."""
+        without_chunks = self._render(state, [])
+        window = int(WINDOW_SHARE * self._token_budget)
+        return self._render(state, fit_chunks(state["chunks"], window, without_chunks))
 
-    def _render(self, evidence: PipelineState, chunks: list[RetrievedChunk]) -> str:
+    def _render(self, state: PipelineState, chunks: list[RetrievedChunk]) -> str:
         return load_prompt("tools", self._platform_info.language).render(
             platform_info=self._platform_info,
             rounds=self._rounds,
             calls=MAX_CALLS_PER_ROUND,
             chunks=chunks,
-            question=evidence["question"].text,
+            question=state["question"].text,
         )
-
-
-NAME = "research"
-
-TIME_SHARE = 0.6
-"""What looking up may take of the time that is left: the answer needs the rest."""
-
-MAX_CHUNKS = 15
-"""Chunks that the answer is written from, where tools found any."""
-
-log = logging.getLogger(__name__)
-
-
-def build_research(
-    models: ChatModels,
-    platform_info: PlatformInfo,
-    library: DocumentLibrary,
-    focus: Runnable[PipelineState, PipelineState],
-    *,
-    rounds: int,
-    seconds: float,
-    tools: Mapping[str, LookupTool] = TOOLS,
-) -> Runnable[PipelineState, PipelineState]:
-    """The step `research`: what `focus` gives, behind what a model found with `tools`.
-
-    The model may call tools in `rounds` rounds of `seconds` each, all within a share of the run's time.
-    It raises nothing that tools or models do: what was found until then is the evidence.
-    """
-    researchers = [
-        ResearchAgent(model, platform_info, tools, rounds, seconds) for model in models.answer_models
-    ]
-
-    async def research(understood: PipelineState, config: RunnableConfig) -> PipelineState:
-        evidence = await focus.ainvoke(understood, config)
-        timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
-        journal, trouble = await _look_up(researchers, evidence, library, timed)
-        found = journal.chunks
-        chunks = (
-            without_duplicates([*found, *evidence["chunks"]])[:MAX_CHUNKS]
-            if found
-            else evidence["chunks"]
-        )
-        return {**evidence, "chunks": chunks, "research": Research(journal.rounds, trouble)}
-
-    return named_step(NAME, research)
-
-
-async def _look_up(
-    researchers: Sequence[ResearchAgent],
-    evidence: PipelineState,
-    library: DocumentLibrary,
-    config: RunnableConfig,
-) -> tuple[CallJournal, DegradedReason | None]:
-    """What the first model that can looked up, and what went wrong on the way."""
-    journal = CallJournal(0)
-    trouble: DegradedReason | None = None
-    for researcher in researchers:
-        journal, error = await researcher.look_up(evidence, library, config)
-        if error is None:
-            break
-        log.warning("%s: %s", NAME, error)
-        unsupported = isinstance(error, ToolCallsUnsupported)
-        trouble = trouble or (
-            DegradedReason.TOOLS_UNSUPPORTED if unsupported else DegradedReason.RESEARCH_INCOMPLETE
-        )
-        if journal.rounds or isinstance(error, ModelTimeout | ToolCallsUnsupported):
-            break
-    return journal, trouble

@@ -1,0 +1,1 @@
+"""The OpenAI-compatible API under /v1: chat completions and models."""

@@ -1,0 +1,113 @@
+"""The request of a chat client: a conversation whose last user message is the question."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from app.api.openai.streamed_text import parse_answer_text
+from app.service.session_store import select_recent_turns
+from runnables.question.follow_up import make_standalone
+from schemas.errors import QuestionError
+from schemas.question import Turn
+from schemas.settings import Settings
+
+TEXT_PART = "text"
+
+
+class RequestModel(BaseModel):
+    """The base class of the request models: clients send many parameters, unknown ones are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ContentPart(RequestModel):
+    """A part of a message's content."""
+
+    type: str
+    text: str = ""
+
+
+class ChatMessage(RequestModel):
+    """A message of the conversation."""
+
+    role: str
+    content: str | list[ContentPart] | None = None
+
+    @property
+    def parts(self) -> list[ContentPart]:
+        """The content as a list of parts."""
+        if isinstance(self.content, str):
+            return [ContentPart(type=TEXT_PART, text=self.content)]
+        return self.content or []
+
+    @property
+    def text(self) -> str:
+        """The text parts of the content, one per line."""
+        return "\n".join(part.text for part in self.parts if part.type == TEXT_PART)
+
+
+class StreamOptions(RequestModel):
+    """Options of a streamed completion."""
+
+    include_usage: bool | None = False
+
+
+class ChatRequest(RequestModel):
+    """The body of `POST /v1/chat/completions`."""
+
+    model: str
+    messages: list[ChatMessage]
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+    """The number of completions; only one is supported."""
+
+    @property
+    def includes_usage(self) -> bool:
+        """Whether a stream ends with the token usage."""
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+
+def read_conversation(
+    messages: Sequence[ChatMessage], settings: Settings
+) -> tuple[str, tuple[Turn, ...]]:
+    """Return the question and the earlier turns, oldest first, limited like those of a session.
+
+    System messages are ignored. Blocks while counting words. Raises QuestionError if there is no user
+    message or the question has a part that is not text.
+    """
+    questions = [index for index, message in enumerate(messages) if message.role == "user"]
+    if not questions:
+        raise QuestionError("messages: contain no user message", field="messages")
+    question = messages[questions[-1]]
+    for part in question.parts:
+        if part.type != TEXT_PART:
+            raise QuestionError(
+                f"messages: only text is supported, not {part.type}", field="messages"
+            )
+    newest_first = reversed(list(_read_turns(messages[: questions[-1]])))
+    recent = select_recent_turns(newest_first, settings.history_turns, settings.history_chars)
+    return question.text, _make_standalone(reversed(recent))
+
+
+def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
+    """Yield each question that has an answer."""
+    question = ""
+    for message in messages:
+        if message.role == "user":
+            question = message.text
+        elif message.role == "assistant" and question:
+            if answer := parse_answer_text(message.text):
+                yield Turn(question=question, answer=answer, asked_at=datetime.now(UTC))
+                question = ""
+
+
+def _make_standalone(turns: Iterator[Turn]) -> tuple[Turn, ...]:
+    """Complete the follow-up questions with their subject, as sessions store them."""
+    standalone: list[Turn] = []
+    for turn in turns:
+        question = make_standalone(turn.question, standalone)
+        standalone.append(turn.model_copy(update={"question": question}))
+    return tuple(standalone)

@@ -1,0 +1,88 @@
+"""The catalogues of user-facing text are complete, and alike in every language."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from prompts.user_text import UserText, user_text
+from schemas.choices import LANGUAGES, Language
+from schemas.degraded import DegradedReason
+from schemas.errors import ModelError
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE_TEXTS = ROOT / "app" / "api" / "static" / "js"
+
+
+def load_catalogue(language: Language) -> dict[str, Any]:
+    path = ROOT / "prompts" / "text" / f"{language}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Every value of nested tables, by its dotted key."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        flat |= (
+            flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        )
+    return flat
+
+
+def placeholders(texts: dict[str, Any]) -> dict[str, list[str]]:
+    return {key: sorted(re.findall(r"\{(\w+)\}", str(value))) for key, value in texts.items()}
+
+
+def test_every_language_has_one_catalogue() -> None:
+    files = {path.stem for path in (ROOT / "prompts" / "text").glob("*.toml")}
+    assert files == set(LANGUAGES)
+
+
+def test_catalogues_have_the_same_keys_and_placeholders() -> None:
+    first, *others = (placeholders(flatten(load_catalogue(language))) for language in LANGUAGES)
+    assert others == [first] * len(others)
+
+
+@pytest.mark.parametrize("section", ["answer", "degraded", "suggestions", "chat", "api_document"])
+def test_missing_text_is_an_error(section: str) -> None:
+    incomplete = load_catalogue("en")
+    incomplete[section].popitem()
+    with pytest.raises(ValidationError):
+        UserText.model_validate(incomplete)
+
+
+def test_catalogue_is_loaded_once() -> None:
+    assert user_text("zh") is user_text("zh")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_unknown_degraded_reason_is_shown_as_it_is(language: Language) -> None:
+    """Records and servers of earlier versions hold sentences."""
+    assert (
+        user_text(language).degraded_sentence("APIDESK_CHAT_MODEL: down")
+        == "APIDESK_CHAT_MODEL: down"
+    )
+
+
+@pytest.mark.parametrize("error", ModelError.__subclasses__(), ids=lambda error: error.code)
+def test_every_model_error_is_a_degraded_reason(error: type[ModelError]) -> None:
+    assert error.code in set(DegradedReason)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_web_page_has_the_sentence_of_every_degraded_reason(language: Language) -> None:
+    text = (PAGE_TEXTS / f"text.{language}.js").read_text(encoding="utf-8")
+    sentences = dict(re.findall(r'^  degraded_(\w+): "(.*)",$', text, re.MULTILINE))
+    assert sentences == {
+        str(reason): user_text(language).degraded[reason] for reason in DegradedReason
+    }
+
+
+def test_every_degraded_reason_is_documented() -> None:
+    text = (ROOT / "docs" / "explanation" / "answers.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+_\w+)` \| the chat|^\| `(\w+)` \|", text, re.MULTILINE)
+    documented = re.findall(r"^\| `([a-z_]+)` \|", text, re.MULTILINE)
+    assert documented == [str(reason) for reason in DegradedReason]
