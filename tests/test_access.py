@@ -25,7 +25,7 @@ from app.security.api_keys import ApiKeyStore
 from app.security.keyring import Keyring
 from app.security.rate_limits import RateLimiter
 from app.service.answer_service import AnswerService
-from app.serving.local_server import announced, local_server
+from app.serving.local_server import announce_server, read_local_server
 from schemas.choices import SCOPES, Scope
 from schemas.errors import ApideskError, ConfigurationError
 from schemas.settings import read_settings
@@ -293,7 +293,7 @@ def test_without_a_key_no_other_address_is_served(tmp_path: Path, host: str) -> 
     result = CliRunner().invoke(main, ["serve", "--host", host], env=environment)
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith(f"apidesk: --host {host}: others would reach this address")
+    assert line.startswith(f"apidesk: --host {host}: other machines could reach this address")
     assert "apidesk keys add" in line
     assert "APIDESK_ADMIN_KEY" in line
 
@@ -314,15 +314,15 @@ def test_local_commands_are_let_in(sample_service: AnswerService, tmp_path: Path
     answer_service = desk_with(sample_service, admin_key=SecretStr(ADMIN_KEY))
     with live_server(answer_service, LOCAL_KEY) as url:
         host, _, port = url.removeprefix("http://").rpartition(":")
-        with announced(settings, host, int(port), LOCAL_KEY):
+        with announce_server(settings, host, int(port), LOCAL_KEY):
             assert stat.S_IMODE(address.stat().st_mode) == 0o600
-            server = local_server(settings)
+            server = read_local_server(settings)
             assert server
             assert LOCAL_KEY not in repr(server)
             headers = server.client(5).headers
             assert httpx.get(f"{server.url}/ingestions", headers=headers).status_code == 200
         assert httpx.get(f"{url}/ingestions").status_code == 401
-    assert local_server(settings) is None
+    assert read_local_server(settings) is None
 
 
 @pytest.mark.parametrize(("peer", "status"), [("127.0.0.1", 200), ("::1", 200), ("192.0.2.7", 401)])
@@ -345,7 +345,7 @@ def test_only_addresses_are_trusted(value: str, good: bool) -> None:
     if good:
         assert read_settings(trusted_proxies=value).trusted_proxies
         return
-    with pytest.raises(ConfigurationError, match="APIDESK_TRUSTED_PROXIES: takes addresses"):
+    with pytest.raises(ConfigurationError, match="APIDESK_TRUSTED_PROXIES: must be addresses"):
         read_settings(trusted_proxies=value)
 
 

@@ -4,7 +4,7 @@ import pytest
 from litestar import Litestar, MediaType, get
 from litestar.testing import TestClient
 
-from app.security.headers import ASSET, HeaderPolicy, add_security_headers, page_policy
+from app.security.headers import ASSET_POLICY, HeaderPolicy, add_security_headers, page_policy
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
 from tests.model_desk import MakeClient
@@ -57,7 +57,7 @@ def test_a_page_loads_from_here_alone(policy: HeaderPolicy, framed: bool) -> Non
     def a_page() -> str:
         return "<!doctype html>"
 
-    @get("/script.js", sync_to_thread=False, policy=ASSET, cache_control=None)
+    @get("/script.js", sync_to_thread=False, policy=ASSET_POLICY, cache_control=None)
     def script() -> str:
         return ""
 
@@ -108,5 +108,5 @@ def test_a_named_site_may_call(serve_samples: MakeClient) -> None:
     "value", ["www.example.com", "https://", "https://a/b", "https://*.a", "null"]
 )
 def test_what_is_no_origin_is_refused(value: str) -> None:
-    with pytest.raises(ConfigurationError, match="APIDESK_CORS_ORIGINS: takes origins such as"):
+    with pytest.raises(ConfigurationError, match="APIDESK_CORS_ORIGINS: must be origins such as"):
         read_settings(cors_origins=value)

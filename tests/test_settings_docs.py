@@ -1,31 +1,33 @@
-"""docs/reference/settings.md lists exactly the settings that there are."""
+"""docs/reference/settings.md lists exactly the fields of Settings."""
 
 from pathlib import Path
 
-from schemas.settings import PREFIX, Settings
+from schemas.settings import PREFIX, SAMPLE_PLATFORM, Settings
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
 
 
-def table() -> list[str]:
+def expected_rows() -> list[str]:
     return [
-        f"| `{PREFIX}{name.upper()}` | {_default(field.default)} | {field.description} |".replace(
+        f"| `{PREFIX}{name.upper()}` | {_format_default(field.default)} | {field.description} |".replace(
             "\n", " "
         )
         for name, field in Settings.model_fields.items()
     ]
 
 
-def _default(value: object) -> str:
+def _format_default(value: object) -> str:
     if value is None or value == ():
         return ""
-    return "the samples" if isinstance(value, Path) else f"`{value}`"
+    if value == SAMPLE_PLATFORM:
+        return "the samples"
+    return f"`./{value.as_posix()}`" if isinstance(value, Path) else f"`{value}`"
 
 
-def test_every_setting_is_listed_with_its_docstring() -> None:
+def test_document_lists_every_setting_with_its_docstring() -> None:
     rows = [
         line
-        for line in DOCS.read_text(encoding="utf-8").splitlines()
+        for line in DOCUMENT.read_text(encoding="utf-8").splitlines()
         if line.startswith(f"| `{PREFIX}")
     ]
-    assert rows == table()
+    assert rows == expected_rows()
