@@ -16,7 +16,7 @@ from app.analytics.evaluation.dataset import EvaluationQuestion
 from app.analytics.evaluation.documents import DocumentIndex, document_key
 from app.analytics.evaluation.measures import GoldDocuments
 from app.analytics.evaluation.result import Evaluation, QuestionResult, RouteResult
-from app.analytics.evaluation.retrieval_probe import RetrievalProbe, track_embedding_failures
+from app.analytics.evaluation.retrieval_probe import RetrievalProbe
 from app.analytics.evaluation.run import MODES
 from app.analytics.evaluation.scoring import route_result
 from app.service.answer_service import open_answer_service
@@ -173,9 +173,8 @@ async def _evaluate(settings: Settings, asked: Asked) -> Evaluation:
     routes = []
     with tracing_context(enabled=False):
         async with open_answer_service(settings) as answer_service:
-            watched = track_embedding_failures(answer_service)
             for mode in MODES:
-                probe = RetrievalProbe(answer_service, mode, watched)
+                probe = RetrievalProbe(answer_service, mode)
                 found = [await probe.run(question) for question in asked.questions]
                 routes.append(route_result(mode, asked.questions, asked.golds, found, K))
     return Evaluation(

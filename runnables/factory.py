@@ -1,37 +1,30 @@
-"""The steps of the pipeline, made from Settings and platform.toml."""
+"""Builds the steps of the pipeline from the settings and platform.toml."""
 
 from typing import TYPE_CHECKING
 
-from langchain_core.runnables import Runnable, RunnableSequence
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import Runnable
 
-from ingestion.job import IngestionJob
+from ingestion.store.collection import Collection
 from runnables.answer.extractive_answer import build_extractive_answer
-from runnables.answer.fallback import build_answer_or_quote
-from runnables.answer.fixed_answers import build_acknowledge, build_refuse
-from runnables.answer.write_answer import build_answer
+from runnables.answer.fixed_answers import build_acknowledge, build_decline, build_refuse
+from runnables.answer.write_answer import build_write_answer
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.grounding.grounding import build_ground
-from runnables.grounding.judge import Judge, build_judge
+from runnables.grounding.judge import build_judge
 from runnables.models.chat_models import ChatModels
 from runnables.models.concurrency import ConcurrencyLimiter
-from runnables.pipeline import build_pipeline
-from runnables.question.classify import build_extractive_question, build_structured_question
+from runnables.pipeline import AnswerSteps, PipelineSteps, StateStep, build_pipeline
+from runnables.question.classify import build_model_classifier, build_rule_classifier
 from runnables.question.condense import build_condense
-from runnables.retrieval.evidence import (
-    build_add_neighbours,
-    build_boost_named_api,
-    build_expand_query,
-)
-from runnables.retrieval.query_analysis import Glossary, QueryEmbeddings
+from runnables.retrieval.chunk_search import ChunkSearch, build_retriever
+from runnables.retrieval.evidence import build_add_neighbours, build_boost_named_api
+from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_expansion import build_expand_query
 from runnables.retrieval.rerank import build_rerank
-from runnables.retrieval.retriever import (
-    ChunkSearch,
-    RetrievalMode,
-    build_retriever,
-    open_retriever,
-)
-from runnables.retrieval.web import build_web, open_web
-from runnables.state import Classification, PipelineState
+from runnables.retrieval.retriever import QueryEmbeddings, RetrievalMode, open_retriever
+from runnables.retrieval.web_search import build_web_search, open_web_search
+from runnables.state import Classification
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk
 from schemas.platform import PlatformConfig
@@ -43,54 +36,35 @@ if TYPE_CHECKING:
 
 
 class PipelineFactory:
-    """Makes each step once it is asked for; `models` is None where the documents are quoted."""
+    """Builds pipelines and single steps over one collection."""
 
     def __init__(
         self,
         settings: Settings,
         platform: PlatformConfig,
-        job: IngestionJob,
+        collection: Collection,
+        embeddings: Embeddings | None,
         models: ChatModels | None,
-        slots: ConcurrencyLimiter,
+        limiter: ConcurrencyLimiter,
     ) -> None:
+        """`models` is None if answers are quoted without a model; `limiter` bounds model calls.
+
+        Raises ConfigurationError for settings that do not fit together.
+        """
         self._settings = settings
         self._platform_info = platform.platform
-        self._job = job
+        self._collection = collection
+        self._embeddings = embeddings
         self._models = models
-        self._slots = slots
+        self._limiter = limiter
         self._glossary = Glossary(platform.glossary)
         self._rerank = build_rerank(settings, models, platform.platform)
-        self._web = open_web(settings) if models else None
-        self._vectors = self._open_vectors()
+        self._web_search = open_web_search(settings) if models else None
+        self._query_embeddings = self._query_cache(embeddings)
         self._rules = GroundingRules(
             hosts=platform.platform.hosts,
             remove_unverified=settings.unverified == "remove",
         )
-
-    def classify(self) -> Runnable[Question, Classification]:
-        """The step `structured-question`: by a model, where there is one."""
-        if self._models is None:
-            return self._classify_by_rules()
-        on_failure = self._settings.on_model_failure
-        return build_structured_question(self._models, self._platform_info, on_failure)
-
-    def retrieve(
-        self, mode: RetrievalMode | None = None
-    ) -> Runnable[Question, list[RetrievedChunk]]:
-        """The step `retrieve`, in the mode of Settings or another. Raises ConfigurationError."""
-        return build_retriever(self._finder(mode))
-
-    def retrieve_unaided(self) -> Runnable[Question, list[RetrievedChunk]]:
-        """The step `retrieve` by full text alone: it asks no model."""
-        settings = self._settings.model_copy(update={"retrieval": "full_text"})
-        retriever = open_retriever(settings, self._job.collection, None)
-        return build_retriever(ChunkSearch(retriever, self._glossary, None))
-
-    def library(self) -> "DocumentLibrary":
-        """What tools look things up in. What it takes is imported only now, which takes a moment."""
-        from runnables.tools.tool_context import DocumentLibrary
-
-        return DocumentLibrary(self._job.collection, self._finder(), self._glossary)
 
     def pipeline(
         self,
@@ -98,81 +72,97 @@ class PipelineFactory:
         retrieve: Runnable[Question, list[RetrievedChunk]],
         mode: AnswerMode = "pipeline",
     ) -> Runnable[Question, Answer]:
-        """All steps together; with tools only where there is a model to call them."""
-        focus = build_boost_named_api(self._job.collection)
-        widen = build_expand_query(self._finder())
-        gather: Runnable[PipelineState, PipelineState] = RunnableSequence(
-            widen, focus, name="gather"
-        )
-        if mode == "tools" and self._models is not None:
-            gather = self._research(self._models, gather)
-        return build_pipeline(
-            condense=build_condense(
-                self._models, self._platform_info, self._settings.on_model_failure
-            ),
-            acknowledge=build_acknowledge(self._platform_info, self._settings.chat_model),
-            structured_question=classify,
+        """Return the whole pipeline; in mode `tools` it does research if there is a chat model."""
+        info, answered_by = self._platform_info, self._settings.chat_model
+        on_failure = self._settings.on_model_failure
+        judge = build_judge(self._settings, info, self._limiter)
+        steps = PipelineSteps(
+            condense=build_condense(self._models, info, on_failure),
+            acknowledge=build_acknowledge(info, answered_by),
+            classify=classify,
             retrieve=retrieve,
-            refuse=build_refuse(self._platform_info, self._settings.chat_model),
-            gather=gather,
-            answer=self._answer(focus),
-            ground=build_ground(self._platform_info, self._rules, self._judge()),
+            refuse=build_refuse(info, answered_by),
+            expand_query=build_expand_query(self._chunk_search()),
+            boost_named_api=build_boost_named_api(self._collection),
+            research=self._research() if mode == "tools" else None,
+            answer=self._answer_steps(),
+            ground=build_ground(info, self._rules, judge),
         )
+        return build_pipeline(steps)
 
-    def _finder(self, mode: RetrievalMode | None = None) -> ChunkSearch:
-        """In a mode that is compared with others, it knows no question from before."""
-        settings = self._settings.model_copy(update={"retrieval": mode} if mode else {})
-        vectors = self._open_vectors() if mode else self._vectors
-        retriever = open_retriever(settings, self._job.collection, vectors)
-        return ChunkSearch(retriever, self._glossary, self._rerank)
-
-    def _open_vectors(self) -> QueryEmbeddings | None:
-        role, embeddings = self._job.collection.embedding_role, self._job.embeddings
-        return QueryEmbeddings(embeddings, role) if embeddings else None
-
-    def _answer(
-        self, focus: Runnable[PipelineState, PipelineState]
-    ) -> Runnable[PipelineState, PipelineState]:
-        quote = build_extractive_answer(self._job.collection, self._platform_info)
+    def classify(self) -> Runnable[Question, Classification]:
+        """Return the step `structured-question`: by a model if there is one, else by rules."""
         if self._models is None:
-            return quote
-        answer = self._written(self._models)
-        if self._settings.on_model_failure != "extractive":
-            return answer
-        return build_answer_or_quote(
-            answer=answer,
-            classify=self._classify_by_rules(),
-            focus=focus,
-            quote=quote,
-            platform_info=self._platform_info,
+            return self._classify_by_rules()
+        on_failure = self._settings.on_model_failure
+        return build_model_classifier(self._models, self._platform_info, on_failure)
+
+    def retrieve(
+        self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
+    ) -> Runnable[Question, list[RetrievedChunk]]:
+        """Return the step `retrieve`; `mode` and `embeddings` replace those of the settings.
+
+        Raises ConfigurationError for a mode without its model.
+        """
+        return build_retriever(self._chunk_search(mode, embeddings))
+
+    def retrieve_without_models(self) -> Runnable[Question, list[RetrievedChunk]]:
+        """Return the step `retrieve` by full text alone, without embeddings and reranking."""
+        settings = self._settings.model_copy(update={"retrieval": "full_text"})
+        retriever = open_retriever(settings, self._collection, None)
+        return build_retriever(ChunkSearch(retriever, self._glossary, None))
+
+    def library(self) -> "DocumentLibrary":
+        """Return the documents as tools look them up. The import takes a moment the first time."""
+        from runnables.tools.tool_context import DocumentLibrary
+
+        return DocumentLibrary(self._collection, self._chunk_search(), self._glossary)
+
+    def _answer_steps(self) -> AnswerSteps:
+        info, settings = self._platform_info, self._settings
+        write = None
+        if self._models is not None:
+            refine = settings.synthesis == "refine"
+            write = build_write_answer(self._models, info, self._rules, refine)
+        falls_back = settings.on_model_failure == "extractive"
+        return AnswerSteps(
+            quote=build_extractive_answer(self._collection, info),
+            decline=build_decline(info),
+            add_neighbours=build_add_neighbours(self._collection),
+            search_web=build_web_search(self._web_search) if self._web_search else None,
+            write=write,
+            classify_by_rules=self._classify_by_rules() if falls_back else None,
         )
 
-    def _judge(self) -> Judge | None:
-        return build_judge(self._settings, self._platform_info, self._slots)
-
-    def _written(self, models: ChatModels) -> Runnable[PipelineState, PipelineState]:
-        """An answer that a model writes, from what stands beside the best chunk and on the web too."""
-        refine = self._settings.synthesis == "refine"
-        writer = build_answer(models, self._platform_info, self._rules, refine)
-        if self._web is not None:
-            writer = build_web(self._web) | writer
-        written = build_add_neighbours(self._job.collection) | writer
-        return written.with_config(run_name="write")
-
-    def _research(
-        self, models: ChatModels, gather: Runnable[PipelineState, PipelineState]
-    ) -> Runnable[PipelineState, PipelineState]:
-        # Imported here: LangChain's agent takes as long to load as all the rest.
+    def _research(self) -> StateStep | None:
+        if self._models is None:
+            return None
+        # Imported here: LangChain's agent takes as long to load as everything else.
         from runnables.tools.research import build_research
 
         return build_research(
-            models,
+            self._models,
             self._platform_info,
             self.library(),
-            gather,
             rounds=self._settings.tool_rounds,
-            seconds=self._settings.tool_timeout,
+            round_timeout_s=self._settings.tool_timeout,
         )
 
     def _classify_by_rules(self) -> Runnable[Question, Classification]:
-        return build_extractive_question(self._job.collection, self._glossary)
+        return build_rule_classifier(self._collection, self._glossary)
+
+    def _chunk_search(
+        self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
+    ) -> ChunkSearch:
+        """A search in `mode` has query embeddings of its own: routes are compared from a cold cache."""
+        settings = self._settings.model_copy(update={"retrieval": mode} if mode else {})
+        cached = self._query_embeddings
+        if mode:
+            cached = self._query_cache(embeddings or self._embeddings)
+        retriever = open_retriever(settings, self._collection, cached)
+        return ChunkSearch(retriever, self._glossary, self._rerank)
+
+    def _query_cache(self, embeddings: Embeddings | None) -> QueryEmbeddings | None:
+        if embeddings is None:
+            return None
+        return QueryEmbeddings(embeddings, self._collection.embedding_role)

@@ -12,13 +12,13 @@ from click.testing import CliRunner, Result
 
 from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions, write_questions
 from app.analytics.evaluation.documents import DocumentIndex
-from app.analytics.evaluation.generated_questions import make_questions
+from app.analytics.evaluation.generated_questions import generate_questions
 from app.analytics.evaluation.measures import (
-    confusion,
+    confusion_matrix,
     distinct,
     first_rank,
     hit_at,
-    interval,
+    wilson_interval,
     percentile,
     recall_at,
     reciprocal_rank,
@@ -102,11 +102,11 @@ def test_percentiles_are_by_nearest_rank(values: Any, share: float, expected: fl
     [(0.5, 10, 0.2366, 0.7634), (1.0, 10, 0.7225, 1.0), (0.0, 10, 0.0, 0.2775)],
 )
 def test_the_interval_is_wilsons(share: float, count: int, low: float, high: float) -> None:
-    assert interval(share, count) == pytest.approx((low, high), abs=1e-4)
+    assert wilson_interval(share, count) == pytest.approx((low, high), abs=1e-4)
 
 
 def test_confusion_counts_labels_by_what_was_said() -> None:
-    found = confusion([("general", "general"), ("general", "api_call"), ("unknown", "unknown")])
+    found = confusion_matrix([("general", "general"), ("general", "api_call"), ("unknown", "unknown")])
     assert found["general"] == {"api_call": 1, "general": 1, "unknown": 0}
     assert found["unknown"]["unknown"] == 1
     assert sum(found["api_call"].values()) == 0
@@ -138,7 +138,7 @@ def test_questions_are_read_as_public_sets_write_them(tmp_path: Path) -> None:
         (['{"question": " "}'], "line 1: question: String should have at least 1 character"),
         (['{"question": "a", "gold": 1}'], "line 1: gold: Input should be"),
         (['{"question": "a", "type": "other"}'], "line 1: type: Input should be"),
-        (["", " "], "holds no question"),
+        (["", " "], "contains no questions"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, lines: list[str], said: str) -> None:
@@ -158,33 +158,33 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_questions_of_ones_own_are_not_written_over(tmp_path: Path) -> None:
-    made = EvaluationQuestion(question="a", gold=("b",), made="title")
+    made = EvaluationQuestion(question="a", gold=("b",), generated_from="title")
     write_questions(tmp_path / "sub" / "q.jsonl", [made])
     write_questions(tmp_path / "sub" / "q.jsonl", [made, made])
     assert len(read_questions(tmp_path / "sub" / "q.jsonl")) == 2
     own = write_lines(tmp_path / "own.jsonl", {"question": "a", "gold": ["b"]})
-    with pytest.raises(ConfigurationError, match="questions of your own"):
+    with pytest.raises(ConfigurationError, match="handwritten questions"):
         write_questions(own, [made])
 
 
 def test_questions_are_made_of_the_samples_alike_each_time(sample_service: AnswerService) -> None:
     documents = DocumentIndex.read(sample_service.collection)
-    made = make_questions(documents)
+    made = generate_questions(documents)
     assert documents.count == SAMPLE_DOCUMENTS
-    assert made == make_questions(DocumentIndex.read(sample_service.collection))
-    assert {question.made for question in made} == {"title", "link", "error_code", "sentence"}
+    assert made == generate_questions(DocumentIndex.read(sample_service.collection))
+    assert {question.generated_from for question in made} == {"title", "link", "error_code", "sentence"}
     assert len(made) <= 200
     assert len({question.question.casefold() for question in made}) == len(made)
-    documents.check(made)
-    assert all(len(documents.called(name)) == 1 for q in made for name in q.gold)
-    assert len(make_questions(documents, most=40)) <= 40
+    documents.check_gold(made)
+    assert all(len(documents.documents_named(name)) == 1 for q in made for name in q.gold)
+    assert len(generate_questions(documents, limit=40)) <= 40
 
 
 def test_a_first_sentence_is_asked_without_the_words_of_its_title(
     sample_service: AnswerService,
 ) -> None:
-    made = make_questions(DocumentIndex.read(sample_service.collection))
-    sentence = next(q for q in made if q.made == "sentence" and q.gold == (SIGNING,))
+    made = generate_questions(DocumentIndex.read(sample_service.collection))
+    sentence = next(q for q in made if q.generated_from == "sentence" and q.gold == (SIGNING,))
     assert "签名" not in sentence.question
 
 
@@ -193,16 +193,16 @@ def test_an_unknown_gold_is_told_with_the_first_few(sample_service: AnswerServic
     assert documents.sample == []
     asked = EvaluationQuestion(question="a", gold=("p1", "1110", "p2", "p3", "p4"))
     with pytest.raises(QuestionError, match=r"'p1', 'p2', 'p3' and 1 more"):
-        documents.check([asked])
+        documents.check_gold([asked])
 
 
 @pytest.mark.parametrize("name", [SHIP, "1110", "订单发货", "/dop/api/v1/order/ship"])
 def test_a_document_goes_by_all_its_names(sample_service: AnswerService, name: str) -> None:
     documents = DocumentIndex.read(sample_service.collection, sample=0)
     asked = EvaluationQuestion(question="a", gold=(name, SHIP))
-    once = documents.without_doubles(asked)
+    once = documents.deduplicate_gold(asked)
     assert once.gold == (name,)
-    assert documents.gold(once) == [frozenset({"reference/1110"})]
+    assert documents.gold_documents(once) == [frozenset({"reference/1110"})]
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_the_whole_is_printed_for_a_person(evaluate: Evaluate, questions: Path) 
     for said in ("3 questions, 32 documents", "recall@5", "MRR", "p95 ms", "k = 20", "full text"):
         assert said in result.stdout
     assert "dense" not in result.stdout
-    assert "types told by extractive" in result.stdout
+    assert "types classified by extractive" in result.stdout
 
 
 def test_json_holds_everything(evaluate: Evaluate, questions: Path) -> None:
@@ -279,8 +279,8 @@ def test_json_holds_everything(evaluate: Evaluate, questions: Path) -> None:
 
 def test_made_questions_are_said_kept_and_can_be_used_again(evaluate: Evaluate) -> None:
     told = evaluate()
-    assert "The questions were made from the documents" in told.stdout
-    assert "flatter" in told.stdout
+    assert "The questions were generated from the documents" in told.stdout
+    assert "optimistic" in told.stdout
     kept = Path("data/evaluation/samples.jsonl")
     again = figures(evaluate(kept, "--json"))
     assert again["withGold"] == len(read_questions(kept))
@@ -333,8 +333,8 @@ def test_all_three_routes_appear_with_an_embedding_model(
     assert [route["mode"] for route in found["routes"]] == ["full_text", "dense", "hybrid"]
     assert found["judged"] == "hybrid"
     texts = {e.text for e in ElementTree.parse(drawn).iter() if e.tag.endswith("}text")}
-    assert {"full text", "dense", "hybrid", "Recall over k", "k, documents looked at"} <= texts
-    assert "recall@k, share of the right documents" in texts
+    assert {"full text", "dense", "hybrid", "Recall over k", "k, number of documents"} <= texts
+    assert "recall@k, share of the gold documents" in texts
     assert any((text or "").startswith("k = 5: ") for text in texts)
     assert "hybrid *" in embedding_desk(questions).stdout
 
@@ -344,7 +344,7 @@ def test_all_three_routes_appear_with_an_embedding_model(
     model_server.embedding_reply = down
     failed = embedding_desk(questions)
     assert failed.exit_code == 1
-    assert "full text alone would be measured" in failed.stderr
+    assert "so only full text would be measured" in failed.stderr
 
 
 def test_a_png_is_drawn(evaluate: Evaluate, questions: Path) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from app.analytics.insights.gaps import GapQuestion, coverage, find_gaps, is_gap
-from app.analytics.insights.grouping import MOST_TEXTS, group
+from app.analytics.insights.gaps import GapQuestion, find_gaps, is_gap_candidate
+from app.analytics.insights.grouping import MAX_TEXTS, group_texts
 from app.analytics.insights.terms import WordShares
 from app.service.answer_service import AnswerService
-from runnables.retrieval.query_analysis import Glossary
+from runnables.grounding.support import coverage
+from runnables.retrieval.glossary import Glossary
 from schemas.answer import Page
 from tests.conftest import SHARED_DATA, needs_shared_data
 
@@ -40,7 +41,7 @@ def documented(sample_service: AnswerService) -> WordShares:
     """The samples' words."""
     collection = sample_service.collection
     collection.load()
-    total = collection.contract.words
+    total = collection.manifest.words
 
     def shares(words: Iterable[str]) -> dict[str, float]:
         return {word: count / total for word, count in collection.word_counts(words).items()}
@@ -71,7 +72,7 @@ def check_first_three(
 def test_topics_are_the_first_groups(name: str, documented: WordShares) -> None:
     ours = gap_set(name)
     ours += [(line["question"], None) for line in read_lines(DATA / "on_topic.jsonl")]
-    groups = group([text for text, _ in ours], documented=documented)
+    groups = group_texts([text for text, _ in ours], documented=documented)
     check_first_three([label for _, label in ours], [each.members for each in groups], 0.6)
 
 
@@ -105,7 +106,7 @@ def test_off_topic_chatter_is_no_gap(name: str, documented: WordShares) -> None:
     ],
 )
 def test_suspects(fields: dict[str, Any], suspected: bool) -> None:
-    assert is_gap(asked("怎么发货", **fields)) is suspected
+    assert is_gap_candidate(asked("怎么发货", **fields)) is suspected
 
 
 def test_a_gap_has_a_wording_a_size_and_the_commonest_page() -> None:
@@ -117,7 +118,7 @@ def test_a_gap_has_a_wording_a_size_and_the_commonest_page() -> None:
     ]
     (gap,) = find_gaps(failed)
     assert (gap.size, gap.members) == (3, (0, 1, 2))
-    assert gap.typical == "drone delivery"
+    assert gap.representative == "drone delivery"
     assert gap.nearest == OTHER_PAGE
     assert gap.missing[0] == "drone"
 
@@ -156,22 +157,22 @@ def test_coverage(text: str, cited: str, expected: float) -> None:
     ],
 )
 def test_odd_texts(texts: list[str], sizes: list[int]) -> None:
-    assert [len(each.members) for each in group(texts)] == sizes
+    assert [len(each.members) for each in group_texts(texts)] == sizes
 
 
 def test_what_is_beyond_the_bound_is_left_out() -> None:
     topics = ("drone", "coupon", "terraform", "webinar", "chargeback")
-    groups = group([f"{topics[n % 5]} {n}" for n in range(MOST_TEXTS + 500)])
-    assert [len(each.members) for each in groups] == [MOST_TEXTS // 5] * 5
+    groups = group_texts([f"{topics[n % 5]} {n}" for n in range(MAX_TEXTS + 500)])
+    assert [len(each.members) for each in groups] == [MAX_TEXTS // 5] * 5
 
 
 def test_a_glossary_joins_languages() -> None:
     texts = ["无人机", "无人机价格", "drone", "drone price"]
-    assert len(group(texts)) > 1
-    assert len(group(texts, glossary=Glossary({"无人机": ["drone"]}))) == 1
+    assert len(group_texts(texts)) > 1
+    assert len(group_texts(texts, glossary=Glossary({"无人机": ["drone"]}))) == 1
 
 
 def test_vectors_see_what_words_do_not() -> None:
     texts = ["drone", "unmanned aircraft", "coupon", "voucher"]
     vectors = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
-    assert [each.members for each in group(texts, vectors)] == [(0, 1), (2, 3)]
+    assert [each.members for each in group_texts(texts, vectors)] == [(0, 1), (2, 3)]

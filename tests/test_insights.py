@@ -20,16 +20,21 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.analytics.insights.documentation import DocumentationTerms, Vectors, documentation_of
-from app.analytics.insights.gaps import COVERED
-from app.analytics.insights.report import BYTE_ORDER_MARK, csv_of, report
+from app.analytics.insights.documentation import (
+    DocumentationContext,
+    Vectors,
+    build_documentation_context,
+)
+from app.analytics.insights.gaps import MIN_COVERAGE
+from app.analytics.insights.report import BYTE_ORDER_MARK, build_report, to_csv
 from app.cli.commands.analysis import TABLES as COMMAND_TABLES
 from app.cli.main import main
 from app.main import create_app
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
-from app.service.records import RecordStore, record_of
+from app.service.record_store import RecordStore
+from app.service.records import build_record
 from ingestion.database.engine import open_engine
 from ingestion.providers import open_embeddings
 from ingestion.text.words import index_words, query_text
@@ -54,7 +59,7 @@ SHIP = {"api_name": "订单发货", "api_url": "/ship"}
 
 HELPED, DID_NOT = Feedback(score=1), Feedback(score=-1, comment="=1+1 没有用")
 
-UNKNOWN = DocumentationTerms()
+UNKNOWN = DocumentationContext()
 
 MISSED: dict[str, Any] = {"confidence": "low", "pages": (), "session": None}
 
@@ -111,9 +116,9 @@ def keep(store: RecordStore, records: Sequence[QuestionRecord]) -> None:
 
 
 def reported(
-    records: Sequence[QuestionRecord], documentation: DocumentationTerms = UNKNOWN
+    records: Sequence[QuestionRecord], documentation: DocumentationContext = UNKNOWN
 ) -> Insights:
-    return asyncio.run(report(lambda _: iter(records), 30, documentation))
+    return asyncio.run(build_report(lambda _: iter(records), 30, documentation))
 
 
 # --- what is kept for it
@@ -122,8 +127,8 @@ def reported(
 @pytest.mark.parametrize(
     ("question", "least", "most"),
     [
-        ("what does error 44203 mean?", COVERED, 1),
-        ("拼团活动需要申请哪个权限包", 0.1, COVERED),
+        ("what does error 44203 mean?", MIN_COVERAGE, 1),
+        ("拼团活动需要申请哪个权限包", 0.1, MIN_COVERAGE),
         ("今天天气怎么样", 0, 0),
     ],
 )
@@ -131,7 +136,7 @@ def test_a_record_says_how_much_of_the_question_is_covered(
     client: TestClient[Litestar], question: str, least: float, most: float
 ) -> None:
     answer = Answer.model_validate(ask(client, question))
-    coverage = record_of(AskCommand(question), answer, 1).coverage
+    coverage = build_record(AskCommand(question), answer, 1).coverage
     assert coverage is not None
     assert least <= coverage <= most
 
@@ -141,7 +146,7 @@ def test_a_record_says_how_much_of_the_question_is_covered(
 
 def test_what_a_database_tells(kept: Kept) -> None:
     keep(kept.store, RECORDS)
-    found = asyncio.run(report(kept.store.since, 30, DocumentationTerms()))
+    found = asyncio.run(build_report(kept.store.since, 30, DocumentationContext()))
     assert (found.days, found.questions, found.unanswered) == (30, 11, 6)
     assert (found.off_topic_share, found.cached_share) == (0.1, 0.1)
     day, day_before = NOON.date(), NOON.date() - timedelta(days=1)
@@ -179,7 +184,7 @@ def test_an_api_is_counted_once_by_whatever_name(
 
 
 def test_what_an_empty_database_tells(kept: Kept) -> None:
-    found = asyncio.run(report(kept.store.since, 30, DocumentationTerms()))
+    found = asyncio.run(build_report(kept.store.since, 30, DocumentationContext()))
     assert found == Insights(days=30, questions=0, unanswered=0, off_topic_share=0, cached_share=0)
 
 
@@ -235,7 +240,7 @@ def test_vectors_join_what_words_do_not() -> None:
     async def embed(asked: Sequence[str]) -> Vectors:
         return [[0.0, 1.0] if "coupon" in text else [1.0, 0.0] for text in asked]
 
-    found = reported(wordings(texts), DocumentationTerms(embed=embed))
+    found = reported(wordings(texts), DocumentationContext(embed=embed))
     assert {frozenset(gap.wordings) for gap in found.gaps} == {
         frozenset(texts[:3]),
         frozenset(texts[3:]),
@@ -253,7 +258,9 @@ def test_the_embedding_model_is_asked_in_batches(
         embedding_requests=2,
     )
     model = open_embeddings(settings)
-    known = documentation_of(sample_service.platform, sample_service.collection, model, None, settings)
+    known = build_documentation_context(
+        sample_service.platform, sample_service.collection, model, None, settings
+    )
     texts = [f"drone {number}" for number in range(7)]
     found = reported([*wordings(texts), *wordings(texts, asked_at=NOON + timedelta(days=1))], known)
     assert [gap.size for gap in found.gaps] == [14]
@@ -270,7 +277,7 @@ def test_without_the_embedding_model_words_do() -> None:
     async def embed(_: Sequence[str]) -> Vectors:
         raise ModelUnavailable("the model is away")
 
-    found = reported(RECORDS, DocumentationTerms(embed=embed))
+    found = reported(RECORDS, DocumentationContext(embed=embed))
     assert [gap.size for gap in found.gaps] == [3]
     assert found.notes == ("questions were grouped by their words alone: the model is away",)
 
@@ -279,9 +286,9 @@ def test_without_the_store_answers_that_failed_do() -> None:
     def words(_: object) -> dict[str, float]:
         raise StoreUnavailable("the store is away")
 
-    found = reported(RECORDS, DocumentationTerms(words=words))
+    found = reported(RECORDS, DocumentationContext(words=words))
     assert [gap.size for gap in found.gaps] == [3]
-    assert found.notes == ("only answers that failed tell a gap: the store is away",)
+    assert found.notes == ("only failed answers reveal a gap: the store is away",)
 
 
 # --- CSV
@@ -291,7 +298,7 @@ def test_without_the_store_answers_that_failed_do() -> None:
     "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", " =1+1", "＝1+1", "'", '"a", "b"\n;c']
 )
 def test_no_cell_is_a_formula(text: str) -> None:
-    written = csv_of(reported([asked(1, question=text, feedback=DID_NOT)]), "feedback")
+    written = to_csv(reported([asked(1, question=text, feedback=DID_NOT)]), "feedback")
     (row,) = rows_of(written)
     assert row["question"].removeprefix("'") == text.removeprefix("'")
     assert not re.match(r"\s*[=+\-@＝]|[\t\r]", row["question"])
@@ -300,7 +307,7 @@ def test_no_cell_is_a_formula(text: str) -> None:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_has_a_line_of_names_and_its_rows(table: Table) -> None:
-    full, empty = csv_of(reported(RECORDS), table), csv_of(reported([]), table)
+    full, empty = to_csv(reported(RECORDS), table), to_csv(reported([]), table)
     assert full.startswith(empty)
     assert len(rows_of(full)) == len(reported(RECORDS).as_json()[table])  # type: ignore[arg-type]
     assert rows_of(empty) == []

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.analytics.replay.plot import plot_replay
-from app.analytics.replay.result import CHANGES, Replay, Replayed, ReplayOutcome
-from app.analytics.replay.run import distinct
+from app.analytics.replay.result import CHANGES, Replay, ReplayedQuestion, ReplayOutcome
+from app.analytics.replay.run import distinct_questions
 from app.cli.main import main
 from app.main import create_app
 from app.service.answer_service import AnswerService
@@ -153,7 +153,7 @@ def test_nothing_of_a_replay_is_kept(site: Site, monkeypatch: pytest.MonkeyPatch
 def test_a_question_that_nobody_kept(site: Site) -> None:
     found = site.replay("--days", "7")
     assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr == "apidesk: no question of the last 7 days was kept\n"
+    assert found.stderr == "apidesk: no questions were recorded in the last 7 days\n"
 
 
 # --- which questions ----------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def asked(*said: tuple[str, dict[str, Any]]) -> list[Any]:
         )
         for number, (question, own) in enumerate(said)
     ]
-    return [(kept.asked.text, kept.record.id, kept.times) for kept in distinct(records)]
+    return [(each.command.text, each.record.id, each.times) for each in distinct_questions(records)]
 
 
 def test_each_question_is_asked_once_newest_first() -> None:
@@ -236,8 +236,8 @@ def test_what_weighs_most_is_the_change(
     assert found.overlap == pytest.approx(overlap)
 
 
-def replayed(before: ReplayOutcome, after: ReplayOutcome, question: str = "?") -> Replayed:
-    return Replayed(id="1", question=question, times=1, before=before, after=after)
+def replayed(before: ReplayOutcome, after: ReplayOutcome, question: str = "?") -> ReplayedQuestion:
+    return ReplayedQuestion(id="1", question=question, times=1, before=before, after=after)
 
 
 # --- the picture --------------------------------------------------------------------------------
@@ -245,7 +245,9 @@ def replayed(before: ReplayOutcome, after: ReplayOutcome, question: str = "?") -
 
 def test_the_plot_has_every_number(tmp_path: Path) -> None:
     lost, same = replayed(outcome(), outcome("low", pages="")), replayed(outcome(), outcome())
-    found = Replay(days=30, kept=5, settings="extractive, k=3", questions=[lost] * 2 + [same] * 3)
+    found = Replay(
+        days=30, recorded=5, settings="extractive, k=3", questions=[lost] * 2 + [same] * 3
+    )
     path = tmp_path / "replay.svg"
     plot_replay(found, path)
     texts = [

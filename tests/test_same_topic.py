@@ -10,7 +10,12 @@ import pytest
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from app.analytics.insights.gap_naming import MOST_GROUPS, NAME, QuestionGrouper, find_joined_gaps
+from app.analytics.insights.gap_naming import (
+    MAX_GROUPS,
+    PROMPT_NAME,
+    QuestionGrouper,
+    find_gaps_with_model,
+)
 from app.analytics.insights.gaps import GapQuestion, find_gaps
 from runnables.models.chat_models import open_chat_models
 from schemas.choices import Language
@@ -52,7 +57,7 @@ def same_topic(
     }
     models = open_chat_models(read_settings(**(given | overrides)))
     assert models is not None
-    return QuestionGrouper(models, VOICE.model_copy(update={"language": language}), seconds=5)
+    return QuestionGrouper(models, VOICE.model_copy(update={"language": language}), timeout_s=5)
 
 
 def topics(server: ModelServer, groups: int = 4) -> list[tuple[str, list[int]]]:
@@ -89,13 +94,13 @@ def test_only_numbers_that_there_are_and_each_once(
 def test_groups_are_joined_and_named(model_server: ModelServer) -> None:
     model_server.reply(JOINED)
     alone = find_gaps(ASKED)
-    gaps = asyncio.run(find_joined_gaps(ASKED, same_topic(model_server)))
+    gaps = asyncio.run(find_gaps_with_model(ASKED, same_topic(model_server)))
     assert [gap.members for gap in alone] == [(0, 1, 2), (3, 4, 5), (6, 7, 8)]
     assert [(gap.members, gap.name) for gap in gaps] == [
         ((0, 1, 2, 3, 4, 5), "Payment disputes"),
         ((6, 7, 8), ""),
     ]
-    assert gaps[0].typical == alone[0].typical
+    assert gaps[0].representative == alone[0].representative
     assert {"chargeback", "disput"} <= set(gaps[0].missing)
 
 
@@ -107,16 +112,16 @@ def test_a_failure_leaves_the_groups_that_words_make(
 ) -> None:
     model_server.default = reply
     with caplog.at_level(logging.WARNING, "runnables.question"):
-        gaps = asyncio.run(find_joined_gaps(ASKED, same_topic(model_server)))
+        gaps = asyncio.run(find_gaps_with_model(ASKED, same_topic(model_server)))
     assert gaps == find_gaps(ASKED)
     (record,) = caplog.records
-    assert record.getMessage().startswith(f"{NAME}: no groups are joined: ")
+    assert record.getMessage().startswith(f"{PROMPT_NAME}: no groups are joined: ")
     assert KEY not in caplog.text
     assert "chargeback" not in caplog.text
 
 
 def test_without_a_model_nothing_is_asked(model_server: ModelServer) -> None:
-    assert asyncio.run(find_joined_gaps(ASKED, None)) == find_gaps(ASKED)
+    assert asyncio.run(find_gaps_with_model(ASKED, None)) == find_gaps(ASKED)
     assert asyncio.run(same_topic(model_server).topics([["alone"]])) == []
     assert not model_server.chat_requests
 
@@ -135,7 +140,7 @@ def test_a_model_that_reads_well_brings_a_topic_together(model_server: ModelServ
         return {"topics": [{"name": name, "groups": groups} for name, groups in found.items()]}
 
     model_server.default = lambda request: json.dumps(read(request))
-    gaps = asyncio.run(find_joined_gaps(asked, same_topic(model_server)))
+    gaps = asyncio.run(find_gaps_with_model(asked, same_topic(model_server)))
 
     assert {gap.name for gap in gaps[:3]} == set(labels.values())
     for gap in gaps[:3]:
@@ -156,7 +161,7 @@ def test_what_people_write_stays_inside_its_tag(
     assert request.text.count("</groups>") == 1
 
 
-@pytest.mark.parametrize(("window", "most"), [(None, MOST_GROUPS), (3_000, 60)])
+@pytest.mark.parametrize(("window", "most"), [(None, MAX_GROUPS), (3_000, 60)])
 def test_one_call_shows_what_fits(model_server: ModelServer, window: int | None, most: int) -> None:
     model_server.reply({"topics": []})
     ask = same_topic(model_server, chat_context_tokens=window)

@@ -1,53 +1,72 @@
-"""GET /insights"""
+"""GET /insights: the report on recorded questions, as JSON or CSV."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from litestar import MediaType, Request, Response, get
 from litestar.di import NamedDependency
 from litestar.openapi import ResponseSpec
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, Operation, Schema
+from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromQuery, QueryParameter
 
-from app.analytics.insights.report import InsightsReports, csv_of
-from app.api.openapi import CSV, OPERATING, InsightsOperation
+from app.analytics.insights.report import InsightsReports, to_csv
+from app.api.openapi import OPERATING_TAG
 from schemas.errors import StoreUnavailable
 from schemas.insights import Insights, Table
 
-MOST_DAYS = 36_500
+MAX_DAYS = 36_500
 
-REPORTED = ResponseSpec(
+CSV = "text/csv"
+
+REPORT_RESPONSE = ResponseSpec(
     Insights,
     generate_examples=False,
-    description="The report; with `table`, that table alone; with Accept: text/csv, CSV",
+    description="The report, or only the given `table`; with `Accept: text/csv`, CSV",
 )
+
+
+@dataclass
+class InsightsOperation(Operation):
+    """The OpenAPI operation, with the CSV response that Litestar cannot derive from the handler."""
+
+    def __post_init__(self) -> None:
+        """Add the CSV media type."""
+        response = (self.responses or {})["200"]
+        assert isinstance(response, OpenAPIResponse)
+        response.content = {
+            **(response.content or {}),
+            CSV: OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING)),
+        }
 
 
 @get(
     "/insights",
     operation_id="insights",
-    summary="What questions say about the documentation",
-    responses={200: REPORTED},
+    summary="Report on questions and documentation gaps",
+    responses={200: REPORT_RESPONSE},
     operation_class=InsightsOperation,
-    tags=[OPERATING],
+    tags=[OPERATING_TAG],
     needs="admin",
     errors=(StoreUnavailable,),
 )
 async def insights(
     request: Request[Any, Any, Any],
     reports: NamedDependency[InsightsReports],
-    days: Annotated[int, QueryParameter(ge=1, le=MOST_DAYS)] = 30,
+    days: Annotated[int, QueryParameter(ge=1, le=MAX_DAYS)] = 30,
     table: FromQuery[Table | None] = None,
     format: FromQuery[Literal["json", "csv"] | None] = None,
 ) -> Response[Any]:
-    """Counts by type and by API, what the documentation does not answer, errors, and feedback.
+    """Return question counts by type and by API, documentation gaps, errors, and feedback.
 
-    With `Accept: text/csv` or `format=csv` one table comes as CSV: `table`, or else `gaps`.
+    `Accept: text/csv` or `format=csv` selects one table as CSV: `table`, by default `gaps`.
     """
     if not (format == "csv" or (format is None and _prefers_csv(request))):
-        return Response((await reports.make(days, table)).as_json(table))
+        return Response((await reports.build(days, table)).as_json(table))
     table = table or "gaps"
     name = f"insights-{table}-{days}-days.csv"
     return Response(
-        csv_of(await reports.make(days, table), table),
+        to_csv(await reports.build(days, table), table),
         media_type=CSV,
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )

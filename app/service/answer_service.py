@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable, RunnableLambda
 from langsmith import tracing_context
 
@@ -56,7 +57,9 @@ class AnswerService:
         )
         """Limits how many calls of chat models run at once."""
         self.models = open_chat_models(settings, self.call_limiter)
-        self._factory = PipelineFactory(settings, platform, job, self.models, self.call_limiter)
+        self._factory = PipelineFactory(
+            settings, platform, job.collection, job.embeddings, self.models, self.call_limiter
+        )
         self.classify = self._factory.classify()
         self._retrieve = self._factory.retrieve()
         self._pipeline = self._factory.pipeline(self.classify, self._retrieve)
@@ -137,15 +140,20 @@ class AnswerService:
         """
         question = self.build_question(AskCommand("预热 warm-up"))
         with tracing_context(enabled=False):
-            await self._factory.retrieve_unaided().ainvoke(question)
+            await self._factory.retrieve_without_models().ainvoke(question)
 
     def update_circuit_gauge(self) -> None:
         """Set the gauge of each model's circuit breaker to its current state."""
         self.metrics.update_circuit_gauge(self.models.all if self.models else ())
 
-    def retriever(self, mode: RetrievalMode) -> Runnable[Question, list[RetrievedChunk]]:
-        """Return a retriever in `mode`, regardless of the settings. Raises ConfigurationError."""
-        return self._factory.retrieve(mode)
+    def retriever(
+        self, mode: RetrievalMode, embeddings: Embeddings | None = None
+    ) -> Runnable[Question, list[RetrievedChunk]]:
+        """Return a retriever in `mode`, regardless of the settings. Raises ConfigurationError.
+
+        `embeddings` replaces the configured embedding model.
+        """
+        return self._factory.retrieve(mode, embeddings)
 
     def pipeline(self, mode: AnswerMode) -> Runnable[Question, Answer]:
         """Return the pipeline for `mode`. The first call for mode tools blocks while it is built."""
@@ -173,7 +181,7 @@ class AnswerService:
             return
         async with AsyncExitStack() as stack:
             try:
-                slot = self.question_limiter.taken(self.settings.queue_timeout)
+                slot = self.question_limiter.acquire(self.settings.queue_timeout)
                 await stack.enter_async_context(slot)
             except TimeoutError:
                 raise ServiceBusy(

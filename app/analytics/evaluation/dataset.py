@@ -1,4 +1,4 @@
-"""Questions with the documents that answer them: one JSON object a line."""
+"""Evaluation datasets: questions with their gold documents, as JSON Lines."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,65 +17,64 @@ from pydantic import (
 from schemas.errors import ConfigurationError, QuestionError
 from schemas.question import QuestionType
 
-MadeBy = Literal["title", "link", "error_code", "sentence"]
-"""What of a document a question was made of."""
+GeneratedFrom = Literal["title", "link", "error_code", "sentence"]
+"""The part of a document that a question was generated from."""
 
 QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 def _list(value: object) -> object:
-    """One name stands for a list of one, and nothing for none."""
+    """Wrap a single name in a list; turn None into an empty list."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
 
 
 class EvaluationQuestion(BaseModel):
-    """A question and what answers it; other keys, which public sets have, are passed over."""
+    """A question and its gold documents. Other keys, which public datasets have, are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
     question: QuestionText = Field(validation_alias=AliasChoices("question", "query"))
     gold: Annotated[tuple[QuestionText, ...], BeforeValidator(_list)] = ()
-    """Each names a document: by its id, page url, api url or api name. None: it is off-topic."""
+    """Documents that answer the question, each by id, page url, api url or api name. Empty: off-topic."""
     type: QuestionType | None = None
-    made: MadeBy | None = None
-    """What apidesk made it of; None where a person wrote it."""
+    generated_from: GeneratedFrom | None = Field(default=None, alias="made")
+    """None if a person wrote the question."""
 
     @property
     def label(self) -> QuestionType | None:
-        """The type that a classifier should give; what no document answers is `unknown`."""
+        """The expected type. A question without gold documents is `unknown`."""
         return self.type or (None if self.gold else "unknown")
 
 
 def read_questions(path: Path) -> list[EvaluationQuestion]:
-    """The questions in the file at `path`; empty lines are passed over.
+    """Read the questions from the file at `path`, skipping empty lines.
 
-    Raises QuestionError for a file that cannot be read or holds none, and for the first bad line,
-    which it names.
+    Raises QuestionError if the file cannot be read or is empty, or naming the first invalid line.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
-        raise _bad(f"{path}: {error.strerror}") from None
+        raise _question_error(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise _bad(f"{path}: is not UTF-8") from None
-    found = [_question(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
-    if not found:
-        raise _bad(f"{path}: holds no question")
-    return found
+        raise _question_error(f"{path}: is not UTF-8") from None
+    questions = [_parse_line(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
+    if not questions:
+        raise _question_error(f"{path}: contains no questions")
+    return questions
 
 
 def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None:
-    """Write `questions` that apidesk made to `path`.
+    """Write generated questions to `path`.
 
-    Raises ConfigurationError where that cannot be written, or holds questions of somebody's own.
+    Raises ConfigurationError if the file cannot be written or contains handwritten questions.
     """
-    if path.exists() and not all(question.made for question in read_questions(path)):
+    if path.exists() and not all(question.generated_from for question in read_questions(path)):
         raise ConfigurationError(
-            f"{path}: holds questions of your own: pass it as QUESTIONS, or name another --save"
+            f"{path}: contains handwritten questions: pass it as QUESTIONS, or set another --save"
         )
-    lines = [q.model_dump_json(exclude_none=True) + "\n" for q in questions]
+    lines = [q.model_dump_json(by_alias=True, exclude_none=True) + "\n" for q in questions]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(lines), encoding="utf-8")
@@ -83,14 +82,14 @@ def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None
         raise ConfigurationError(f"{path}: {error.strerror}") from None
 
 
-def _question(path: Path, number: int, line: str) -> EvaluationQuestion:
+def _parse_line(path: Path, number: int, line: str) -> EvaluationQuestion:
     try:
         return EvaluationQuestion.model_validate_json(line)
     except ValidationError as error:
         first = error.errors()[0]
         where = "".join(f"{part}: " for part in first["loc"][:1])
-        raise _bad(f"{path}, line {number}: {where}{first['msg']}") from None
+        raise _question_error(f"{path}, line {number}: {where}{first['msg']}") from None
 
 
-def _bad(message: str) -> QuestionError:
+def _question_error(message: str) -> QuestionError:
     return QuestionError(message, field="questions")

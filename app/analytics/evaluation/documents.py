@@ -1,4 +1,4 @@
-"""What the documents of a collection are called, and those of them that questions are made from."""
+"""Index of a collection's documents by name, with a sample to generate questions from."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,25 +10,25 @@ from ingestion.store.collection import Collection
 from schemas.document import Chunk
 from schemas.errors import QuestionError
 
-SAMPLE = 2_000
-"""Documents, at most, that are kept to make questions from."""
+SAMPLE_DOCUMENTS = 2_000
+"""Maximum number of documents that questions are generated from."""
 
-FEW = 3
-"""Names that a message tells."""
+MAX_NAMES_IN_ERROR = 3
+"""Unknown names listed in an error message."""
 
 
 def document_key(chunk: Chunk) -> str:
-    """The document of a chunk: its source and its id there."""
+    """Key of the document that `chunk` belongs to: `source/document_id`."""
     return f"{chunk.source}/{chunk.document_id}"
 
 
-def order(text: str) -> str:
-    """A key that sorts texts as if shuffled, the same at every run."""
+def shuffle_key(text: str) -> str:
+    """Sort key that orders texts pseudo-randomly, the same way on every run."""
     return sha256(text.encode()).hexdigest()
 
 
 class DocumentIndex:
-    """The documents of a collection by their names, and the chunks of a sample of them."""
+    """The documents of a collection by name, and the chunks of a sample of documents."""
 
     def __init__(self) -> None:
         self.sample: list[list[Chunk]] = []
@@ -36,19 +36,19 @@ class DocumentIndex:
         self._by_name: dict[str, set[str]] = defaultdict(set)
 
     @classmethod
-    def read(cls, collection: Collection, sample: int = SAMPLE) -> "DocumentIndex":
-        """The documents of `collection`, and the chunks of at most `sample` of them. Raises StoreError."""
-        found = cls()
-        ids = {(stored.source, stored.document_id) for stored in collection.stored()}
-        for place, (source, document_id) in enumerate(
-            sorted(ids, key=lambda i: order("/".join(i)))
+    def read(cls, collection: Collection, sample: int = SAMPLE_DOCUMENTS) -> "DocumentIndex":
+        """Index `collection`; keep the chunks of at most `sample` documents. Raises StoreError."""
+        index = cls()
+        ids = {(stored.source, stored.document_id) for stored in collection.stored_chunks()}
+        for position, (source, document_id) in enumerate(
+            sorted(ids, key=lambda i: shuffle_key("/".join(i)))
         ):
-            found.add(collection.chunks_of(document_id, source), keep=place < sample)
-        found.sample.sort(key=lambda chunks: document_key(chunks[0]))
-        return found
+            index.add(collection.chunks_of_document(document_id, source), keep=position < sample)
+        index.sample.sort(key=lambda chunks: document_key(chunks[0]))
+        return index
 
     def add(self, chunks: list[Chunk], keep: bool = True) -> None:
-        """Take note of a document, and with `keep` of its chunks."""
+        """Add a document, given by all its chunks; `keep` adds it to the sample."""
         if not chunks:
             return
         self.count += 1
@@ -58,33 +58,36 @@ class DocumentIndex:
         if keep:
             self.sample.append(chunks)
 
-    def called(self, name: str) -> frozenset[str]:
-        """The documents that a document id, page url, api url or api name stands for."""
+    def documents_named(self, name: str) -> frozenset[str]:
+        """Keys of the documents with this document id, page url, api url or api name."""
         return frozenset(self._by_name.get(name, ())) if name else frozenset()
 
     def name_of(self, chunks: list[Chunk]) -> str | None:
-        """A name that stands for the document of `chunks` alone, if it has one; a url says most."""
+        """A name that identifies the document of `chunks` uniquely, preferably its url, or None."""
         names = (chunks[0].page_url, chunks[0].document_id)
-        return next((name for name in names if len(self.called(name)) == 1), None)
+        return next((name for name in names if len(self.documents_named(name)) == 1), None)
 
-    def without_doubles(self, question: EvaluationQuestion) -> EvaluationQuestion:
-        """`question` with one gold for each thing to be found: several names may mean one document."""
+    def deduplicate_gold(self, question: EvaluationQuestion) -> EvaluationQuestion:
+        """Drop gold names of `question` that refer to the same documents as an earlier one."""
         first: dict[frozenset[str], str] = {}
         for name in question.gold:
-            first.setdefault(self.called(name), name)
+            first.setdefault(self.documents_named(name), name)
         return question.model_copy(update={"gold": tuple(first.values())})
 
-    def gold(self, question: EvaluationQuestion) -> GoldDocuments:
-        """What each gold of `question` stands for."""
-        return [self.called(name) for name in question.gold]
+    def gold_documents(self, question: EvaluationQuestion) -> GoldDocuments:
+        """The set of matching document keys for each gold name of `question`."""
+        return [self.documents_named(name) for name in question.gold]
 
-    def check(self, questions: Iterable[EvaluationQuestion]) -> None:
-        """Raises QuestionError when no document has a name that is somebody's gold."""
+    def check_gold(self, questions: Iterable[EvaluationQuestion]) -> None:
+        """Check that every gold name exists. Raises QuestionError naming those that do not."""
         names = dict.fromkeys(name for question in questions for name in question.gold)
-        if missing := [name for name in names if not self.called(name)]:
-            more = f" and {len(missing) - FEW} more" if len(missing) > FEW else ""
-            raise QuestionError(
-                f"gold: no document has the id, page url, api url or api name "
-                f"{', '.join(map(repr, missing[:FEW]))}{more}",
-                field="questions",
-            )
+        missing = [name for name in names if not self.documents_named(name)]
+        if not missing:
+            return
+        listed = ", ".join(map(repr, missing[:MAX_NAMES_IN_ERROR]))
+        unlisted = len(missing) - MAX_NAMES_IN_ERROR
+        more = f" and {unlisted} more" if unlisted > 0 else ""
+        raise QuestionError(
+            f"gold: no document has the id, page url, api url or api name {listed}{more}",
+            field="questions",
+        )

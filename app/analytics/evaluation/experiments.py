@@ -1,6 +1,6 @@
-"""The run as a dataset and an experiment a route in LangSmith, where its own variables ask for that.
+"""Uploads an evaluation to LangSmith: one dataset, and one experiment per retrieval route.
 
-Without LANGSMITH_TRACING=true and LANGSMITH_API_KEY nothing is sent anywhere.
+Nothing is sent unless LANGSMITH_TRACING=true and LANGSMITH_API_KEY are set.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from langsmith.utils import LangSmithError, get_api_key, tracing_is_enabled
 from app.analytics.evaluation.dataset import EvaluationQuestion
 from app.analytics.evaluation.measures import GoldDocuments
 from app.analytics.evaluation.retrieval_probe import RetrievalProbe
-from app.analytics.evaluation.scoring import ProbeResult, best_chunks, scores
+from app.analytics.evaluation.scoring import ProbeResult, best_chunks, question_scores
 from schemas.errors import ApideskError
 
 TIMEOUT_MS = 20_000
 
 
 class ExperimentLog:
-    """A dataset of the questions, and the experiments over it."""
+    """A LangSmith dataset of the questions and the experiments run on it."""
 
     def __init__(
         self, client: Client, dataset: UUID, questions: Sequence[EvaluationQuestion]
@@ -39,9 +39,9 @@ class ExperimentLog:
     async def open(
         cls, platform: str, questions: Sequence[EvaluationQuestion]
     ) -> "ExperimentLog | None":
-        """The dataset of these questions, made if need be; None where LangSmith is not configured.
+        """Open or create the dataset of `questions`; None if LangSmith is not configured.
 
-        Raises ApideskError when it is configured and fails.
+        Raises ApideskError if LangSmith fails.
         """
         if not (tracing_is_enabled() and get_api_key(None)):
             return None
@@ -53,32 +53,32 @@ class ExperimentLog:
     async def run(
         self, probe: RetrievalProbe, golds: Sequence[GoldDocuments], k: int
     ) -> list[ProbeResult]:
-        """What `probe` finds for each question, asked and logged by LangSmith's own evaluation.
+        """Run `probe` on each question with LangSmith's `aevaluate`, which logs the results.
 
-        Raises ApideskError as `probe` does, and when LangSmith fails.
+        Raises ApideskError if `probe` or LangSmith fails.
         """
-        found: dict[int, ProbeResult] = {}
+        results: dict[int, ProbeResult] = {}
         failures: list[ApideskError] = []
 
         async def retrieve(inputs: dict[str, Any]) -> dict[str, Any]:
             number = int(inputs["number"])
             try:
-                found[number] = await probe.ask(self._questions[number])
+                results[number] = await probe.run(self._questions[number])
             except ApideskError as error:
                 failures.append(error)
                 raise
-            best = best_chunks(found[number], golds[number], k)
+            best = best_chunks(results[number], golds[number], k)
             return {"documents": [each.model_dump(by_alias=True) for each in best]}
 
         def judge(inputs: dict[str, Any]) -> dict[str, Any]:
             number = int(inputs["number"])
-            if number not in found:
+            if number not in results:
                 return {"results": []}
-            figures = scores(found[number], golds[number], k)
-            return {"results": [{"key": key, "score": score} for key, score in figures.items()]}
+            scores = question_scores(results[number], golds[number], k)
+            return {"results": [{"key": key, "score": score} for key, score in scores.items()]}
 
         with _langsmith_errors(), redirect_stdout(sys.stderr):
-            results = await aevaluate(
+            experiment = await aevaluate(
                 retrieve,
                 data=self._dataset,
                 evaluators=[judge],
@@ -89,12 +89,12 @@ class ExperimentLog:
             await asyncio.to_thread(self._client.flush)
         if failures:
             raise failures[0]
-        self.names.append(results.experiment_name)
-        return [found[number] for number in range(len(self._questions))]
+        self.names.append(experiment.experiment_name)
+        return [results[number] for number in range(len(self._questions))]
 
 
 def _dataset(client: Client, platform: str, questions: Sequence[EvaluationQuestion]) -> UUID:
-    """The dataset named for what it holds; what an interrupted upload left out is added."""
+    """Open or create the dataset, named by a hash of its content; complete an interrupted upload."""
     examples = [
         {
             "inputs": {"number": n, "question": q.question},
@@ -102,23 +102,23 @@ def _dataset(client: Client, platform: str, questions: Sequence[EvaluationQuesti
         }
         for n, q in enumerate(questions)
     ]
-    held = json.dumps(examples, ensure_ascii=False, sort_keys=True).encode()
-    name = f"apidesk {platform} {sha256(held).hexdigest()[:12]}"
-    there: set[int] = set()
+    content = json.dumps(examples, ensure_ascii=False, sort_keys=True).encode()
+    name = f"apidesk {platform} {sha256(content).hexdigest()[:12]}"
+    uploaded: set[int] = set()
     if client.has_dataset(dataset_name=name):
         dataset = client.read_dataset(dataset_name=name)
-        there = {int((e.inputs or {})["number"]) for e in client.list_examples(dataset.id)}
+        uploaded = {int((e.inputs or {})["number"]) for e in client.list_examples(dataset.id)}
     else:
         dataset = client.create_dataset(name, description="Questions of `apidesk evaluate`.")
-    found: UUID = dataset.id
-    if missing := [e for n, e in enumerate(examples) if n not in there]:
-        client.create_examples(dataset_id=found, examples=missing)
-    return found
+    dataset_id: UUID = dataset.id
+    if missing := [e for n, e in enumerate(examples) if n not in uploaded]:
+        client.create_examples(dataset_id=dataset_id, examples=missing)
+    return dataset_id
 
 
 @contextmanager
 def _langsmith_errors() -> Iterator[None]:
-    """What LangSmith's client raises, as ApideskError."""
+    """Translate errors of the LangSmith client to ApideskError."""
     try:
         yield
     except (LangSmithError, OSError, ValueError) as error:

@@ -1,7 +1,8 @@
-"""Questions made from the documents themselves, the same ones for the same documents.
+"""Generates evaluation questions from the documents, deterministically.
 
-They flatter: they share more words with their documents than what people ask does. Titles flatter
-most; the text of a link is how another page's author calls what it links to.
+Scores on generated questions are optimistic, because such questions share more words with their
+documents than users' questions do. Titles are the most optimistic; a link text is how the author of
+another page describes the linked page.
 """
 
 import posixpath
@@ -11,83 +12,87 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, zip_longest
 from typing import NamedTuple, get_args
 
-from app.analytics.evaluation.dataset import EvaluationQuestion, MadeBy
-from app.analytics.evaluation.documents import DocumentIndex, document_key, order
+from app.analytics.evaluation.dataset import EvaluationQuestion, GeneratedFrom
+from app.analytics.evaluation.documents import DocumentIndex, document_key, shuffle_key
 from ingestion.text.markdown_blocks import parse_blocks, parse_table, plain
 from ingestion.text.words import split_words
 from runnables.question.extract_details import error_codes
 from schemas.document import Chunk
 
-MADE: tuple[MadeBy, ...] = get_args(MadeBy)
+KINDS: tuple[GeneratedFrom, ...] = get_args(GeneratedFrom)
 
-MOST = 200
-"""Questions that are made at most."""
+MAX_QUESTIONS = 200
+"""Maximum number of generated questions."""
 
-LONGEST = 160
-"""Characters of a question; a longer sentence is cut there."""
+MAX_QUESTION_CHARS = 160
+"""Longer texts are truncated."""
 
-FEWEST_WORDS = 4
-"""Words of a sentence that are left without the title's, below which it says too little."""
+MIN_SENTENCE_WORDS = 4
+"""Minimum number of words that a sentence must keep once the title's words are removed."""
 
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{2,80})\]\(<?([^()\s>]+)")
 _SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])(?=\s)")
 _CODE_HEADER = re.compile(r"code|error|错误|码", re.IGNORECASE)
-_SAYS_NOTHING = re.compile(
+_GENERIC_LINK_TEXT = re.compile(
     r"here|this|link|read more|more|see|click here|这里|此处|链接|详情|点击这里"
 )
-_EDGES = " ,.:;-|，。：；、！？（）()*#"
+_PUNCTUATION = " ,.:;-|，。：；、！？（）()*#"
 
 
 class QuestionCandidate(NamedTuple):
-    """A text that may become a question about one document."""
+    """A text that can become a question about one document."""
 
-    made: MadeBy
+    kind: GeneratedFrom
     text: str
     document: str
-    """Its key."""
+    """Document key."""
     source: str
 
 
-def make_questions(documents: DocumentIndex, most: int = MOST) -> list[EvaluationQuestion]:
-    """At most `most` questions, spread evenly over what they are made of, and over sources.
+def generate_questions(
+    documents: DocumentIndex, limit: int = MAX_QUESTIONS
+) -> list[EvaluationQuestion]:
+    """At most `limit` questions, spread evenly over kinds and sources.
 
-    A text that stands for several documents becomes none.
+    A text that occurs in several documents is not used.
     """
-    named = {document_key(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
-    kinds: dict[MadeBy, dict[str, list[QuestionCandidate]]] = defaultdict(lambda: defaultdict(list))
-    for candidate in _of_one_document(documents):
-        if named.get(candidate.document):
-            kinds[candidate.made][candidate.source].append(candidate)
-    chosen = (_in_turn(kinds[made].values())[: most // len(MADE)] for made in MADE)
+    names = {document_key(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
+    kinds: dict[GeneratedFrom, dict[str, list[QuestionCandidate]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for candidate in _unambiguous_candidates(documents):
+        if names.get(candidate.document):
+            kinds[candidate.kind][candidate.source].append(candidate)
+    chosen = (_round_robin(kinds[kind].values())[: limit // len(KINDS)] for kind in KINDS)
     return [
-        EvaluationQuestion(question=c.text, gold=(named[c.document] or "",), made=c.made)
+        EvaluationQuestion(question=c.text, gold=(names[c.document] or "",), generated_from=c.kind)
         for c in chain.from_iterable(chosen)
     ]
 
 
-def _of_one_document(documents: DocumentIndex) -> Iterator[QuestionCandidate]:
-    """Each text that stands for one document alone, once: as what it tells most about first."""
-    meant: dict[str, list[QuestionCandidate]] = defaultdict(list)
+def _unambiguous_candidates(documents: DocumentIndex) -> Iterator[QuestionCandidate]:
+    """Texts that identify a single document, each once, as the first kind of `KINDS` that applies."""
+    by_text: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for chunks in documents.sample:
         for candidate in _candidates(chunks, documents):
-            meant[candidate.text.casefold()].append(candidate)
-    for same in meant.values():
-        if len({candidate.document for candidate in same}) == 1:
-            yield min(same, key=lambda candidate: MADE.index(candidate.made))
+            by_text[candidate.text.casefold()].append(candidate)
+    for same_text in by_text.values():
+        if len({candidate.document for candidate in same_text}) == 1:
+            yield min(same_text, key=lambda candidate: KINDS.index(candidate.kind))
 
 
-def _in_turn(by_source: Iterable[list[QuestionCandidate]]) -> list[QuestionCandidate]:
-    """One of each source in turn, each source's as if shuffled."""
-    shuffled = [sorted(candidates, key=lambda c: order(c.text)) for candidates in by_source]
+def _round_robin(by_source: Iterable[list[QuestionCandidate]]) -> list[QuestionCandidate]:
+    """Candidates in pseudo-random order, taking one from each source in turn."""
+    shuffled = [sorted(candidates, key=lambda c: shuffle_key(c.text)) for candidates in by_source]
     return [c for c in chain.from_iterable(zip_longest(*shuffled)) if c is not None]
 
 
 def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[QuestionCandidate]:
-    """Everything that one document offers; a link is about the document that it leads to."""
+    """All candidates of one document. A link text is a candidate for the linked document."""
     key, source = document_key(chunks[0]), chunks[0].source
     title = plain(chunks[0].title)
     if title:
-        yield QuestionCandidate("title", title[:LONGEST], key, source)
+        yield QuestionCandidate("title", title[:MAX_QUESTION_CHARS], key, source)
     if sentence := _first_sentence(chunks, title):
         yield QuestionCandidate("sentence", sentence, key, source)
     for chunk in chunks:
@@ -99,7 +104,7 @@ def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[Quest
 
 
 def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
-    """The first sentence of the document's text, without the words of its title."""
+    """The first sentence of the document's text with the words of its title removed."""
     blocks = (block for chunk in chunks for block in parse_blocks(chunk.body))
     paragraph = next((plain(b.text) for b in blocks if b.kind == "paragraph"), "")
     sentence = _SENTENCE_END.split(" ".join(paragraph.split()))[0]
@@ -107,13 +112,13 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
         whole = rf"\b{word}\b" if word.isascii() else re.escape(word)
         if len(word) > 1:
             sentence = re.sub(whole, " ", sentence, flags=re.IGNORECASE)
-    if len(split_words(sentence)) < FEWEST_WORDS:
+    if len(split_words(sentence)) < MIN_SENTENCE_WORDS:
         return None
-    return " ".join(sentence.split())[:LONGEST].strip(_EDGES)
+    return " ".join(sentence.split())[:MAX_QUESTION_CHARS].strip(_PUNCTUATION)
 
 
 def error_code_rows(chunk: Chunk) -> Iterator[str]:
-    """Each error code that begins a row of a table, with what the row says it means."""
+    """Each error code in the first column of a table, followed by its meaning from the same row."""
     for block in parse_blocks(chunk.body):
         rows = parse_table(block.text) if block.kind == "table" else []
         if not rows or not rows[0] or not _CODE_HEADER.search(rows[0][0]):
@@ -121,20 +126,26 @@ def error_code_rows(chunk: Chunk) -> Iterator[str]:
         for code, *cells in ([plain(cell) for cell in row] for row in rows[1:] if row):
             meaning = next((cell for cell in cells if not cell.isdigit() and cell), "")
             if meaning and error_codes(code) == [code]:
-                yield f"{code} {meaning}"[:LONGEST]
+                yield f"{code} {meaning}"[:MAX_QUESTION_CHARS]
 
 
 def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
-    """The text of each link to an indexed page that is not simply its title, and that page."""
+    """Text and target document of each link to exactly one indexed page."""
     for text, url in _LINK.findall(chunk.body):
-        text = plain(text).strip(_EDGES)
-        targets = documents.called(url) or documents.called(_beside(chunk.document_id, url))
-        if len(targets) == 1 and len(text) > 1 and not _SAYS_NOTHING.fullmatch(text.casefold()):
+        text = plain(text).strip(_PUNCTUATION)
+        targets = documents.documents_named(url) or documents.documents_named(
+            _resolve_relative_link(chunk.document_id, url)
+        )
+        if (
+            len(targets) == 1
+            and len(text) > 1
+            and not _GENERIC_LINK_TEXT.fullmatch(text.casefold())
+        ):
             yield text, next(iter(targets))
 
 
-def _beside(document_id: str, url: str) -> str:
-    """The document id that a relative link means: a path without its suffix."""
+def _resolve_relative_link(document_id: str, url: str) -> str:
+    """The document id that a relative link points to: a path without its suffix."""
     path = posixpath.splitext(url.partition("#")[0])[0]
     if not path or "://" in path:
         return ""

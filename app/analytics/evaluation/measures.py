@@ -1,7 +1,7 @@
-"""Measures of a ranking: between 0 and 1, higher is better; percentiles are in their values' unit.
+"""Retrieval metrics, between 0 and 1 (higher is better), and statistics over them.
 
-A ranking is a list of documents, best first. A question's gold is a list of sets: each stands for one
-thing to find, and any document of the set is it (two documents may bear one name).
+A ranking is a list of documents, best first. Gold is a list of sets, one per item to retrieve: any
+document of a set satisfies the item, because several documents can share a name.
 """
 
 import math
@@ -15,16 +15,16 @@ RankedDocuments = Sequence[str]
 GoldDocuments = Sequence[frozenset[str]]
 
 NORMAL_95 = 1.96
-"""Standard errors on each side that hold the mean in 95 of 100 samples."""
+"""The 97.5th percentile of the standard normal distribution, for two-sided 95 % intervals."""
 
 
 def distinct(documents: Iterable[str]) -> list[str]:
-    """The documents of a ranking of chunks: each counts where its first chunk stands."""
+    """Rank documents by their best chunk: drop repeated documents, keep the order."""
     return list(dict.fromkeys(documents))
 
 
 def hit_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
-    """1 when anything of `gold` is among the first `k`, else 0.
+    """1 if any gold document is among the first `k`, else 0.
 
     Also success@k, and top-k accuracy in Karpukhin et al., Dense Passage Retrieval, EMNLP 2020.
     """
@@ -32,22 +32,22 @@ def hit_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
 
 
 def recall_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
-    """The share of `gold` that is among the first `k`.
+    """The share of `gold` items among the first `k`.
 
     Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, sections 8.3 and 8.4.
     """
-    found = set(ranking[:k])
-    return fmean(not found.isdisjoint(each) for each in gold)
+    top = set(ranking[:k])
+    return fmean(not top.isdisjoint(documents) for documents in gold)
 
 
 def first_rank(ranking: RankedDocuments, gold: GoldDocuments) -> int | None:
-    """The place of the first document of `gold`, from 1; None where there is none."""
-    wanted = frozenset[str]().union(*gold)
-    return next((rank for rank, each in enumerate(ranking, 1) if each in wanted), None)
+    """The rank of the first gold document, from 1; None if none was retrieved."""
+    relevant = frozenset[str]().union(*gold)
+    return next((rank for rank, each in enumerate(ranking, 1) if each in relevant), None)
 
 
 def reciprocal_rank(ranking: RankedDocuments, gold: GoldDocuments) -> float:
-    """1 / `first_rank`, or 0; its mean over questions is MRR.
+    """1 / `first_rank`, or 0; the mean over questions is MRR.
 
     Voorhees, The TREC-8 Question Answering Track Report, 1999.
     """
@@ -55,11 +55,11 @@ def reciprocal_rank(ranking: RankedDocuments, gold: GoldDocuments) -> float:
     return 1 / rank if rank else 0.0
 
 
-def interval(share: float, count: int) -> tuple[float, float]:
-    """Where the true mean lies with 95 % confidence, when `count` values from 0 to 1 average `share`.
+def wilson_interval(share: float, count: int) -> tuple[float, float]:
+    """The 95 % confidence interval (Wilson score) of the mean `share` of `count` values from 0 to 1.
 
-    Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927. It is for values
-    of 0 or 1; where some lie between, as recall of several documents does, it is a little too wide.
+    Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927. The interval is
+    exact for values of 0 or 1 and slightly too wide for values between, such as recall.
     """
     z2 = NORMAL_95**2
     centre = (share + z2 / (2 * count)) / (1 + z2 / count)
@@ -69,20 +69,20 @@ def interval(share: float, count: int) -> tuple[float, float]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of `values` do not exceed.
+    """The nearest-rank percentile: the smallest value that at least `share` of `values` do not exceed.
 
-    The nearest-rank method; Hyndman and Fan, Sample Quantiles in Statistical Packages, 1996, type 1.
+    Hyndman and Fan, Sample Quantiles in Statistical Packages, 1996, type 1.
     """
     return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
 
 
-def confusion(
+def confusion_matrix(
     pairs: Iterable[tuple[QuestionType, QuestionType]],
 ) -> dict[QuestionType, dict[QuestionType, int]]:
-    """How many of each label (outer) were given each type (inner), from (label, type) pairs.
+    """Counts by label (outer key) and predicted type (inner key), from (label, type) pairs.
 
     Manning, Raghavan and Schütze, 2008, section 13.6.
     """
     types: tuple[QuestionType, ...] = ("api_call", "general", "unknown")
     counts = Counter(pairs)
-    return {label: {said: counts[label, said] for said in types} for label in types}
+    return {label: {type_: counts[label, type_] for type_ in types} for label in types}

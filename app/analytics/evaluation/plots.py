@@ -1,11 +1,15 @@
-"""Recall over k as a figure: for choosing k, on paper, and by readers who see few colours."""
+"""Plots recall over k with matplotlib, and the style shared by all plots.
+
+Lines differ in colour, marker and dashes, so that they can be told apart in print and by readers with
+colour blindness.
+"""
 
 import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from app.analytics.evaluation.result import MOST_K, Evaluation, RouteResult
+from app.analytics.evaluation.result import MAX_K, Evaluation, RouteResult
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.errors import ConfigurationError
 
@@ -15,22 +19,22 @@ if TYPE_CHECKING:
 
 
 class LineStyle(NamedTuple):
-    """A line that is told from the others by colour, marker and dashes, each alone sufficient."""
+    """Style of one line. Colour, marker and dashes each identify the line on their own."""
 
     colour: str
     marker: str
     dashes: str | tuple[int, tuple[int, ...]]
 
 
-# The colours are of Okabe and Ito, Color Universal Design, 2008.
-LOOKS: dict[RetrievalMode, LineStyle] = {
+# Colours from Okabe and Ito, Color Universal Design, 2008.
+LINE_STYLES: dict[RetrievalMode, LineStyle] = {
     "hybrid": LineStyle("#0072B2", "o", "-"),
     "full_text": LineStyle("#D55E00", "s", (0, (5, 2))),
     "dense": LineStyle("#009E73", "^", "-."),
 }
-INK, PALE, GRID = "#222222", "#6b6b6b", "#e4e4e4"
+INK, MUTED, GRID = "#222222", "#6b6b6b", "#e4e4e4"
 
-STYLE: "dict[RcKeyType, Any]" = {
+RC_PARAMS: "dict[RcKeyType, Any]" = {
     "svg.fonttype": "none",
     "svg.hashsalt": "apidesk",
     "font.family": "sans-serif",
@@ -39,7 +43,11 @@ STYLE: "dict[RcKeyType, Any]" = {
 
 
 def check_plot(path: Path) -> None:
-    """Raises ConfigurationError for a file that no plot can be drawn into, before hours of work."""
+    """Check, before any long computation, that a plot can be written to `path`.
+
+    Raises ConfigurationError for another suffix than .svg or .png, a missing folder, or if matplotlib is
+    not installed.
+    """
     if path.suffix.lower() not in (".svg", ".png"):
         raise ConfigurationError(f"--plot {path}: the name must end in .svg or .png")
     if not path.resolve().parent.is_dir():
@@ -49,18 +57,18 @@ def check_plot(path: Path) -> None:
 
 
 def plot_recall(evaluation: Evaluation, path: Path) -> None:
-    """Draw recall over k, a line a route, into `path`. Raises ConfigurationError."""
+    """Plot recall over k, one line per route, into `path`. Raises ConfigurationError."""
     check_plot(path)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):
+    with rc_context(RC_PARAMS):
         figure = Figure(figsize=(7.2, 4.5), layout="constrained")
         axes = figure.add_subplot()
-        _frame(axes, evaluation)
+        _draw_axes(axes, evaluation)
         for route in evaluation.routes:
-            _route(axes, route)
-        _chosen(axes, evaluation)
+            _draw_route(axes, route)
+        _draw_current_k(axes, evaluation)
         figure.legend(loc="outside lower center", ncols=4, frameon=False, handlelength=3.4)
         try:
             svg = path.suffix.lower() == ".svg"
@@ -69,36 +77,36 @@ def plot_recall(evaluation: Evaluation, path: Path) -> None:
             raise ConfigurationError(f"--plot {path}: {error.strerror}") from None
 
 
-def _frame(axes: "Axes", evaluation: Evaluation) -> None:
-    """Title, axes and grid; recall from the tenth below the lowest point up to 1."""
+def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
+    """Draw title, axes and grid; the y axis ends at 1 and begins a tenth below the lowest value."""
     lowest = min(min(route.recall[0], *route.chunk_recall) for route in evaluation.routes)
     floor = max(0.0, math.floor(lowest * 10 - 0.5) / 10)
-    axes.set_xlim(0.5, MOST_K + 0.5)
+    axes.set_xlim(0.5, MAX_K + 0.5)
     axes.set_ylim(floor, 1.0 + 0.02 * (1 - floor))
-    axes.set_xticks([1, *range(2, MOST_K + 1, 2), *{evaluation.k} - {1}])
-    axes.set_xlabel("k, documents looked at")
-    axes.set_ylabel("recall@k, share of the right documents")
+    axes.set_xticks([1, *range(2, MAX_K + 1, 2), *{evaluation.k} - {1}])
+    axes.set_xlabel("k, number of documents")
+    axes.set_ylabel("recall@k, share of the gold documents")
     axes.set_title("Recall over k", loc="left", fontsize=13, fontweight="bold", color=INK, pad=22)
-    under = f"{evaluation.with_gold} questions, {evaluation.documents} documents"
-    if evaluation.made:
-        under += "; the questions were made from the documents, which flatters"
-    axes.text(0, 1.02, under, transform=axes.transAxes, color=PALE, fontsize=9, va="bottom")
+    subtitle = f"{evaluation.with_gold} questions, {evaluation.documents} documents"
+    if evaluation.generated:
+        subtitle += "; questions generated from the documents (optimistic)"
+    axes.text(0, 1.02, subtitle, transform=axes.transAxes, color=MUTED, fontsize=9, va="bottom")
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK)
 
 
-def _route(axes: "Axes", route: RouteResult) -> None:
-    look = LOOKS[route.mode]
+def _draw_route(axes: "Axes", route: RouteResult) -> None:
+    style = LINE_STYLES[route.mode]
     axes.plot(
-        range(1, MOST_K + 1),
+        range(1, MAX_K + 1),
         route.recall,
         label=route.label,
-        color=look.colour,
-        linestyle=look.dashes,
+        color=style.colour,
+        linestyle=style.dashes,
         linewidth=1.9,
-        marker=look.marker,
+        marker=style.marker,
         markersize=5,
         markerfacecolor="white",
         markeredgewidth=1.4,
@@ -106,20 +114,20 @@ def _route(axes: "Axes", route: RouteResult) -> None:
     )
 
 
-def _chosen(axes: "Axes", evaluation: Evaluation) -> None:
-    """The k in force, with the recall that it gives; and recall where k counts chunks."""
-    k, route = evaluation.k, evaluation.judged_route
-    ks = range(1, MOST_K + 1)
+def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
+    """Mark the evaluation's k and its recall; draw recall over chunks, if it differs."""
+    k, route = evaluation.k, evaluation.primary_route
+    ks = range(1, MAX_K + 1)
     if route.chunk_recall != route.recall:
         label = f"{route.label}, k counting chunks"
-        axes.plot(ks, route.chunk_recall, color=PALE, linestyle=":", linewidth=1.4, label=label)
-    axes.axvline(k, color=PALE, linewidth=0.9, zorder=0)
+        axes.plot(ks, route.chunk_recall, color=MUTED, linestyle=":", linewidth=1.4, label=label)
+    axes.axvline(k, color=MUTED, linewidth=0.9, zorder=0)
     axes.annotate(
         f"k = {k}: {route.label} {evaluation.recall:.3f}",
         (k, evaluation.recall),
         xytext=(9, -24),
         textcoords="offset points",
-        color=LOOKS[route.mode].colour,
+        color=LINE_STYLES[route.mode].colour,
         fontweight="bold",
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
     )

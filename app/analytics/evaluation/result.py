@@ -1,107 +1,112 @@
-"""What an evaluation found: the body that `apidesk evaluate --json` prints."""
+"""Evaluation results: the JSON that `apidesk evaluate --json` prints."""
 
-from app.analytics.evaluation.dataset import MadeBy
+from pydantic import Field
+
+from app.analytics.evaluation.dataset import GeneratedFrom
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.base import ApiModel
 from schemas.question import QuestionType
 
-MOST_K = 20
-"""Measures are taken for k = 1 to here."""
+MAX_K = 20
+"""Metrics are computed for k = 1 to `MAX_K`."""
 
 
-class FoundDocument(ApiModel):
-    """A document that was found, by the best of its chunks."""
+class RankedDocument(ApiModel):
+    """A retrieved document, represented by its best chunk."""
 
     document: str
-    """Source and id, with a slash between."""
+    """Document key: `source/document_id`."""
     title: str
     section: str
     score: float
-    right: bool
-    """Whether it is one that was to be found."""
+    relevant: bool = Field(alias="right")
+    """Whether it is a gold document."""
 
 
 class QuestionResult(ApiModel):
-    """What one route found for one question."""
+    """The result of one route for one question."""
 
     question: str
     gold: tuple[str, ...]
-    made: MadeBy | None
+    generated_from: GeneratedFrom | None = Field(alias="made")
     recall: float
-    """At the evaluation's k."""
+    """Recall at the evaluation's k."""
     rank: int | None
-    """Place of the first right document, from 1; None where it is not among the first 20."""
+    """Rank of the first gold document, from 1; None if it is not among the first 20."""
     ranks: tuple[int | None, ...]
-    """The same for each of `gold`."""
+    """Rank of each document of `gold`."""
     milliseconds: float
-    found: tuple[FoundDocument, ...]
-    """The first k."""
+    retrieved: tuple[RankedDocument, ...] = Field(alias="found")
+    """The first k documents."""
 
 
 class RouteResult(ApiModel):
-    """The measures of one route; curves hold k = 1 to 20."""
+    """The metrics of one route; `hit`, `recall` and `chunk_recall` hold values for k = 1 to 20."""
 
     mode: RetrievalMode
     hit: tuple[float, ...]
     recall: tuple[float, ...]
     interval: tuple[float, float]
-    """Of recall at the evaluation's k, with 95 % confidence."""
+    """95 % confidence interval of recall at the evaluation's k."""
     mrr: float
-    """Over the first 20 documents."""
+    """Mean reciprocal rank over the first 20 documents."""
     chunk_recall: tuple[float, ...]
-    """Recall when k counts chunks, as APIDESK_TOP_K does, and not documents."""
+    """Recall with k counting chunks, as APIDESK_TOP_K does, instead of documents."""
     p50_ms: float
     p95_ms: float
     questions: tuple[QuestionResult, ...]
 
     @property
     def label(self) -> str:
-        """The route's name for people."""
+        """Display name of the route."""
         return self.mode.replace("_", " ")
 
 
 class ClassificationResult(ApiModel):
-    """How the questions' types were told, against their labels."""
+    """Predicted question types compared with their labels."""
 
     by: str
-    """`extractive`, or the model."""
+    """`extractive`, or the name of the model."""
     matrix: dict[QuestionType, dict[QuestionType, int]]
-    """How many of each label (outer) were given each type (inner)."""
+    """Confusion matrix: counts by label (outer key) and predicted type (inner key)."""
     accuracy: float
     unanswered: int
-    """Questions that no model could classify; they stand as `general`."""
+    """Questions that the model failed to classify; they count as `general`."""
 
 
-class MadeQuestions(ApiModel):
-    """That apidesk made the questions, of what, and where they are kept."""
+class GeneratedQuestions(ApiModel):
+    """Describes a generated dataset."""
 
     path: str
-    counts: dict[MadeBy, int]
+    """File in which the questions are saved."""
+    counts: dict[GeneratedFrom, int]
+    """Number of questions of each kind."""
 
 
 class Evaluation(ApiModel):
-    """A whole evaluation."""
+    """A complete evaluation."""
 
     platform: str
     documents: int
     questions: int
     with_gold: int
-    """Those of them that retrieval is judged by."""
+    """Questions with gold documents, on which retrieval is measured."""
     k: int
-    judged: RetrievalMode
-    """The route that the settings name, or the one that was asked for alone."""
+    primary_mode: RetrievalMode = Field(alias="judged")
+    """The configured route, or the only one that was measured."""
     routes: tuple[RouteResult, ...]
     classification: ClassificationResult | None = None
-    made: MadeQuestions | None = None
+    generated: GeneratedQuestions | None = Field(default=None, alias="made")
+    """None if the questions were read from a file."""
     experiments: tuple[str, ...] = ()
-    """Names of the experiments in LangSmith."""
+    """Names of the LangSmith experiments."""
 
     @property
-    def judged_route(self) -> RouteResult:
-        """The route that decides."""
-        return next(route for route in self.routes if route.mode == self.judged)
+    def primary_route(self) -> RouteResult:
+        """The result of `primary_mode`."""
+        return next(route for route in self.routes if route.mode == self.primary_mode)
 
     @property
     def recall(self) -> float:
-        """Recall at k of the route that decides."""
-        return self.judged_route.recall[self.k - 1]
+        """Recall at k of the primary route."""
+        return self.primary_route.recall[self.k - 1]

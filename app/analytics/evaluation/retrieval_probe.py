@@ -1,4 +1,4 @@
-"""One route of retrieval, asked as the desk asks it, and timed."""
+"""Runs and times one retrieval route the way the service uses it."""
 
 import time
 
@@ -12,14 +12,15 @@ from runnables.retrieval.retriever import RetrievalMode
 from schemas.errors import ModelUnavailable
 from schemas.question import Question
 
-CHUNKS = 60
-"""Chunks that are asked for, so that 20 documents are among them."""
+PROBE_CHUNKS = 60
+"""Chunks retrieved per question: enough to contain 20 distinct documents."""
 
 
-class WatchedEmbeddings(Embeddings):
-    """An embedding model that remembers its failure.
+class FailureTrackingEmbeddings(Embeddings):
+    """Wraps an embedding model and records its last failure.
 
-    The retriever hides it from users and searches full text alone; measured, that would be a lie.
+    The retriever falls back to full text when embedding fails. An evaluation must report the failure
+    instead of measuring the fallback.
     """
 
     def __init__(self, model: Embeddings) -> None:
@@ -27,15 +28,15 @@ class WatchedEmbeddings(Embeddings):
         self._model = model
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """As the model does."""
+        """Delegate to the model."""
         return self._model.embed_documents(texts)
 
     def embed_query(self, text: str) -> list[float]:
-        """As the model does."""
+        """Delegate to the model."""
         return self._model.embed_query(text)
 
     async def aembed_query(self, text: str) -> list[float]:
-        """As the model does; a failure, or being cancelled for slowness, is remembered and raised."""
+        """Delegate to the model; record and re-raise any failure, including a cancellation."""
         try:
             return await self._model.aembed_query(text)
         except BaseException as error:
@@ -43,36 +44,26 @@ class WatchedEmbeddings(Embeddings):
             raise
 
 
-def watch_embeddings(answer_service: AnswerService) -> WatchedEmbeddings | None:
-    """Put a watch on the desk's embedding model, if it has one, for retrievers to come."""
-    if answer_service.job.embeddings is None:
-        return None
-    watched = WatchedEmbeddings(answer_service.job.embeddings)
-    answer_service.job.embeddings = watched
-    return watched
-
-
 class RetrievalProbe:
-    """Retrieval by one route. Raises ConfigurationError for a route without its model."""
+    """Retrieval by one route. Raises ConfigurationError if the route's model is not configured."""
 
-    def __init__(
-        self, answer_service: AnswerService, mode: RetrievalMode, watched: WatchedEmbeddings | None
-    ) -> None:
+    def __init__(self, answer_service: AnswerService, mode: RetrievalMode) -> None:
         self.mode = mode
-        self._retrieve = answer_service.retriever(mode)
-        self._watched = watched
+        model = answer_service.job.embeddings
+        self._embeddings = FailureTrackingEmbeddings(model) if model else None
+        self._retrieve = answer_service.retriever(mode, self._embeddings)
         self._role = answer_service.collection.embedding_role
 
-    async def ask(self, asked: EvaluationQuestion) -> ProbeResult:
-        """The best chunks, and how long that took. Raises ModelError, StoreError."""
-        language = detect_language(asked.question)
-        question = Question(text=asked.question, k=CHUNKS, language=language)
+    async def run(self, question: EvaluationQuestion) -> ProbeResult:
+        """The best chunks and the time it took to retrieve them. Raises ModelError, StoreError."""
+        text = question.question
+        query = Question(text=text, k=PROBE_CHUNKS, language=detect_language(text))
         started = time.perf_counter()
-        chunks = await self._retrieve.ainvoke(question)
+        chunks = await self._retrieve.ainvoke(query)
         milliseconds = (time.perf_counter() - started) * 1000
-        if self._watched and self._watched.failure:
+        if self._embeddings and self._embeddings.failure:
             raise ModelUnavailable(
-                f"{self._role.setting} fails ({type(self._watched.failure).__name__}), and full text "
-                "alone would be measured: see `apidesk check`, or pass --mode full_text"
+                f"{self._role.setting} fails ({type(self._embeddings.failure).__name__}), so only full "
+                "text would be measured: see `apidesk check`, or pass --mode full_text"
             )
         return ProbeResult(chunks, milliseconds)

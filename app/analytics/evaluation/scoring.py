@@ -1,4 +1,4 @@
-"""What a route found -> its measures."""
+"""Computes the metrics of a route from its retrieval results."""
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
@@ -12,62 +12,62 @@ from app.analytics.evaluation.measures import (
     distinct,
     first_rank,
     hit_at,
-    interval,
     percentile,
     recall_at,
     reciprocal_rank,
+    wilson_interval,
 )
-from app.analytics.evaluation.result import MOST_K, FoundDocument, QuestionResult, RouteResult
+from app.analytics.evaluation.result import MAX_K, QuestionResult, RankedDocument, RouteResult
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.document import RetrievedChunk
 
 
 class ProbeResult(NamedTuple):
-    """What was found for a question, best first, and how long it took."""
+    """The chunks retrieved for a question, best first, and the latency."""
 
     chunks: list[RetrievedChunk]
     milliseconds: float
 
     @property
     def documents(self) -> list[str]:
-        """The document of each chunk."""
+        """Document key of each chunk."""
         return [document_key(retrieved.chunk) for retrieved in self.chunks]
 
     @property
     def ranking(self) -> list[str]:
-        """The first 20 documents."""
-        return distinct(self.documents)[:MOST_K]
+        """The first 20 distinct documents."""
+        return distinct(self.documents)[:MAX_K]
 
 
 def route_result(
     mode: RetrievalMode,
     questions: Sequence[EvaluationQuestion],
     golds: Sequence[GoldDocuments],
-    found: Sequence[ProbeResult],
+    results: Sequence[ProbeResult],
     k: int,
 ) -> RouteResult:
-    """The measures of the route `mode`, from what it found for each of `questions`."""
-    judged = list(zip([each.ranking for each in found], golds, strict=True))
-    by_chunk = list(zip([each.documents for each in found], golds, strict=True))
-    times = [each.milliseconds for each in found]
+    """Compute the metrics of the route `mode`; `golds` and `results` are parallel to `questions`."""
+    by_document = list(zip([each.ranking for each in results], golds, strict=True))
+    by_chunk = list(zip([each.documents for each in results], golds, strict=True))
+    times = [each.milliseconds for each in results]
     return RouteResult(
         mode=mode,
-        hit=_curve(hit_at, judged),
-        recall=_curve(recall_at, judged),
-        interval=_interval([recall_at(k, *each) for each in judged]),
-        mrr=round(fmean(reciprocal_rank(*each) for each in judged), 4),
+        hit=_curve(hit_at, by_document),
+        recall=_curve(recall_at, by_document),
+        interval=_interval([recall_at(k, *each) for each in by_document]),
+        mrr=round(fmean(reciprocal_rank(*each) for each in by_document), 4),
         chunk_recall=_curve(recall_at, by_chunk),
         p50_ms=round(percentile(times, 0.5), 2),
         p95_ms=round(percentile(times, 0.95), 2),
         questions=tuple(
-            _question_result(*each, k) for each in zip(questions, golds, found, strict=True)
+            _question_result(*each, k) for each in zip(questions, golds, results, strict=True)
         ),
     )
 
 
-def scores(found: ProbeResult, gold: GoldDocuments, k: int) -> dict[str, float]:
-    """The measures of one question, by name."""
-    ranking = found.ranking
+def question_scores(result: ProbeResult, gold: GoldDocuments, k: int) -> dict[str, float]:
+    """The metrics of one question, by name."""
+    ranking = result.ranking
     return {
         f"hit@{k}": hit_at(k, ranking, gold),
         f"recall@{k}": recall_at(k, ranking, gold),
@@ -75,49 +75,49 @@ def scores(found: ProbeResult, gold: GoldDocuments, k: int) -> dict[str, float]:
     }
 
 
-def best_chunks(found: ProbeResult, gold: GoldDocuments, k: int) -> list[FoundDocument]:
-    """The first k documents, each by its best chunk."""
-    wanted = frozenset[str]().union(*gold)
-    first: dict[str, RetrievedChunk] = {}
-    for name, retrieved in zip(found.documents, found.chunks, strict=True):
-        first.setdefault(name, retrieved)
+def best_chunks(result: ProbeResult, gold: GoldDocuments, k: int) -> list[RankedDocument]:
+    """The first k documents, each represented by its best chunk."""
+    relevant = frozenset[str]().union(*gold)
+    best: dict[str, RetrievedChunk] = {}
+    for key, retrieved in zip(result.documents, result.chunks, strict=True):
+        best.setdefault(key, retrieved)
     return [
-        FoundDocument(
-            document=name,
+        RankedDocument(
+            document=key,
             title=retrieved.chunk.title,
             section=retrieved.chunk.section,
             score=round(retrieved.score, 4),
-            right=name in wanted,
+            relevant=key in relevant,
         )
-        for name, retrieved in list(first.items())[:k]
+        for key, retrieved in list(best.items())[:k]
     ]
 
 
 def _curve(
     measure: Callable[[int, RankedDocuments, GoldDocuments], float],
-    judged: Iterable[tuple[list[str], GoldDocuments]],
+    rankings: Iterable[tuple[list[str], GoldDocuments]],
 ) -> tuple[float, ...]:
-    """The mean of `measure` for k = 1 to 20."""
-    pairs = list(judged)
-    ks = range(1, MOST_K + 1)
+    """The mean of `measure` over all rankings, for k = 1 to 20."""
+    pairs = list(rankings)
+    ks = range(1, MAX_K + 1)
     return tuple(round(fmean(measure(k, *each) for each in pairs), 4) for k in ks)
 
 
 def _interval(recalls: Sequence[float]) -> tuple[float, float]:
-    low, high = interval(fmean(recalls), len(recalls))
+    low, high = wilson_interval(fmean(recalls), len(recalls))
     return round(low, 4), round(high, 4)
 
 
 def _question_result(
-    question: EvaluationQuestion, gold: GoldDocuments, found: ProbeResult, k: int
+    question: EvaluationQuestion, gold: GoldDocuments, result: ProbeResult, k: int
 ) -> QuestionResult:
     return QuestionResult(
         question=question.question,
         gold=question.gold,
-        made=question.made,
-        recall=round(recall_at(k, found.ranking, gold), 4),
-        rank=first_rank(found.ranking, gold),
-        ranks=tuple(first_rank(found.ranking, [each]) for each in gold),
-        milliseconds=round(found.milliseconds, 2),
-        found=tuple(best_chunks(found, gold, k)),
+        generated_from=question.generated_from,
+        recall=round(recall_at(k, result.ranking, gold), 4),
+        rank=first_rank(result.ranking, gold),
+        ranks=tuple(first_rank(result.ranking, [each]) for each in gold),
+        milliseconds=round(result.milliseconds, 2),
+        retrieved=tuple(best_chunks(result, gold, k)),
     )

@@ -1,4 +1,4 @@
-"""What a report knows of the documentation: less of it makes a poorer report, but a report."""
+"""The documentation as gap detection uses it. Every part is optional."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -12,74 +12,74 @@ from ingestion.providers import ModelRole, model_errors
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection
 from runnables.models.chat_models import ChatModels
-from runnables.retrieval.query_analysis import Glossary
+from runnables.retrieval.glossary import Glossary
 from schemas.errors import ModelOutputInvalid
 from schemas.platform import PlatformConfig
 from schemas.settings import Settings
 
-WORDS_AT_ONCE = 1_000
-"""Words that are looked up by one query of the store."""
+WORD_BATCH = 1_000
+"""Words looked up per query to the store."""
 
 Vectors = Sequence[Sequence[float]]
 
-Embed = Callable[[Sequence[str]], Awaitable[Vectors]]
-"""The vectors of some texts. Raises ModelError."""
+EmbedTexts = Callable[[Sequence[str]], Awaitable[Vectors]]
+"""Embeds texts, one vector per text. Raises ModelError."""
 
 
 @dataclass(frozen=True)
-class DocumentationTerms:
-    """Its words, what they mean in other words, and the models that see meaning."""
+class DocumentationContext:
+    """Word frequencies, glossary and models for gap detection; None for unavailable parts."""
 
     words: WordShares | None = None
     glossary: Glossary | None = None
-    embed: Embed | None = None
-    same_topic: QuestionGrouper | None = None
-    """A chat model that joins what words keep apart."""
+    embed: EmbedTexts | None = None
+    grouper: QuestionGrouper | None = None
+    """Joins groups of the same topic by a chat model."""
     notes: tuple[str, ...] = ()
-    """Why something of it is missing."""
+    """Reasons for unavailable parts."""
 
 
-def documentation_of(
+def build_documentation_context(
     platform: PlatformConfig,
     collection: Collection,
     embeddings: Embeddings | None,
     models: ChatModels | None,
     settings: Settings,
-) -> DocumentationTerms:
-    """What there is to know, by a collection that may be searched."""
-    return DocumentationTerms(
+) -> DocumentationContext:
+    """Build the context from a loaded collection and the configured models."""
+    return DocumentationContext(
         words=_word_shares(collection),
         glossary=Glossary(platform.glossary),
         embed=_embedder(embeddings, settings) if embeddings else None,
-        same_topic=QuestionGrouper(models, platform.platform) if models else None,
+        grouper=QuestionGrouper(models, platform.platform) if models else None,
     )
 
 
 def _word_shares(collection: Collection) -> WordShares:
     def shares(words: Iterable[str]) -> Mapping[str, float]:
-        total = max(collection.contract.words, 1)
+        total = max(collection.manifest.words, 1)
         return {
             word: count / total
-            for batch in batches(words, WORDS_AT_ONCE)
+            for batch in batches(words, WORD_BATCH)
             for word, count in collection.word_counts(batch).items()
         }
 
     return shares
 
 
-def _embedder(model: Embeddings, settings: Settings) -> Embed:
+def _embedder(model: Embeddings, settings: Settings) -> EmbedTexts:
     role = ModelRole("EMBEDDING", settings.embedding_model or "")
 
     async def embed(texts: Sequence[str]) -> Vectors:
-        found: list[list[float]] = []
+        vectors: list[list[float]] = []
         with model_errors(role):
             async with asyncio.timeout(settings.request_timeout):
                 requests = batches(texts, settings.embedding_batch)
-                for some in batches(requests, settings.embedding_requests):
-                    for vectors in await asyncio.gather(*map(model.aembed_documents, some)):
-                        found += vectors
-        if len(found) != len(texts) or len(set(map(len, found))) > 1:
+                for concurrent in batches(requests, settings.embedding_requests):
+                    for batch in await asyncio.gather(*map(model.aembed_documents, concurrent)):
+                        vectors += batch
+        if len(vectors) != len(texts) or len(set(map(len, vectors))) > 1:
             raise ModelOutputInvalid(f"{role.setting}: not one vector of one length for each text")
-        return found
+        return vectors
 
     return embed

@@ -1,93 +1,82 @@
-"""What the documentation does not answer: topics that people ask about and it does not hold.
+"""Detects gaps: topics that users ask about and the documentation does not cover.
 
-A single answer says little of that. Without a language model the desk quotes what comes closest, and calls
-it sound; so a question is suspected on weak evidence, and its group decides. Figures: docs/insights.md.
+A single answer is weak evidence, because without a language model the closest passage is quoted even if
+it does not answer the question. So questions become candidates on weak evidence, and a gap is decided for
+a group of candidates.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.analytics.insights.grouping import TextGroup, group
+from app.analytics.insights.grouping import TextGroup, group_texts
 from app.analytics.insights.terms import WordShares
-from runnables.grounding.support import coverage
-from runnables.retrieval.query_analysis import Glossary
+from runnables.retrieval.glossary import Glossary
 from schemas.answer import Confidence, Page
 from schemas.question import QuestionType
 
-__all__ = [
-    "DetectedGap",
-    "GapQuestion",
-    "coverage",
-    "find_gaps",
-    "gaps_of",
-    "group_suspects",
-    "is_gap",
-]
+MIN_COVERAGE = 0.7
+"""Share of a question's content words that the cited chunks must contain, else it is a candidate.
 
-COVERED = 0.7
-"""Part of a question's telling words that what is cited holds when the question is answered.
-
-Plain questions that the documents answer reach 0.57 in three of four cases, those about gaps in one of
-four. It only picks suspects.
+Measured: three of four answered questions reach 0.57, but only one of four questions about gaps.
 """
 
-ON_TOPIC = 0.5
-"""Part of a group's questions that the topic gate let through when the group is about the platform.
+MIN_ON_TOPIC_SHARE = 0.5
+"""Share of a group's questions that must be on topic for the group to be about the platform.
 
-Of groups about gaps it let 0.53 to 1 through, of groups of off-topic questions at most 0.36.
+Measured: 0.53 to 1 for groups about gaps, at most 0.36 for groups of off-topic questions.
 """
 
-SMALLEST = 3
-"""Questions that make a gap; two have a rare word in common by chance."""
+MIN_GAP_SIZE = 3
+"""Minimum number of questions in a gap: two questions can share a rare word by chance."""
 
 
 @dataclass(frozen=True)
 class GapQuestion:
-    """A question, and how its answer turned out."""
+    """A question and properties of its answer."""
 
     text: str
     type: QuestionType
     confidence: Confidence
     cited: tuple[Page, ...] = ()
     nearest: Page | None = None
-    """Where to look instead, as the answer named it."""
+    """The nearest page, as suggested by an answer without citations."""
     feedback: int | None = None
-    """Above 0 where the caller was content, below where not."""
+    """The caller's rating: positive, negative, or None."""
     coverage: float | None = None
-    """What `coverage` gave for it, where that was kept."""
+    """Share of the question's content words in the cited chunks; None if it was not recorded."""
 
 
 @dataclass(frozen=True)
 class DetectedGap:
-    """A topic that is asked about and not answered."""
+    """A topic that is asked about and not covered."""
 
-    typical: str
-    """The wording that is most like all others."""
+    representative: str
+    """The question most similar to all others of the gap."""
     size: int
     members: tuple[int, ...]
-    """Places among the questions that were given."""
+    """Indices into the input questions."""
     nearest: Page | None
-    """The page that most of its answers came to."""
+    """The page that most of the answers point to."""
     missing: tuple[str, ...]
-    """Words that its questions share and the documents do not hold."""
+    """Terms that the questions share and the documents lack."""
     name: str = ""
-    """What a model calls it, where one was asked."""
+    """Name given by a chat model; empty without one."""
 
 
-def is_gap(question: GapQuestion) -> bool:
-    """Whether `question` may be about something that the documents do not answer.
+def is_gap_candidate(question: GapQuestion) -> bool:
+    """Whether `question` may be about something that the documents do not cover.
 
-    Refused ones may be: a topic that the documents do not hold is off topic to the gate. What the caller
-    said of the answer counts above all else.
+    Off-topic questions are candidates, because the topic gate also rejects topics that the documents
+    lack. The caller's rating takes precedence.
     """
     if question.feedback:
         return question.feedback < 0
-    if question.type == "unknown" or _failed(question):
+    if question.type == "unknown" or _is_failed(question):
         return True
     if question.coverage is None:
         return question.confidence != "high"
-    return question.coverage < COVERED
+    return question.coverage < MIN_COVERAGE
 
 
 def find_gaps(
@@ -96,85 +85,85 @@ def find_gaps(
     *,
     documented: WordShares | None = None,
     glossary: Glossary | None = None,
-    smallest: int = SMALLEST,
+    min_size: int = MIN_GAP_SIZE,
 ) -> list[DetectedGap]:
-    """The gaps that `questions` show, the largest first. Arguments as `group` takes them.
+    """Detect the gaps among `questions`, the largest first; see `group_texts` for the arguments.
 
-    Give the newest questions first: of the suspects no more than `grouping.MOST_TEXTS` are grouped.
-    Without `documented` only answers that failed tell a gap.
+    Pass the newest questions first, because at most `grouping.MAX_TEXTS` candidates are grouped.
+    Without `documented`, only failed answers reveal a gap.
     """
-    groups = group_suspects(questions, vectors, documented=documented, glossary=glossary)
-    return gaps_of(groups, questions, documented=documented, smallest=smallest)
+    groups = group_candidates(questions, vectors, documented=documented, glossary=glossary)
+    return select_gaps(groups, questions, documented=documented, min_size=min_size)
 
 
-def group_suspects(
+def group_candidates(
     questions: Sequence[GapQuestion],
     vectors: Sequence[Sequence[float]] | None = None,
     *,
     documented: WordShares | None = None,
     glossary: Glossary | None = None,
 ) -> list[TextGroup]:
-    """The suspects of `questions` grouped by meaning; members are places among `questions`."""
-    suspects = [index for index, question in enumerate(questions) if is_gap(question)]
-    groups = group(
-        [questions[index].text for index in suspects],
-        [vectors[index] for index in suspects] if vectors else None,
+    """Group the candidates among `questions` by meaning; members are indices into `questions`."""
+    candidates = [index for index, question in enumerate(questions) if is_gap_candidate(question)]
+    groups = group_texts(
+        [questions[index].text for index in candidates],
+        [vectors[index] for index in candidates] if vectors else None,
         documented=documented,
         glossary=glossary,
     )
     return [
         replace(
             each,
-            members=tuple(suspects[member] for member in each.members),
-            typical=suspects[each.typical],
+            members=tuple(candidates[member] for member in each.members),
+            representative=candidates[each.representative],
         )
         for each in groups
     ]
 
 
-def gaps_of(
+def select_gaps(
     groups: Sequence[TextGroup],
     questions: Sequence[GapQuestion],
     *,
     documented: WordShares | None = None,
-    smallest: int = SMALLEST,
+    min_size: int = MIN_GAP_SIZE,
 ) -> list[DetectedGap]:
-    """Those of `groups` that show a gap, the largest first; `groups` are as `group_suspects` gives them."""
-    found = [
-        _gap(each, questions)
+    """Select the groups of `group_candidates` that are gaps, the largest first."""
+    gaps = [
+        _detected_gap(each, questions)
         for each in groups
-        if len(each.members) >= smallest
+        if len(each.members) >= min_size
         and _is_missing([questions[member] for member in each.members], each, documented)
     ]
-    return sorted(found, key=lambda gap: (-gap.size, gap.members))
+    return sorted(gaps, key=lambda gap: (-gap.size, gap.members))
 
 
 def _is_missing(
-    members: Sequence[GapQuestion], found: TextGroup, documented: WordShares | None
+    members: Sequence[GapQuestion], group: TextGroup, documented: WordShares | None
 ) -> bool:
-    """Whether a group is about the platform, and the documents do not hold its topic."""
+    """Whether the group is about the platform and the documents lack its topic."""
     on_topic = [question for question in members if question.type != "unknown"]
-    if len(on_topic) < ON_TOPIC * len(members):
+    if len(on_topic) < MIN_ON_TOPIC_SHARE * len(members):
         return False
-    failed = sum(map(_failed, on_topic)) * 2 >= len(on_topic)
-    return failed or (documented is not None and bool(found.undocumented))
+    failed = sum(map(_is_failed, on_topic)) * 2 >= len(on_topic)
+    return failed or (documented is not None and bool(group.undocumented))
 
 
-def _failed(question: GapQuestion) -> bool:
-    """Whether an answer was given up, or complained about."""
+def _is_failed(question: GapQuestion) -> bool:
+    """Whether the answer has low confidence, no citation or a negative rating."""
     disliked = question.feedback is not None and question.feedback < 0
     return disliked or question.confidence == "low" or not question.cited
 
 
-def _gap(found: TextGroup, questions: Sequence[GapQuestion]) -> DetectedGap:
-    pages = Counter(page for index in found.members for page in _pages(questions[index]))
+def _detected_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> DetectedGap:
+    pages = Counter(page for index in group.members for page in _pages(questions[index]))
     return DetectedGap(
-        typical=questions[found.typical].text,
-        size=len(found.members),
-        members=found.members,
+        representative=questions[group.representative].text,
+        size=len(group.members),
+        members=group.members,
         nearest=max(pages, key=pages.__getitem__, default=None),
-        missing=found.undocumented,
-        name=found.name,
+        missing=group.undocumented,
+        name=group.name,
     )
 
 

@@ -1,8 +1,7 @@
-"""Questions of one meaning, put together by their words and, where there are any, by their vectors.
+"""Groups questions by meaning, using their terms and, if available, their embeddings.
 
-Agglomerative clustering with average linkage (UPGMA; Sokal and Michener, 1958, by scipy) over the cosine
-of what each question's terms tell. What it cannot see is joined afterwards: groups in two languages that
-have words in common.
+Agglomerative clustering with average linkage (UPGMA; Sokal and Michener, 1958; scipy) over the cosine
+similarity of weighted terms. Groups in two languages that share terms are joined afterwards.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,88 +9,89 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from app.analytics.insights.terms import TopicTerm, WordShares, terms_of, weights_of
+from app.analytics.insights.terms import TopicTerm, WordShares, extract_terms, term_weights
 from ingestion.text.language import detect_language
-from runnables.retrieval.query_analysis import Glossary
+from runnables.retrieval.glossary import Glossary
 
 if TYPE_CHECKING:
     import numpy as np
 
     Matrix = np.ndarray[Any, np.dtype[np.float32]]
 
-MOST_TEXTS = 3_000
-"""The first ones are grouped, all others left out: time and memory grow with the square."""
+MAX_TEXTS = 3_000
+"""Only the first texts are grouped: time and memory grow with the square of their number."""
 
-SIMILARITY = 0.4
-"""Groups are joined down to this average similarity.
+MIN_SIMILARITY = 0.4
+"""Minimum average similarity at which two groups are joined.
 
-Four sets of 85 to 165 questions with three topics of fifteen wordings each: at 0.4 and 0.35 the topics
-are the first three groups of all four, at 0.3 and 0.25 of three. In reports over 400 questions they are
-the first three of three in four at 0.4, of three in eight at 0.35, of one in four at 0.3.
+Measured on four sets of 85 to 165 questions with three topics of fifteen wordings each: at 0.4 and 0.35
+the topics are the three largest groups in all four sets, at 0.3 and 0.25 in three. In reports over 400
+questions, they are the three largest in 3 of 4 reports at 0.4, in 3 of 8 at 0.35, in 1 of 4 at 0.3.
 """
 
-BRIDGE = 0.05
-"""Groups of two languages are joined from this similarity of their centres on.
+MIN_BRIDGE_SIMILARITY = 0.05
+"""Minimum centroid similarity at which groups of two languages are joined.
 
-In the same sets those of one topic have 0.067 to 0.16, strangers at most 0.036; or 0.16, where one word
-is all that they have in common: hence `BRIDGE_TERMS`.
+In the same sets, groups of one topic have 0.067 to 0.16 and unrelated groups at most 0.036, or 0.16 if
+they share a single term: hence `MIN_BRIDGE_TERMS`.
 """
 
-BRIDGE_TERMS = 2
+MIN_BRIDGE_TERMS = 2
+"""Minimum number of terms that groups of two languages must share to be joined."""
 
-LARGE = 3
-"""Questions that a group has before it is joined with one of the other language."""
+MIN_BRIDGE_GROUP_SIZE = 3
+"""Minimum number of questions in a group that is joined with one of the other language."""
 
-SHARED = 0.4
-"""Part of a group's questions that have a term which is the group's."""
+MIN_TERM_SHARE = 0.4
+"""Share of a group's questions that must contain a term for it to be a term of the group."""
 
-UNDOCUMENTED = 1e-4
-"""A term is not documented when its share of the documents' words is less: one word in 10,000."""
+MAX_UNDOCUMENTED_SHARE = 1e-4
+"""A term with a smaller share of the documents' words counts as undocumented: one word in 10,000."""
 
 
 @dataclass(frozen=True)
 class TextGroup:
-    """Questions of one meaning."""
+    """Texts with the same meaning."""
 
     members: tuple[int, ...]
-    """Their places in what was grouped, in order."""
-    typical: int
-    """The member that is most like all others."""
+    """Indices into the grouped texts, ascending."""
+    representative: int
+    """The member most similar to all others (medoid)."""
     undocumented: tuple[str, ...]
-    """Terms that members share and the documents do not hold, the most common first."""
+    """Terms that members share and the documents lack, the most common first."""
     name: str = ""
-    """What a model calls their topic."""
+    """Topic name given by a chat model; empty without one."""
 
 
-def group(
+def group_texts(
     texts: Sequence[str],
     vectors: Sequence[Sequence[float]] | None = None,
     *,
     documented: WordShares | None = None,
     glossary: Glossary | None = None,
 ) -> list[TextGroup]:
-    """`texts` grouped by meaning, the largest group first; a text like no other is a group of its own.
+    """Group `texts` by meaning, the largest group first; a group can have a single member.
 
-    `vectors` are the texts' embeddings, `documented` says how common words are in the documents, and
-    `glossary` which terms mean the same. Of more than `MOST_TEXTS` only the first are grouped.
+    `vectors` are the embeddings of `texts`, `documented` returns word frequencies in the documents, and
+    `glossary` defines synonyms. Only the first `MAX_TEXTS` texts are grouped.
     """
-    texts = texts[:MOST_TEXTS]
+    texts = texts[:MAX_TEXTS]
     if not texts:
         return []
-    terms = terms_of(texts, documented, glossary)
-    rows = _rows(terms)
+    terms = extract_terms(texts, documented, glossary)
+    rows = _term_matrix(terms)
     similarity = _similarity(rows, vectors)
-    clusters = _bridge(_cluster(similarity), rows, texts)
+    clusters = _join_languages(_cluster(similarity), rows, texts)
     groups = [_group(sorted(members), similarity, terms) for members in clusters]
     return sorted(groups, key=lambda each: (-len(each.members), each.members))
 
 
-def _rows(terms: Sequence[Sequence[TopicTerm]]) -> Any:
-    """A sparse matrix: a row of unit length a text, a column a term."""
+def _term_matrix(terms: Sequence[Sequence[TopicTerm]]) -> Any:
+    """Sparse matrix of term weights: one row of unit length per text, one column per term."""
     import numpy as np
     from scipy import sparse
 
-    weights = weights_of(terms)
+    weights = term_weights(terms)
     columns = {term: column for column, term in enumerate(weights)}
     cells = [
         (row, columns[t], weights[t])
@@ -107,18 +107,19 @@ def _rows(terms: Sequence[Sequence[TopicTerm]]) -> Any:
 
 
 def _similarity(rows: Any, vectors: Sequence[Sequence[float]] | None) -> "Matrix":
-    """Cosines of the words; of the vectors where these see more."""
+    """Cosine similarity of terms or of embeddings, whichever is higher; shape (texts, texts)."""
     import numpy as np
 
     words = np.asarray((rows @ rows.T).toarray(), np.float32)
     if not vectors:
         return words
-    return np.maximum(words, _centred_cosines(np.asarray(vectors, np.float32)[: len(words)]))
+    return np.maximum(words, _centered_cosines(np.asarray(vectors, np.float32)[: len(words)]))
 
 
-def _centred_cosines(vectors: "Matrix") -> "Matrix":
-    """Cosines after the mean is taken out, which all texts of a set have in common (Mu and Viswanath,
-    "All-but-the-Top", ICLR 2018): strangers are then about 0 in any model.
+def _centered_cosines(vectors: "Matrix") -> "Matrix":
+    """Cosine similarity after subtracting the mean vector, so that unrelated texts are near 0.
+
+    Mu and Viswanath, "All-but-the-Top", ICLR 2018.
     """
     import numpy as np
 
@@ -137,41 +138,44 @@ def _cluster(similarity: "Matrix") -> list[list[int]]:
     upper = np.triu_indices(len(similarity), 1)
     tree = linkage(1 - np.clip(similarity[upper], 0, 1), "average")
     clusters: dict[int, list[int]] = {}
-    for index, label in enumerate(fcluster(tree, 1 - SIMILARITY, "distance")):
+    for index, label in enumerate(fcluster(tree, 1 - MIN_SIMILARITY, "distance")):
         clusters.setdefault(int(label), []).append(index)
     return list(clusters.values())
 
 
-def _bridge(clusters: list[list[int]], rows: Any, texts: Sequence[str]) -> list[list[int]]:
-    """`clusters`, those of two languages joined that have enough words in common, the likest first."""
-    large = [members for members in clusters if len(members) >= LARGE]
-    small = [members for members in clusters if len(members) < LARGE]
-    while found := max(_bridges(large, rows, texts), default=None):
-        _, one, other = found
+def _join_languages(clusters: list[list[int]], rows: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Join clusters of two languages that share enough terms, the most similar pair first."""
+    large = [members for members in clusters if len(members) >= MIN_BRIDGE_GROUP_SIZE]
+    small = [members for members in clusters if len(members) < MIN_BRIDGE_GROUP_SIZE]
+    while best := max(_joinable_pairs(large, rows, texts), default=None):
+        _, one, other = best
         large[one] = large[one] + large[other]
         del large[other]
     return large + small
 
 
-def _bridges(
+def _joinable_pairs(
     clusters: Sequence[Sequence[int]], rows: Any, texts: Sequence[str]
 ) -> Iterator[tuple[float, int, int]]:
-    """Similarity and places of each two clusters that may be joined."""
-    centres = [_centre(rows, members) for members in clusters]
+    """Similarity and indices of each pair of clusters that may be joined."""
+    centroids = [_centroid(rows, members) for members in clusters]
     chinese = [_is_chinese([texts[index] for index in members]) for members in clusters]
     for one, other in combinations(range(len(clusters)), 2):
-        common = centres[one] * centres[other]
-        likeness = float(common.sum())
-        enough = likeness >= BRIDGE and (common > BRIDGE / 10).sum() >= BRIDGE_TERMS
+        common = centroids[one] * centroids[other]
+        pair_similarity = float(common.sum())
+        enough = (
+            pair_similarity >= MIN_BRIDGE_SIMILARITY
+            and (common > MIN_BRIDGE_SIMILARITY / 10).sum() >= MIN_BRIDGE_TERMS
+        )
         if enough and chinese[one] != chinese[other]:
-            yield likeness, one, other
+            yield pair_similarity, one, other
 
 
-def _centre(rows: Any, members: Sequence[int]) -> Any:
+def _centroid(rows: Any, members: Sequence[int]) -> Any:
     import numpy as np
 
-    centre = np.asarray(rows[list(members)].sum(axis=0))
-    return centre / (np.linalg.norm(centre) or 1)
+    centroid = np.asarray(rows[list(members)].sum(axis=0))
+    return centroid / (np.linalg.norm(centroid) or 1)
 
 
 def _is_chinese(texts: Sequence[str]) -> bool:
@@ -190,10 +194,11 @@ def _group(
     shared = [
         term
         for term in sorted(counts, key=lambda term: -counts[term])
-        if counts[term] >= SHARED * len(members) and term.documented < UNDOCUMENTED
+        if counts[term] >= MIN_TERM_SHARE * len(members)
+        and term.documented < MAX_UNDOCUMENTED_SHARE
     ]
     return TextGroup(
         members=tuple(members),
-        typical=members[int(inner.argmax())],
+        representative=members[int(inner.argmax())],
         undocumented=tuple(term.text for term in shared),
     )

@@ -1,7 +1,4 @@
-"""The report's tables as CSV, for spreadsheets.
-The report: kept questions, counted, and the gaps that they show.
-Reports of a server that runs.
-"""
+"""Builds the insights report from recorded questions, and exports its tables as CSV."""
 
 import asyncio
 import csv
@@ -11,29 +8,33 @@ from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
-from app.analytics.insights.candidates import GapCandidate, GapCandidates, described
+from app.analytics.insights.candidates import GapCandidate, GapCandidates, report_gap
 from app.analytics.insights.counts import QuestionCounts
-from app.analytics.insights.documentation import DocumentationTerms, Vectors, documentation_of
-from app.analytics.insights.gap_naming import find_joined_gaps
-from app.analytics.insights.gaps import SMALLEST
+from app.analytics.insights.documentation import (
+    DocumentationContext,
+    Vectors,
+    build_documentation_context,
+)
+from app.analytics.insights.gap_naming import find_gaps_with_model
+from app.analytics.insights.gaps import MIN_GAP_SIZE
 from app.service.answer_service import AnswerService
-from app.service.records import RecordStore
+from app.service.record_store import RecordStore
 from schemas.base import ApiModel
 from schemas.errors import ModelError, StoreError
 from schemas.insights import ApiCount, ErrorCount, Gap, Insights, Rated, Table, TypeCount
 from schemas.record import QuestionRecord
 
 BYTE_ORDER_MARK = "\ufeff"
-"""Without it a spreadsheet takes UTF-8 for the encoding of its country."""
+"""Makes spreadsheets decode the file as UTF-8 instead of the local encoding."""
 
-FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""What a spreadsheet takes for the beginning of a formula, after blanks too."""
+FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""Characters that begin a formula in a spreadsheet, also after whitespace."""
 
-BLANK = ("\t", "\r", "\n")
+LEADING_WHITESPACE = ("\t", "\r", "\n")
 
-NEAREST = ("nearestTitle", "nearestUrl")
+NEAREST_COLUMNS = ("nearestTitle", "nearestUrl")
 
-ROWS: dict[Table, type[ApiModel]] = {
+ROW_MODELS: dict[Table, type[ApiModel]] = {
     "byType": TypeCount,
     "byApi": ApiCount,
     "gaps": Gap,
@@ -42,59 +43,62 @@ ROWS: dict[Table, type[ApiModel]] = {
 }
 
 
-def csv_of(found: Insights, table: Table) -> str:
-    """One table under a line of names, as RFC 4180 has it; what people wrote stays text."""
+RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
+"""Returns the records from a point in time on, oldest first."""
+
+
+def to_csv(insights: Insights, table: Table) -> str:
+    """Format one table as CSV (RFC 4180) with a header row; text that looks like a formula is escaped."""
     text = StringIO()
     text.write(BYTE_ORDER_MARK)
-    writer = csv.DictWriter(text, list(_columns(ROWS[table])))
+    writer = csv.DictWriter(text, list(_columns(ROW_MODELS[table])))
     writer.writeheader()
-    for row in found.model_dump(mode="json", by_alias=True)[table]:
-        writer.writerow({name: _inert(cell) for name, cell in _cells(row)})
+    for row in insights.model_dump(mode="json", by_alias=True)[table]:
+        writer.writerow({name: _escape_formula(cell) for name, cell in _cells(row)})
     return text.getvalue()
 
 
 def _columns(row: type[ApiModel]) -> Iterator[str]:
     for field in row.model_fields.values():
-        yield from NEAREST if field.alias == "nearest" else (str(field.alias),)
+        yield from NEAREST_COLUMNS if field.alias == "nearest" else (str(field.alias),)
 
 
 def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """A page takes two cells, a list stands in one, a line each."""
+    """Cells of a row: a page becomes two cells, a list one cell with an item per line."""
     for name, value in row.items():
         if name == "nearest":
-            yield from zip(NEAREST, (value or {"title": "", "pageUrl": ""}).values(), strict=True)
+            yield from zip(
+                NEAREST_COLUMNS, (value or {"title": "", "pageUrl": ""}).values(), strict=True
+            )
         else:
             yield name, "\n".join(value) if isinstance(value, list) else value
 
 
-def _inert(cell: object) -> object:
-    """`cell`; behind an apostrophe where it is text that would be a formula."""
-    if isinstance(cell, str) and (cell.startswith(BLANK) or cell.lstrip().startswith(FORMULA)):
+def _escape_formula(cell: object) -> object:
+    """Prefix text that a spreadsheet would run as a formula with an apostrophe."""
+    if isinstance(cell, str) and (
+        cell.startswith(LEADING_WHITESPACE) or cell.lstrip().startswith(FORMULA_PREFIXES)
+    ):
         return f"'{cell}"
     return cell
 
 
-RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
-"""The records from a moment on, oldest first."""
-
-
-def takes_documentation(table: Table | None) -> bool:
-    """Whether `table`, or all of them, takes more than counting."""
+def needs_documentation(table: Table | None) -> bool:
+    """Whether `table`, or the whole report for None, includes gaps."""
     return table in (None, "gaps")
 
 
-async def report(
-    records_since: RecordsSince, days: int, documentation: DocumentationTerms | None
+async def build_report(
+    records_since: RecordsSince, days: int, documentation: DocumentationContext | None
 ) -> Insights:
-    """What the questions of the last `days` tell; without `documentation` gaps are not looked for.
+    """Build the report on the last `days` days; without `documentation`, no gaps are detected.
 
-    Records are counted one by one, in a thread; of those that may show a gap the newest are held. What
-    of the documentation cannot be reached is done without, and noted. Raises StoreUnavailable when the
-    database does not answer.
+    Records are streamed in a worker thread; only the newest gap candidates are held in memory. Unavailable
+    parts of the documentation are skipped and noted. Raises StoreUnavailable if the database fails.
     """
     since = datetime.now(UTC) - timedelta(days=days)
-    counts, suspects = await asyncio.to_thread(_read, records_since(since))
-    found = Insights(
+    counts, candidates = await asyncio.to_thread(_read_records, records_since(since))
+    insights = Insights(
         days=days,
         questions=counts.questions,
         unanswered=counts.unanswered,
@@ -106,82 +110,85 @@ async def report(
         feedback=counts.feedback,
     )
     if documentation is None:
-        return found
-    gaps, notes = await _gaps(suspects, documentation)
-    return found.model_copy(update={"gaps": gaps, "notes": (*documentation.notes, *notes)})
+        return insights
+    gaps, notes = await _gaps_and_notes(candidates, documentation)
+    return insights.model_copy(update={"gaps": gaps, "notes": (*documentation.notes, *notes)})
 
 
-def _read(records: Iterable[QuestionRecord]) -> tuple[QuestionCounts, GapCandidates]:
-    counts, suspects = QuestionCounts(), GapCandidates()
+def _read_records(records: Iterable[QuestionRecord]) -> tuple[QuestionCounts, GapCandidates]:
+    counts, candidates = QuestionCounts(), GapCandidates()
     for record in records:
         counts.add(record)
-        suspects.add(record)
-    return counts, suspects
+        candidates.add(record)
+    return counts, candidates
 
 
-async def _gaps(
-    found: GapCandidates, documentation: DocumentationTerms
+async def _gaps_and_notes(
+    collected: GapCandidates, documentation: DocumentationContext
 ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
-    """The gaps, and what was done without."""
-    suspects, notes = found.newest_first, []
-    if len(suspects) < SMALLEST:
+    """The gaps, and notes on the steps that were skipped."""
+    candidates, notes = collected.newest_first, []
+    if len(candidates) < MIN_GAP_SIZE:
         return (), ()
-    if left_out := found.total - len(suspects):
+    if left_out := collected.total - len(candidates):
         notes.append(f"{left_out} older questions that may show a gap were not grouped")
     try:
-        vectors = await _vectors(suspects, documentation)
+        vectors = await _embed_candidates(candidates, documentation)
     except ModelError as error:
         vectors = None
         notes.append(f"questions were grouped by their words alone: {error}")
     try:
-        gaps = await _find(suspects, vectors, documentation)
+        gaps = await _find_gaps(candidates, vectors, documentation)
     except StoreError as error:
-        notes.append(f"only answers that failed tell a gap: {error}")
-        gaps = await _find(suspects, vectors, replace(documentation, words=None))
+        notes.append(f"only failed answers reveal a gap: {error}")
+        gaps = await _find_gaps(candidates, vectors, replace(documentation, words=None))
     return gaps, tuple(notes)
 
 
-async def _vectors(
-    suspects: Sequence[GapCandidate], documentation: DocumentationTerms
+async def _embed_candidates(
+    candidates: Sequence[GapCandidate], documentation: DocumentationContext
 ) -> Vectors | None:
-    """The suspects' vectors, each wording embedded once. Raises ModelError."""
+    """One vector per candidate, each distinct text embedded once. Raises ModelError."""
     if documentation.embed is None:
         return None
-    texts = [suspect.question.text for suspect in suspects]
+    texts = [candidate.question.text for candidate in candidates]
     distinct = list(dict.fromkeys(texts))
     vectors = dict(zip(distinct, await documentation.embed(distinct), strict=True))
     return [vectors[text] for text in texts]
 
 
-async def _find(
-    suspects: Sequence[GapCandidate], vectors: Vectors | None, documentation: DocumentationTerms
+async def _find_gaps(
+    candidates: Sequence[GapCandidate], vectors: Vectors | None, documentation: DocumentationContext
 ) -> tuple[Gap, ...]:
-    gaps = await find_joined_gaps(
-        [suspect.question for suspect in suspects],
-        documentation.same_topic,
+    gaps = await find_gaps_with_model(
+        [candidate.question for candidate in candidates],
+        documentation.grouper,
         vectors,
         documented=documentation.words,
         glossary=documentation.glossary,
     )
-    return tuple(described(gap, suspects) for gap in gaps)
+    return tuple(report_gap(gap, candidates) for gap in gaps)
 
 
 class InsightsReports:
-    """One at a time: each takes a processor for some seconds, and a few hundred MB."""
+    """Builds reports for a running server, one at a time.
+
+    A report needs a CPU core for several seconds and a few hundred MB of memory.
+    """
 
     def __init__(self, records: RecordStore, answer_service: AnswerService) -> None:
         self._records = records
-        self._documentation = documentation_of(
+        self._documentation = build_documentation_context(
             answer_service.platform,
             answer_service.collection,
             answer_service.job.embeddings,
             answer_service.models,
             answer_service.settings,
         )
-        self._making = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def make(self, days: int, table: Table | None = None) -> Insights:
-        """As `report` makes it, with what `table` takes. Raises StoreUnavailable."""
-        documentation = self._documentation if takes_documentation(table) else None
-        async with self._making:
-            return await report(self._records.since, days, documentation)
+    async def build(self, days: int, table: Table | None = None) -> Insights:
+        """Build the report, with gaps only if `table` needs them. Raises StoreUnavailable."""
+        documentation = self._documentation if needs_documentation(table) else None
+        async with self._lock:
+            return await build_report(self._records.since, days, documentation)

@@ -1,4 +1,4 @@
-"""A replay, printed for a person."""
+"""Prints a replay as text."""
 
 from collections.abc import Iterator
 
@@ -11,40 +11,44 @@ from app.analytics.replay.result import (
     CHANGES,
     Replay,
     ReplayChange,
-    Replayed,
+    ReplayedQuestion,
     ReplayOutcome,
-    address,
+    page_key,
 )
 
-SHOWN = 20
-"""Changed questions that are listed."""
+MAX_CHANGED_QUESTIONS = 20
+"""Maximum number of listed questions."""
 
-LONGEST = 160
-"""Characters of a question, or of a step, that are shown."""
+MAX_TEXT_CHARS = 160
+"""Longer questions and steps are truncated."""
 
 STYLES: dict[ReplayChange, str] = {"failed": "red", "lost": "red", "won": "green", "same": "dim"}
 
 
 def print_replay(replay: Replay) -> None:
-    """How many changed how, then the questions that did, what weighs most first."""
+    """Print the number of questions per kind of change, then the changed questions, worst first."""
     console = Console(highlight=False)
     console.print(_heading(replay))
     console.print()
     console.print(_counts(replay))
     changed = [each for each in replay.questions if each.change != "same"]
     changed.sort(key=lambda each: (CHANGES.index(each.change), -each.times))
-    for each in changed[:SHOWN]:
+    for each in changed[:MAX_CHANGED_QUESTIONS]:
         console.print()
-        console.print(_changed(each))
-    if len(changed) > SHOWN:
-        console.print(Text(f"\n{len(changed) - SHOWN} more: --json lists all", style="dim"))
+        console.print(_changed_question(each))
+    if len(changed) > MAX_CHANGED_QUESTIONS:
+        console.print(
+            Text(f"\n{len(changed) - MAX_CHANGED_QUESTIONS} more: --json lists all", style="dim")
+        )
 
 
 def _heading(replay: Replay) -> Text:
-    count, kept = len(replay.questions), replay.kept
-    which = f"{count} questions" if count == kept else f"The newest {count} of {kept} questions"
+    count, recorded = len(replay.questions), replay.recorded
+    subject = f"The newest {count} of {recorded} questions"
+    if count == recorded:
+        subject = f"{count} questions"
     return Text.assemble(
-        (which, "bold"), f" of the last {replay.days} days, now with {replay.settings}"
+        (subject, "bold"), f" of the last {replay.days} days, now with {replay.settings}"
     )
 
 
@@ -59,46 +63,48 @@ def _counts(replay: Replay) -> Group:
     return Group(table, Text(share, style="dim"))
 
 
-def _changed(each: Replayed) -> Group:
-    """The question, and below it what it was and is."""
+def _changed_question(each: ReplayedQuestion) -> Group:
+    """The question with its outcome before and after."""
     times = f"  asked {each.times} times" if each.times > 1 else ""
     head = Text.assemble(
         (each.change, STYLES.get(each.change, "yellow")),
         "  ",
-        (_short(each.question), "bold"),
+        (_shorten(each.question), "bold"),
         (times, "dim"),
     )
-    both = Table.grid(padding=(0, 2))
-    both.add_column(style="dim")
-    both.add_column()
-    both.add_column(overflow="fold")
-    gone = each.before.addresses - each.after.addresses
-    new = each.after.addresses - each.before.addresses
-    both.add_row("then", each.before.verdict, _said(each, each.before, gone, "red"))
-    both.add_row("now", each.after.verdict, _said(each, each.after, new, "green"))
-    return Group(head, Padding(both, (0, 0, 0, 2)))
+    outcomes = Table.grid(padding=(0, 2))
+    outcomes.add_column(style="dim")
+    outcomes.add_column()
+    outcomes.add_column(overflow="fold")
+    removed = each.before.page_keys - each.after.page_keys
+    added = each.after.page_keys - each.before.page_keys
+    outcomes.add_row("then", each.before.verdict, _outcome_text(each, each.before, removed, "red"))
+    outcomes.add_row("now", each.after.verdict, _outcome_text(each, each.after, added, "green"))
+    return Group(head, Padding(outcomes, (0, 0, 0, 2)))
 
 
-def _said(each: Replayed, outcome: ReplayOutcome, moved: set[str], style: str) -> Text:
-    """The pages, `moved` ones in `style`; where they are the same, the first step that is another."""
+def _outcome_text(
+    each: ReplayedQuestion, outcome: ReplayOutcome, changed: set[str], style: str
+) -> Text:
+    """The cited pages, `changed` ones in `style`; if only words changed, the first changed step."""
     if outcome.failure:
         return Text(outcome.failure, style="red")
     if each.change == "other words":
-        step = next(_only_in(outcome, each), None)
-        return Text(_short(step)) if step else Text("nothing in its place", style="dim")
+        step = next(_new_steps(outcome, each), None)
+        return Text(_shorten(step)) if step else Text("nothing in its place", style="dim")
     if each.change == "other type":
         return Text(str(outcome.type))
     pages = [
-        Text(page.title, style=style if address(page) in moved else "") for page in outcome.pages
+        Text(page.title, style=style if page_key(page) in changed else "") for page in outcome.pages
     ]
     return Text(", ").join(pages) if pages else Text("cites nothing", style="dim")
 
 
-def _only_in(outcome: ReplayOutcome, each: Replayed) -> Iterator[str]:
+def _new_steps(outcome: ReplayOutcome, each: ReplayedQuestion) -> Iterator[str]:
     other = each.after if outcome is each.before else each.before
     return (step for step in outcome.steps if step not in other.steps)
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return line if len(line) <= MAX_TEXT_CHARS else f"{line[: MAX_TEXT_CHARS - 1]}…"

@@ -1,11 +1,11 @@
-"""What became of a question then, and what becomes of it now."""
+"""Replay results: the JSON that `apidesk replay --json` prints."""
 
 from collections import Counter
 from collections.abc import Iterable
 from statistics import fmean
 from typing import Literal, Self
 
-from pydantic import computed_field
+from pydantic import Field, computed_field
 
 from schemas.answer import Page
 from schemas.base import ApiModel
@@ -13,14 +13,14 @@ from schemas.question import QuestionType
 from schemas.record import QuestionRecord
 
 ReplayVerdict = Literal["high", "medium", "low", "off-topic", "failed"]
-"""The confidence of an answer, or why there is none."""
+"""The confidence of an answer, or the reason why there is none."""
 
 VERDICTS: tuple[ReplayVerdict, ...] = ("high", "medium", "low", "off-topic", "failed")
 
 ReplayChange = Literal[
     "failed", "lost", "won", "other type", "other confidence", "other pages", "other words", "same"
 ]
-"""`lost` and `won` are answers that cite something."""
+"""The most severe difference. `lost` and `won`: the answer lost or gained its citations."""
 
 CHANGES: tuple[ReplayChange, ...] = (
     "failed",
@@ -32,24 +32,24 @@ CHANGES: tuple[ReplayChange, ...] = (
     "other words",
     "same",
 )
-"""What weighs most comes first."""
+"""The most severe first."""
 
 
 class ReplayOutcome(ApiModel):
-    """What became of a question."""
+    """The outcome of a question: its answer, or the error."""
 
     type: QuestionType | None
     verdict: ReplayVerdict
     pages: list[Page]
-    """What the answer cites, each once."""
+    """Cited pages, without duplicates."""
     steps: list[str]
     answered_by: str
     failure: str | None
-    """The code of the error that there was instead of an answer."""
+    """Error code, if there was no answer."""
 
     @classmethod
     def of(cls, record: QuestionRecord) -> Self:
-        """What `record` says of it."""
+        """The outcome stored in `record`."""
         return cls(
             type=record.type,
             verdict=_verdict(record),
@@ -60,33 +60,33 @@ class ReplayOutcome(ApiModel):
         )
 
     @property
-    def addresses(self) -> set[str]:
-        """The pages, by what tells them apart."""
-        return set(map(address, self.pages))
+    def page_keys(self) -> set[str]:
+        """Keys of the cited pages."""
+        return set(map(page_key, self.pages))
 
 
-class Replayed(ApiModel):
-    """A question, then and now."""
+class ReplayedQuestion(ApiModel):
+    """A question with its recorded and its new outcome."""
 
     id: str
-    """The record's."""
+    """Id of the record."""
     question: str
     times: int
-    """How often it was asked."""
+    """Number of times it was asked."""
     before: ReplayOutcome
     after: ReplayOutcome
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def overlap(self) -> float:
-        """Pages cited both times among all that were cited, 0 to 1 (Jaccard); 1 where there are none."""
-        before, after = self.before.addresses, self.after.addresses
+        """Jaccard similarity of the cited pages, 0 to 1; 1 if neither answer cites a page."""
+        before, after = self.before.page_keys, self.after.page_keys
         return len(before & after) / len(before | after) if before | after else 1.0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def change(self) -> ReplayChange:
-        """What weighs most of what has changed."""
+        """The most severe change."""
         before, after = self.before, self.after
         if after.verdict == "failed":
             return "failed"
@@ -102,28 +102,28 @@ class Replayed(ApiModel):
 
 
 class Replay(ApiModel):
-    """Kept questions, asked again."""
+    """Recorded questions, asked again."""
 
     days: int
-    kept: int
-    """Different questions of these days; those that were asked again are the newest."""
+    recorded: int = Field(alias="kept")
+    """Number of distinct recorded questions, of which the newest are replayed."""
     settings: str
-    """With what they were asked now."""
-    questions: list[Replayed]
+    """Model and k of the replay."""
+    questions: list[ReplayedQuestion]
 
     @property
     def changes(self) -> Counter[ReplayChange]:
-        """How many changed how."""
+        """Number of questions per kind of change."""
         return Counter(each.change for each in self.questions)
 
     @property
     def overlap(self) -> float:
-        """Mean of the questions'."""
+        """Mean overlap of the questions."""
         return fmean(each.overlap for each in self.questions)
 
 
-def address(page: Page) -> str:
-    """What tells a page from others: its url, or its title where it has none."""
+def page_key(page: Page) -> str:
+    """Identity of a page: its url, or its title if it has no url."""
     return page.page_url or page.title
 
 
@@ -134,5 +134,5 @@ def _verdict(record: QuestionRecord) -> ReplayVerdict:
 
 
 def _distinct(pages: Iterable[Page]) -> list[Page]:
-    named = (Page(title=page.title, page_url=page.page_url) for page in pages)
-    return list({address(page): page for page in named}.values())
+    plain = (Page(title=page.title, page_url=page.page_url) for page in pages)
+    return list({page_key(page): page for page in plain}.values())

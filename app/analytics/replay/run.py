@@ -1,4 +1,4 @@
-"""Kept questions, asked again."""
+"""Asks recorded questions again and compares the outcomes."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,97 +8,103 @@ from typing import NamedTuple
 
 from langsmith import tracing_context
 
-from app.analytics.replay.result import Replay, Replayed, ReplayOutcome
+from app.analytics.replay.result import Replay, ReplayedQuestion, ReplayOutcome
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import Answerer, AskCommand
-from app.service.records import RecordStore, failed_record, record_of
+from app.service.record_store import RecordStore
+from app.service.records import build_failed_record, build_record
 from ingestion.database.engine import open_engine
 from schemas.errors import ApideskError, ConfigurationError, StoreLocked
 from schemas.record import QuestionRecord
 from schemas.settings import Settings
 
-AT_ONCE = 4
-"""Questions that are asked at the same time."""
+CONCURRENCY = 4
+"""Questions asked at the same time."""
 
 ReplayProgress = Callable[[int, int], None]
-"""Told how many questions of how many are done."""
+"""Called with the number of finished questions and the total."""
 
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """Which questions, and what is to be other than it was."""
+    """Options of `apidesk replay`."""
 
     days: int
     limit: int
+    """Maximum number of questions, the newest first."""
     k: int | None = None
+    """Number of chunks; None means as recorded."""
 
 
-class KeptQuestion(NamedTuple):
-    """A question, its newest record, and how often it was asked."""
+class RecordedQuestion(NamedTuple):
+    """A recorded question: how to ask it again, its newest record, and how often it was asked."""
 
-    asked: AskCommand
+    command: AskCommand
     record: QuestionRecord
     times: int
 
 
 async def replay(settings: Settings, options: ReplayOptions, progress: ReplayProgress) -> Replay:
-    """Ask the questions of the last days again, newest first. Nothing of it is kept or traced.
+    """Ask the questions of the last days again, newest first. Nothing is recorded or traced.
 
-    Raises ConfigurationError where no question was kept, and ApideskError when the desk cannot open.
+    Raises ConfigurationError if no question was recorded, and ApideskError if the service cannot open.
     """
-    kept = await asyncio.to_thread(_read, settings, options.days)
-    if not kept:
-        raise ConfigurationError(f"no question of the last {options.days} days was kept")
+    recorded = await asyncio.to_thread(_read_questions, settings, options.days)
+    if not recorded:
+        raise ConfigurationError(f"no questions were recorded in the last {options.days} days")
     try:
         with tracing_context(enabled=False):
             async with open_answer_service(settings) as answer_service:
-                replayed = await _ask_all(
-                    answer_service, kept[: options.limit], options.k, progress
+                replayed = await _replay_all(
+                    answer_service, recorded[: options.limit], options.k, progress
                 )
     except StoreLocked as error:
         raise StoreLocked(f"{error}: stop the server, or replay on a Milvus server") from None
     k = options.k or settings.top_k
     return Replay(
         days=options.days,
-        kept=len(kept),
+        recorded=len(recorded),
         settings=f"{settings.chat_model}, k={k}",
         questions=replayed,
     )
 
 
-def _read(settings: Settings, days: int) -> list[KeptQuestion]:
+def _read_questions(settings: Settings, days: int) -> list[RecordedQuestion]:
     engine = open_engine(settings)
     try:
-        return distinct(RecordStore(engine).since(datetime.now(UTC) - timedelta(days=days)))
+        return distinct_questions(
+            RecordStore(engine).since(datetime.now(UTC) - timedelta(days=days))
+        )
     finally:
         engine.dispose()
 
 
-def distinct(records: Iterable[QuestionRecord]) -> list[KeptQuestion]:
-    """What was asked and answered in `records`, which are in order: each question once, newest first."""
-    found: dict[str, list[tuple[AskCommand, QuestionRecord]]] = {}
-    for asked, record in reversed(list(_answered(records))):
-        found.setdefault(repr(asked), []).append((asked, record))
-    return [KeptQuestion(*same[0], times=len(same)) for same in found.values()]
+def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuestion]:
+    """The distinct answered questions in `records` (oldest first), returned newest first."""
+    by_command: dict[str, list[tuple[AskCommand, QuestionRecord]]] = {}
+    for command, record in reversed(list(_commands(records))):
+        by_command.setdefault(repr(command), []).append((command, record))
+    return [RecordedQuestion(*same[0], times=len(same)) for same in by_command.values()]
 
 
-def _answered(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
-    """A follow-up is asked as it was understood, since its session may be gone; what began a session, or
-    has none, as it was said.
+def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
+    """How to ask each answered question again.
+
+    A follow-up is asked in its condensed form, because its session may have expired.
     """
-    begun: set[tuple[str, str | None]] = set()
+    started: set[tuple[str, str | None]] = set()
     for record in records:
         if record.type is None:
             continue
         session = (record.owner, record.session)
-        follows = record.session is not None and session in begun
-        text = record.understood if follows and record.understood else record.question
-        yield _asked(text, record), record
-        if record.type != "unknown":  # which sessions do not remember
-            begun.add(session)
+        is_follow_up = record.session is not None and session in started
+        text = record.understood if is_follow_up and record.understood else record.question
+        yield _command(text, record), record
+        if record.type != "unknown":  # off-topic questions are not added to sessions
+            started.add(session)
 
 
-def _asked(text: str, record: QuestionRecord) -> AskCommand:
+def _command(text: str, record: QuestionRecord) -> AskCommand:
     return AskCommand(
         text=text,
         k=record.k,
@@ -108,19 +114,22 @@ def _asked(text: str, record: QuestionRecord) -> AskCommand:
     )
 
 
-async def _ask_all(
-    answer_service: Answerer, kept: Sequence[KeptQuestion], k: int | None, progress: ReplayProgress
-) -> list[Replayed]:
-    slots = asyncio.Semaphore(AT_ONCE)
+async def _replay_all(
+    answerer: Answerer,
+    recorded: Sequence[RecordedQuestion],
+    k: int | None,
+    progress: ReplayProgress,
+) -> list[ReplayedQuestion]:
+    semaphore = asyncio.Semaphore(CONCURRENCY)
     done = 0
 
-    async def ask(each: KeptQuestion) -> Replayed:
+    async def ask(each: RecordedQuestion) -> ReplayedQuestion:
         nonlocal done
-        async with slots:
-            after = await _outcome(answer_service, replace(each.asked, k=k or each.asked.k))
+        async with semaphore:
+            after = await _outcome(answerer, replace(each.command, k=k or each.command.k))
         done += 1
-        progress(done, len(kept))
-        return Replayed(
+        progress(done, len(recorded))
+        return ReplayedQuestion(
             id=each.record.id,
             question=each.record.question,
             times=each.times,
@@ -128,12 +137,12 @@ async def _ask_all(
             after=after,
         )
 
-    return await asyncio.gather(*map(ask, kept))
+    return await asyncio.gather(*map(ask, recorded))
 
 
-async def _outcome(answer_service: Answerer, asked: AskCommand) -> ReplayOutcome:
-    """As a record would say it, so that what is compared was masked and cut in the same way."""
+async def _outcome(answerer: Answerer, command: AskCommand) -> ReplayOutcome:
+    """Ask again. The answer is converted to a record, so that both sides are masked and cut alike."""
     try:
-        return ReplayOutcome.of(record_of(asked, await answer_service.ask(asked), 0))
+        return ReplayOutcome.of(build_record(command, await answerer.ask(command), 0))
     except ApideskError as error:
-        return ReplayOutcome.of(failed_record(asked, error.code, 0))
+        return ReplayOutcome.of(build_failed_record(command, error.code, 0))

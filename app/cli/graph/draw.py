@@ -1,43 +1,60 @@
-"""The pipeline that the settings make, without the store that they name."""
+"""Draws the configured pipeline, without connecting to the store."""
 
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from app.cli.graph.layout import draw_svg, lay_out
 from app.cli.graph.mermaid import BEGIN, END, draw_mermaid
 from app.cli.graph.parts import DiagramPart, read_parts
 from app.cli.graph.png import draw_png
-from app.service.answer_service import NO_TOOLS, connect_answer_service
+from ingestion.platform_config import read_platform
+from ingestion.providers import open_embeddings
+from ingestion.store.collection import Collection
+from ingestion.store.manifest import expected_manifest
+from runnables.factory import PipelineFactory
+from runnables.models.chat_models import open_chat_models
+from runnables.models.concurrency import ConcurrencyLimiter
 from schemas.errors import ConfigurationError
 from schemas.question import AnswerMode
 from schemas.settings import Settings
 
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
 
 def read_pipeline(settings: Settings, mode: AnswerMode) -> DiagramPart:
-    """What a desk over `settings` runs for a question. It blocks.
+    """The parts of the pipeline that `settings` configure.
 
-    Its store is an empty one, so that nothing is waited for and no server is in the way. Raises
-    ConfigurationError.
+    Raises ConfigurationError for invalid settings, or for mode `tools` without a chat model.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        empty = {
-            "milvus_uri": str(Path(folder) / "milvus.db"),
-            "database_url": f"sqlite:///{folder}/apidesk.db",
-        }
-        answer_service = connect_answer_service(settings.model_copy(update=empty))
-        try:
-            if mode == "tools" and answer_service.models is None:
-                raise ConfigurationError(NO_TOOLS)
-            return read_parts(answer_service.pipeline(mode))
-        finally:
-            answer_service.job.close()
+    limiter = ConcurrencyLimiter(settings.max_concurrency)
+    models = open_chat_models(settings, limiter)
+    if mode == "tools" and models is None:
+        raise ConfigurationError(
+            "mode tools needs a chat model, but APIDESK_CHAT_MODEL does not name one"
+        )
+    factory = PipelineFactory(
+        settings,
+        read_platform(settings.platform),
+        _unconnected_collection(settings),
+        open_embeddings(settings),
+        models,
+        limiter,
+    )
+    return read_parts(factory.pipeline(factory.classify(), factory.retrieve(), mode))
 
 
-def draw(part: DiagramPart, form: str) -> bytes:
-    """`part` as `mermaid`, `svg` or `png`. Raises ConfigurationError."""
-    if form == "mermaid":
+def _unconnected_collection(settings: Settings) -> Collection:
+    """A collection without a client: the steps hold it, but drawing them does not use it."""
+    no_client = cast("MilvusClient", None)
+    expected = expected_manifest(settings, lite=settings.embedded)
+    return Collection(no_client, settings.collection, expected, in_place=not settings.embedded)
+
+
+def draw(part: DiagramPart, output_format: str) -> bytes:
+    """Draw `part` as `mermaid`, `svg` or `png`. Raises ConfigurationError."""
+    if output_format == "mermaid":
         return draw_mermaid(part).encode()
     drawing = lay_out(part, BEGIN, END)
-    if form == "png":
+    if output_format == "png":
         return draw_png(drawing)
     return draw_svg(drawing, "The pipeline: how a question becomes an answer").encode()

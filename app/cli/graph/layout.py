@@ -15,19 +15,19 @@ from app.cli.graph.parts import (
     DiagramStep,
 )
 
-CHARACTER = 7.9
+CHARACTER_WIDTH = 7.9
 """Width of a letter: labels are set in a monospaced font of 13 px."""
 
 STEP_HEIGHT = 34.0
-GAP = 36.0
+VERTICAL_GAP = 36.0
 """Between what stands one above the other: room for an arrow."""
-BESIDE = 22.0
-HEAD = 9.0
+HORIZONTAL_GAP = 22.0
+ARROW_HEAD_LENGTH = 9.0
 """What an arrow's head needs to stand upright."""
-LABEL = 18.0
+LABEL_OFFSET = 18.0
 """From an arrow to the middle of its label."""
 PADDING = 18.0
-TITLE = 26.0
+TITLE_HEIGHT = 26.0
 
 BoxKind = Literal["end", "step", "condition", "group"]
 
@@ -62,7 +62,7 @@ class Arrow:
     def points(self) -> tuple[BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint]:
         """Its corners, between the third and fourth the control points of the curve."""
         (x1, _), (x2, _) = self.start, self.end
-        arrive = min(self.arrive, self.end[1] - HEAD)
+        arrive = min(self.arrive, self.end[1] - ARROW_HEAD_LENGTH)
         half = (self.leave + arrive) / 2
         return self.start, (x1, self.leave), (x1, half), (x2, half), (x2, arrive), self.end
 
@@ -70,7 +70,7 @@ class Arrow:
     def label_at(self) -> BoxPoint:
         """The middle of its label: on the outer side of where it arrives."""
         (x1, _), (x2, _) = self.start, self.end
-        return x2 + (-LABEL if x2 < x1 else LABEL), self.arrive - 10
+        return x2 + (-LABEL_OFFSET if x2 < x1 else LABEL_OFFSET), self.arrive - 10
 
     def moved(self, x: float, y: float) -> "Arrow":
         """The same, further right and down."""
@@ -112,35 +112,35 @@ class Drawing:
 
 def lay_out(part: DiagramPart, begin: str, end: str) -> Drawing:
     """The whole: `begin`, what `part` is made of, `end`."""
-    return _stacked([_box("end", begin), _placed(part, 0), _box("end", end)])
+    return _stack([_box("end", begin), _lay_out_part(part, 0), _box("end", end)])
 
 
-def _placed(part: DiagramPart, depth: int) -> Drawing:
+def _lay_out_part(part: DiagramPart, depth: int) -> Drawing:
     match part:
         case DiagramStep(name):
             return _box("step", name)
         case DiagramSequence(parts):
-            return _stacked([_placed(each, depth) for each in parts])
+            return _stack([_lay_out_part(each, depth) for each in parts])
         case DiagramParallel(name, parts):
-            inner = _side_by_side([_placed(each, depth + 1) for each in parts])
+            inner = _side_by_side([_lay_out_part(each, depth + 1) for each in parts])
             return _group(name, inner, depth)
         case DiagramBranch():
-            return _group(part.name, _chosen(part, depth + 1), depth)
+            return _group(part.name, _lay_out_branch(part, depth + 1), depth)
 
 
 def _box(kind: BoxKind, label: str) -> Drawing:
-    width = max(90.0, len(label) * CHARACTER + 2 * PADDING)
+    width = max(90.0, len(label) * CHARACTER_WIDTH + 2 * PADDING)
     box = Box(kind, label, 0, 0, width, STEP_HEIGHT)
     middle = width / 2
     return Drawing(width, STEP_HEIGHT, [box], [], [(middle, 0.0)], [(middle, STEP_HEIGHT)])
 
 
-def _stacked(drawings: list[Drawing]) -> Drawing:
+def _stack(drawings: list[Drawing]) -> Drawing:
     """One above the other, centred, with arrows between them."""
     width = max((each.width for each in drawings), default=0.0)
     whole = Drawing(width, 0.0)
     for number, each in enumerate(drawings):
-        top = whole.height + (GAP if number else 0.0)
+        top = whole.height + (VERTICAL_GAP if number else 0.0)
         here = each.moved((width - each.width) / 2, top)
         whole.take(here)
         if number:
@@ -160,7 +160,7 @@ def _side_by_side(drawings: list[Drawing]) -> Drawing:
     height = max((each.height for each in drawings), default=0.0)
     whole = Drawing(0.0, height)
     for number, each in enumerate(drawings):
-        left = whole.width + (BESIDE if number else 0.0)
+        left = whole.width + (HORIZONTAL_GAP if number else 0.0)
         here = each.moved(left, 0.0)
         whole.take(here)
         whole.entries += here.entries
@@ -169,13 +169,13 @@ def _side_by_side(drawings: list[Drawing]) -> Drawing:
     return whole
 
 
-def _chosen(choice: DiagramBranch, depth: int) -> Drawing:
+def _lay_out_branch(choice: DiagramBranch, depth: int) -> Drawing:
     """The first condition; beneath it what is done where it holds, and what where it does not."""
     condition = _box("condition", choice.conditions[0])
-    yes, no = _placed(choice.arms[0], depth), _otherwise(choice, depth)
+    yes, no = _lay_out_part(choice.arms[0], depth), _lay_out_else(choice, depth)
     arms = _side_by_side([yes, no])
-    whole = _stacked([condition, replace(arms, entries=[])])
-    middle, top = whole.entries[0][0], STEP_HEIGHT + GAP
+    whole = _stack([condition, replace(arms, entries=[])])
+    middle, top = whole.entries[0][0], STEP_HEIGHT + VERTICAL_GAP
     labels = ["yes"] * len(yes.entries) + ["no"] * len(no.entries)
     ends = arms.moved((whole.width - arms.width) / 2, top).entries
     for label, end in zip(labels, ends, strict=True):
@@ -183,22 +183,22 @@ def _chosen(choice: DiagramBranch, depth: int) -> Drawing:
     return whole
 
 
-def _otherwise(choice: DiagramBranch, depth: int) -> Drawing:
+def _lay_out_else(choice: DiagramBranch, depth: int) -> Drawing:
     """What is done where the first condition does not hold: the next one is tried, if there is one."""
     if len(choice.conditions) == 1:
-        return _placed(choice.arms[-1], depth)
+        return _lay_out_part(choice.arms[-1], depth)
     rest = replace(choice, conditions=choice.conditions[1:], arms=choice.arms[1:])
-    return _chosen(rest, depth)
+    return _lay_out_branch(rest, depth)
 
 
 def _group(name: str, inner: Drawing, depth: int) -> Drawing:
     """A box around `inner`, with `name` for its title, which no arrow crosses."""
-    title = len(name) * CHARACTER + PADDING
+    title = len(name) * CHARACTER_WIDTH + PADDING
     first = min((x for x, _ in inner.entries), default=title)
     width = inner.width + 2 * max(PADDING, title + PADDING / 2 - first)
-    whole = inner.moved((width - inner.width) / 2, TITLE)
+    whole = inner.moved((width - inner.width) / 2, TITLE_HEIGHT)
     whole.width = width
-    whole.height = inner.height + TITLE + PADDING
+    whole.height = inner.height + TITLE_HEIGHT + PADDING
     whole.boxes.insert(0, Box("group", name, 0, 0, width, whole.height, depth))
     return whole
 

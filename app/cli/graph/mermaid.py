@@ -18,7 +18,7 @@ BEGIN, END = "Question", "Answer"
 
 
 @dataclass(frozen=True)
-class _Loose:
+class _OpenEdge:
     """An edge that has not found its target: `label` says when it is gone along."""
 
     source: Node
@@ -27,15 +27,15 @@ class _Loose:
 
 def draw_mermaid(part: DiagramPart) -> str:
     """The text of a Mermaid flowchart; no picture is fetched from anywhere."""
-    drawing = _Drawing()
+    drawing = _GraphBuilder()
     first = drawing.node(BEGIN, "")
-    loose = drawing.add(part, [_Loose(first)], "")
+    loose = drawing.add(part, [_OpenEdge(first)], "")
     last = drawing.node(END, "")
     drawing.join(loose, last)
     return drawing.graph.draw_mermaid()
 
 
-class _Drawing:
+class _GraphBuilder:
     """A graph in the making. LangChain makes a subgraph of nodes whose ids begin alike, up to a colon."""
 
     def __init__(self) -> None:
@@ -52,19 +52,19 @@ class _Drawing:
         self.graph.nodes[free] = node
         return node
 
-    def join(self, loose: Iterable[_Loose], target: Node) -> None:
+    def join(self, loose: Iterable[_OpenEdge], target: Node) -> None:
         """Every loose edge leads to `target`."""
         for edge in loose:
             conditional = edge.label is not None
             self.graph.add_edge(edge.source, target, edge.label, conditional)
 
-    def add(self, part: DiagramPart, loose: list[_Loose], group: str) -> list[_Loose]:
+    def add(self, part: DiagramPart, loose: list[_OpenEdge], group: str) -> list[_OpenEdge]:
         """`part`, reached by the edges in `loose`; the edges that leave it."""
         match part:
             case DiagramStep(name):
                 node = self.node(name, group)
                 self.join(loose, node)
-                return [_Loose(node)]
+                return [_OpenEdge(node)]
             case DiagramSequence(parts):
                 for each in parts:
                     loose = self.add(each, loose, group)
@@ -74,11 +74,11 @@ class _Drawing:
             case DiagramBranch():
                 return self._add_choice(part, loose)
 
-    def _add_choice(self, choice: DiagramBranch, loose: list[_Loose]) -> list[_Loose]:
-        left: list[_Loose] = []
+    def _add_choice(self, choice: DiagramBranch, loose: list[_OpenEdge]) -> list[_OpenEdge]:
+        left: list[_OpenEdge] = []
         for condition, arm in zip(choice.conditions, choice.arms, strict=False):
             node = self.node(condition, choice.name)
             self.join(loose, node)
-            left += self.add(arm, [_Loose(node, "yes")], choice.name)
-            loose = [_Loose(node, "no")]
+            left += self.add(arm, [_OpenEdge(node, "yes")], choice.name)
+            loose = [_OpenEdge(node, "no")]
         return left + self.add(choice.arms[-1], loose, choice.name)

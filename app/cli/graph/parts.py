@@ -66,34 +66,34 @@ def _read(runnable: AnyRunnable, name: str | None) -> DiagramPart | None:
         case RunnableBindingBase():
             return _read(runnable.bound, runnable.config.get("run_name") or name)
         case RunnableSequence():
-            return _line(runnable.steps)
+            return _sequence(runnable.steps)
         case RunnableParallel():
-            return _beside(name or runnable.get_name(), list(runnable.steps__.values()))
+            return _parallel(name or runnable.get_name(), list(runnable.steps__.values()))
         case RunnableBranch():
-            return _choice(name or runnable.get_name(), runnable)
+            return _branch(name or runnable.get_name(), runnable)
         case RunnablePassthrough():
             return None
         case RunnableLambda() if runnable.deps:
-            return _beside(name or runnable.get_name(), runnable.deps)
+            return _parallel(name or runnable.get_name(), runnable.deps)
         case _:
             return DiagramStep(name or runnable.get_name())
 
 
-def _line(runnables: list[AnyRunnable]) -> DiagramPart | None:
-    parts = _all(runnables)
+def _sequence(runnables: list[AnyRunnable]) -> DiagramPart | None:
+    parts = _read_all(runnables)
     return DiagramSequence(parts) if len(parts) > 1 else next(iter(parts), None)
 
 
-def _beside(name: str, runnables: list[AnyRunnable]) -> DiagramPart:
-    return DiagramParallel(name, _all(runnables))
+def _parallel(name: str, runnables: list[AnyRunnable]) -> DiagramPart:
+    return DiagramParallel(name, _read_all(runnables))
 
 
-def _choice(name: str, branch: RunnableBranch[Any, Any]) -> DiagramPart:
+def _branch(name: str, branch: RunnableBranch[Any, Any]) -> DiagramPart:
     conditions = tuple(condition.get_name() for condition, _ in branch.branches)
     arms = [*(arm for _, arm in branch.branches), branch.default]
     return DiagramBranch(name, conditions, tuple(map(read_parts, arms)))
 
 
-def _all(runnables: list[AnyRunnable]) -> tuple[DiagramPart, ...]:
+def _read_all(runnables: list[AnyRunnable]) -> tuple[DiagramPart, ...]:
     read = (_read(runnable, None) for runnable in runnables)
     return tuple(part for part in read if part is not None)

@@ -10,7 +10,7 @@ from schemas.errors import ConfigurationError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK, PALE = "#1c2430", "#55617a"
+INK, MUTED = "#1c2430", "#55617a"
 
 FILLS = {
     "step": ("#e3edfb", "#3f6fb5"),
@@ -21,7 +21,7 @@ FILLS = {
 
 GROUPS = ("#f4f6fa", "#ffffff")
 
-PIXELS = 72
+POINTS_PER_INCH = 72
 """A pixel of the drawing is a point of the figure."""
 
 
@@ -32,7 +32,7 @@ def draw_png(drawing: Drawing) -> bytes:
     from matplotlib.figure import Figure
 
     width, height = drawing.width + 2 * MARGIN, drawing.height + 2 * MARGIN
-    figure = Figure(figsize=(width / PIXELS, height / PIXELS), facecolor="white")
+    figure = Figure(figsize=(width / POINTS_PER_INCH, height / POINTS_PER_INCH), facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
@@ -43,7 +43,7 @@ def draw_png(drawing: Drawing) -> bytes:
     for arrow in placed.arrows:
         _draw_arrow(axes, arrow)
     data = BytesIO()
-    figure.savefig(data, format="png", dpi=2 * PIXELS)
+    figure.savefig(data, format="png", dpi=2 * POINTS_PER_INCH)
     return data.getvalue()
 
 
@@ -64,9 +64,9 @@ def _draw_box(axes: "Axes", box: Box) -> None:
     )
     axes.add_patch(shape)
     if is_group:
-        _write(axes, box.x + 10, box.y + 14, box.label, PALE, "left")
+        _draw_text(axes, box.x + 10, box.y + 14, box.label, MUTED, "left")
     else:
-        _write(axes, box.x + box.width / 2, box.y + box.height / 2, box.label, INK, "center")
+        _draw_text(axes, box.x + box.width / 2, box.y + box.height / 2, box.label, INK, "center")
 
 
 def _draw_arrow(axes: "Axes", arrow: Arrow) -> None:
@@ -77,14 +77,14 @@ def _draw_arrow(axes: "Axes", arrow: Arrow) -> None:
     curve = Path(arrow.points, [Path.MOVETO, *straight, *curved, *straight])
     head = "-|>,head_length=4,head_width=2.4"
     axes.add_patch(
-        FancyArrowPatch(path=curve, arrowstyle=head, color=PALE, linewidth=1.3, capstyle="butt")
+        FancyArrowPatch(path=curve, arrowstyle=head, color=MUTED, linewidth=1.3, capstyle="butt")
     )
     if arrow.label:
         x, y = arrow.label_at
-        _write(axes, x, y, arrow.label, PALE, "center", size=10)
+        _draw_text(axes, x, y, arrow.label, MUTED, "center", size=10)
 
 
-def _write(
+def _draw_text(
     axes: "Axes", x: float, y: float, text: str, colour: str, align: str, size: float = 12.5
 ) -> None:
     axes.text(
