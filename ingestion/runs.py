@@ -1,29 +1,22 @@
-"""What each ingestion run did, kept in the database: it survives a restart."""
+"""Reports of ingestion runs, stored in the database."""
 
-from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, select
+from sqlalchemy import select
 from sqlalchemy.engine import Engine
 
 from ingestion.database.engine import database_errors, open_engine
+from ingestion.database.tables import ingestion_runs_table as runs_table
 from schemas.ingestion import IngestionRun
 from schemas.settings import Settings
 
-LISTED = 50
-"""How many runs are listed; older ones stay in the database."""
-
-metadata = MetaData()
-
-runs_table = Table(
-    "ingestion_runs",
-    metadata,
-    Column("id", String(32), primary_key=True),
-    Column("collection", Text, nullable=False),
-    Column("started_at", DateTime(timezone=True), nullable=False, index=True),
-    Column("report", Text, nullable=False),
-)
+MAX_LISTED_RUNS = 50
+"""Number of runs that are listed; older runs stay in the database."""
 
 
 class IngestionRunStore:
-    """The runs of one collection. Every method blocks; call them in a worker thread."""
+    """The runs of one collection. Every method blocks; call them in a worker thread.
+
+    Every method raises StoreUnavailable if the database does not answer.
+    """
 
     def __init__(self, engine: Engine, collection: str) -> None:
         self._engine = engine
@@ -31,10 +24,9 @@ class IngestionRunStore:
 
     @classmethod
     def open(cls, settings: Settings) -> "IngestionRunStore":
-        """The runs in the database of Settings.
+        """Open the runs in the database of `settings`.
 
-        Raises ConfigurationError for a url that is none, StoreUnavailable for a database that does
-        not answer.
+        Raises ConfigurationError for an invalid url, StoreUnavailable if the database does not answer.
         """
         return cls(open_engine(settings), settings.collection_id)
 
@@ -43,26 +35,26 @@ class IngestionRunStore:
         self._engine.dispose()
 
     def save(self, run: IngestionRun) -> None:
-        """Write `run`, over what was written of it before."""
+        """Insert or update `run`."""
         row = {"started_at": run.started_at, "report": run.model_dump_json()}
-        mine = runs_table.c.id == run.id
+        is_run = runs_table.c.id == run.id
         with database_errors(), self._engine.begin() as connection:
-            if not connection.execute(runs_table.update().where(mine).values(row)).rowcount:
+            if not connection.execute(runs_table.update().where(is_run).values(row)).rowcount:
                 connection.execute(
                     runs_table.insert().values(id=run.id, collection=self._collection, **row)
                 )
 
     def get(self, run_id: str) -> IngestionRun | None:
-        """The run with this id."""
-        found = self._select(runs_table.c.id == run_id)
-        return found[0] if found else None
+        """Return the run with this id, or None."""
+        runs = self._select(runs_table.c.id == run_id)
+        return runs[0] if runs else None
 
-    def latest(self, count: int = LISTED) -> list[IngestionRun]:
-        """The last `count` runs, latest first."""
+    def latest(self, count: int = MAX_LISTED_RUNS) -> list[IngestionRun]:
+        """Return the last `count` runs, latest first."""
         return self._select(limit=count)
 
     def fail_orphaned_runs(self) -> None:
-        """Call failed what still says it is running; only who holds the lock can know that."""
+        """Mark runs in state `running` as failed. Call it only while holding the ingestion lock."""
         for run in self.latest():
             if run.state == "running":
                 run.state = "failed"

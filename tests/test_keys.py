@@ -16,7 +16,8 @@ from sqlalchemy import update
 
 from app.cli.main import main
 from app.security import keyring as keyring_module
-from app.security.api_keys import ApiKeyStore, keys_table
+from app.security.api_keys import ApiKeyStore
+from ingestion.database.tables import api_keys_table
 from app.security.keyring import ADMIN, LOCAL, Keyring
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings
@@ -114,7 +115,7 @@ def test_whose_key_it_is(settings: Settings, keys: ApiKeyStore) -> None:
     expired, expired_text = keys.add("n", ("ask",), 1)
     past = datetime.now(UTC) - timedelta(seconds=1)
     with keys._engine.begin() as connection:
-        gone = update(keys_table).where(keys_table.c.id == expired.id)
+        gone = update(api_keys_table).where(api_keys_table.c.id == expired.id)
         connection.execute(gone.values(expires_at=past))
     with_admin = settings.model_copy(update={"admin_key": SecretStr(ADMIN_KEY)})
     with opened(with_admin, local_key="b" * 40) as ring:

@@ -1,4 +1,4 @@
-"""API keys, kept in the database: made, listed, revoked."""
+"""API keys and their table in the database."""
 
 import re
 import secrets
@@ -8,10 +8,11 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy import Column, MetaData, Row, String, Table, Text, select
+from sqlalchemy import Row, select
 from sqlalchemy.engine import Engine
 
-from ingestion.database.engine import UtcDateTime, database_errors, open_engine
+from ingestion.database.engine import database_errors, open_engine
+from ingestion.database.tables import api_keys_table
 from schemas.base import ApiModel
 from schemas.choices import SCOPES, Scope
 from schemas.settings import Settings
@@ -20,24 +21,9 @@ SECRET_BYTES = 32
 
 _KEY = re.compile(r"apidesk_([0-9a-f]{12})_([A-Za-z0-9_-]+)")
 
-metadata = MetaData()
-
-keys_table = Table(
-    "api_keys",
-    metadata,
-    Column("id", String(12), primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("scopes", Text, nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("expires_at", UtcDateTime),
-    Column("revoked_at", UtcDateTime),
-    Column("last_used_at", UtcDateTime),
-)
-
 
 class ApiKey(ApiModel):
-    """What is known of a key; its secret is not."""
+    """The stored data of an API key, without its secret."""
 
     id: str
     name: str
@@ -50,7 +36,7 @@ class ApiKey(ApiModel):
 
     @property
     def state(self) -> Literal["valid", "revoked", "expired"]:
-        """Whether the key opens anything now."""
+        """Whether the key is valid now."""
         if self.revoked_at:
             return "revoked"
         if self.expires_at and self.expires_at <= datetime.now(UTC):
@@ -59,17 +45,16 @@ class ApiKey(ApiModel):
 
 
 class ApiKeyStore:
-    """The keys of one database. Every method blocks; call them in a worker thread."""
+    """The API keys in one database. Every method blocks; call it in a worker thread."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @classmethod
     def open(cls, settings: Settings) -> "ApiKeyStore":
-        """The keys in the database of Settings.
+        """Open the store in the configured database.
 
-        Raises ConfigurationError for a url that is none, StoreUnavailable for a database that does
-        not answer.
+        Raises ConfigurationError for an invalid URL, StoreUnavailable if the database does not answer.
         """
         return cls(open_engine(settings))
 
@@ -78,9 +63,9 @@ class ApiKeyStore:
         self._engine.dispose()
 
     def add(self, name: str, scopes: tuple[Scope, ...], days: int | None) -> tuple[ApiKey, str]:
-        """A new key, good for `days`, and its text, which nobody can tell again.
+        """Create a key that is valid for `days` days, or without a limit.
 
-        Raises StoreUnavailable.
+        Returns the key and its text, which is not stored. Raises StoreUnavailable.
         """
         now = datetime.now(UTC)
         secret = secrets.token_urlsafe(SECRET_BYTES)
@@ -88,49 +73,53 @@ class ApiKeyStore:
             id=secrets.token_hex(6),
             name=name,
             scopes=tuple(scope for scope in SCOPES if scope in scopes),
-            digest=digest_of(secret),
+            digest=hash_secret(secret),
             created_at=now,
             expires_at=now + timedelta(days=days) if days else None,
         )
-        row = {column.name: getattr(key, column.name) for column in keys_table.c}
+        row = {column.name: getattr(key, column.name) for column in api_keys_table.c}
         with database_errors(), self._engine.begin() as connection:
-            connection.execute(keys_table.insert().values(row | {"scopes": " ".join(key.scopes)}))
+            connection.execute(
+                api_keys_table.insert().values(row | {"scopes": " ".join(key.scopes)})
+            )
         return key, f"apidesk_{key.id}_{secret}"
 
     def all(self) -> list[ApiKey]:
-        """Every key there ever was, oldest first. Raises StoreUnavailable."""
-        query = select(keys_table).order_by(keys_table.c.created_at, keys_table.c.id)
+        """Return all keys, oldest first, including revoked and expired ones. Raises StoreUnavailable."""
+        query = select(api_keys_table).order_by(api_keys_table.c.created_at, api_keys_table.c.id)
         with database_errors(), self._engine.connect() as connection:
             return [_key(row) for row in connection.execute(query)]
 
     def revoke(self, key_id: str) -> bool:
-        """Let the key open nothing from now on; whether there is one. Raises StoreUnavailable."""
+        """Revoke a key; return whether it exists. Raises StoreUnavailable."""
         return self._update(key_id, {"revoked_at": datetime.now(UTC)})
 
-    def note_uses(self, used: Mapping[str, datetime]) -> None:
-        """Remember when each key was used last. Raises StoreUnavailable."""
-        for key_id, moment in used.items():
-            self._update(key_id, {"last_used_at": moment})
+    def record_last_uses(self, last_uses: Mapping[str, datetime]) -> None:
+        """Store when each key was last used. Raises StoreUnavailable."""
+        for key_id, time in last_uses.items():
+            self._update(key_id, {"last_used_at": time})
 
     def _update(self, key_id: str, values: Mapping[str, datetime]) -> bool:
-        mine = keys_table.c.id == key_id
+        mine = api_keys_table.c.id == key_id
         with database_errors(), self._engine.begin() as connection:
-            done = connection.execute(keys_table.update().where(mine).values(**values))
-            return done.rowcount > 0
+            result = connection.execute(
+                api_keys_table.update().where(keys_table.c.id == key_id).values(**values)
+            )
+            return result.rowcount > 0
 
 
-def digest_of(secret: str) -> str:
-    """What is stored of a secret.
+def hash_secret(secret: str) -> str:
+    """Return the digest that is stored of a secret.
 
-    A slow hash protects what people think up; nobody can try 256 random bits, however fast.
+    A fast hash suffices: secrets are 256 random bits, not passwords that can be guessed.
     """
     return sha256(secret.encode()).hexdigest()
 
 
-def split_key(text: str) -> tuple[str, str]:
-    """The id and the secret of a key; both empty for what is none."""
-    found = _KEY.fullmatch(text)
-    return (found[1], found[2]) if found else ("", "")
+def parse_key(text: str) -> tuple[str, str]:
+    """Return the id and the secret of an API key; both are empty if the text is not one."""
+    match = _KEY.fullmatch(text)
+    return (match[1], match[2]) if match else ("", "")
 
 
 def _key(row: Row[Any]) -> ApiKey:

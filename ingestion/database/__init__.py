@@ -1,1 +1,1 @@
-""""""
+"""The SQL database: engine, tables and migrations."""

@@ -1,1 +1,1 @@
-""""""
+"""Text processing: languages, words and Markdown."""

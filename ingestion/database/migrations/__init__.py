@@ -1,1 +1,1 @@
-"""The tables of the database, one Alembic revision per file in `versions`."""
+"""Alembic migrations of the database, one file per revision in `versions`."""

@@ -1,4 +1,4 @@
-"""What Alembic runs: the versions, on the connection that it is given, inside its transaction."""
+"""Alembic's environment: runs the migrations on the given connection, inside its transaction."""
 
 from alembic import context
 

@@ -1,8 +1,7 @@
-"""The tables of the database, version after version, by Alembic.
+"""Upgrades the tables of the database with Alembic.
 
-A change of a table is a new file in `versions/`, made by hand, and its name in `HEAD`; tests compare
-what the files make with what the code expects. `bring_up_to_date` is called by whoever opens the
-database, so nobody has to think of it.
+To change a table, add a file to `versions/` and set `HEAD` to its revision. Tests compare the result
+with `ingestion.database.tables`. `open_engine` upgrades every database that it opens.
 """
 
 from collections.abc import Iterator
@@ -16,46 +15,48 @@ from sqlalchemy.exc import DBAPIError
 from schemas.errors import ConfigurationError
 
 HEAD = "0004"
-"""The newest version; Alembic is only loaded for a database that has another."""
+"""The newest revision. Alembic is only imported for a database with another one."""
 
-LOCK = 7_242_017
-"""PostgreSQL's advisory locks are numbers; this one is ours."""
+LOCK_KEY = 7_242_017
+"""Key of PostgreSQL's advisory lock during an upgrade."""
 
 
-def bring_up_to_date(engine: Engine) -> None:
-    """Make the tables what this version of apidesk expects. It blocks.
+def upgrade_database(engine: Engine) -> None:
+    """Upgrade the tables to `HEAD`. It blocks.
 
-    Raises ConfigurationError for a database that a newer version has changed, SQLAlchemyError.
+    Raises ConfigurationError if a newer apidesk has changed the database, SQLAlchemyError.
     """
-    if _version(engine) == HEAD:
+    if _revision(engine) == HEAD:
         return
-    with _alone(engine) as connection:
+    with _exclusive_transaction(engine) as connection:
         _upgrade(connection)
 
 
-def _version(engine: Engine) -> str | None:
+def _revision(engine: Engine) -> str | None:
     with engine.connect() as connection:
         try:
-            found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-        except DBAPIError:  # nobody has made it yet
+            revision: str | None = connection.scalar(
+                text("SELECT version_num FROM alembic_version")
+            )
+        except DBAPIError:  # the table does not exist yet
             return None
-        return found
+        return revision
 
 
 @contextmanager
-def _alone(engine: Engine) -> Iterator[Connection]:
-    """A transaction that waits for everybody else's upgrade: processes start at the same time."""
+def _exclusive_transaction(engine: Engine) -> Iterator[Connection]:
+    """A transaction that waits for the upgrades of processes started at the same time."""
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         else:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK_KEY})
         yield connection
         connection.commit()
 
 
 def _upgrade(connection: Connection) -> None:
-    # Imported here: it takes as long as all the rest of the database, and is needed once.
+    # Imported here: the import is slow and rarely needed.
     from alembic.command import upgrade
     from alembic.config import Config
     from alembic.util import CommandError

@@ -1,19 +1,19 @@
-"""Reports of ingestions, and what was said in sessions.
+"""Create `ingestion_runs` and `turns`.
 
-Earlier installations made these two tables without Alembic: they are left as they are.
+Earlier installations created both tables without Alembic: existing tables are not changed.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-from ingestion.database.engine import BIG_ID, UtcDateTime
+from ingestion.database.tables import BIG_ID, UtcDateTime
 
 revision = "0001"
 down_revision = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "ingestion_runs",
         sa.Column("id", sa.String(32), primary_key=True),

@@ -1,16 +1,16 @@
-"""Keys that open the API."""
+"""Create `api_keys`."""
 
 import sqlalchemy as sa
 from alembic import op
 
-from ingestion.database.engine import UtcDateTime
+from ingestion.database.tables import UtcDateTime
 
 revision = "0002"
 down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "api_keys",
         sa.Column("id", sa.String(12), primary_key=True),

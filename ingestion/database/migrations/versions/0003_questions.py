@@ -1,16 +1,16 @@
-"""Questions that were asked, and what became of them."""
+"""Create `questions`."""
 
 import sqlalchemy as sa
 from alembic import op
 
-from ingestion.database.engine import UtcDateTime
+from ingestion.database.tables import UtcDateTime
 
 revision = "0003"
 down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "questions",
         sa.Column("id", sa.String(64), primary_key=True),

@@ -1,16 +1,16 @@
-"""Answers that were given, to be given again."""
+"""Create `cached_answers`."""
 
 import sqlalchemy as sa
 from alembic import op
 
-from ingestion.database.engine import UtcDateTime
+from ingestion.database.tables import UtcDateTime
 
 revision = "0004"
 down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "cached_answers",
         sa.Column("key", sa.String(64), primary_key=True),

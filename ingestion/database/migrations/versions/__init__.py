@@ -1,1 +1,1 @@
-"""One file a version; Alembic finds them by what they call `revision`."""
+"""One file per revision; Alembic finds them by their `revision`."""

@@ -1,0 +1,195 @@
+"""The session store: the turns of each session in the database, limited in number, size and age."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from datetime import UTC, datetime, timedelta
+from itertools import islice, takewhile
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, select
+from sqlalchemy.engine import Engine
+
+from ingestion.database.engine import database_errors, open_engine
+from ingestion.database.tables import turns_table
+from ingestion.text.language import storable
+from schemas.question import Turn
+from schemas.settings import Settings
+
+T = TypeVar("T")
+
+MAX_THREADS = 8
+"""The store has its own threads: a database that hangs must not block other work."""
+
+MAX_NAME_CHARS = 200
+"""A longer API name or path is dropped."""
+
+SWEEP_INTERVAL_S = 3_600
+"""The time between deletions of expired turns in inactive sessions."""
+
+SWEEP_BATCH_SIZE = 1_000
+"""The number of expired turns that are deleted at a time."""
+
+TURN_COLUMNS = [turns_table.c[name] for name in Turn.model_fields]
+
+
+class SessionStore:
+    """The sessions of all owners. An owner is the id of an API key, or "" if no keys are configured.
+
+    Queries run in worker threads: this needs one driver for each database, and SQLite has no other.
+    """
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        self._engine = engine
+        self._max_turns = settings.history_turns
+        self._max_chars = settings.history_chars
+        self._max_age = timedelta(days=settings.history_days)
+        self._threads = ThreadPoolExecutor(MAX_THREADS, "sessions")
+        self._next_sweep = time.monotonic()
+
+    @classmethod
+    def open(cls, settings: Settings) -> "SessionStore":
+        """Open the store in the database of `settings`. It blocks.
+
+        Raises ConfigurationError for an invalid URL, and StoreUnavailable if the database does not
+        answer.
+        """
+        return cls(open_engine(settings), settings)
+
+    async def read(self, owner: str, session: str) -> tuple[Turn, ...]:
+        """Return the turns of the session within the limits, oldest first. Raises StoreUnavailable."""
+        return await self._in_thread(lambda: self._read(owner, session))
+
+    async def append(self, owner: str, session: str, turn: Turn) -> None:
+        """Store `turn`, and delete turns beyond the limits. Raises StoreUnavailable."""
+        await self._in_thread(lambda: self._append(owner, session, turn))
+
+    async def delete(self, owner: str, session: str) -> bool:
+        """Delete the session, and return whether it had any turns. Raises StoreUnavailable."""
+        return await self._in_thread(lambda: self._delete(owner, session))
+
+    def close(self) -> None:
+        """Wait for running queries and close all connections. It blocks."""
+        self._threads.shutdown()
+        self._engine.dispose()
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        run_in_context = copy_context().run  # log lines of the thread carry the request id
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, run_in_context, work)
+
+    def _read(self, owner: str, session: str) -> tuple[Turn, ...]:
+        query = _newest_first(owner, session).limit(self._max_turns)
+        with database_errors(), self._engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return tuple(reversed(self._within_limits(rows)))
+
+    def _append(self, owner: str, session: str, turn: Turn) -> None:
+        """The insert comes first: SQLite queues only transactions that begin with a write."""
+        row = truncate_turn(_storable(turn), self._max_chars).model_dump()
+        with database_errors(), self._engine.begin() as connection:
+            if self._max_turns:
+                connection.execute(turns_table.insert().values(owner=owner, session=session, **row))
+            self._prune(connection, owner, session)
+            self._sweep(connection)
+
+    def _delete(self, owner: str, session: str) -> bool:
+        delete = turns_table.delete().where(*_in_session(owner, session))
+        with database_errors(), self._engine.begin() as connection:
+            return connection.execute(delete).rowcount > 0
+
+    def _within_limits(self, newest_first: Sequence[Row[Any]]) -> list[Turn]:
+        oldest = self._oldest()
+        unexpired = takewhile(lambda turn: turn.asked_at >= oldest, map(_parse_row, newest_first))
+        return select_recent_turns(unexpired, self._max_turns, self._max_chars)
+
+    def _prune(self, connection: Connection, owner: str, session: str) -> None:
+        """Delete the turns of one session that are beyond the limits."""
+        rows = connection.execute(_newest_first(owner, session)).all()
+        beyond = [row.id for row in rows[len(self._within_limits(rows)) :]]
+        if beyond:
+            _delete_rows(connection, select(turns_table.c.id).where(turns_table.c.id.in_(beyond)))
+
+    def _sweep(self, connection: Connection) -> None:
+        """Now and then, delete expired turns of all sessions; continue soon if there are many."""
+        if time.monotonic() < self._next_sweep:
+            return
+        expired = select(turns_table.c.id).where(turns_table.c.asked_at < self._oldest())
+        if _delete_rows(connection, expired.limit(SWEEP_BATCH_SIZE)) < SWEEP_BATCH_SIZE:
+            self._next_sweep = time.monotonic() + SWEEP_INTERVAL_S
+
+    def _oldest(self) -> datetime:
+        return datetime.now(UTC) - self._max_age
+
+
+def select_recent_turns(newest_first: Iterable[Turn], max_turns: int, max_chars: int) -> list[Turn]:
+    """Return the newest turns: at most `max_turns`, and at most `max_chars` characters in total.
+
+    Each turn is truncated to `max_chars` first.
+    """
+    selected: list[Turn] = []
+    remaining = max_chars
+    for turn in islice(newest_first, max_turns):
+        truncated = truncate_turn(turn, max_chars)
+        remaining -= _count_chars(truncated)
+        if remaining < 0:
+            break
+        selected.append(truncated)
+    return selected
+
+
+def truncate_turn(turn: Turn, max_chars: int) -> Turn:
+    """Return `turn` in at most `max_chars` characters: half for the question, the rest for the answer."""
+    names = {"api_name": _short_name(turn.api_name), "api_url": _short_name(turn.api_url)}
+    question = _truncate(turn.question, max_chars // 2)
+    remaining = max_chars - len(question) - sum(len(name or "") for name in names.values())
+    return turn.model_copy(
+        update={"question": question, "answer": _truncate(turn.answer, remaining), **names}
+    )
+
+
+def _short_name(text: str | None) -> str | None:
+    return text if text and len(text) <= MAX_NAME_CHARS else None
+
+
+def _truncate(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
+
+
+def _count_chars(turn: Turn) -> int:
+    return sum(len(text or "") for text in _texts(turn).values())
+
+
+def _texts(turn: Turn) -> dict[str, str | None]:
+    return turn.model_dump(exclude={"asked_at"})
+
+
+def _storable(turn: Turn) -> Turn:
+    return turn.model_copy(
+        update={name: text and storable(text) for name, text in _texts(turn).items()}
+    )
+
+
+def _parse_row(row: Row[Any]) -> Turn:
+    return Turn(**{column.name: getattr(row, column.name) for column in TURN_COLUMNS})
+
+
+def _in_session(owner: str, session: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return turns_table.c.owner == owner, turns_table.c.session == session
+
+
+def _newest_first(owner: str, session: str) -> Select[Any]:
+    latest = (turns_table.c.asked_at.desc(), turns_table.c.id.desc())
+    return (
+        select(turns_table.c.id, *TURN_COLUMNS)
+        .where(*_in_session(owner, session))
+        .order_by(*latest)
+    )
+
+
+def _delete_rows(connection: Connection, ids: Select[tuple[int]]) -> int:
+    """Delete these rows, except rows that another transaction has locked."""
+    unlocked = ids.with_for_update(skip_locked=True)
+    return connection.execute(turns_table.delete().where(turns_table.c.id.in_(unlocked))).rowcount
