@@ -106,7 +106,7 @@ class IngestionJob:
         self.runs = runs
         self._settings = settings
         self._embedder = ChunkEmbedder(embeddings, settings) if embeddings else None
-        self._reader = SourceReader(SourceLimits.of(settings), settings.chunk_tokens)
+        self._reader = SourceReader(SourceLimits.from_settings(settings), settings.chunk_tokens)
         self._stopping = threading.Event()
 
     @classmethod

@@ -1,6 +1,4 @@
-"""An answer: what the model writes, and what the caller gets.
-What is told while an answer is made: the events of `Accept: text/event-stream`.
-"""
+"""Answers: the draft of the model, the body of the response and the events of a stream."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal, NamedTuple
@@ -16,7 +14,7 @@ Confidence = Literal["high", "medium", "low"]
 
 
 def _steps(value: object) -> object:
-    """One string stands for one step, and an object for what it says."""
+    """Steps as strings: a single string becomes a list, an object becomes its values."""
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list):
@@ -36,11 +34,11 @@ def _sentence(value: object) -> object:
 
 
 class AnswerDraft(ApiModel):
-    """What the model writes; nothing in it is trusted before grounding. What it adds is ignored."""
+    """An answer as the model writes it, not yet grounded. Extra keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
-    # First, since models write in the order of a schema, and steps are sent as soon as they are complete.
+    # First, because models follow the order of the schema and steps are streamed once complete.
     answer: Annotated[list[str], BeforeValidator(_steps)] = Field(
         min_length=1,
         description="the answer in steps; each statement ends with the numbers of the chunks it "
@@ -58,27 +56,27 @@ class AnswerDraft(ApiModel):
 
 
 class Source(ApiModel):
-    """A retrieved chunk as the caller sees it."""
+    """A retrieved chunk as returned to the caller."""
 
     number: int
-    """What citations call it: its place among the chunks that the answer was written from."""
+    """The number that citations use: its position among the chunks given to the model, from 1."""
     source: str
     """The name of the source in platform.toml."""
     document_id: str
-    """Unique within its source; empty for a page of the web."""
+    """Unique within its source; empty for a web page."""
     title: str
     section: str
     page_url: str
     api_name: str
     api_url: str
     metadata: dict[str, str] = Field(default_factory=dict)
-    """What the source's profile takes from its documents: a version, a lesson, a paper's id."""
+    """Values that the source configuration extracts from the document, such as a version."""
     score: float
     text: str
 
     @classmethod
-    def of(cls, number: int, retrieved: RetrievedChunk) -> "Source":
-        """The chunk under the number that citations use."""
+    def from_chunk(cls, number: int, retrieved: RetrievedChunk) -> "Source":
+        """The source for a chunk that citations refer to as `number`."""
         chunk = retrieved.chunk
         return cls(
             number=number,
@@ -103,12 +101,12 @@ class Page(ApiModel):
 
 
 class Refused(ApiModel):
-    """What grounding took out of what the model wrote."""
+    """What grounding removed from the draft."""
 
     citations: int = 0
-    """Numbers that no chunk has."""
+    """Citation numbers without a chunk."""
     links: int = 0
-    """Addresses that were neither retrieved nor in the question."""
+    """Links that neither the chunks nor the question contain."""
 
 
 class Round(ApiModel):
@@ -117,46 +115,46 @@ class Round(ApiModel):
     tool: str
     arguments: dict[str, JsonValue]
     results: int
-    """Documents or chunks that it gave."""
+    """Number of documents or chunks returned."""
     milliseconds: int
     error: str | None = None
-    """Why it gave none, in one sentence."""
+    """Why the call failed, in one sentence."""
 
 
 class Answer(ApiModel):
     """The body of a 200 from `POST /ask`."""
 
     id: str
-    """Finds its trace too."""
+    """Also the id of its trace."""
     question: str
     introduction: str
     answer: list[str]
     """The steps; `[n]` in them is the number of a source."""
     related_url: list[str]
     nearest: list[Page] = Field(default_factory=list)
-    """Where to look instead, when the documents do not answer the question."""
+    """Pages that may help if the documents do not answer the question."""
     type: QuestionType
     """`unknown`: the question is not about this platform."""
     structured: StructuredQuestion
     sources: list[Source]
     confidence: Confidence
     unverified: list[str] = Field(default_factory=list)
-    """Paths, names and codes in the answer that neither what it cites nor the question holds."""
+    """Paths, names and codes in the answer that neither the cited chunks nor the question contain."""
     unsupported: list[int] = Field(default_factory=list)
-    """Numbers of the steps, from 1, that what they cite does not bear out."""
+    """Numbers of the steps, from 1, that their citations do not support."""
     refused: Refused = Refused()
     language: Language
     answered_by: str
     degraded: str | None = None
     """A `DegradedReason` if the answer was made with less than the settings ask for, else null."""
     cached: bool = False
-    """Whether it was given before, and nothing that it cites has changed since."""
+    """Whether the answer comes from the cache: its cited documents are unchanged."""
     session: str | None = None
-    """The conversation that it belongs to."""
+    """The session of the question."""
     rounds: list[Round] = Field(default_factory=list)
-    """What a model looked up before it answered (`mode: "tools"`)."""
+    """The tool calls before the answer (`mode: "tools"`)."""
     timings: dict[str, int] = Field(default_factory=dict)
-    """Milliseconds by step, and `total`."""
+    """Milliseconds per step, and `total`."""
 
 
 CHAT_FIELDS = ("id", "type", "confidence", "sources", "related_url", "unverified", "structured")
@@ -169,20 +167,20 @@ EventName = Literal["structured", "sources", "step", "answer", "error"]
 
 
 class Event(NamedTuple):
-    """One event, as its name and the JSON that it carries."""
+    """An event of the stream: its name and its JSON body."""
 
     name: EventName
     data: ApiModel
 
 
 class Sources(ApiModel):
-    """What the answer is being written from; a list of steps begins, or begins anew."""
+    """The chunks given to the model. A list of steps starts; steps sent before are void."""
 
     sources: list[Source]
 
 
 class Step(ApiModel):
-    """A step of the answer, complete and grounded."""
+    """One complete, grounded step of the answer."""
 
     number: int
     text: str
@@ -191,4 +189,4 @@ class Step(ApiModel):
 
 
 EventSink = Callable[[Event], Awaitable[None]]
-"""Receives each event while an answer is made."""
+"""Receives the events while an answer is being written."""

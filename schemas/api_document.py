@@ -1,6 +1,6 @@
-"""The JSON format of a `kind = "api_docs"` source: one file, one API.
+"""The JSON format of a source with `kind = "api_docs"`: one file per API.
 
-A team exports its own reference to this format; `samples/api` holds examples.
+Platform teams export their reference to this format; see `samples/api` for examples.
 """
 
 from typing import Literal
@@ -8,17 +8,18 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from schemas.base import ApiModel
+from schemas.choices import Language
 
 
 class AllowedValue(ApiModel):
-    """One value of an enumerated parameter and what it stands for."""
+    """One value of an enumerated parameter and its meaning."""
 
     value: str
     meaning: str = ""
 
 
 class Parameter(ApiModel):
-    """One field of a header, request or response; objects and arrays list theirs as `children`."""
+    """A field of a header, request or response. Fields of objects and arrays are its `children`."""
 
     name: str = Field(min_length=1)
     type: str = "string"
@@ -28,13 +29,13 @@ class Parameter(ApiModel):
     values: tuple[AllowedValue, ...] = ()
     children: tuple["Parameter", ...] = ()
     dimensions: int = 0
-    """How many lists the children lie within; their names say `[]` for each."""
+    """Number of lists around the children; their names show `[]` for each."""
     location: str = ""
-    """Where it is sent (query, path, body), where the table is to say so."""
+    """Location (query, path, body), if the table should show it."""
 
 
 class ErrorCode(ApiModel):
-    """One error that the API answers with: what it says, why it comes, what mends it."""
+    """An error that the API returns."""
 
     code: str = Field(min_length=1)
     message: str = ""
@@ -43,24 +44,24 @@ class ErrorCode(ApiModel):
 
 
 class PermissionPackage(ApiModel):
-    """A permission package (scope) that an application needs before it may call the API."""
+    """A permission package (scope) that an application needs to call the API."""
 
     name: str = Field(min_length=1)
     description: str = ""
 
 
 class Example(ApiModel):
-    """A request or a response as it may look: a JSON value, or text as it stands."""
+    """An example of a request or response, as a JSON value or verbatim text."""
 
     title: str = ""
     value: JsonValue
 
 
 class ApiDocument(ApiModel):
-    """The reference of one API, as a platform exports it.
+    """The reference of one API.
 
-    `page_url` may be left out where the source's `page_url` template in platform.toml
-    can make it from the other fields.
+    `page_url` is optional if the template `page_url` of the source in platform.toml builds it from
+    the other fields.
     """
 
     service_id: str = Field(min_length=1)
@@ -71,7 +72,7 @@ class ApiDocument(ApiModel):
     url: str = Field(min_length=1)
     page_url: str = ""
     version: str = ""
-    language: Literal["zh", "en"] = "zh"
+    language: Language = "zh"
     deprecated: bool = False
     description: str = ""
     request_headers: tuple[Parameter, ...] = ()
@@ -83,10 +84,10 @@ class ApiDocument(ApiModel):
     request_example: JsonValue = None
     response_example: JsonValue = None
     request_examples: tuple[Example, ...] = ()
-    """Further ones, with titles."""
+    """Further examples, with titles."""
     response_examples: tuple[Example, ...] = ()
     request_description: str = ""
-    """What is said of the request's body as a whole."""
+    """Description of the request body as a whole."""
     response_description: str = ""
     servers: tuple[str, ...] = ()
-    """Whole urls that `url` begins at."""
+    """Base URLs of `url`."""

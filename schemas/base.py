@@ -1,4 +1,4 @@
-"""The base classes of pydantic models: on the wire and in platform.toml."""
+"""Base classes of pydantic models: API bodies and platform.toml."""
 
 from typing import Annotated
 
@@ -8,12 +8,12 @@ from pydantic.config import JsonDict
 
 
 def examples(*bodies: JsonDict) -> ConfigDict:
-    """Examples of a model, for its JSON Schema."""
+    """A model_config with examples for the JSON Schema."""
     return ConfigDict(json_schema_extra={"examples": list(bodies)})
 
 
 class ApiModel(BaseModel):
-    """A frozen model: snake_case in Python, camelCase on the wire, unknown keys refused."""
+    """A frozen model with snake_case fields and camelCase JSON. Rejects unknown keys."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -28,6 +28,6 @@ NonEmptyStr = Annotated[str, StringConstraints(strip_whitespace=True, min_length
 
 
 class ConfigModel(BaseModel):
-    """A table of platform.toml: unknown keys are refused, nothing changes after loading."""
+    """A frozen table of platform.toml. Rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

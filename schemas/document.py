@@ -1,6 +1,4 @@
-"""What is indexed: a source document, its sections, and the chunks made of them.
-What the collection holds, one entry a document.
-"""
+"""Source documents, their sections, the chunks in the collection and the catalogue of documents."""
 
 from typing import Literal
 
@@ -22,24 +20,24 @@ SectionKind = Literal[
 
 
 class Section(ApiModel):
-    """A part of a document under one heading."""
+    """The part of a document under one heading."""
 
     kind: SectionKind
     heading: tuple[str, ...]
-    """The headings from the page's top down to this section, without the page's title."""
+    """The path of headings to this section, without the page's title."""
     body: str
     """Markdown."""
     page_url: str = ""
-    """The section's own link; empty where the document's serves."""
+    """The section's own URL; empty to use the document's."""
     metadata: dict[str, str] = Field(default_factory=dict)
-    """What is true of this section beyond the document's metadata."""
+    """Metadata of the section in addition to the document's."""
 
 
 class SourceDocument(ApiModel):
-    """One page or API as its source tells it."""
+    """One page or API as read from its source."""
 
     id: str
-    """Unique and stable within its source: an api id, a relative path."""
+    """Unique and stable within its source: an API id or a relative path."""
     source: str
     title: str
     language: Language
@@ -52,22 +50,22 @@ class SourceDocument(ApiModel):
     metadata: dict[str, str] = Field(default_factory=dict)
     sections: tuple[Section, ...]
     fingerprint: str = ""
-    """Of the file, and of how it was read; empty where a document is more than one file's."""
+    """Hash of the file and the reader's settings; empty if a document comes from several files."""
 
 
 class Chunk(ApiModel):
-    """What is retrieved and cited: one section, or a part of a long one."""
+    """The unit of retrieval and citation: one section, or a part of a long one."""
 
     id: str
-    """Derived from source, document, section and part: the same document lands on the same rows."""
+    """Derived from source, document, section and part, so that ids are stable between runs."""
     source: str
     document_id: str
     title: str
     section: str
-    """The heading path, joined by ` > `; empty above a page's first heading."""
+    """The path of headings, joined by ` > `; empty above the first heading of a page."""
     kind: SectionKind
     position: int
-    """Place among the document's chunks, from 0."""
+    """Index within the document, from 0."""
     language: Language
     service_id: str = ""
     api_id: str = ""
@@ -78,15 +76,15 @@ class Chunk(ApiModel):
     body: str
     """The section's Markdown."""
     text: str
-    """What a model reads: front matter, heading and body."""
+    """The text given to models: front matter, heading and body."""
     content_hash: str
-    """SHA-256 of everything above, hexadecimal."""
+    """SHA-256 of the fields above, in hexadecimal."""
     fingerprint: str = ""
-    """The document's: a file with the same one need not be read again."""
+    """The document's fingerprint: a file with the same one is not read again."""
 
 
 class RetrievedChunk(ApiModel):
-    """A chunk with its score: higher is better; BM25, cosine or a fusion, as retrieval says."""
+    """A chunk with its score; higher is better. The scale depends on the retrieval mode and reranker."""
 
     chunk: Chunk
     score: float
@@ -96,7 +94,7 @@ EntryKind = Literal["api", "page"]
 
 
 class CatalogueEntry(ApiModel):
-    """A document as a table of contents names it."""
+    """A document in the catalogue (table of contents) of the collection."""
 
     source: str
     document_id: str
@@ -110,4 +108,4 @@ class CatalogueEntry(ApiModel):
     page_url: str = ""
     language: Language
     outline: tuple[str, ...] = ()
-    """The headings of its sections in the document's order, each as its path (`a > b`), each once."""
+    """The distinct heading paths (`a > b`) of its sections, in document order."""

@@ -1,54 +1,54 @@
-"""Every error that apidesk raises on purpose.
+"""The errors that apidesk raises.
 
     ApideskError
     ├── ConfigurationError        a setting or platform.toml is wrong
     │   └── CollectionMismatch    the collection was made with other settings
     ├── SourceError               a document cannot be read
-    ├── IngestionError            the ingestion job cannot do what it is asked
-    │   ├── IngestionRunning      another run is under way
-    │   ├── IngestionStopped      somebody stopped it
-    │   └── DeletesRefused        too much of a source has vanished for a rebuild
-    ├── QuestionError             the question cannot be taken as it is
+    ├── IngestionError            a run cannot start or finish
+    │   ├── IngestionRunning      another run is in progress
+    │   ├── IngestionStopped      the run was stopped
+    │   └── DeletionsRefused      a rebuild would delete too much of a source
+    ├── QuestionError             the question is invalid
     │   ├── QuestionTooLong
-    │   └── UnknownModel          no model of /v1 has the name
-    ├── DeskBusy                  more questions than can be answered at once
-    ├── ServerStopping            the server ends before the answer is there
+    │   └── UnknownModel          /v1 has no model of this name
+    ├── ServiceBusy               the limit of concurrent questions is reached
+    ├── ServerStopping            the server stops before the answer is complete
     ├── ModelError                the language or embedding model failed
-    │   ├── ModelUnavailable      retrying can help
-    │   ├── ModelRefused          a key, a name or a parameter is wrong: retrying cannot help
+    │   ├── ModelUnavailable      a retry may succeed
+    │   ├── ModelRefused          a key, a name or a parameter is wrong; a retry fails again
     │   ├── ModelTimeout
-    │   ├── ModelBusy             its calls under way are as many as may be
+    │   ├── ModelBusy             the limit of concurrent calls is reached
     │   └── ModelOutputInvalid
-    ├── AccessError               the caller may not do this
-    │   ├── Unauthorized          no key, or none that counts
-    │   ├── Forbidden             the key lacks the scope; without keys, a request from elsewhere
-    │   └── RateLimited           too much of it in too little time
+    ├── AccessError               the caller is not allowed to do this
+    │   ├── Unauthorized          no key, or an invalid one
+    │   ├── Forbidden             the key lacks the scope; without keys, a request from another host
+    │   └── RateLimited           the caller exceeded a rate limit
     └── StoreError                Milvus failed
         ├── StoreUnavailable
         ├── StoreLocked           another process holds the embedded store
         └── CollectionMissing
 
-The message of each is one sentence for the person who has to act on it.
+Each message is one sentence that tells the reader what to fix.
 """
 
 from typing import ClassVar
 
 
 class ApideskError(Exception):
-    """The root. `code` is stable and meant for programs; `retryable` says whether waiting can help."""
+    """Base class. `code` is stable, for programs; `retryable` says whether a later attempt may succeed."""
 
     code: ClassVar[str] = "internal_error"
     retryable: ClassVar[bool] = False
 
 
 class ConfigurationError(ApideskError):
-    """A setting or the platform profile is wrong; the message names it."""
+    """A setting or platform.toml is invalid; the message names the entry."""
 
     code = "bad_configuration"
 
 
 class CollectionMismatch(ConfigurationError):
-    """The collection was made with other settings than the ones in force."""
+    """The collection was built with settings that differ from the current ones."""
 
     code = "collection_mismatch"
 
@@ -60,33 +60,33 @@ class SourceError(ApideskError):
 
 
 class IngestionError(ApideskError):
-    """The ingestion job cannot do what it is asked."""
+    """An ingestion run cannot start or finish."""
 
     code = "ingestion_error"
 
 
 class IngestionRunning(IngestionError):
-    """Another run is under way; the message says whose."""
+    """Another run is in progress; the message names its host and process."""
 
     code = "ingestion_running"
     retryable = True
 
 
 class IngestionStopped(IngestionError):
-    """The run was stopped before its end; the next one goes on from there."""
+    """The run was stopped early; the next run continues from there."""
 
     code = "ingestion_stopped"
     retryable = True
 
 
 class DeletionsRefused(IngestionError):
-    """Much of a source has vanished, and a rebuild would lose it."""
+    """A large part of a source is missing, and a rebuild would delete it."""
 
     code = "deletes_refused"
 
 
 class QuestionError(ApideskError):
-    """The question cannot be taken as it is."""
+    """The question is invalid; `field` names the request field."""
 
     code = "invalid_input"
 
@@ -102,7 +102,7 @@ class QuestionTooLong(QuestionError):
 
 
 class UnknownModel(QuestionError):
-    """The desk is no model of this name; the message lists those that it is."""
+    """The OpenAI-compatible API has no model of this name; the message lists the names."""
 
     code = "model_not_found"
 
@@ -111,21 +111,21 @@ class UnknownModel(QuestionError):
 
 
 class ServiceBusy(ApideskError):
-    """As many questions are being answered as may be at once."""
+    """The limit of concurrent questions is reached."""
 
     code = "busy"
     retryable = True
 
 
 class ServerStopping(ApideskError):
-    """The server ends before the answer is there."""
+    """The server stops before the answer is complete."""
 
     code = "stopping"
     retryable = True
 
 
 class ModelError(ApideskError):
-    """The language or embedding model failed; `retry_after` is in seconds, where the provider said."""
+    """A model failed; `retry_after` is the delay that the provider asks for, in seconds."""
 
     code = "model_error"
 
@@ -152,28 +152,28 @@ class ModelRefused(ModelError):
 
 
 class ModelTimeout(ModelError):
-    """The model took longer than the request may."""
+    """The model did not reply within the time limit."""
 
     code = "model_timeout"
     retryable = True
 
 
 class ModelBusy(ModelError):
-    """No call could be made in time: as many are under way as may be at once."""
+    """The limit of concurrent calls left no time for this call."""
 
     code = "model_busy"
     retryable = True
 
 
 class ModelOutputInvalid(ModelError):
-    """The model answered, but not with what its schema asks for."""
+    """The model replied, but the reply does not match the schema."""
 
     code = "model_output_invalid"
     retryable = True
 
 
 class AccessError(ApideskError):
-    """The caller may not do this."""
+    """The caller is not allowed to do this."""
 
 
 class Unauthorized(AccessError):
@@ -183,13 +183,13 @@ class Unauthorized(AccessError):
 
 
 class Forbidden(AccessError):
-    """The key lacks the scope; or no key is configured, and the request comes from elsewhere."""
+    """The key lacks the scope; or no key is configured and the request comes from another host."""
 
     code = "forbidden"
 
 
 class RateLimited(AccessError):
-    """The caller has used up what is theirs; `retry_after` is in seconds."""
+    """The caller exceeded a rate limit; `retry_after` is in seconds."""
 
     code = "rate_limited"
     retryable = True
@@ -206,7 +206,7 @@ class StoreError(ApideskError):
 
 
 class StoreUnavailable(StoreError):
-    """Milvus, or the database, cannot be reached."""
+    """Milvus or the database cannot be reached."""
 
     code = "store_unavailable"
     retryable = True
@@ -219,6 +219,6 @@ class StoreLocked(StoreError):
 
 
 class CollectionMissing(StoreError):
-    """Nothing has been indexed yet."""
+    """No documents have been indexed yet."""
 
     code = "collection_missing"

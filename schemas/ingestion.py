@@ -1,4 +1,4 @@
-"""What an ingestion run is asked to do, and what it did."""
+"""Options and reports of ingestion runs."""
 
 from datetime import datetime
 from typing import Literal
@@ -8,45 +8,45 @@ from pydantic import Field
 from schemas.base import ApiModel, examples
 
 Trigger = Literal["command", "request", "schedule", "watch", "start"]
-"""What began a run: `apidesk ingest`, POST /ingestions, the schedule, a change, a first start."""
+"""What started a run: `apidesk ingest`, POST /ingestions, the schedule, a file change, a first start."""
 
 RunState = Literal["running", "succeeded", "partial", "failed"]
-"""`partial`: documents were refused or kept against the source; the rest is as it should be."""
+"""`partial`: some documents were refused, or kept although the source lacks them."""
 
 
 class IngestionOptions(ApiModel):
-    """How a run treats what it finds."""
+    """Options of an ingestion run."""
 
     model_config = examples({"dryRun": True})
 
     rebuild: bool = False
-    """Fill a new collection from the documents alone, whatever made the old one."""
+    """Build a new collection from the documents instead of updating the current one."""
     allow_deletes: bool = False
-    """Delete also where much of a source has vanished."""
+    """Delete documents even if a large part of a source is missing."""
     dry_run: bool = False
-    """Compare only: neither embed nor write."""
+    """Compare only, without embedding or writing."""
 
 
 class SourceReport(ApiModel, frozen=False):
-    """What became of one source; all counts are of documents unless they say chunks."""
+    """The result for one source. Counts are of documents unless stated otherwise."""
 
     name: str
     expected: int | None = None
-    """How many files there are to read, where that is known before."""
+    """Number of files to read, if known in advance."""
     documents: int = 0
-    """Read so far."""
+    """Documents read so far."""
     chunks: int = 0
-    """Chunks of the documents that were read."""
+    """Chunks of the documents read."""
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     deleted: int = 0
     written: int = 0
-    """Chunks that were written, and embedded where there is an embedding model."""
+    """Chunks written, and embedded if there is an embedding model."""
     kept: int = 0
-    """Documents that are indexed and were not found any more, and stay all the same."""
+    """Indexed documents that the source no longer has but that were not deleted."""
     refused: list[str] = Field(default_factory=list)
-    """A line for each document that could not be read, and for deletes that were refused."""
+    """One line per unreadable document and per refused deletion."""
 
 
 class IngestionRun(ApiModel, frozen=False):
@@ -67,5 +67,5 @@ class IngestionRun(ApiModel, frozen=False):
 
     @property
     def refused(self) -> list[str]:
-        """Every line that the sources' reports hold, with the source's name."""
+        """The `refused` lines of all sources, each with the name of its source."""
         return [f"{source.name}: {line}" for source in self.sources for line in source.refused]

@@ -1,4 +1,4 @@
-"""What the questions of some days tell about the platform and its documentation."""
+"""The insights report: statistics and documentation gaps from recorded questions."""
 
 from datetime import date, datetime
 from typing import Literal, get_args
@@ -11,7 +11,7 @@ from schemas.question import QuestionType
 from schemas.record import Score
 
 Table = Literal["byType", "byApi", "gaps", "errors", "feedback"]
-"""A part of the report that is a table by itself, as it is named on the wire."""
+"""A table of the report, by its name in the JSON."""
 
 TABLES: tuple[Table, ...] = get_args(Table)
 
@@ -22,7 +22,7 @@ class TypeCount(ApiModel):
     day: date
     """In UTC."""
     type: QuestionType | None
-    """None: the caller got an error instead of an answer."""
+    """None if the caller got an error instead of an answer."""
     questions: int
 
 
@@ -35,37 +35,37 @@ class ApiCount(ApiModel):
     api_url: str
     questions: int
     unanswered: int
-    """Of them: low confidence, no sources, or bad feedback."""
+    """Those with low confidence, no sources or negative feedback."""
 
 
 class ErrorCount(ApiModel):
-    """Questions that name one error."""
+    """Questions that name one error code or message."""
 
     error: str
     questions: int
 
 
 class Gap(ApiModel):
-    """What several questions ask for and the documentation does not answer."""
+    """A topic of several questions that the documentation does not answer."""
 
     question: str
-    """The most typical of its wordings."""
+    """The most typical wording."""
     size: int
-    """Questions; what one caller asked again in the same words on the same day is one."""
+    """Number of questions; repetitions by one caller on one day count once."""
     wordings: tuple[str, ...]
-    """Each once, the most typical first, then the newest; the first 50."""
+    """Up to 50 distinct wordings, the most typical first, then the newest."""
     missing: tuple[str, ...]
-    """Words that its questions share and the documents do not hold."""
+    """Words that the questions share and the documents lack."""
     nearest: Page | None
-    """The page that most of them came nearest to."""
+    """The page that is nearest to most of the questions."""
     first_asked: datetime
     last_asked: datetime
     name: str = ""
-    """What a chat model calls it; empty where none was asked."""
+    """A name by the chat model; empty without one."""
 
 
 class Rated(ApiModel):
-    """An answer that its caller judged."""
+    """An answer with feedback from its caller."""
 
     id: str
     asked_at: datetime
@@ -76,27 +76,27 @@ class Rated(ApiModel):
 
 
 class Insights(ApiModel):
-    """The questions of the last days; what is largest comes first, what has a day is by day."""
+    """The report on recent questions. Tables by day are in date order, others have the largest first."""
 
     days: int
     questions: int
     unanswered: int
-    """Of those about the platform: low confidence, no sources, or bad feedback."""
+    """On-topic questions with low confidence, no sources or negative feedback."""
     off_topic_share: float
-    """0 to 1, of the questions that were answered."""
+    """0 to 1, of the answered questions."""
     cached_share: float
-    """0 to 1, of the questions that were answered."""
+    """0 to 1, of the answered questions."""
     notes: tuple[str, ...] = ()
-    """What the report had to do without."""
+    """Limitations of the report."""
     by_type: tuple[TypeCount, ...] = ()
     by_api: tuple[ApiCount, ...] = ()
-    """The APIs that are asked for most come first."""
+    """The most frequent APIs first."""
     gaps: tuple[Gap, ...] = ()
     errors: tuple[ErrorCount, ...] = ()
     feedback: tuple[Rated, ...] = ()
-    """The worst first, then the latest."""
+    """The lowest score first, then the latest."""
 
     def as_json(self, table: Table | None = None) -> dict[str, JsonValue]:
-        """What goes over the wire: all of it, or of the tables only one."""
-        found: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True)
-        return {name: found[name] for name in found if name not in TABLES or table in (None, name)}
+        """The JSON body, with all tables or only `table`."""
+        body: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True)
+        return {name: body[name] for name in body if name not in TABLES or table in (None, name)}

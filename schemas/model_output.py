@@ -1,7 +1,6 @@
-"""A follow-up as a model writes it: a question that stands by itself.
-What a model writes that puts passages in order.
-What a model writes that says which groups of questions ask for the same.
-What a model writes that judges statements by what they cite.
+"""Structured output of models: condensed question, passage order, question groups, verdicts.
+
+The schemas are lenient: models send null for defaults, numbers as text, and extra keys.
 """
 
 import re
@@ -16,7 +15,7 @@ _Flag = Annotated[bool, BeforeValidator(lambda value: False if value in (None, "
 
 
 class CondensedQuestion(ApiModel):
-    """What a follow-up asks. A model may write it: null stands for a default, additions are ignored."""
+    """A follow-up as a standalone question."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -33,20 +32,20 @@ _NUMBER = re.compile(r"[0-9]{1,3}")
 
 
 def _passage_number(value: object) -> int | None:
-    """A number, be it sent as `3`, `3.0`, `"[3]"` or `{"number": 3}`."""
+    """Parse a number sent as `3`, `3.0`, `"[3]"` or `{"number": 3}`; None for anything else."""
     if isinstance(value, dict):
         value = next(iter(value.values()), None)
     if isinstance(value, bool):
         return None
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and (found := _NUMBER.search(value)):
-        return int(found[0])
+    if isinstance(value, str) and (match := _NUMBER.search(value)):
+        return int(match[0])
     return value if isinstance(value, int) else None
 
 
 def _numbers(value: object) -> object:
-    """A list of numbers, be it sent as one text; what is none is left out."""
+    """Parse numbers sent as a list or as one text, without items that are not numbers."""
     if isinstance(value, str):
         value = _NUMBER.findall(value)
     if not isinstance(value, list | tuple):
@@ -55,11 +54,11 @@ def _numbers(value: object) -> object:
 
 
 PassageNumbers = Annotated[list[int], BeforeValidator(_numbers)]
-"""Numbers, in whichever of these forms a model sends them."""
+"""Numbers in any of the accepted forms."""
 
 
 class PassageOrder(ApiModel):
-    """The numbers of passages, best first. Nothing says that each is there, or is there once."""
+    """The numbers of passages, best first. Numbers may be missing, invalid or repeated."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -68,16 +67,16 @@ class PassageOrder(ApiModel):
     )
 
 
-LONGEST_NAME = 60
-"""Characters of a name that are kept: more is no name."""
+MAX_NAME_CHARS = 60
+"""Longer names are cut."""
 
 
 def _one_line(name: str) -> str:
-    return " ".join(name.split())[:LONGEST_NAME].strip()
+    return " ".join(name.split())[:MAX_NAME_CHARS].strip()
 
 
 class QuestionGroup(ApiModel):
-    """Groups that ask for the same, and what that is called."""
+    """Groups of questions about the same topic, and its name."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -87,12 +86,12 @@ class QuestionGroup(ApiModel):
     groups: PassageNumbers = Field(description="the numbers of the groups that ask for it")
 
 
-def _readable_group(value: object) -> object:
-    """The items that are topics; what is none is left out."""
-    return [item for item in value if _is_topic(item)] if isinstance(value, list) else value
+def _valid_groups(value: object) -> object:
+    """The valid items of a list."""
+    return [item for item in value if _is_group(item)] if isinstance(value, list) else value
 
 
-def _is_topic(item: object) -> bool:
+def _is_group(item: object) -> bool:
     try:
         QuestionGroup.model_validate(item)
     except ValidationError:
@@ -101,40 +100,40 @@ def _is_topic(item: object) -> bool:
 
 
 class QuestionGroups(ApiModel):
-    """Topics. Nothing says that a number exists, or stands in one topic only."""
+    """Topics. Group numbers may be invalid or occur in several topics."""
 
     model_config = ConfigDict(extra="ignore")
 
-    topics: Annotated[list[QuestionGroup], BeforeValidator(_readable_group)] = Field(
+    topics: Annotated[list[QuestionGroup], BeforeValidator(_valid_groups)] = Field(
         description="one entry for each topic"
     )
 
-    def among(self, count: int) -> list[QuestionGroup]:
-        """The topics with numbers from 1 to `count`, each in the first topic that names it."""
-        free = set(range(1, count + 1))
-        found = []
+    def assign(self, count: int) -> list[QuestionGroup]:
+        """The topics with the groups 1 to `count`, each in the first topic that contains it."""
+        unassigned = set(range(1, count + 1))
+        topics = []
         for topic in self.topics:
-            taken = [number for number in dict.fromkeys(topic.groups) if number in free]
-            free -= set(taken)
-            if taken:
-                found.append(topic.model_copy(update={"groups": taken}))
-        return found
+            groups = [number for number in dict.fromkeys(topic.groups) if number in unassigned]
+            unassigned -= set(groups)
+            if groups:
+                topics.append(topic.model_copy(update={"groups": groups}))
+        return topics
 
 
-def _number(value: object) -> object:
-    """The number in `"[3]"` or `"statement 3"`; a truth value is none."""
+def _statement_number(value: object) -> object:
+    """Parse a number sent as `"[3]"` or `"statement 3"`; reject booleans."""
     if isinstance(value, bool):
         return None
-    found = _NUMBER.search(value) if isinstance(value, str) else None
-    return int(found[0]) if found else value
+    match = _NUMBER.search(value) if isinstance(value, str) else None
+    return int(match[0]) if match else value
 
 
 class Verdict(ApiModel):
-    """Whether what a statement cites says what it says."""
+    """Whether the cited documents support a statement."""
 
     model_config = ConfigDict(extra="ignore")
 
-    statement: Annotated[int, BeforeValidator(_number)] = Field(
+    statement: Annotated[int, BeforeValidator(_statement_number)] = Field(
         description="the number of the statement"
     )
     supported: bool = Field(
@@ -142,8 +141,8 @@ class Verdict(ApiModel):
     )
 
 
-def _readable(value: object) -> object:
-    """The items that are verdicts; what is none is left out."""
+def _valid_verdicts(value: object) -> object:
+    """The valid items of a list."""
     return [item for item in value if _is_verdict(item)] if isinstance(value, list) else value
 
 
@@ -156,17 +155,19 @@ def _is_verdict(item: object) -> bool:
 
 
 class Verdicts(ApiModel):
-    """Verdicts by number. Nothing says that each statement has one, or only one."""
+    """Verdicts on statements. Statements may have none or several."""
 
     model_config = ConfigDict(extra="ignore")
 
-    verdicts: Annotated[list[Verdict], BeforeValidator(_readable)] = Field(
+    verdicts: Annotated[list[Verdict], BeforeValidator(_valid_verdicts)] = Field(
         min_length=1, description="one verdict for each statement"
     )
 
     def by_number(self) -> dict[int, bool]:
-        """The verdicts by their statements' numbers, without those that contradict each other."""
-        said: dict[int, set[bool]] = {}
+        """The verdicts by statement number, without contradictory ones."""
+        values_by_number: dict[int, set[bool]] = {}
         for verdict in self.verdicts:
-            said.setdefault(verdict.statement, set()).add(verdict.supported)
-        return {number: values.pop() for number, values in said.items() if len(values) == 1}
+            values_by_number.setdefault(verdict.statement, set()).add(verdict.supported)
+        return {
+            number: values.pop() for number, values in values_by_number.items() if len(values) == 1
+        }

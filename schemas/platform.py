@@ -1,4 +1,4 @@
-"""The platform profile: what the desk is for and where its documents lie (platform.toml)."""
+"""platform.toml: the platform, its sources, schedule and glossary."""
 
 from typing import Annotated, Self
 
@@ -11,7 +11,7 @@ from schemas.source import SourceConfig
 
 
 class LocalizedText(ConfigModel):
-    """A sentence in each language; in platform.toml one string stands for both."""
+    """A sentence per language; in platform.toml one string stands for all languages."""
 
     zh: NonEmptyStr | None = None
     en: NonEmptyStr | None = None
@@ -24,29 +24,29 @@ class LocalizedText(ConfigModel):
     @model_validator(mode="after")
     def _at_least_one(self) -> Self:
         if not (self.zh or self.en):
-            raise PydanticCustomError("missing", "holds no sentence")
+            raise PydanticCustomError("missing", "has no sentence")
         return self
 
 
 class PlatformInfo(ConfigModel):
-    """`[platform]`: who speaks, to whom, in which tone."""
+    """`[platform]`: name, audience and tone of the platform."""
 
     name: NonEmptyStr
     description: NonEmptyStr
-    """What the platform is and what may be asked about it."""
+    """The platform and the topics that questions may be about."""
     audience: NonEmptyStr
     tone: NonEmptyStr
     greeting: LocalizedText
     refusal: LocalizedText
-    """What an off-topic question is told."""
+    """The reply to an off-topic question."""
     language: Language = "zh"
     hosts: tuple[NonEmptyStr, ...] = ()
-    """The platform's own hosts, subdomains included: addresses there may stand in an answer where the
-    documents hold their path; any other address has to be a page that was retrieved.
+    """The platform's own hosts and their subdomains. An answer may link to a path on them that a chunk
+    contains; any other link must be a retrieved page.
     """
 
     def say(self, sentences: LocalizedText, language: Language) -> str:
-        """`sentences` in `language`; where it is not there, in the other one."""
+        """`sentences` in `language`, or in another language if it is missing."""
         spoken = {"zh": sentences.zh, "en": sentences.en}
         return spoken[language] or sentences.zh or sentences.en or ""
 
@@ -57,23 +57,23 @@ GlossaryEntry = Annotated[
 
 
 class IngestionSchedule(ConfigModel):
-    """`[ingestion]`: when documents are indexed without anybody asking."""
+    """`[ingestion]`: the schedule of automatic runs."""
 
     schedule: NonEmptyStr | None = None
-    """A cron expression of five fields; without it nothing runs by itself."""
+    """A cron expression with five fields; None disables automatic runs."""
     timezone: NonEmptyStr = "UTC"
-    """The zone that the expression is in, such as `Asia/Shanghai`."""
+    """The time zone of the expression, such as `Asia/Shanghai`."""
     retries: int = Field(default=2, ge=0, le=10)
-    """How often a run that failed is tried again before its next time."""
+    """Retries of a failed run before the next scheduled run."""
     retry_seconds: float = Field(default=60, ge=0)
-    """How long to wait before each of these."""
+    """Delay before each retry, in seconds."""
 
 
 class PlatformConfig(ConfigModel):
-    """The whole of platform.toml, its paths resolved against the file's own folder."""
+    """The contents of platform.toml, with paths resolved against its folder."""
 
     platform: PlatformInfo
     sources: tuple[SourceConfig, ...] = Field(min_length=1)
     ingestion: IngestionSchedule = IngestionSchedule()
     glossary: dict[NonEmptyStr, GlossaryEntry] = Field(default_factory=dict)
-    """A term -> what else it is called, in the other language above all; read in both directions."""
+    """Synonyms and translations of terms, applied in both directions."""

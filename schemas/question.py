@@ -1,6 +1,4 @@
-"""A conversation, as later questions need it.
-A question as it comes in, and what it is understood to be.
-"""
+"""Questions: the conversation, the filters, the question itself and its structured form."""
 
 import json
 import re
@@ -17,26 +15,25 @@ from schemas.document import Chunk
 
 
 class Turn(ApiModel):
-    """A question that was answered in a session, and what was said."""
+    """A question of a session and its answer."""
 
     question: str
-    """As it was understood: it stands by itself."""
+    """The standalone form of the question."""
     answer: str
-    """The steps, a line each, with their citation marks."""
+    """The steps with their citations, one per line."""
     api_name: str | None = None
-    """The API that it was about."""
+    """The API that the question is about."""
     api_url: str | None = None
     asked_at: datetime
-    """With its zone."""
+    """With time zone."""
 
 
-MOST_TERMS = 12
-LONGEST_TERM = 60
-"""Characters; a model that writes more has not understood what a term is."""
+MAX_TERMS = 12
+MAX_TERM_CHARS = 60
 
 
 def _object(value: object) -> object:
-    """An object, be it sent as JSON text; nothing stands for an empty one."""
+    """Parse an object sent as JSON text; null becomes an empty object."""
     if isinstance(value, str):
         try:
             value = json.loads(value or "{}")
@@ -46,24 +43,24 @@ def _object(value: object) -> object:
 
 
 def _text(value: object) -> object:
-    """Numbers and objects as text: a trace id is often sent as a number, an error as an object."""
+    """Convert numbers and objects to text: models send a trace id as a number, an error as an object."""
     if value in (None, "", {}, []):
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _terms(value: object) -> object:
-    """A list of terms, be it sent as one text; nothing stands for none."""
+    """Parse terms sent as a list or as one text; null becomes an empty list."""
     if isinstance(value, str):
         value = re.split(r"[,，、;；\n]+", value)
     if not isinstance(value, list | tuple):
         return ()
-    words = [str(term).strip()[:LONGEST_TERM] for term in value if isinstance(term, str | int)]
-    return tuple(dict.fromkeys(word for word in words if word))[:MOST_TERMS]
+    words = [str(term).strip()[:MAX_TERM_CHARS] for term in value if isinstance(term, str | int)]
+    return tuple(dict.fromkeys(word for word in words if word))[:MAX_TERMS]
 
 
 def _any_of(*types: str) -> WithJsonSchema:
-    """A schema that names its types: Anthropic takes none that allows just anything."""
+    """A JSON Schema with explicit types: Anthropic rejects schemas that allow any value."""
     return WithJsonSchema({"anyOf": [{"type": each} for each in types]}, mode="validation")
 
 
@@ -77,17 +74,17 @@ QuestionType = Literal["api_call", "general", "unknown"]
 
 
 class Filters(ApiModel):
-    """Which chunks may be retrieved; what is not said does not narrow."""
+    """Conditions that a chunk must meet to be retrieved; unset ones always hold."""
 
     service: str | None = None
-    """A service id."""
+    """Service id."""
     source: str | None = None
-    """The name of a source of platform.toml."""
+    """Name of a source in platform.toml."""
     metadata: dict[str, str] = Field(default_factory=dict)
-    """Values that a chunk's metadata has to have, by name."""
+    """Required metadata values by name."""
 
     def allow(self, chunk: Chunk) -> bool:
-        """Whether they let `chunk` through."""
+        """Whether `chunk` meets all conditions."""
         return (
             self.service in (None, chunk.service_id)
             and self.source in (None, chunk.source)
@@ -96,32 +93,32 @@ class Filters(ApiModel):
 
 
 AnswerMode = Literal["pipeline", "tools"]
-"""How an answer comes about: straight, or after a model has looked things up with tools."""
+"""`tools`: a model researches with tools before the answer is written."""
 
 
 class Question(ApiModel):
-    """What the caller asks."""
+    """A question on its way through the pipeline."""
 
     id: UUID = Field(default_factory=uuid7)
-    """Also that of its answer and of its trace."""
+    """Also the id of its answer and its trace."""
     text: str
-    """It stands by itself: a follow-up is condensed with its history first."""
+    """The standalone question: a follow-up is condensed with its history."""
     k: int
     language: Language
     """The language of the answer."""
     filters: Filters = Filters()
     history: tuple[Turn, ...] = ()
-    """What was asked and answered before in its session, oldest first."""
-    said: str = ""
-    """The caller's own words, where `text` was condensed from them."""
+    """Earlier turns of the session, oldest first."""
+    original_text: str = ""
+    """The caller's wording if `text` was condensed from it, else empty."""
     small_talk: bool = False
-    """Whether a follow-up asks nothing: thanks, a greeting."""
+    """Whether a follow-up asks nothing, such as thanks or a greeting."""
 
 
 class StructuredQuestion(ApiModel):
-    """What a question is about. `unknown` means: not about this platform.
+    """What a question is about; `unknown` means off-topic.
 
-    A model may write it, so null stands for a default, and what it adds is ignored.
+    Lenient, because models write it: null becomes the default, extra keys are ignored.
     """
 
     model_config = ConfigDict(extra="ignore")

@@ -1,4 +1,4 @@
-"""A question that was asked, as it is kept."""
+"""Records of questions and feedback."""
 
 from datetime import datetime
 from typing import Literal
@@ -9,60 +9,61 @@ from schemas.choices import Language
 from schemas.question import AnswerMode, Filters, QuestionType
 
 Score = Literal[-1, 0, 1]
-"""Did not help; takes back what was said before; helped."""
+"""-1: not helpful, 0: withdraws earlier feedback, 1: helpful."""
 
 
 class Feedback(ApiModel):
-    """What its caller thought of an answer."""
+    """The caller's feedback on an answer."""
 
     score: Score
     comment: str = ""
 
 
 class RecordedPage(Page):
-    """A page of the documentation that an answer rests on, and the document that it was made from."""
+    """A cited page and the document that it belongs to."""
 
     source: str
     document_id: str
 
 
 class QuestionRecord(ApiModel):
-    """A question, and what became of it. Secrets are masked in every text."""
+    """A question and its outcome. Secrets are masked in every text."""
 
     id: str
-    """The answer's."""
+    """The answer's id."""
     owner: str
-    """The id of the API key that asked; empty where there are no keys."""
+    """The id of the caller's API key; empty without keys."""
     asked_at: datetime
-    """With its zone."""
+    """With time zone."""
     session: str | None
     question: str
-    """In the caller's words."""
+    """The caller's wording."""
     understood: str = ""
-    """As it was answered: a follow-up stands by itself, and what was pasted is gone."""
+    """The standalone question without pasted details."""
     language: Language | None
-    """What the caller asked for, or what was answered in."""
+    """The requested language, or that of the answer."""
     mode: AnswerMode
     k: int | None
     filters: Filters
     type: QuestionType | None = None
-    """None where there was no answer."""
+    """None without an answer."""
     api_name: str | None = None
     api_url: str | None = None
     error: str | None = None
-    """The error that the question names."""
+    """The error code or message in the question."""
     confidence: Confidence | None = None
     answer: tuple[str, ...] = ()
     pages: tuple[RecordedPage, ...] = ()
-    """What the answer cites."""
+    """The cited pages."""
     nearest: Page | None = None
-    """The page that came nearest, be it cited or not."""
+    """The best matching page, cited or not."""
     coverage: float | None = None
-    """0 to 1: of the question's telling words, those that what is cited holds; rare words count more."""
+    """Share (0 to 1) of the question's words that the cited chunks contain, weighted by rarity."""
     answered_by: str = ""
     degraded: str | None = None
+    """A `DegradedReason`; free text in records of earlier versions."""
     cached: bool = False
     milliseconds: int
     failure: str | None = None
-    """The code of the error that the caller got instead of an answer."""
+    """The code of the error that was returned instead of an answer."""
     feedback: Feedback | None = None

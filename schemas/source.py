@@ -1,6 +1,4 @@
-"""How much of a source is taken, and from where.
-`[[sources]]` of platform.toml: where documents lie and how their pages are named.
-"""
+"""`[[sources]]` of platform.toml, and the size limits of source documents."""
 
 import re
 from dataclasses import dataclass
@@ -17,20 +15,20 @@ from schemas.settings import Settings
 
 @dataclass(frozen=True)
 class SourceLimits:
-    """What a document may cost before it is refused."""
+    """Limits above which a document is refused."""
 
     file_bytes: int = 50_000_000
-    """A file or a download."""
+    """Size of a file or download."""
     unpacked_bytes: int = 200_000_000
-    """What a packed document holds."""
+    """Unpacked size of a docx or pdf file."""
     values: int = 2_000_000
-    """Scalars, lists and tables of a YAML or JSON document, aliases as often as they are used."""
+    """Values of a YAML or JSON document, with aliases expanded."""
     fetch_seconds: float = 30.0
     private_hosts: tuple[str, ...] = ()
-    """Hosts at private addresses that may be fetched from all the same."""
+    """Hosts at private addresses from which downloads are allowed."""
 
     @classmethod
-    def of(cls, settings: Settings) -> "SourceLimits":
+    def from_settings(cls, settings: Settings) -> "SourceLimits":
         """The limits in Settings."""
         return cls(
             file_bytes=settings.max_file_bytes,
@@ -46,7 +44,7 @@ def _one_or_several(value: object) -> object:
 
 
 PageUrl = Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
-"""Templates for a document's link, best first: the first whose names all have a value makes it."""
+"""Templates of a document's URL; the first one whose placeholders all have values is used."""
 
 Pattern = Annotated[re.Pattern[str], Field(description="a regular expression with named groups")]
 
@@ -56,7 +54,7 @@ def _line_by_line(pattern: re.Pattern[str]) -> re.Pattern[str]:
 
 
 LinePattern = Annotated[Pattern, AfterValidator(_line_by_line)]
-"""`^` and `$` are the beginning and the end of any line."""
+"""`^` and `$` match at every line."""
 
 
 class ApiDocsSourceConfig(ConfigModel):
@@ -66,54 +64,54 @@ class ApiDocsSourceConfig(ConfigModel):
     kind: Literal["api_docs"]
     path: Path
     page_url: PageUrl = ()
-    """Templates over the document's camelCase fields, for documents that name no `pageUrl`."""
+    """Templates with the document's camelCase fields, for documents without a `pageUrl`."""
 
 
 class OpenApiSourceConfig(ConfigModel):
-    """One OpenAPI 3.0, 3.1 or Swagger 2.0 description, in JSON or YAML: a file or a url."""
+    """An OpenAPI 3.0, 3.1 or Swagger 2.0 description in JSON or YAML, as a file or URL."""
 
     name: NonEmptyStr
     kind: Literal["openapi"]
     path: Path | None = None
     url: str | None = None
     root: Path | None = None
-    """The folder that a `$ref` may lead to; the file's own unless set."""
+    """The folder that `$ref` may refer to; default: the folder of the file."""
     page_url: PageUrl = ()
-    """Templates over the operation's camelCase fields, `{operationId}`, `{tag}`, `{method}`, `{path}`."""
+    """Templates with the camelCase fields, `{operationId}`, `{tag}`, `{method}` and `{path}`."""
     language: Language | None = None
-    """The language of the descriptions; found out where it is not said."""
+    """The language of the descriptions; default: detected."""
 
     @model_validator(mode="after")
     def _file_or_url(self) -> Self:
         if (self.path is None) == (self.url is None):
-            raise PydanticCustomError("file_or_url", "names either a path or a url")
+            raise PydanticCustomError("file_or_url", "must name either a path or a url")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
-            raise PydanticCustomError("file_or_url", "url begins with http:// or https://")
+            raise PydanticCustomError("file_or_url", "url must begin with http:// or https://")
         return self
 
 
 class PageSourceConfig(ConfigModel):
-    """What folders of pages have in common.
+    """Common fields of folders of pages.
 
-    Every page has values by name: `{path}` (relative, without suffix), `{page_path}` (the same
-    without a last `index`, `_index` or `README`), `{folder}` (what stands above that), `{stem}`,
-    `{suffix}`, the named groups of `file_name`, and what the page says of itself (front matter,
-    document properties). At the top `{page_path}` and `{folder}` are empty, and a slash behind
-    them falls away.
+    Each page has named values: `{path}` (relative, without suffix), `{page_path}` (the same without
+    a final `index`, `_index` or `README`), `{folder}` (the parent of that), `{stem}`, `{suffix}`,
+    the named groups of `file_name`, and the page's own properties (front matter, document
+    properties). At the top level `{page_path}` and `{folder}` are empty, and a slash after them is
+    removed.
     """
 
     name: NonEmptyStr
     path: Path
     page_url: PageUrl = ()
-    """Templates over the page's values."""
+    """Templates with the page's values."""
     file_name: Pattern | None = None
-    """Named groups of it, searched in a file's name, are values; a file without a match is left out."""
+    """Searched in the file name; named groups become values. Files without a match are skipped."""
     title: str = "title"
-    """The value that is the title; else the first heading, else the file's name."""
+    """Name of the value with the title; fallback: the first heading, then the file name."""
     skip: tuple[str, ...] = ()
-    """A page is left out when one of these values is true (a draft, a hidden page)."""
+    """A page is skipped if one of these values is true, such as `draft`."""
     metadata: dict[str, str] = Field(default_factory=dict)
-    """Metadata name -> the value it is read from."""
+    """Metadata names and the values that they are read from."""
 
 
 class MarkdownSourceConfig(PageSourceConfig):
@@ -127,11 +125,11 @@ class FilesSourceConfig(PageSourceConfig):
 
     kind: Literal["files"]
     suffixes: tuple[Literal[".txt", ".html", ".htm", ".pdf", ".docx"], ...] = ()
-    """Which files are read; all of these kinds unless set."""
+    """Suffixes of the files to read; default: all."""
     header: LinePattern | None = None
-    """Searched in a text file's beginning; its named groups are values, its text is no content."""
+    """Searched at the start of a text file; named groups become values, the match is not content."""
     section: LinePattern | None = None
-    """Where a section of a text file begins: named groups are its values, `heading` its heading."""
+    """Start of a section in a text file; named groups become values, `heading` the heading."""
 
 
 SourceConfig = Annotated[

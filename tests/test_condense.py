@@ -14,10 +14,10 @@ from pydantic import SecretStr
 
 from app.service.answer_service import AnswerService
 from runnables.models.chat_models import open_chat_models
-from runnables.question.classify import structured_question
+from runnables.question.classify import classify_by_rules
 from runnables.question.condense import build_condense
-from runnables.question.follow_up import focus_of, is_small_talk, standalone
-from runnables.retrieval.query_analysis import Glossary
+from runnables.question.follow_up import conversation_subject, is_small_talk, make_standalone
+from runnables.retrieval.glossary import Glossary
 from runnables.run_context import with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion
@@ -58,8 +58,8 @@ def found_by(
 
 @cache
 def ids_by_title(answer_service: AnswerService) -> dict[str, str]:
-    chunks = answer_service.collection.by_ids(
-        [chunk.id for chunk in answer_service.collection.stored()]
+    chunks = answer_service.collection.chunks_by_id(
+        [chunk.id for chunk in answer_service.collection.stored_chunks()]
     )
     return {chunk.title: chunk.document_id for chunk in chunks}
 
@@ -122,7 +122,7 @@ def test_the_models_question_finds_the_page(
                 model_server.reply(CondensedQuestion(question=said["standalone"]))
                 asked = condense(followed(said["question"], *history))
                 assert asked.text == said["standalone"]
-                assert asked.said == said["question"]
+                assert asked.original_text == said["question"]
                 if not found_by(client, sample_service, asked.text) & set(said["gold"]):
                     wrong.append(asked.text)
             history.append(turn(said["standalone"], "…", said["api_name"]))
@@ -206,7 +206,7 @@ def test_what_a_model_made_up_is_not_asked(
 ) -> None:
     model_server.default = reply
     asked = condense(followed("那错误码呢"))
-    assert (asked.text, asked.said) == (BY_RULES, "那错误码呢")
+    assert (asked.text, asked.original_text) == (BY_RULES, "那错误码呢")
 
 
 def test_a_model_that_stalls_takes_its_share_of_the_time(
@@ -295,7 +295,7 @@ def test_pasted_details_stay_verbatim(condense: Condenser, model_server: ModelSe
     ],
 )  # fmt: skip
 def test_what_is_left_out_is_put_in_front(text: str, history: list[Turn], expected: str) -> None:
-    assert standalone(text, history) == expected
+    assert make_standalone(text, history) == expected
 
 
 @pytest.mark.parametrize("name", ["conversations", "conversations_held_out"])
@@ -308,7 +308,7 @@ def test_rules_find_the_page(
         history: list[Turn] = []
         problems: list[str] = []
         for said in conversation["turns"]:
-            text = standalone(said["question"], history)
+            text = make_standalone(said["question"], history)
             remembered, let_through = answered(client, text)
             if not let_through or not found_by(client, sample_service, text) & set(said["gold"]):
                 problems.append(text)
@@ -334,7 +334,7 @@ def test_what_stands_by_itself_stays_as_it_is(
     history = [answered(client, question)[0] for question in questions]
     complete = [line["question"] for line in read("retrieval_samples")]
     assert len(complete) == 60
-    assert [standalone(question, history) for question in complete] == complete
+    assert [make_standalone(question, history) for question in complete] == complete
 
 
 OFF_TOPIC = """
@@ -371,7 +371,7 @@ def test_memory_does_not_change_the_gates_verdict(
     asked = [json.loads(line)["query"] for line in lines[:: len(lines) // 40][:40]]
     asked += OFF_TOPIC.strip().splitlines()
     assert len(asked) == 60
-    condensed = {question: standalone(question, history) for question in asked}
+    condensed = {question: make_standalone(question, history) for question in asked}
     other = [
         text
         for question, text in condensed.items()
@@ -383,7 +383,7 @@ def test_memory_does_not_change_the_gates_verdict(
 
 def is_off_topic(answer_service: AnswerService, question: str) -> bool:
     glossary = Glossary(answer_service.platform.glossary)
-    return structured_question(question, answer_service.collection, glossary).type == "unknown"
+    return classify_by_rules(question, answer_service.collection, glossary).type == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -403,12 +403,12 @@ def is_off_topic(answer_service: AnswerService, question: str) -> bool:
     ],
 )
 def test_the_focus_of_a_conversation(history: list[Turn], focus: str) -> None:
-    assert focus_of(history) == focus
+    assert conversation_subject(history) == focus
 
 
 @pytest.mark.parametrize("text", ["那" * 20_000, "and " * 5_000, "{" * 20_000, "a_" * 10_000, " -" * 9_000, "谢谢" * 9_000, "都" * 20_000])  # fmt: skip
 def test_long_texts_are_no_follow_ups(text: str) -> None:
-    assert standalone(text, [SHIP, turn(text)]) == text
+    assert make_standalone(text, [SHIP, turn(text)]) == text
     assert not is_small_talk(text)
 
 

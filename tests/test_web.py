@@ -14,7 +14,13 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 
 from ingestion.text.language import estimate_tokens
-from runnables.retrieval.web import NAME, SETTING, WebSearch, build_web, open_web
+from runnables.retrieval.web_search import (
+    RUN_NAME,
+    SETTING,
+    WebSearch,
+    build_web_search,
+    open_web_search,
+)
 from runnables.run_context import with_deadline
 from runnables.state import Classification, PipelineState
 from schemas.answer import Source
@@ -53,7 +59,7 @@ def server() -> Iterator[WebServer]:
 
 def opened(server: WebServer, **overrides: object) -> WebSearch:
     given = {"web_search": "tavily", "web_api_key": SECRET, "web_base_url": server.base_url}
-    web = open_web(read_settings(**(given | overrides)))
+    web = open_web_search(read_settings(**(given | overrides)))
     assert web is not None
     return web
 
@@ -65,7 +71,7 @@ def asked(text: str = QUESTION, **filters: object) -> Question:
 def find(
     web: WebSearch, question: Question | None = None, config: RunnableConfig | None = None
 ) -> list[RetrievedChunk]:
-    return asyncio.run(web.find(question or asked(), config or {}))
+    return asyncio.run(web.search(question or asked(), config or {}))
 
 
 def bodies(server: WebServer, *results: object, **overrides: object) -> list[str]:
@@ -149,7 +155,7 @@ def test_our_variable_or_the_usual_one_holds_the_key(
         monkeypatch.setenv(name, value)
     server.default = found(result(URL, BODY))
     settings = read_settings(web_search="tavily", web_base_url=server.base_url)
-    web = open_web(settings)
+    web = open_web_search(settings)
     assert web is not None
     assert bool(find(web)) is counts
 
@@ -193,7 +199,7 @@ def test_a_result_becomes_a_chunk_that_can_be_cited(server: WebServer) -> None:
     assert (chunk.language, second.chunk.language) == ("en", "zh")
     assert chunk.metadata == {"web": "true"}
     assert chunk.text == f"---\npageUrl: {URL}\nweb: 'true'\n---\n# Keys\n\n{BODY}"
-    assert Source.of(6, first).metadata == {"web": "true"}
+    assert Source.from_chunk(6, first).metadata == {"web": "true"}
 
 
 def test_the_same_result_is_the_same_chunk(server: WebServer) -> None:
@@ -329,22 +335,24 @@ def test_the_chunks_of_a_page_differ_in_id_and_position(server: WebServer) -> No
 @pytest.mark.parametrize("count", [0, 3])
 def test_the_documents_come_first(server: WebServer, count: int) -> None:
     server.reply(found(result(URL, BODY, score=0.99), result(f"{URL}/2", BODY, score=0.98)))
-    trace, of_documents = Trace(NAME), documents(count)
+    trace, of_documents = Trace(RUN_NAME), documents(count)
 
-    run = build_web(opened(server)).ainvoke(evidence(asked(), of_documents), {"callbacks": [trace]})
+    run = build_web_search(opened(server)).ainvoke(
+        evidence(asked(), of_documents), {"callbacks": [trace]}
+    )
     given = asyncio.run(run)
 
     assert given["chunks"][:count] == of_documents
     assert [each.chunk.page_url for each in given["chunks"][count:]] == [URL, f"{URL}/2"]
     assert given["retrieved"] == of_documents
-    assert trace.names == ["web", NAME]
+    assert trace.names == ["web", RUN_NAME]
     assert trace.inputs == [QUESTION]
     assert trace.outputs[0]["skipped"] is None
 
 
 def test_a_filtered_question_keeps_its_chunks(server: WebServer) -> None:
     given = evidence(asked(source="guides"), documents(2))
-    assert asyncio.run(build_web(opened(server)).ainvoke(given)) == given
+    assert asyncio.run(build_web_search(opened(server)).ainvoke(given)) == given
     assert server.requests == []
 
 
@@ -353,7 +361,7 @@ def test_one_search_serves_several_loops_and_questions(server: WebServer) -> Non
     web = opened(server)
 
     async def several() -> list[list[RetrievedChunk]]:
-        return await asyncio.gather(*(web.find(asked(), {}) for _ in range(8)))
+        return await asyncio.gather(*(web.search(asked(), {}) for _ in range(8)))
 
     for chunks in [*asyncio.run(several()), *asyncio.run(several())]:
         assert [each.chunk.body for each in chunks] == [BODY]
@@ -366,15 +374,15 @@ def skipped(
     web: WebSearch, caplog: pytest.LogCaptureFixture, config: RunnableConfig | None = None
 ) -> str:
     """Why the documents answer alone: in the trace and in one line of the log, without question and key."""
-    trace, given = Trace(NAME), evidence(asked(), documents(2))
+    trace, given = Trace(RUN_NAME), evidence(asked(), documents(2))
     with caplog.at_level(logging.DEBUG):
-        run = build_web(web).ainvoke(given, {**(config or {}), "callbacks": [trace]})
+        run = build_web_search(web).ainvoke(given, {**(config or {}), "callbacks": [trace]})
         assert asyncio.run(run) == given
     (output,) = trace.outputs
     (record,) = (r for r in caplog.records if r.levelno >= logging.WARNING)
     reason: str = output["skipped"]
     assert output["chunks"] == []
-    assert record.getMessage() == f"{SETTING}: the documents answer alone: {reason}"
+    assert record.getMessage() == f"{SETTING}: answering from the documents alone: {reason}"
     assert record.exc_info is None
     assert QUESTION not in caplog.text
     assert KEY not in caplog.text + repr(output) + repr(vars(web))
@@ -390,9 +398,9 @@ ONE = found(result(URL, BODY))
         (refused(401), "refuses the key; check APIDESK_WEB_API_KEY"),
         (refused(401, f"wrong key {KEY}, asked {QUESTION}"), "APIDESK_WEB_API_KEY"),
         (refused(429, headers={"retry-after": "0"}), "too many requests"),
-        (refused(432), "the key's plan or its limit"),
-        (refused(433), "the key's plan or its limit"),
-        (refused(403), "the key's plan or its limit"),
+        (refused(432), "the plan or limit of the key"),
+        (refused(433), "the plan or limit of the key"),
+        (refused(403), "the plan or limit of the key"),
         (refused(400, "Invalid include_domains."), "check APIDESK_WEB_DOMAINS"),
         (refused(404), "answers 404"),
         (refused(500), "answers 500"),
@@ -459,7 +467,7 @@ def test_who_gives_up_is_not_answered_with_the_documents(server: WebServer) -> N
 
     async def cancelled() -> None:
         async with asyncio.timeout(0.05):
-            await opened(server).find(asked(), {})
+            await opened(server).search(asked(), {})
 
     with pytest.raises(TimeoutError):
         asyncio.run(cancelled())
@@ -477,7 +485,7 @@ def test_a_server_that_is_not_there(server: WebServer, caplog: pytest.LogCapture
 def test_by_default_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAVILY_API_KEY", KEY)
     monkeypatch.setitem(sys.modules, "tavily", None)
-    assert open_web(read_settings()) is None
+    assert open_web_search(read_settings()) is None
 
 
 @pytest.mark.parametrize(
@@ -485,13 +493,13 @@ def test_by_default_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"web_api_key": None}, f"{SETTING} needs APIDESK_WEB_API_KEY or TAVILY_API_KEY"),
         ({"web_api_key": SecretStr(" ")}, f"{SETTING} needs APIDESK_WEB_API_KEY or"),
-        ({"web_api_key": SecretStr(f"{KEY}\nX-A: b")}, "APIDESK_WEB_API_KEY: holds characters"),
-        ({"web_api_key": SecretStr(f"{KEY}键")}, "APIDESK_WEB_API_KEY: holds characters"),
-        ({"web_base_url": f"h.example/{KEY}"}, "APIDESK_WEB_BASE_URL: is no address"),
-        ({"web_base_url": "ftp://h.example"}, "APIDESK_WEB_BASE_URL: is no address"),
-        ({"web_base_url": "http://"}, "APIDESK_WEB_BASE_URL: is no address"),
-        ({"web_base_url": "http://h\n"}, "APIDESK_WEB_BASE_URL: is no address"),
-        ({"web_base_url": f"http://u:{KEY}@h.example"}, "APIDESK_WEB_BASE_URL: is no address"),
+        ({"web_api_key": SecretStr(f"{KEY}\nX-A: b")}, "APIDESK_WEB_API_KEY: contains characters"),
+        ({"web_api_key": SecretStr(f"{KEY}键")}, "APIDESK_WEB_API_KEY: contains characters"),
+        ({"web_base_url": f"h.example/{KEY}"}, "APIDESK_WEB_BASE_URL: must be a URL"),
+        ({"web_base_url": "ftp://h.example"}, "APIDESK_WEB_BASE_URL: must be a URL"),
+        ({"web_base_url": "http://"}, "APIDESK_WEB_BASE_URL: must be a URL"),
+        ({"web_base_url": "http://h\n"}, "APIDESK_WEB_BASE_URL: must be a URL"),
+        ({"web_base_url": f"http://u:{KEY}@h.example"}, "APIDESK_WEB_BASE_URL: must be a URL"),
         ({"web_search": "bing"}, "APIDESK_WEB_SEARCH: "),
         ({"web_results": 0}, "APIDESK_WEB_RESULTS: "),
         ({"web_results": 11}, "APIDESK_WEB_RESULTS: "),
@@ -502,7 +510,7 @@ def test_by_default_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_mistake_is_named_before_anybody_asks(overrides: dict[str, Any], message: str) -> None:
     given = {"web_search": "tavily", "web_api_key": SECRET}
     with pytest.raises(ConfigurationError) as raised:
-        open_web(read_settings(**(given | overrides)))
+        open_web_search(read_settings(**(given | overrides)))
     assert str(raised.value).startswith(message)
     assert KEY not in str(raised.value)
 
@@ -512,5 +520,5 @@ def test_without_the_extra_one_sentence_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "tavily", None)
     with pytest.raises(ConfigurationError) as raised:
-        open_web(read_settings(web_search="tavily", web_api_key=SECRET))
+        open_web_search(read_settings(web_search="tavily", web_api_key=SECRET))
     assert str(raised.value) == f"{SETTING} needs a package: pip install 'apidesk[tavily]'"

@@ -120,7 +120,7 @@ class AnswerService:
         observer = RunObserver(self.metrics)
         config = self.tracing.config(question.id, None, None, observer, *command.callbacks)
         chunks = await self._retrieve.ainvoke(question, config)
-        return [Source.of(number, chunk) for number, chunk in enumerate(chunks, 1)]
+        return [Source.from_chunk(number, chunk) for number, chunk in enumerate(chunks, 1)]
 
     def build_question(self, command: AskCommand) -> Question:
         """Return the question for the pipeline, with a new id. Raises QuestionError."""

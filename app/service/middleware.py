@@ -1,7 +1,7 @@
-"""Answering whose tokens are counted.
-Questions in a session: each is asked with what was said before, and remembered with its answer.
-Answering that leaves a record, whatever comes of it.
-A desk that does not answer the same question twice while nothing has changed.
+"""Middleware around the answer service, from the outermost inwards.
+
+Each class is an Answerer that wraps another one. A question passes through them in this order:
+RecordingAnswerer, SessionAnswerer, CachingAnswerer, MeteringAnswerer, AnswerService.
 """
 
 import asyncio
@@ -17,71 +17,207 @@ from importlib.metadata import version
 
 from app.masking.masking import has_secret, mask, secrets_in
 from app.security.rate_limits import RateLimiter
+from app.service.answer_cache import AnswerCache, CachedAnswer, document_digests
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
-from app.service.cache import AnswerCache, CachedAnswer, SingleFlight, digests
 from app.service.record_writer import RecordWriter
-from app.service.records import failed_record, record_of
-from app.service.sessions import SessionStore
+from app.service.records import build_failed_record, build_record
+from app.service.session_store import SessionStore
+from app.service.single_flight import SingleFlight
 from schemas.answer import Answer, Event, EventSink, Source
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ApideskError, StoreError, StoreUnavailable
-from schemas.question import Turn
+from schemas.question import Question, Turn
 from schemas.record import QuestionRecord
+
+ABANDONED = "abandoned"
+"""The failure code of a question whose caller disconnected before the answer."""
+
+log = logging.getLogger(__name__)
+
+
+class RecordingAnswerer:
+    """Records every question with its answer or error, before the answer is returned."""
+
+    def __init__(self, answerer: Answerer, record_writer: RecordWriter) -> None:
+        self._answerer = answerer
+        self._record_writer = record_writer
+
+    async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
+        """Answer and record the question. Raises ApideskError."""
+        started = time.monotonic()
+        try:
+            answer = await self._answerer.ask(command, on_event)
+        except BaseException as error:
+            self._record(partial(build_failed_record, command, _failure_code(error)), started)
+            raise
+        self._record(partial(build_record, command, answer), started)
+        return answer
+
+    def _record(self, build: Callable[[int], QuestionRecord], started: float) -> None:
+        """Write the record. A failure is logged: it must not cost the caller the answer."""
+        milliseconds = round((time.monotonic() - started) * 1000)
+        try:
+            self._record_writer.write(build(milliseconds))
+        except Exception as error:  # only the type: the message and traceback may hold the question
+            log.error("question not recorded: %s", type(error).__name__)
+
+
+class SessionAnswerer:
+    """Adds the session's earlier turns to each question, and stores the new turn."""
+
+    def __init__(self, answerer: Answerer, session_store: SessionStore) -> None:
+        self._answerer = answerer
+        self._session_store = session_store
+
+    async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
+        """Answer, in the command's session if it has one.
+
+        A question that is not about the platform is not stored. Raises ApideskError.
+        """
+        if command.session is None:
+            return await self._answerer.ask(command, on_event)
+        history = await self._session_store.read(command.owner, command.session)
+        answer = await self._answerer.ask(replace(command, history=history), on_event)
+        if answer.type != "unknown":
+            await self._store_turn(command, command.session, answer)
+        return answer.model_copy(update={"session": command.session})
+
+    async def _store_turn(self, command: AskCommand, session: str, answer: Answer) -> None:
+        """Store the turn. A failure is logged: it must not cost the caller the answer."""
+        try:
+            await self._session_store.append(command.owner, session, _build_turn(command, answer))
+        except StoreUnavailable as error:
+            log.warning("answer not stored in its session: %s", error)
+
+
+class CachingAnswerer:
+    """Returns a cached answer if every document that it cites is unchanged.
+
+    Identical questions that are asked at the same time share one answer.
+    """
+
+    def __init__(
+        self, answer_service: AnswerService, answerer: Answerer, answer_cache: AnswerCache
+    ) -> None:
+        self._answer_service = answer_service
+        self._answerer = answerer
+        self._answer_cache = answer_cache
+        self._single_flight = SingleFlight()
+        self._lookups = answer_service.metrics.cache_lookups
+        settings = answer_service.settings.model_dump_json()
+        platform = answer_service.platform.model_dump_json()
+        self._key_prefix = f"{version('apidesk')}{settings}{platform}"
+
+    async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
+        """Answer from the cache, or with the wrapped answerer. Raises ApideskError."""
+        started = time.monotonic()
+        question = self._answer_service.build_question(command)
+        key = self._cache_key(command, question)
+        # The wrapped answerer builds the question again: it need not detect the language twice.
+        command = replace(command, language=question.language)
+        if command.fresh:
+            self._lookups.labels("bypass").inc()
+            answer = await self._answerer.ask(command, on_event)
+            await self._store(key, command, answer)
+            return answer
+        answer, joined = await self._single_flight.join(
+            key,
+            partial(self._look_up_or_ask, key, command),
+            partial(self._store, key, command),
+            on_event,
+        )
+        result = "hit" if answer.cached else "joined" if joined else "miss"
+        self._lookups.labels(result).inc()
+        if result == "miss":
+            return answer
+        milliseconds = round((time.monotonic() - started) * 1000)
+        return await self._answer_service.repeat(command, answer, milliseconds)
+
+    async def _look_up_or_ask(
+        self, key: str, command: AskCommand, on_event: EventSink | None
+    ) -> Answer:
+        """The lookup is part of the flight: a caller that looked up while another flight ends would
+        find neither the flight nor its answer.
+        """
+        cached = await self._look_up(key)
+        if cached is None:
+            return await self._answerer.ask(command, on_event)
+        if on_event is not None:
+            await on_event(Event("structured", cached.structured))
+        return cached.model_copy(update={"cached": True})
+
+    async def _look_up(self, key: str) -> Answer | None:
+        """The cached answer if the documents that it cites are unchanged; a stale one is deleted."""
+        try:
+            cached = await self._answer_cache.get(key)
+            if cached is None:
+                return None
+            chunks = await asyncio.to_thread(
+                self._answer_service.collection.chunks_of_documents, list(cached.documents)
+            )
+            if document_digests(chunks) == cached.documents:
+                return cached.answer
+            await self._answer_cache.delete(key)
+        except StoreError as error:
+            log.warning("answer cache unavailable: %s", error)
+        return None
+
+    async def _store(self, key: str, command: AskCommand, answer: Answer) -> None:
+        """Cache the answer if it is cacheable. A failure is logged: the answer is still returned."""
+        try:
+            if _is_cacheable(command, answer):
+                await self._store_if_current(key, answer)
+        except StoreError as error:
+            log.warning("answer not cached: %s", error)
+
+    async def _store_if_current(self, key: str, answer: Answer) -> None:
+        """Cache the answer, unless a source is a web page or was changed since it was retrieved."""
+        documents = {(source.source, source.document_id) for source in answer.sources}
+        chunks = await asyncio.to_thread(
+            self._answer_service.collection.chunks_of_documents, documents
+        )
+        cited = {source.text for source in answer.sources}
+        current = [_as_source(chunk) for chunk in chunks if chunk.body in cited]
+        if all(_without_rank(source) in current for source in answer.sources):
+            await self._answer_cache.put(key, CachedAnswer(answer, document_digests(chunks)))
+
+    def _cache_key(self, command: AskCommand, question: Question) -> str:
+        """A hash of everything that the answer depends on, except the documents."""
+        fields = question.model_dump(
+            mode="json", exclude={"id": True, "history": {"__all__": {"asked_at"}}}
+        )
+        asked = json.dumps([command.mode, fields], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256((self._key_prefix + asked).encode()).hexdigest()
 
 
 class MeteringAnswerer:
-    """Answers by `answerer`, and charges what the models took to who asked, once the work has ended.
+    """Charges the tokens of each answer to the caller's account, once the work has ended.
 
-    Others may wait for the same work: they are charged nothing, and who began it pays for all of it,
-    though they left before.
+    With a shared answer, the caller that started the work pays for all of it, even after it
+    disconnected.
     """
 
     def __init__(self, answerer: Answerer, limits: RateLimiter) -> None:
         self._answerer = answerer
         self._limits = limits
 
-    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        """As `answerer` answers. Raises ApideskError."""
-        async with self._limits.metered(asked.account) as meter:
-            metered = replace(asked, callbacks=(*asked.callbacks, meter))
-            return await self._answerer.ask(metered, listener)
+    async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
+        """Answer and charge the tokens. Raises ApideskError."""
+        async with self._limits.meter_tokens(command.account) as meter:
+            metered = replace(command, callbacks=(*command.callbacks, meter))
+            return await self._answerer.ask(metered, on_event)
 
 
-log = logging.getLogger(__name__)
+def _failure_code(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):
+        return ABANDONED
+    return error.code if isinstance(error, ApideskError) else ApideskError.code
 
 
-class SessionAnswerer:
-    """Answering that remembers, for each owner apart."""
-
-    def __init__(self, answerer: Answerer, history: SessionStore) -> None:
-        self._answerer = answerer
-        self._history = history
-
-    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        """As `answerer` answers, in the session where one is named.
-
-        What asked nothing about the platform is not remembered. Raises ApideskError.
-        """
-        if asked.session is None:
-            return await self._answerer.ask(asked, listener)
-        history = await self._history.read(asked.owner, asked.session)
-        answer = await self._answerer.ask(replace(asked, history=history), listener)
-        if answer.type != "unknown":
-            await self._remember(asked, asked.session, answer)
-        return answer.model_copy(update={"session": asked.session})
-
-    async def _remember(self, asked: AskCommand, session: str, answer: Answer) -> None:
-        """An answer that cannot be remembered is still an answer."""
-        try:
-            await self._history.append(asked.owner, session, turn_of(asked, answer))
-        except StoreUnavailable as error:
-            log.warning("the session will not know of an answer: %s", error)
-
-
-def turn_of(asked: AskCommand, answer: Answer) -> Turn:
-    """What later questions need to know of `answer`; no secret of it or of what was asked."""
-    masked = partial(mask, known=secrets_in(asked.text))
+def _build_turn(command: AskCommand, answer: Answer) -> Turn:
+    """The turn to store, with the secrets of the question and the answer masked."""
+    masked = partial(mask, known=secrets_in(command.text))
     structured = answer.structured
     return Turn(
         question=masked(answer.question),
@@ -92,147 +228,19 @@ def turn_of(asked: AskCommand, answer: Answer) -> Turn:
     )
 
 
-ABANDONED = "abandoned"
-"""What the record of a question says whose caller left before the answer."""
+def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
+    """Whether the answer is new and stays valid as long as its documents do.
 
-
-class RecordingAnswerer:
-    """Answers by `answerer`; each question is kept before its answer goes out."""
-
-    def __init__(self, answerer: Answerer, keeper: RecordWriter) -> None:
-        self._answerer = answerer
-        self._keeper = keeper
-
-    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        """As `answerer` answers. Raises ApideskError."""
-        started = time.monotonic()
-        try:
-            answer = await self._answerer.ask(asked, listener)
-        except BaseException as error:
-            self._keep(partial(failed_record, asked, _code(error)), started)
-            raise
-        self._keep(partial(record_of, asked, answer), started)
-        return answer
-
-    def _keep(self, record: Callable[[int], QuestionRecord], started: float) -> None:
-        """An answer goes out with or without its record."""
-        milliseconds = round((time.monotonic() - started) * 1000)
-        try:
-            self._keeper.keep(record(milliseconds))
-        except Exception as error:  # its words and its stack may hold the question
-            log.error("a question is not kept: %s", type(error).__name__)
-
-
-def _code(error: BaseException) -> str:
-    if isinstance(error, asyncio.CancelledError):
-        return ABANDONED
-    return error.code if isinstance(error, ApideskError) else ApideskError.code
-
-
-class CachingAnswerer:
-    """Answers from the cache where every document that the answer cites is as it was; else by `answerer`.
-
-    The same question, asked while it is being answered, waits for that answer.
+    An answer without sources, or with low confidence, may improve when documents are added. A degraded
+    answer may improve within minutes.
     """
-
-    def __init__(
-        self, answer_service: AnswerService, answerer: Answerer, answers: AnswerCache
-    ) -> None:
-        self._answer_service = answer_service
-        self._answerer = answerer
-        self._answers = answers
-        self._flights = SingleFlight()
-        self._lookups = answer_service.metrics.cache_lookups
-        settings, platform = (
-            answer_service.settings.model_dump_json(),
-            answer_service.platform.model_dump_json(),
-        )
-        self._installation = f"{version('apidesk')}{settings}{platform}"
-
-    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        """As `answerer` answers, or as it did. Raises ApideskError."""
-        started = time.monotonic()
-        key = self._key(asked)
-        if asked.fresh:
-            self._lookups.labels("bypass").inc()
-            answer = await self._answerer.ask(asked, listener)
-            await self._keep(key, asked, answer)
-            return answer
-        known_or_new = partial(self._known_or_new, key, asked)
-        keep = partial(self._keep, key, asked)
-        answer, joined = await self._flights.join(key, known_or_new, keep, listener)
-        result = "hit" if answer.cached else "joined" if joined else "miss"
-        self._lookups.labels(result).inc()
-        if result == "miss":
-            return answer
-        milliseconds = round((time.monotonic() - started) * 1000)
-        return await self._answer_service.repeat(asked, answer, milliseconds)
-
-    async def _known_or_new(
-        self, key: str, asked: AskCommand, listener: EventSink | None
-    ) -> Answer:
-        """Looked up within the flight: else who looks while it lands would find neither."""
-        known = await self._known(key)
-        if known is None:
-            return await self._answerer.ask(asked, listener)
-        if listener is not None:
-            await listener(Event("structured", known.structured))
-        return known.model_copy(update={"cached": True})
-
-    async def _known(self, key: str) -> Answer | None:
-        """The answer under `key`, if what it cites is as it was."""
-        try:
-            cached = await self._answers.get(key)
-            if cached is None:
-                return None
-            documents = list(cached.documents)
-            chunks = await asyncio.to_thread(
-                self._answer_service.collection.chunks_of_all, documents
-            )
-            if digests(chunks) == cached.documents:
-                return cached.answer
-            await self._answers.drop(key)
-        except StoreError as error:
-            log.warning("the cache of answers does not answer: %s", error)
-        return None
-
-    async def _keep(self, key: str, asked: AskCommand, answer: Answer) -> None:
-        """Keep an answer that may be kept; one that is not, is still an answer."""
-        try:
-            if _may_be_kept(asked, answer):
-                await self._put(key, answer)
-        except StoreError as error:
-            log.warning("an answer is not cached: %s", error)
-
-    async def _put(self, key: str, answer: Answer) -> None:
-        """Keep `answer`, unless what it cites was changed while it was made, or is of the web."""
-        places = {(source.source, source.document_id) for source in answer.sources}
-        chunks = await asyncio.to_thread(self._answer_service.collection.chunks_of_all, places)
-        cited = {source.text for source in answer.sources}
-        held = [_shown(chunk) for chunk in chunks if chunk.body in cited]
-        if all(_unnumbered(source) in held for source in answer.sources):
-            await self._answers.put(key, CachedAnswer(answer, digests(chunks)))
-
-    def _key(self, asked: AskCommand) -> str:
-        """Whatever an answer depends on, but for the documents. Raises QuestionError."""
-        question = self._answer_service.question(asked).model_dump(
-            mode="json", exclude={"id": True, "history": {"__all__": {"asked_at"}}}
-        )
-        said = json.dumps([asked.mode, question], sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256((self._installation + said).encode()).hexdigest()
+    is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
+    return not answer.cached and is_sound and not has_secret(command.text)
 
 
-def _may_be_kept(asked: AskCommand, answer: Answer) -> bool:
-    """Whether `answer` is new, and holds as long as the documents do. One that cites none, or is in
-    doubt, may be another when there are more of them; a degraded one would be better a minute later.
-    """
-    sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
-    return not answer.cached and sound and not has_secret(asked.text)
+def _as_source(chunk: Chunk) -> Source:
+    return Source.from_chunk(0, RetrievedChunk(chunk=chunk, score=0))
 
 
-def _shown(chunk: Chunk) -> Source:
-    return Source.of(0, RetrievedChunk(chunk=chunk, score=0))
-
-
-def _unnumbered(source: Source) -> Source:
+def _without_rank(source: Source) -> Source:
     return source.model_copy(update={"number": 0, "score": 0})

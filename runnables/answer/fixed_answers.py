@@ -1,27 +1,26 @@
-"""What thanks and small talk in a conversation are told.
-What an off-topic question is told.
-"""
+"""Answers with a fixed text: to small talk, off-topic questions, and what the documents do not cover."""
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts import load_prompt
+from runnables.models.chat_models import EXTRACTIVE
 from runnables.run_context import named_step
-from runnables.state import PipelineState
-from schemas.answer import Answer
+from runnables.state import Draft, PipelineState, with_draft
+from schemas.answer import Answer, AnswerDraft
+from schemas.choices import Language
 from schemas.platform import PlatformInfo
 from schemas.question import Question, StructuredQuestion
 
 
 def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> Runnable[Question, Answer]:
-    """The step `acknowledge`: nothing is retrieved for it."""
+    """Return the step `acknowledge`, which replies to small talk; `answered_by` is a model's name."""
 
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
-        say = load_prompt("extractive", question.language).module
         return Answer(
             id=str(question.id),
-            question=question.said or question.text,
+            question=question.original_text or question.text,
             introduction="",
-            answer=[str(say.welcome(platform_info.name))],  # type: ignore[attr-defined]
+            answer=[_sentence("welcome", platform_info, question.language)],
             related_url=[],
             type="unknown",
             structured=StructuredQuestion(type="unknown"),
@@ -35,22 +34,43 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> Runnable
 
 
 def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[PipelineState, Answer]:
-    """The step `refuse`."""
+    """Return the step `refuse`, which replies to off-topic questions; `answered_by` is a model's name."""
 
-    async def refuse(understood: PipelineState, config: RunnableConfig) -> Answer:
-        asked = understood["question"]
+    async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
+        question = state["question"]
         return Answer(
-            id=str(asked.id),
-            question=asked.text,
-            introduction=platform_info.say(platform_info.greeting, asked.language),
-            answer=[platform_info.say(platform_info.refusal, asked.language)],
+            id=str(question.id),
+            question=question.text,
+            introduction=platform_info.say(platform_info.greeting, question.language),
+            answer=[platform_info.say(platform_info.refusal, question.language)],
             related_url=[],
             type="unknown",
-            structured=understood["classification"].structured,
+            structured=state["classification"].structured,
             sources=[],
             confidence="high",
-            language=asked.language,
+            language=question.language,
             answered_by=answered_by,
         )
 
     return named_step("refuse", refuse)
+
+
+def build_decline(platform_info: PlatformInfo) -> Runnable[PipelineState, PipelineState]:
+    """Return the step `decline`, which drafts that the documents do not answer the question."""
+
+    async def decline(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        sentence = not_covered_sentence(platform_info, state["question"].language)
+        draft = Draft(AnswerDraft(answer=[sentence]), EXTRACTIVE)
+        return with_draft(state, state["chunks"], draft)
+
+    return named_step("decline", decline)
+
+
+def not_covered_sentence(platform_info: PlatformInfo, language: Language) -> str:
+    """Return the sentence that says that the documents do not answer the question."""
+    return _sentence("uncovered", platform_info, language)
+
+
+def _sentence(macro: str, platform_info: PlatformInfo, language: Language) -> str:
+    sentences = load_prompt("extractive", language).module
+    return str(getattr(sentences, macro)(platform_info.name))

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pydantic_core import from_json
 
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
-from runnables.models.json_text import without_thinking
+from runnables.models.json_text import strip_thinking
 from schemas.answer import Event, EventSink, Source, Sources, Step
 from schemas.document import RetrievedChunk
 from schemas.question import Question
 
-LONGEST = 50_000
+MAX_STREAMED_CHARS = 50_000
 """Characters of a reply beyond which nobody waits for single steps."""
 
 
@@ -38,7 +38,7 @@ class PartialAnswerParser:
 
     async def begin(self) -> None:
         """Tell what the answer is written from; its steps begin anew."""
-        sources = [Source.of(number, r) for number, r in enumerate(self._chunks, 1)]
+        sources = [Source.from_chunk(number, r) for number, r in enumerate(self._chunks, 1)]
         await self._listener(Event("sources", Sources(sources=sources)))
         self._grounder = Grounder(self._asked, self._chunks, self._rules)
         self._read = 0
@@ -50,11 +50,11 @@ class PartialAnswerParser:
             await self.begin()  # the model was asked again
         new = text[self._characters :]
         self._characters = len(text)
-        if '"' not in new or len(text) > LONGEST:
+        if '"' not in new or len(text) > MAX_STREAMED_CHARS:
             return  # a step ends with a quotation mark
         for written in complete_steps(text)[self._read :]:
             self._read += 1
-            grounded = self._grounder.step(written)
+            grounded = self._grounder.check_step(written)
             if grounded.text:
                 self._told += 1
                 await self._listener(Event("step", step_event(self._told, grounded)))
@@ -72,7 +72,7 @@ def step_event(number: int, grounded: GroundedStep) -> Step:
 
 def complete_steps(text: str) -> list[str]:
     """The elements of `answer` in unfinished JSON that no further character can change."""
-    text = without_thinking(text)
+    text = strip_thinking(text)
     start = text.find("{")
     if start < 0:
         return []

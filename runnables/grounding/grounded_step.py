@@ -1,85 +1,83 @@
-"""One step of an answer, checked against the chunks that its writer was shown."""
+"""Grounding of single steps of an answer in the chunks that its writer was shown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from runnables.grounding.citations import AllowedLinks, CitedText, resolve_citations, without_marks
-from runnables.grounding.facts import FactIndex, unverified
+from runnables.grounding.citations import CitedText, resolve_citations, strip_citations
+from runnables.grounding.facts import FactIndex, find_unverified_facts
+from runnables.grounding.links import LinkPolicy
 from runnables.grounding.markdown_text import remove_sentences_with
 from runnables.grounding.support import is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
 
-LONGEST = 4_000
-"""Characters of a step that are kept: more is no step."""
+MAX_STEP_CHARS = 4_000
+"""Characters of a step that are kept."""
 
 
 @dataclass(frozen=True)
 class GroundingRules:
-    """What the checks depend on besides the answer itself."""
+    """Settings of the checks."""
 
     hosts: tuple[str, ...] = ()
     """The platform's own hosts, subdomains included."""
     remove_unverified: bool = False
-    """Whether a sentence goes that states what cannot be verified."""
+    """Whether sentences with unverified facts are removed instead of listed."""
 
 
 @dataclass(frozen=True)
 class GroundedStep:
-    """A step that says nothing about where it came from that is not so."""
+    """A step of an answer after all checks."""
 
     text: str
-    """Empty when nothing of it could stay."""
+    """Empty if the step was removed."""
     numbers: tuple[int, ...]
-    """The chunks that it cites."""
+    """Numbers of the chunks that it cites."""
     unverified: tuple[str, ...]
+    """Facts that no cited chunk contains."""
     supported: bool
-    """Whether what it cites bears it out; what cites nothing is not supported."""
+    """Whether the cited chunks support it; false without citations."""
     likely: bool
-    """Whether it is supported or, where it cites nothing, borne out by what its writer was shown."""
+    """Whether it is supported or, without citations, supported by the chunks that the writer was shown."""
     refused: Refused
 
 
 class Grounder:
-    """Checks the steps of one answer in their order."""
+    """Checks the steps of one answer, in order."""
 
     def __init__(
-        self, asked: Question, chunks: Sequence[RetrievedChunk], rules: GroundingRules
+        self, question: Question, chunks: Sequence[RetrievedChunk], rules: GroundingRules
     ) -> None:
-        """`chunks` are what the writer was shown; the first is number 1."""
-        self._question = f"{asked.text}\n{asked.said}".strip()
+        """`chunks` are those that the writer was shown; the first one is number 1."""
+        self._question = f"{question.text}\n{question.original_text}".strip()
         self._chunks = [retrieved.chunk for retrieved in chunks]
         self._rules = rules
         self._cited: dict[int, None] = {}
-        self._known, self._read = FactIndex([self._question]), set[int]()
-        self.links = AllowedLinks(
+        self._facts, self._indexed = FactIndex([self._question]), set[int]()
+        self._links = LinkPolicy(
             (chunk.page_url for chunk in self._chunks),
             self._question,
             rules.hosts,
             (chunk.text for chunk in self._chunks),
         )
 
-    def step(self, text: str) -> GroundedStep:
-        """`text` with its marks resolved, its links closed and its facts looked up.
+    def check_step(self, text: str) -> GroundedStep:
+        """Resolve citations, remove disallowed links, look up facts and measure support.
 
-        A fact counts as verified where a chunk holds it that this step or one before it cites.
+        A fact is verified if a chunk contains it that this step or an earlier one cites.
         """
-        closed, links = self.links.close(text[:LONGEST])
-        cited = resolve_citations(closed, len(self._chunks))
-        refused = Refused(citations=cited.unknown, links=links)
-        facts = self._unverified(cited)
+        cited, refused = self._resolve(text[:MAX_STEP_CHARS])
+        facts = self._unverified_facts(cited)
         if facts and self._rules.remove_unverified:
-            cited, facts = (
-                resolve_citations(remove_sentences_with(cited.text, facts), len(self._chunks)),
-                [],
-            )
+            remaining = remove_sentences_with(cited.text, facts)
+            cited, facts = resolve_citations(remaining, len(self._chunks)), []
         self._cited.update(dict.fromkeys(cited.numbers))
-        stated = without_marks(cited.text)
-        rests_on = self._of(cited.numbers) or self._chunks
-        likely = bool(stated) and is_supported(stated, rests_on, self._question)
+        statement = strip_citations(cited.text)
+        evidence = self._chunks_numbered(cited.numbers) or self._chunks
+        likely = bool(statement) and is_supported(statement, evidence, self._question)
         return GroundedStep(
-            text=cited.text if stated else "",
+            text=cited.text if statement else "",
             numbers=cited.numbers,
             unverified=tuple(facts),
             supported=likely and bool(cited.numbers),
@@ -87,45 +85,51 @@ class Grounder:
             refused=refused,
         )
 
-    def quoted_step(self, text: str) -> GroundedStep:
-        """As `step`, for what was taken from the chunks word by word: it needs no support."""
-        closed, links = self.links.close(text)
-        cited = resolve_citations(closed, len(self._chunks))
-        refused = Refused(citations=cited.unknown, links=links)
-        quoted = bool(cited.numbers)
-        return GroundedStep(cited.text, cited.numbers, (), quoted, quoted, refused)
+    def check_quote(self, text: str) -> GroundedStep:
+        """Check a verbatim quote of the chunks, which needs neither fact check nor support."""
+        cited, refused = self._resolve(text)
+        is_cited = bool(cited.numbers)
+        return GroundedStep(cited.text, cited.numbers, (), is_cited, is_cited, refused)
 
-    def holds(self, text: str) -> bool:
-        """Whether a text that cites nothing, such as a greeting, claims nothing either."""
-        if len(text) > LONGEST:
+    def is_free_of_claims(self, text: str) -> bool:
+        """Whether a text, such as a greeting, has no disallowed links, no citations and no unverified facts."""
+        if len(text) > MAX_STEP_CHARS:
             return False
-        _, links = self.links.close(text)
+        _, removed_links = self._links.remove_disallowed(text)
         cited = resolve_citations(text, 0)
-        return not (links or cited.unknown or self._unverified(cited))
+        return not (removed_links or cited.unknown or self._unverified_facts(cited))
 
-    def cited_by(self, step: GroundedStep) -> list[Chunk]:
-        """The chunks that `step` cites."""
-        return self._of(step.numbers)
+    def cited_chunks(self, step: GroundedStep) -> list[Chunk]:
+        """Return the chunks that `step` cites."""
+        return self._chunks_numbered(step.numbers)
 
-    def _of(self, numbers: Sequence[int]) -> list[Chunk]:
+    def _resolve(self, text: str) -> tuple[CitedText, Refused]:
+        without_links, removed_links = self._links.remove_disallowed(text)
+        cited = resolve_citations(without_links, len(self._chunks))
+        return cited, Refused(citations=cited.unknown, links=removed_links)
+
+    def _chunks_numbered(self, numbers: Sequence[int]) -> list[Chunk]:
         return [self._chunks[number - 1] for number in numbers]
 
-    def _unverified(self, cited: CitedText) -> list[str]:
-        known = self._known_of({*self._cited, *cited.numbers})
-        return unverified(without_marks(cited.text), known)
+    def _unverified_facts(self, cited: CitedText) -> list[str]:
+        index = self._index_of({*self._cited, *cited.numbers})
+        return find_unverified_facts(strip_citations(cited.text), index)
 
-    def _known_of(self, numbers: set[int]) -> FactIndex:
-        """What these chunks and the question say; each chunk is read once, unless a step lost its mark."""
-        if not self._read <= numbers:
-            self._known, self._read = FactIndex([self._question]), set()
-        for chunk in self._of(sorted(numbers - self._read)):
-            self._known.read(chunk.text)
-        self._read = numbers
-        return self._known
+    def _index_of(self, numbers: set[int]) -> FactIndex:
+        """The facts of these chunks and the question.
+
+        Chunks are added to the last index; it is rebuilt only if a chunk is no longer cited.
+        """
+        if not self._indexed <= numbers:
+            self._facts, self._indexed = FactIndex([self._question]), set()
+        for chunk in self._chunks_numbered(sorted(numbers - self._indexed)):
+            self._facts.add(chunk.text)
+        self._indexed = numbers
+        return self._facts
 
 
-def judged(step: GroundedStep, supported: bool | None) -> GroundedStep:
-    """`step` with a judge's verdict, where there is one."""
+def apply_verdict(step: GroundedStep, supported: bool | None) -> GroundedStep:
+    """Return `step` with the verdict of a judge; unchanged without a verdict or citations."""
     if supported is None or not step.numbers:
         return step
     return replace(step, supported=supported, likely=supported)

@@ -13,8 +13,14 @@ from prompts import load_prompt
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
 from runnables.question.extract_details import error_codes, extract_details
-from runnables.question.follow_up import heard, is_small_talk, new_words, standalone, without_talk
-from runnables.run_context import named_step, remaining, with_deadline
+from runnables.question.follow_up import (
+    history_text,
+    is_small_talk,
+    make_standalone,
+    new_words,
+    strip_small_talk,
+)
+from runnables.run_context import named_step, remaining_seconds, with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion
 from schemas.platform import PlatformInfo
@@ -22,19 +28,19 @@ from schemas.question import Question, Turn
 
 NAME = "condense"
 
-SHARE_OF_TIME = 0.25
+TIME_SHARE = 0.25
 """What condensing may take of the time that is left: all other steps come after it."""
 
-MOST_TURNS = 8
+MAX_TURNS = 8
 """Turns that the model is shown; what lies further back is no longer referred to."""
 
-LONGEST_ANSWER = 800
+MAX_ANSWER_CHARS = 800
 """Characters of each answer that the model is shown."""
 
-LONGEST_FOLLOW_UP = 2_000
+MAX_FOLLOW_UP_CHARS = 2_000
 """Characters beside pasted JSON above which no model is asked."""
 
-LONGEST_QUESTION = 500
+MAX_QUESTION_CHARS = 500
 """Characters of a condensed question, or three times the follow-up's own where that is more."""
 
 OUTPUT_TOKENS = 500
@@ -82,7 +88,7 @@ def build_condense(
             return question.model_copy(update={"small_talk": True})
         if condensed is not None:
             return _with_text(question, condensed.question)
-        text = await asyncio.to_thread(standalone, question.text, question.history)
+        text = await asyncio.to_thread(make_standalone, question.text, question.history)
         return _with_text(question, text)
 
     return named_step(NAME, condense)
@@ -91,7 +97,7 @@ def build_condense(
 def _with_text(question: Question, text: str) -> Question:
     if text == question.text:
         return question
-    return question.model_copy(update={"text": text, "said": question.text})
+    return question.model_copy(update={"text": text, "original_text": question.text})
 
 
 class _Condenser:
@@ -109,12 +115,14 @@ class _Condenser:
 
         Raises ModelError.
         """
-        bodies, text = _without_json(question.text)
-        if len(text) > LONGEST_FOLLOW_UP:
+        bodies, text = _cut_json(question.text)
+        if len(text) > MAX_FOLLOW_UP_CHARS:
             return None
-        timed = with_deadline(config, SHARE_OF_TIME * remaining(config))
-        found = (await self._output.ask_any(self._models, self._shown(question, text), timed)).value
-        if found.small_talk and asks_nothing(question.text):
+        timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
+        found = (
+            await self._output.ask_first(self._models, self._shown(question, text), timed)
+        ).value
+        if found.small_talk and may_be_small_talk(question.text):
             return found
         condensed = " ".join(found.question.replace(_BODY, " ").split())
         problem = await asyncio.to_thread(_problem, condensed, text, question.history)
@@ -138,14 +146,14 @@ class _Condenser:
         )
         window = min(int(model.window / model.token_correction) for model in self._models)
         room = window - OUTPUT_TOKENS - estimate_tokens(bare)
-        return variables | {"history": _fitting(question.history, room)}
+        return variables | {"history": _fit_history(question.history, room)}
 
 
-def _fitting(history: Sequence[Turn], room: int) -> list[Turn]:
+def _fit_history(history: Sequence[Turn], room: int) -> list[Turn]:
     """The newest turns that fit `room` tokens, oldest first, each answer cut to its beginning."""
     kept: list[Turn] = []
-    for turn in reversed(history[-MOST_TURNS:]):
-        short = turn.model_copy(update={"answer": turn.answer[:LONGEST_ANSWER]})
+    for turn in reversed(history[-MAX_TURNS:]):
+        short = turn.model_copy(update={"answer": turn.answer[:MAX_ANSWER_CHARS]})
         room -= estimate_tokens(f"<turn>{short.question}{short.api_name}{short.answer}</turn>") + 20
         if room < 0:
             break
@@ -153,7 +161,7 @@ def _fitting(history: Sequence[Turn], room: int) -> list[Turn]:
     return kept
 
 
-def asks_nothing(text: str) -> bool:
+def may_be_small_talk(text: str) -> bool:
     """Whether nothing in `text` asks or was pasted, so that a model may take it for small talk."""
     pasted = extract_details(text)
     details = pasted.paths or pasted.trace_id or pasted.response or pasted.request_param
@@ -164,23 +172,25 @@ def _problem(condensed: str, text: str, history: Sequence[Turn]) -> str | None:
     """Why a model's question cannot be used; None where it can."""
     if not condensed:
         return "empty"
-    if len(condensed) > max(LONGEST_QUESTION, 3 * len(text)):
+    if len(condensed) > max(MAX_QUESTION_CHARS, 3 * len(text)):
         return "too long"
-    known = f"{text}\n{heard(history)}"
-    if not all(_stands_in(name, known) for name in _names(condensed)):
+    known = f"{text}\n{history_text(history)}"
+    if not all(_contains_name(name, known) for name in _names(condensed)):
         return "about something that nobody named"
-    asked = without_talk(extract_details(text).prose)
-    if _strays(condensed, known) or _strays(asked, f"{condensed}\n{heard(history)}"):
+    asked = strip_small_talk(extract_details(text).prose)
+    if _is_off_subject(condensed, known) or _is_off_subject(
+        asked, f"{condensed}\n{history_text(history)}"
+    ):
         return "another question"
     return None
 
 
-def _strays(text: str, known: str) -> bool:
+def _is_off_subject(text: str, known: str) -> bool:
     """Whether most of what `text` tells of is not in `known`."""
     return 2 * len(new_words(text, known)) > len(new_words(text, ""))
 
 
-def _stands_in(name: str, known: str) -> bool:
+def _contains_name(name: str, known: str) -> bool:
     """Whether `known` holds `name`, and not only as a part of another name."""
     whole = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
     return re.search(whole, known, re.IGNORECASE) is not None
@@ -205,7 +215,7 @@ def _with_details(condensed: str, text: str, bodies: Sequence[str]) -> str:
     return "\n".join([condensed, *bodies])
 
 
-def _without_json(text: str) -> tuple[list[str], str]:
+def _cut_json(text: str) -> tuple[list[str], str]:
     """The JSON objects in `text`, verbatim, and the text with `_BODY` in their places."""
     decoder = json.JSONDecoder()
     bodies: list[str] = []

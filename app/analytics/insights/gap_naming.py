@@ -80,7 +80,7 @@ class QuestionGrouper:
             reason = str(error) if isinstance(error, ModelError) else type(error).__name__
             log.warning("%s: no groups are joined: %s", PROMPT_NAME, reason)
             return []
-        return reply.value.among(len(fitting))
+        return reply.value.assign(len(fitting))
 
     def _fit_to_window(self, groups: Sequence[Wordings]) -> list[list[str]]:
         """The first wordings of as many groups as fit into the context window."""

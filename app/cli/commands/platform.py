@@ -1,6 +1,4 @@
-"""`apidesk init`: a platform.toml of one's own, tried at once.
-`apidesk check`: do the models answer?.
-"""
+"""`apidesk init` creates a platform.toml and tries it; `apidesk check` tests the models."""
 
 import asyncio
 import shlex
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.commands.base import EXIT_FAILED, one_line_errors, platform_option, settings_with
+from app.cli.commands.base import EXIT_FAILED, load_settings, platform_option, report_errors
 
 if TYPE_CHECKING:
     from app.cli.setup.trial import Trial
@@ -20,15 +18,17 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", default="platform.toml", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--openapi", metavar="FILE_OR_URL", help="Ask nothing: an OpenAPI description says it all."
+    "--openapi",
+    metavar="FILE_OR_URL",
+    help="Take all answers from this OpenAPI description instead of asking.",
 )
-@click.option("--documents", metavar="WHERE", help="A folder, or an OpenAPI file or url.")
-@click.option("--name", help="What the platform is called.")
-@click.option("--about", help="What it is, and what may be asked about it.")
-@click.option("--language", type=click.Choice(("zh", "en")), help="Its own language.")
-@click.option("--page-url", metavar="TEMPLATE", help="A page's url; '' for none.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
-@one_line_errors
+@click.option("--documents", metavar="WHERE", help="Folder, or an OpenAPI file or URL.")
+@click.option("--name", help="Name of the platform.")
+@click.option("--about", help="What the platform is and which questions it covers.")
+@click.option("--language", type=click.Choice(("zh", "en")), help="Language of the platform.")
+@click.option("--page-url", metavar="TEMPLATE", help="URL template of a page; '' for none.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@report_errors
 def init(
     file: Path,
     openapi: str | None,
@@ -39,31 +39,31 @@ def init(
     page_url: str | None,
     force: bool,
 ) -> None:
-    """Write a platform.toml from five answers, and try it.
+    """Create a platform.toml from five answers and try it.
 
-    It is indexed as `apidesk ingest` would, and a question is answered that its documents suggest.
+    The documents are indexed, as by `apidesk ingest`, and a question about them is answered.
     """
-    from app.cli.setup.interview import InterviewAnswers, draft_of, interview
-    from app.cli.setup.platform_file import check_free, write
-    from app.cli.setup.trial import try_out
+    from app.cli.setup.interview import InterviewAnswers, draft_from_openapi, interview
+    from app.cli.setup.platform_file import check_overwrite, write_platform_file
+    from app.cli.setup.trial import run_trial
     from app.cli.terminal.progress import ingestion_progress
     from schemas.source import SourceLimits
 
     if openapi is not None and documents is not None:
-        raise click.UsageError("--openapi stands for --documents: give one of them")
-    check_free(file, force)
-    settings = settings_with(file)
+        raise click.UsageError("--openapi and --documents cannot be combined")
+    check_overwrite(file, force)
+    settings = load_settings(file)
     given = InterviewAnswers(openapi or documents, name, about, language, page_url)
-    make = interview if openapi is None else draft_of
-    write(make(given, SourceLimits.of(settings)), file)
+    make = interview if openapi is None else draft_from_openapi
+    write_platform_file(make(given, SourceLimits.from_settings(settings)), file)
     click.echo(f"written: {file}")
 
     with ingestion_progress(summary=False) as progress:
-        trial = asyncio.run(try_out(settings, progress))
-    _print(trial, file)
+        trial = asyncio.run(run_trial(settings, progress))
+    _print_trial(trial, file)
 
 
-def _print(trial: "Trial", file: Path) -> None:
+def _print_trial(trial: "Trial", file: Path) -> None:
     from app.cli.terminal.printing import print_answer, print_report
 
     print_report(trial.run, as_json=False)
@@ -76,13 +76,13 @@ def _print(trial: "Trial", file: Path) -> None:
 
 @click.command()
 @platform_option
-@one_line_errors
+@report_errors
 def check(platform: Path | None) -> None:
-    """Try every configured model with one tiny call."""
-    from app.cli.setup.trial import check_models
+    """Test every configured model with one small call."""
+    from app.cli.setup.model_check import check_models
     from app.cli.terminal.printing import print_checks
 
-    checks = asyncio.run(check_models(settings_with(platform)))
+    checks = asyncio.run(check_models(load_settings(platform)))
     print_checks(checks)
     if any(check.problem for check in checks):
         sys.exit(EXIT_FAILED)
