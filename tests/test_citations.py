@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from runnables.grounding.citations import resolve_citations, without_marks
+from runnables.grounding.citations import resolve_citations, strip_citations
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_marks_are_resolved(
     ],
 )
 def test_what_a_text_states_is_without_its_marks(text: str, stated: str) -> None:
-    assert without_marks(text) == stated
+    assert strip_citations(text) == stated
 
 
 @pytest.mark.parametrize("seed", range(20))

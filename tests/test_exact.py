@@ -10,7 +10,7 @@ from litestar.testing import TestClient
 from app.service.answer_service import AnswerService
 from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_table, plain
-from runnables.retrieval.query_analysis import identifiers
+from runnables.retrieval.query_analysis import extract_identifiers
 from schemas.document import SourceDocument
 from schemas.source import SourceLimits
 
@@ -93,4 +93,4 @@ def test_a_name_alone_finds_its_page_first(
     ],
 )
 def test_what_is_written_as_an_identifier(question: str, expected: list[str]) -> None:
-    assert identifiers(question) == expected
+    assert extract_identifiers(question) == expected

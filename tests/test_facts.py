@@ -16,7 +16,7 @@ from ingestion.platform_config import read_platform
 from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_blocks
 from runnables.answer.excerpts import sentences
-from runnables.grounding.facts import FactIndex, unverified
+from runnables.grounding.facts import FactIndex, find_unverified_facts
 from runnables.grounding.markdown_text import remove_sentences_with
 from schemas.document import Chunk, SourceDocument
 from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceConfig, SourceLimits
@@ -65,7 +65,7 @@ def judge(name: str) -> Outcome:
     lines = (ROOT / "tests/data" / name).read_text(encoding="utf-8").splitlines()
     invented = found = false_alarms = 0
     for case in map(json.loads, lines):
-        listed = unverified(case["statement"], known_of(case["documents"]))
+        listed = find_unverified_facts(case["statement"], known_of(case["documents"]))
         hits = [fact for fact in listed if case["invented"] and case["invented"] in fact]
         invented += case["invented"] is not None
         found += bool(hits)
@@ -150,7 +150,7 @@ def false_alarm_rate(chunks: list[Chunk], count: int) -> float:
     wrong = [
         (text, listed)
         for text, chunk in cases
-        if (listed := unverified(text, known_from(chunk.text)))
+        if (listed := find_unverified_facts(text, known_from(chunk.text)))
     ]
     return len(wrong) / len(cases)
 
@@ -159,7 +159,10 @@ def found_rate(chunks: list[Chunk], count: int) -> float:
     cases = list(mutated_cases(chunks, count))
     assert len(cases) > count * 0.7
     found = sum(
-        any(name in fact or fact in name for fact in unverified(text, known_from(chunk.text)))
+        any(
+            name in fact or fact in name
+            for fact in find_unverified_facts(text, known_from(chunk.text))
+        )
         for text, name, chunk in cases
     )
     return found / len(cases)
@@ -286,23 +289,23 @@ INVENTED = {
 
 @pytest.mark.parametrize("statement", STATED.values(), ids=STATED)
 def test_what_is_known_or_no_fact_passes(statement: str) -> None:
-    assert unverified(statement, EVIDENCE) == []
+    assert find_unverified_facts(statement, EVIDENCE) == []
 
 
 @pytest.mark.parametrize(("statement", "fact"), INVENTED.values(), ids=INVENTED)
 def test_what_is_invented_is_listed_as_it_stands(statement: str, fact: str) -> None:
-    assert unverified(statement, EVIDENCE) == [fact]
+    assert find_unverified_facts(statement, EVIDENCE) == [fact]
     assert fact in statement
 
 
 def test_method_and_path_stand_in_one_text() -> None:
     apart = FactIndex(["Use `POST`.", "See `/shop/v2/parcels`."])
-    assert unverified("POST /shop/v2/parcels", apart) == ["POST /shop/v2/parcels"]
+    assert find_unverified_facts("POST /shop/v2/parcels", apart) == ["POST /shop/v2/parcels"]
 
 
 def test_each_fact_is_listed_once_in_order() -> None:
     statement = "先传zz_two，再传`aa_one`，最后核对zz_two与 aa_one。"
-    assert unverified(statement, EVIDENCE) == ["zz_two", "aa_one"]
+    assert find_unverified_facts(statement, EVIDENCE) == ["zz_two", "aa_one"]
 
 
 LEFT = {
@@ -357,7 +360,7 @@ HOSTILE = ["`", "`a", "f", "aA", "x_", "a.", "a-", "A", "1234 ", "/a{", "\n ", "
 def test_long_input_is_read_in_linear_time(part: str) -> None:
     """No time is asserted: 20 kB that took more than a moment would show in how long the tests take."""
     statement = part * (20_000 // len(part)) + "x"
-    listed = unverified(statement, FactIndex([statement[: len(statement) // 2]]))
+    listed = find_unverified_facts(statement, FactIndex([statement[: len(statement) // 2]]))
     assert statement.endswith(remove_sentences_with(statement, listed)[-1:])
 
 
@@ -365,8 +368,8 @@ def test_long_input_is_read_in_linear_time(part: str) -> None:
 def test_nothing_that_people_type_breaks_it() -> None:
     strings: Iterable[str] = json.loads((SHARED_DATA / "blns.json").read_text(encoding="utf-8"))
     for text in strings:
-        assert unverified(text, FactIndex([text])) == [], text
-        assert set(unverified(text, FactIndex([]))) <= {
+        assert find_unverified_facts(text, FactIndex([text])) == [], text
+        assert set(find_unverified_facts(text, FactIndex([]))) <= {
             text[i:j] for i in range(len(text)) for j in range(i, len(text) + 1)
         }
-        remove_sentences_with(text, unverified(text, EVIDENCE))
+        remove_sentences_with(text, find_unverified_facts(text, EVIDENCE))

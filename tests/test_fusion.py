@@ -11,9 +11,15 @@ from pathlib import Path
 import pytest
 
 from app.service.answer_service import AnswerService, connect_answer_service
-from ingestion.store.schema import RouteCalibration, embedded_text
+from ingestion.store.manifest import RouteCalibration
+from ingestion.store.schema import embedded_text
 from ingestion.text.words import vocabulary_words
-from runnables.retrieval.rank_fusion import MOST_DENSE, UNMEASURED, dense_weight, fuse
+from runnables.retrieval.ranking import (
+    MAX_DENSE_WEIGHT,
+    UNCALIBRATED_DENSE_WEIGHT,
+    dense_weight,
+    fuse,
+)
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.question import Question
 from schemas.settings import read_settings
@@ -62,20 +68,20 @@ def test_scores_are_fused(
 
 
 def test_vectors_never_overrule_the_best_of_full_text() -> None:
-    fused = fuse({"a": 9.0}, {f"x{n}": 1.0 - n / 100 for n in range(60)}, MOST_DENSE)
+    fused = fuse({"a": 9.0}, {f"x{n}": 1.0 - n / 100 for n in range(60)}, MAX_DENSE_WEIGHT)
     assert next(iter(fused)) == "a"
 
 
 @pytest.mark.parametrize(
     ("measured", "weight"),
     [
-        (None, UNMEASURED),
-        (RouteCalibration(full_text=0.9, dense=0.9, rows=1), MOST_DENSE),
-        (RouteCalibration(full_text=0.2, dense=0.9, rows=1), MOST_DENSE),
+        (None, UNCALIBRATED_DENSE_WEIGHT),
+        (RouteCalibration(full_text=0.9, dense=0.9, rows=1), MAX_DENSE_WEIGHT),
+        (RouteCalibration(full_text=0.2, dense=0.9, rows=1), MAX_DENSE_WEIGHT),
         (RouteCalibration(full_text=0.8, dense=0.6, rows=1), 0.25),
         (RouteCalibration(full_text=0.9, dense=0.4, rows=1), 0.0),
         (RouteCalibration(full_text=0.5, dense=0.0, rows=1), 0.0),
-        (RouteCalibration(full_text=0.0, dense=0.1, rows=1), MOST_DENSE),
+        (RouteCalibration(full_text=0.0, dense=0.1, rows=1), MAX_DENSE_WEIGHT),
         (RouteCalibration(full_text=0.0, dense=0.0, rows=1), 0.0),
     ],
 )
@@ -93,8 +99,8 @@ def noise(text: str) -> list[float]:
 
 def knowing(answer_service: AnswerService) -> Embed:
     """An embedding that knows which document a question is for, and which one holds its words."""
-    ids = [stored.id for stored in answer_service.collection.stored()]
-    texts = {embedded_text(c): c.document_id for c in answer_service.collection.by_ids(ids)}
+    ids = [stored.id for stored in answer_service.collection.stored_chunks()]
+    texts = {embedded_text(c): c.document_id for c in answer_service.collection.chunks_by_id(ids)}
     words: dict[str, set[str]] = defaultdict(set)
     for text, document in texts.items():
         words[document].update(vocabulary_words(text))
@@ -139,7 +145,7 @@ def test_fusion_keeps_up_with_the_better_route(
         embedding_base_url=model_server.base_url,
         embedding_api_key="test-key",
     )
-    assert weight[0] <= dense_weight(answer_service.collection.contract.reliability) <= weight[1]
+    assert weight[0] <= dense_weight(answer_service.collection.manifest.calibration) <= weight[1]
     dense = hit_at_5(answer_service, "dense")
     requests = len(model_server.embedding_requests)
     hybrid = hit_at_5(answer_service, "hybrid")
@@ -187,7 +193,7 @@ def test_the_routes_are_measured_once_and_again_when_the_collection_has_doubled(
         for number in range(pages):
             (tmp_path / f"{number:03}.md").write_text(f"# Page {number}\n\nIts body is {number}.")
         job.run(job.new_run("start"))
-        measured = job.collection.contract.reliability
+        measured = job.collection.manifest.calibration
         return measured.rows if measured else None
 
     # What is embedded to measure says nothing of where it stands: no "Page" in it.

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from app.main import create_app
 from app.service.answer_service import AnswerService, connect_answer_service
-from runnables.grounding.citations import urls
+from runnables.grounding.links import extract_urls
 from schemas.answer import Answer, AnswerDraft
 from schemas.settings import read_settings
 from tests.http_client import http_client
@@ -328,8 +328,8 @@ def test_orders_in_documents_and_questions_change_nothing(
         assert len(re.findall(rf"<{tag}>", prompt)) == 1, tag
         assert len(re.findall(rf"</{tag}>", prompt)) == 1, tag
     assert len(re.findall(r"<document number=", prompt)) == prompt.count("</document>")
-    asked = set(urls(question))
-    linked = {url for step in answer.answer for url in urls(step)} | set(answer.related_url)
+    asked = set(extract_urls(question))
+    linked = {url for step in answer.answer for url in extract_urls(step)} | set(answer.related_url)
     assert linked <= {"https://docs.example.org/refunds"} | asked
     assert "evil.example" not in json.dumps([answer.answer, answer.related_url])
     assert not any(

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from tenacity import wait_none
 
 from ingestion.text.language import estimate_tokens
-from runnables.grounding.judge import NAME, Judge, Statement, build_judge
+from runnables.grounding.judge import RUN_NAME, Judge, Statement, build_judge
 from runnables.run_context import with_deadline
 from schemas.choices import Language
 from schemas.document import Chunk
@@ -77,13 +77,13 @@ def skipped(
     judge: Judge, caplog: pytest.LogCaptureFixture, given: Sequence[Statement] | None = None
 ) -> str:
     """Why nothing was judged: in the trace and in one line of the log, without statement and key."""
-    trace = Trace(NAME)
+    trace = Trace(RUN_NAME)
     with caplog.at_level(logging.WARNING):
         assert run(judge, given or statements(2), {"callbacks": [trace]}) is None
     (output,) = trace.outputs
     (record,) = (r for r in caplog.records if r.name.startswith("runnables"))
     reason: str = output["skipped"]
-    assert record.getMessage() == f"{NAME}: nothing is judged: {reason}"
+    assert record.getMessage() == f"{RUN_NAME}: no verdicts: {reason}"
     assert record.exc_info is None
     assert SAID not in caplog.text
     assert KEY not in caplog.text + repr(output)
@@ -245,10 +245,10 @@ def test_the_run_s_own_deadline_holds_for_the_judge(model_server: ModelServer) -
 
 
 def test_the_runs_of_the_judge_are_named(model_server: ModelServer) -> None:
-    trace = Trace(NAME)
+    trace = Trace(RUN_NAME)
     model_server.reply(verdicts((1, True)))
     run(make_judge(model_server), statements(1), {"callbacks": [trace]})
-    assert {NAME, f"{NAME}/prompt", f"{NAME}/parser"} <= set(trace.names)
+    assert {RUN_NAME, f"{RUN_NAME}/prompt", f"{RUN_NAME}/parser"} <= set(trace.names)
     assert trace.outputs == [{"verdicts": [True], "skipped": None}]
 
 

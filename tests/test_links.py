@@ -2,14 +2,14 @@
 
 import pytest
 
-from runnables.grounding.citations import AllowedLinks
+from runnables.grounding.links import LinkPolicy
 
 PAGE = "https://docs.example.org/#/api?apiId=1"
-LINKS = AllowedLinks(
+LINKS = LinkPolicy(
     pages=[PAGE, "https://docs.example.org/guide/"],
     question="My callback is https://mine.example.net/hook?x=1, why is it refused?",
     hosts=["example.org"],
-    shown=["# 订单发货\n\nPOST /dop/api/v1/order/ship\n\nhttps://evil.example/in-a-document"],
+    texts=["# 订单发货\n\nPOST /dop/api/v1/order/ship\n\nhttps://evil.example/in-a-document"],
 )
 
 
@@ -52,16 +52,16 @@ LINKS = AllowedLinks(
     ],
 )
 def test_links_are_closed(written: str, closed: str, refused: int) -> None:
-    text, count = LINKS.close(written)
+    text, count = LINKS.remove_disallowed(written)
     assert (text.strip().replace(" `", "`"), count) == (closed, refused)
 
 
 def test_without_hosts_only_pages_and_the_question_count() -> None:
-    links = AllowedLinks([PAGE], "", [], ["/dop/api/v1/order/ship"])
+    links = LinkPolicy([PAGE], "", [], ["/dop/api/v1/order/ship"])
     assert links.allows(PAGE)
     assert not links.allows("https://api.example.org/dop/api/v1/order/ship")
 
 
 def test_a_long_text_takes_no_longer_than_its_length() -> None:
     text = "[" * 20_000 + "https://" * 5_000 + "(" * 20_000 + "](" * 10_000
-    assert isinstance(LINKS.close(text)[0], str)
+    assert isinstance(LINKS.remove_disallowed(text)[0], str)

@@ -12,11 +12,11 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from ingestion.text.language import estimate_tokens
+from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_chat_models
-from runnables.retrieval.rerank import MOST, NAME, RerankStep, build_rerank
-from runnables.retrieval.rerankers import permutation_of_text, truncate_to_tokens
+from runnables.retrieval.listwise_reranker import parse_permutation
+from runnables.retrieval.rerank import RERANK_DEPTH, RUN_NAME, RerankStep, build_rerank
 from runnables.run_context import with_deadline
 from schemas.choices import Language
 from schemas.document import RetrievedChunk
@@ -94,7 +94,7 @@ def by_model(
     rerank = build_rerank(settings, models, platform_info(language))
     assert rerank is not None
     assert models is not None
-    return rerank, models.writers[0]
+    return rerank, models.answer_models[0]
 
 
 def run(
@@ -118,7 +118,7 @@ def skipped(
     rerank: RerankStep, found: list[RetrievedChunk], caplog: pytest.LogCaptureFixture
 ) -> str | None:
     """Why the old order stayed: in the trace and in one line of the log, without question and key."""
-    trace = Trace(NAME)
+    trace = Trace(RUN_NAME)
     with caplog.at_level(logging.WARNING):
         reranked = run(rerank, found, config={"callbacks": [trace]})
     assert reranked == found
@@ -223,7 +223,7 @@ def test_no_more_than_thirty_are_sent_and_the_rest_follows(server: RerankServer)
 
     reranked = run(by_endpoint(server), found)
 
-    assert len(server.requests[0].body["documents"]) == MOST == 30
+    assert len(server.requests[0].body["documents"]) == RERANK_DEPTH == 30
     assert order(reranked, found)[:3] == [29, 5, 0]
     assert reranked[30:] == found[30:]
 
@@ -270,10 +270,10 @@ def test_one_reranker_serves_several_loops_and_questions(server: RerankServer) -
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (Reply(body=b""), "no JSON"),
-        (Reply(body=b"<html>502</html>", headers={"content-type": "text/html"}), "no JSON"),
-        (Reply(body=b"\xff\xfe\xfa"), "no JSON"),
-        (Reply(body=b"[" * 100_000), "no JSON"),
+        (Reply(body=b""), "not JSON"),
+        (Reply(body=b"<html>502</html>", headers={"content-type": "text/html"}), "not JSON"),
+        (Reply(body=b"\xff\xfe\xfa"), "not JSON"),
+        (Reply(body=b"[" * 100_000), "not JSON"),
         (Reply(body=b"[]"), "scores no document"),
         (Reply(body=b"null"), "scores no document"),
         (Reply(body=b'"ok"'), "scores no document"),
@@ -340,12 +340,12 @@ def test_a_key_that_no_header_can_hold_is_not_told(
 
 
 def test_a_trace_shows_that_the_order_is_the_new_one(server: RerankServer) -> None:
-    found, trace = retrieved(3), Trace(NAME)
+    found, trace = retrieved(3), Trace(RUN_NAME)
     server.reply(jina(SCORES))
 
     reranked = run(by_endpoint(server), found, config={"callbacks": [trace]})
 
-    assert trace.names == [NAME]
+    assert trace.names == [RUN_NAME]
     assert trace.outputs == [{"chunks": reranked, "skipped": None}]
 
 
@@ -433,7 +433,7 @@ def test_the_prompt_holds_numbered_passages_and_the_question(
     ],
 )
 def test_numbers_are_read_off_plain_text(text: str, ranking: list[int] | None) -> None:
-    permutation = permutation_of_text(text)
+    permutation = parse_permutation(text)
     assert (permutation.ranking if permutation else None) == ranking
 
 
@@ -453,7 +453,7 @@ def test_a_model_that_knows_no_json_is_asked_once_more_and_then_read(
     [
         (["I cannot.", "I cannot."], "does not fit its schema"),
         ([{"ranking": []}, {"ranking": []}], "does not fit its schema"),
-        ([{"ranking": [99]}], "names no document"),
+        ([{"ranking": [99]}], "names no document of the list"),
         ([Reply(f"wrong key {KEY}", status=401)], "refuses the key"),
         ([Reply(status=500)] * 4, "answers 500"),
     ],
@@ -486,7 +486,7 @@ def test_a_model_too_slow_to_rerank_may_still_answer(
     assert all("no answer in time" in (reason or "") for reason in reasons[:5])
     assert "down" in (reasons[5] or "")
     assert len(model_server.chat_requests) == 5
-    assert chat.problem is None
+    assert chat.last_error is None
     assert not chat._circuit.opened
 
 
@@ -523,14 +523,14 @@ def test_the_passages_fit_the_window(
     shown = text.count("</document>")
     assert order(reranked, found)[:3] == [1, 0, 2]
     assert estimate_tokens(text) < window
-    assert shown == MOST if whole else 5 <= shown < MOST
+    assert shown == RERANK_DEPTH if whole else 5 <= shown < RERANK_DEPTH
 
 
 def test_a_window_that_holds_no_two_passages_asks_nothing(
     model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     rerank, _ = by_model(model_server, chat_context_tokens=1_000)
-    rerank._ranker._model.token_correction = 3.0  # type: ignore[attr-defined]
+    rerank._reranker._model.token_correction = 3.0  # type: ignore[attr-defined]
     assert "too small" in (skipped(rerank, retrieved(3), caplog) or "")
     assert model_server.chat_requests == []
 
@@ -547,10 +547,10 @@ def test_the_chat_model_is_asked_though_another_fills_schemas(model_server: Mode
 
 
 def test_the_runs_of_a_model_s_reranking_are_named(model_server: ModelServer) -> None:
-    trace = Trace(NAME)
+    trace = Trace(RUN_NAME)
     model_server.reply({"ranking": [2]})
     run(by_model(model_server)[0], retrieved(2), config={"callbacks": [trace]})
-    assert {NAME, f"{NAME}/prompt", f"{NAME}/parser"} <= set(trace.names)
+    assert {RUN_NAME, f"{RUN_NAME}/prompt", f"{RUN_NAME}/parser"} <= set(trace.names)
     assert len(trace.outputs) == 1
 
 
@@ -565,10 +565,16 @@ def test_by_default_nothing_is_reranked() -> None:
     ("overrides", "message"),
     [
         ({"rerank": "endpoint"}, "APIDESK_RERANK=endpoint needs APIDESK_RERANK_URL"),
-        ({"rerank": "endpoint", "rerank_url": f"h.example/{KEY}"}, "APIDESK_RERANK_URL: is no"),
-        ({"rerank": "endpoint", "rerank_url": "ftp://h.example"}, "APIDESK_RERANK_URL: is no"),
-        ({"rerank": "endpoint", "rerank_url": "http://"}, "APIDESK_RERANK_URL: is no"),
-        ({"rerank": "endpoint", "rerank_url": "http://h\n"}, "APIDESK_RERANK_URL: is no"),
+        (
+            {"rerank": "endpoint", "rerank_url": f"h.example/{KEY}"},
+            "APIDESK_RERANK_URL: must be a URL",
+        ),
+        (
+            {"rerank": "endpoint", "rerank_url": "ftp://h.example"},
+            "APIDESK_RERANK_URL: must be a URL",
+        ),
+        ({"rerank": "endpoint", "rerank_url": "http://"}, "APIDESK_RERANK_URL: must be a URL"),
+        ({"rerank": "endpoint", "rerank_url": "http://h\n"}, "APIDESK_RERANK_URL: must be a URL"),
         ({"rerank": "model"}, "APIDESK_RERANK=model needs APIDESK_CHAT_MODEL"),
         ({"rerank": "both"}, "APIDESK_RERANK: "),
         ({"rerank_timeout": 0}, "APIDESK_RERANK_TIMEOUT: "),
@@ -605,7 +611,7 @@ def test_the_desk_reranks_what_it_retrieves(
     question = {"question": "怎么发货", "k": 3}
     sources = client.post("/retrieve", json=question).json()["sources"]
     documents = server.requests[-1].body["documents"]
-    assert len(documents) == MOST
+    assert len(documents) == RERANK_DEPTH
     assert [source["score"] for source in sources] == [29.0, 28.0, 27.0]
     assert sources[0]["title"] in documents[-1]
     plain = serve_samples().post("/retrieve", json=question).json()["sources"]

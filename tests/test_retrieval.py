@@ -13,8 +13,9 @@ from litestar.testing import TestClient
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.text.words import query_text
-from runnables.retrieval.query_analysis import Glossary, split_question
-from runnables.retrieval.retriever import diversify
+from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_analysis import split_question
+from runnables.retrieval.ranking import diversify
 from schemas.document import Chunk, RetrievedChunk
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, draft, is_classification, structured
@@ -40,8 +41,8 @@ TITLES: dict[str, str] = {}
 
 @pytest.fixture(scope="module", autouse=True)
 def titles(sample_service: AnswerService) -> None:
-    for chunk in sample_service.collection.stored():
-        (known, *_) = sample_service.collection.by_ids([chunk.id])
+    for chunk in sample_service.collection.stored_chunks():
+        (known, *_) = sample_service.collection.chunks_by_id([chunk.id])
         TITLES[known.title] = known.document_id
 
 
@@ -82,7 +83,7 @@ def test_the_glossary_finds_the_other_languages_page(with_glossary: TestClient[L
 
     def held(question: dict[str, Any]) -> float:
         needed = set(query_text(" ".join(question["terms"])).split())
-        given = set(query_text(" ".join(glossary.widen(question["question"]))).split())
+        given = set(query_text(" ".join(glossary.equivalents(question["question"]))).split())
         return len(needed & given) / len(needed)
 
     well = [question for question in questions if held(question) >= 0.4]
@@ -183,7 +184,7 @@ def test_what_is_asked_in_sequence_is_split(question: str, expected: list[str]) 
     ],
 )
 def test_the_glossary_is_read_in_both_directions(question: str, expected: list[str]) -> None:
-    assert Glossary({"面单": ["waybill", "express sheet"]}).widen(question) == expected
+    assert Glossary({"面单": ["waybill", "express sheet"]}).equivalents(question) == expected
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from ingestion.chunking import chunk_document
 from ingestion.platform_config import read_platform
 from ingestion.sources.registry import read_source
 from ingestion.text.language import detect_language
-from runnables.grounding.quantities import quantities
-from runnables.grounding.support import ENOUGH, is_supported, overlap
+from runnables.grounding.quantities import extract_quantities
+from runnables.grounding.support import MIN_WORD_SHARE, is_supported, word_share
 from schemas.document import Chunk, SourceDocument
 from schemas.settings import SAMPLE_PLATFORM
 from schemas.source import SourceLimits
@@ -128,7 +128,7 @@ def test_english_numbers_are_looked_up_too(said: str, expected: bool) -> None:
     ],
 )
 def test_numbers_are_read(text: str, values: list[str]) -> None:
-    assert [quantity.value for quantity in quantities(text)] == values
+    assert [quantity.value for quantity in extract_quantities(text)] == values
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -222,8 +222,10 @@ def test_the_threshold_lies_between_paraphrases_and_other_topics() -> None:
         text = "\n".join(f"{c.title}\n{c.section}\n{c.body}" for c in chunks)
         said = said.removesuffix(" [1]")
         if detect_language(said) == detect_language(text):
-            shares[kind].append(overlap(said, text))
-    assert max(shares["filler"] + shares["other_topic"]) < ENOUGH < min(shares["paraphrase"])
+            shares[kind].append(word_share(said, text))
+    assert (
+        max(shares["filler"] + shares["other_topic"]) < MIN_WORD_SHARE < min(shares["paraphrase"])
+    )
 
 
 def test_sentences_are_supported_by_their_own_chunk_and_not_by_any_other() -> None:

@@ -1,1 +1,1 @@
-"""What may be said: a drafted answer is compared with what it cites."""
+"""Grounding: compare an answer with the chunks that it cites."""

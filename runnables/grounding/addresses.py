@@ -1,25 +1,28 @@
-"""Urls and paths that a text names, with the HTTP method that stands with each.
-Which hosts and paths the documents name, and which methods go with a path.
-"""
+"""URLs and paths with their HTTP methods: extraction from a text, and an index of the documents'."""
 
 import re
 from collections import defaultdict
 from urllib.parse import urlsplit
 
-from runnables.grounding.mention import Mention, in_code_span
-from runnables.grounding.names import METHODS
+from runnables.grounding.mention import Mention, is_code_span
+from runnables.grounding.standard_names import METHODS
 
 URL = r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%{}-]+"
-"""In ASCII alone, for Chinese goes on behind it without a blank; and with placeholders in braces."""
+"""ASCII only, since Chinese text follows without a space; with placeholders in braces."""
 
 PATH = r"(?<![A-Za-z0-9_/.:<*-])/[A-Za-z0-9{<:$][\w.{}<>:$*~-]*(?:/[\w.{}<>:$*~-]+)*/?"
-"""For patterns with `re.ASCII`. It begins within no word, url or tag: `and/or`, `</b>`."""
+"""For patterns with `re.ASCII`. It does not start inside a word, URL or tag: `and/or`, `</b>`."""
+
+_MAX_PATH_SEGMENTS = 20
+"""Segments of a path that are indexed, each with every suffix of the path."""
+
+# --- patterns for extraction ----------------------------------------------------------------------
 
 _GAP = (
     r"[\s`'\"*,，:：]{0,4}(?:(?:requests?|calls?|to|on|against|at|the|endpoint|path|url|"
     r"方法|方式|请求|接口|调用|到|提交|发送|访问|地址|为|是)[\s`'\"*:：]{0,3}){0,4}"
 )
-"""What may stand between a method and its target: "a GET request to the endpoint `/a`"."""
+"""Words allowed between a method and its target: "a GET request to the endpoint `/a`"."""
 
 _TARGET = re.compile(
     rf"(?:(?<![A-Za-z_])(?P<before>{METHODS})(?![A-Za-z_]){_GAP})?(?P<target>{URL}|{PATH})"
@@ -28,145 +31,156 @@ _TARGET = re.compile(
     rf"(?P<after>{METHODS})(?![A-Za-z_]))?",
     re.ASCII,
 )
-_FOLDERS = {"etc", "usr", "var", "tmp", "home", "opt", "dev", "root", "mnt", "proc", "path"}
-_OWN_HOSTS = ("localhost", "127.0.0.1", "0.0.0.0", "your", "my-", "<", "{")
+_LOCAL_FOLDERS = {
+    "etc", "usr", "var", "tmp", "home", "opt", "dev", "root", "mnt", "proc", "path",
+}  # fmt: skip
+_LOCAL_HOST_PREFIXES = ("localhost", "127.0.0.1", "0.0.0.0", "your", "my-", "<", "{")
 
-
-def take_targets(text: str) -> tuple[str, list[Mention]]:
-    """`text` without urls and paths, of the same length and with their queries; and these."""
-    found: list[Mention] = []
-
-    def take(match: re.Match[str]) -> str:
-        mention = _mention(text, match)
-        if mention is None:
-            return match[0]
-        found.append(mention)
-        query = match[0].find("?")
-        kept = match[0][query:] if query >= 0 else ""
-        return " " * (len(match[0]) - len(kept)) + kept
-
-    return _TARGET.sub(take, text), found
-
-
-def _mention(text: str, match: re.Match[str]) -> Mention | None:
-    """What `match` names; None for one part alone, such as `/s`, unless a method or a code span says so."""
-    target = match["target"].rstrip(".,;:!?*-")
-    start, end = match.start("target"), match.start("target") + len(target)
-    method = match["before"] or match["after"] or ""
-    if target.count("/") == 1 and not (method or in_code_span(text, start, end)):
-        return None
-    first = match.start() if match["before"] else start
-    last = match.end() if match["after"] else end
-    return Mention("target", text[first:last], first, target, method, foreign=_is_own(target))
-
-
-def _is_own(target: str) -> bool:
-    """Whether it is on the reader's own machine: a loopback or made-up host, a path of the file system."""
-    host = target.partition("://")[2]
-    return host.startswith(_OWN_HOSTS) if host else target.split("/")[1] in _FOLDERS
-
-
-_Path = tuple[str, ...]
-
-_MOST_PARTS = 20
-"""Parts of a path that are looked at: each is kept with every end of it."""
+# --- patterns for indexing ------------------------------------------------------------------------
 
 _ADDRESS = re.compile(rf"({METHODS})?[\s`'\"*]{{0,4}}({URL}|{PATH})", re.ASCII)
 _METHOD = re.compile(rf"(?<![A-Za-z_])({METHODS})(?![A-Za-z_])")
 _LABELLED_METHOD = re.compile(
     rf"^[^:：\n]{{1,30}}[:：][\s`*]{{0,4}}({METHODS})[`*\s]*$", re.MULTILINE
 )
-"""A line of its own, as `api_docs` renders it: "- Method: `POST`"."""
+"""A line of its own, as sources of kind `api_docs` are rendered: "- Method: `POST`"."""
 
-_CALLED = re.compile(r"\.(get|post|put|patch|delete)\(", re.IGNORECASE)
+_METHOD_CALL = re.compile(r"\.(get|post|put|patch|delete)\(", re.IGNORECASE)
 """In a program: `requests.post(`."""
 
 _PLACEHOLDER = re.compile(r"\{.*\}|<.*>|:\w+|\$.+|\[.*\]")
-_EXAMPLE = re.compile(r"(?:my|your|xxx|some|example).*", re.IGNORECASE)
-_TRAILING = ".,;:!?*"
-"""Of the sentence around it, or Markdown's."""
+_EXAMPLE_SEGMENT = re.compile(r"(?:my|your|xxx|some|example).*", re.IGNORECASE)
+_TRAILING_PUNCTUATION = ".,;:!?*"
+
+_Path = tuple[str, ...]
+"""The segments of a path. A generalised path has `{}` for each placeholder and value."""
+
+
+def take_targets(text: str) -> tuple[str, list[Mention]]:
+    """Return `text` with URLs and paths blanked out, except for query strings, and these as mentions."""
+    mentions: list[Mention] = []
+
+    def take(match: re.Match[str]) -> str:
+        mention = _to_mention(text, match)
+        if mention is None:
+            return match[0]
+        mentions.append(mention)
+        query = match[0].find("?")
+        kept = match[0][query:] if query >= 0 else ""
+        return " " * (len(match[0]) - len(kept)) + kept
+
+    return _TARGET.sub(take, text), mentions
+
+
+def _to_mention(text: str, match: re.Match[str]) -> Mention | None:
+    """The mention of `match`; None for a single segment such as `/s` without a method or code span."""
+    target = match["target"].rstrip(".,;:!?*-")
+    start, end = match.start("target"), match.start("target") + len(target)
+    method = match["before"] or match["after"] or ""
+    if target.count("/") == 1 and not (method or is_code_span(text, start, end)):
+        return None
+    first = match.start() if match["before"] else start
+    last = match.end() if match["after"] else end
+    return Mention(
+        "target", text[first:last], first, target, method, maybe_external=_is_local(target)
+    )
+
+
+def _is_local(target: str) -> bool:
+    """Whether a target is on the reader's machine: a loopback or example host, or a file system path."""
+    host = target.partition("://")[2]
+    return host.startswith(_LOCAL_HOST_PREFIXES) if host else target.split("/")[1] in _LOCAL_FOLDERS
 
 
 class AddressIndex:
-    """Hosts and paths, and the methods that stand with them."""
+    """Hosts and paths of documents, with the HTTP methods of each path."""
 
     def __init__(self) -> None:
         self._hosts: set[str] = set()
-        self._bases: set[_Path] = set()
-        """Paths that stand with a host: what another path may be put behind."""
+        self._base_paths: set[_Path] = set()
+        """Paths that occur with a host; another path may follow them."""
         self._prefixes: set[_Path] = set()
-        self._by_end: dict[_Path, set[_Path]] = defaultdict(set)
-        """Of each end of a path, as it stands and in general: the paths, in general."""
+        self._by_suffix: dict[_Path, set[_Path]] = defaultdict(set)
+        """Generalised paths by each of their suffixes, as written and generalised."""
         self._methods: dict[_Path, set[str]] = defaultdict(set)
+        """HTTP methods by generalised path."""
 
-    def read(self, text: str) -> None:
-        """Adds what `text` says. Its only method, or the one it labels so, is that of its paths."""
-        general = set(_LABELLED_METHOD.findall(text)) or {
+    def add(self, text: str) -> None:
+        """Index one text.
+
+        A path without a method on its line gets the labelled method of the text, or else the methods on
+        lines without an address.
+        """
+        text_methods = set(_LABELLED_METHOD.findall(text)) or {
             method
             for line in text.split("\n")
             if not _ADDRESS.search(line)
             for method in _methods_in(line)
         }
         for line in text.split("\n"):
-            found = _ADDRESS.findall(line)
-            of_line = _methods_in(line) if found else set()
-            for method, address in found:
-                self._add(address, {method} if method else of_line or general)
+            addresses = _ADDRESS.findall(line)
+            line_methods = _methods_in(line) if addresses else set()
+            for method, address in addresses:
+                self._add_address(address, {method} if method else line_methods or text_methods)
 
-    def _add(self, address: str, methods: set[str]) -> None:
-        host, path = _split(address)
-        if host:
-            self._hosts.add(host)
-            self._bases.add(path)
-        general = tuple(map(_general, path))
-        self._methods[general] |= methods
-        for i in range(min(len(path), _MOST_PARTS)):
-            self._prefixes.add(path[: i + 1])
-            for form in {path[i:], general[i:]}:
-                self._by_end[form].add(general)
-
-    def holds(self, mention: Mention) -> bool:
-        """Whether host and path of a target occur, and its method with that path."""
-        host, path = _split(mention.target)
-        if mention.foreign and (host or path[:2] not in self._prefixes):
+    def contains(self, mention: Mention) -> bool:
+        """Whether host and path of a target are indexed, and its method for that path."""
+        host, path = _split_address(mention.target)
+        if mention.maybe_external and (host or path[:2] not in self._prefixes):
             return True
         if host and host not in self._hosts:
             return False
         if not path:
             return True
-        full = self._resolve(path)
-        if not full:
+        full_paths = self._resolve(path)
+        if not full_paths:
             return mention.target.endswith("/") and path in self._prefixes
-        return not mention.method or any(mention.method in self._methods[f] for f in full)
+        return not mention.method or any(
+            mention.method in self._methods[full_path] for full_path in full_paths
+        )
+
+    def _add_address(self, address: str, methods: set[str]) -> None:
+        host, path = _split_address(address)
+        if host:
+            self._hosts.add(host)
+            self._base_paths.add(path)
+        generalised = tuple(map(_generalise, path))
+        self._methods[generalised] |= methods
+        for i in range(min(len(path), _MAX_PATH_SEGMENTS)):
+            self._prefixes.add(path[: i + 1])
+            for suffix in {path[i:], generalised[i:]}:
+                self._by_suffix[suffix].add(generalised)
 
     def _resolve(self, path: _Path) -> set[_Path]:
-        """The known paths that `path` is, ends, or begins with a known base."""
-        general = tuple(map(_general, path))
-        lenient = tuple("{}" if _EXAMPLE.fullmatch(part) else part for part in general)
-        full: set[_Path] = set()
-        for form in {path, general, lenient}:
-            full |= self._by_end.get(form, set())
-        for i in range(1, min(len(path), _MOST_PARTS)):
-            if path[:i] in self._bases and general[i:] in self._methods:
-                full.add(general[i:])
-        return full
+        """The indexed paths that equal `path`, end with it, or follow an indexed base path in it."""
+        generalised = tuple(map(_generalise, path))
+        without_examples = tuple(
+            "{}" if _EXAMPLE_SEGMENT.fullmatch(segment) else segment for segment in generalised
+        )
+        resolved: set[_Path] = set()
+        for suffix in {path, generalised, without_examples}:
+            resolved |= self._by_suffix.get(suffix, set())
+        for i in range(1, min(len(path), _MAX_PATH_SEGMENTS)):
+            if path[:i] in self._base_paths and generalised[i:] in self._methods:
+                resolved.add(generalised[i:])
+        return resolved
 
 
 def _methods_in(line: str) -> set[str]:
-    return {*_METHOD.findall(line), *(name.upper() for name in _CALLED.findall(line))}
+    return {*_METHOD.findall(line), *(name.upper() for name in _METHOD_CALL.findall(line))}
 
 
-def _split(address: str) -> tuple[str, _Path]:
-    """Host, empty without one, and the parts of the path."""
+def _split_address(address: str) -> tuple[str, _Path]:
+    """Host, empty if there is none, and path segments."""
     try:
-        parts = urlsplit(address.rstrip(_TRAILING))
-    except ValueError:  # such as a bracket that does not close
+        parts = urlsplit(address.rstrip(_TRAILING_PUNCTUATION))
+    except ValueError:  # such as an unclosed bracket
         return "", (address,)
-    path = parts.path.rstrip(_TRAILING)  # what stood before a query
-    return parts.netloc.lower(), tuple(part for part in path.split("/") if part)
+    path = parts.path.rstrip(_TRAILING_PUNCTUATION)  # a query may have followed the punctuation
+    return parts.netloc.lower(), tuple(segment for segment in path.split("/") if segment)
 
 
-def _general(part: str) -> str:
-    """A part of a path, `{}` where it stands for a value or is one."""
-    is_value = part.isdigit() or sum(map(str.isdigit, part)) > 2
-    return "{}" if is_value or _PLACEHOLDER.fullmatch(part) else part
+def _generalise(segment: str) -> str:
+    """`{}` for a placeholder or a value, else the segment itself."""
+    is_value = segment.isdigit() or sum(map(str.isdigit, segment)) > 2
+    return "{}" if is_value or _PLACEHOLDER.fullmatch(segment) else segment

@@ -1,4 +1,4 @@
-"""An answer's statements and what each cites -> a verdict on each, by one call of the judge model."""
+"""The judge: one model call decides which statements of an answer follow from the chunks they cite."""
 
 import json
 import logging
@@ -8,14 +8,13 @@ from typing import TypedDict
 
 from langchain_core.runnables import RunnableConfig
 
-from ingestion.text.language import estimate_tokens
+from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from prompts import escape_data, load_prompt
 from runnables.answer.write_answer import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_judge_model
 from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
-from runnables.retrieval.rerankers import truncate_to_tokens
 from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import Chunk
 from schemas.errors import ModelError, ModelOutputInvalid
@@ -23,145 +22,159 @@ from schemas.model_output import Verdicts
 from schemas.platform import PlatformInfo
 from schemas.settings import Settings
 
-NAME = "ground/judge"
+RUN_NAME = "ground/judge"
 
-LEAST_TOKENS = 40
-"""Of a chunk; where the window holds less of each beside the statements, nothing is judged."""
+MIN_PASSAGE_TOKENS = 40
+"""Tokens per chunk that must fit beside the statements; otherwise nothing is judged."""
 
 _SCHEMA = json.dumps(Verdicts.model_json_schema(), ensure_ascii=False)
 
 Statement = tuple[str, Sequence[Chunk]]
-"""What an answer says, and the chunks that it cites for it."""
+"""A statement of an answer and the chunks that it cites."""
 
 log = logging.getLogger(__name__)
 
 
 class JudgeInput(TypedDict):
-    """What a trace shows as the input."""
+    """Input of the judge, as traces show it."""
 
     statements: list[Statement]
 
 
 class JudgeOutput(TypedDict):
-    """What a trace shows as the output."""
+    """Output of the judge, as traces show it."""
 
     verdicts: list[bool | None] | None
     skipped: str | None
-    """Why nothing was judged; None when something was."""
+    """Why nothing was judged; None if there are verdicts."""
 
 
 @dataclass(frozen=True)
 class _Passage:
-    """A chunk as the judge reads it."""
+    """A chunk in the prompt."""
 
     text: str
-    whole: bool
+    is_complete: bool
 
 
 class Judge:
-    """Asks the judge model whether statements stand in what they cite, in the time of Settings."""
+    """Asks the judge model, within a timeout, whether statements follow from the chunks that they cite."""
 
-    def __init__(self, model: ChatModel, platform_info: PlatformInfo, seconds: float) -> None:
+    def __init__(self, model: ChatModel, platform_info: PlatformInfo, timeout_s: float) -> None:
         self._model = model
         self._platform_info = platform_info
-        self._seconds = seconds
-        self._output = StructuredOutputCall(NAME, "judge", platform_info.language, Verdicts)
-        self._step = named_step(NAME, self._judge)
+        self._timeout_s = timeout_s
+        self._output = StructuredOutputCall(RUN_NAME, "judge", platform_info.language, Verdicts)
+        self._step = named_step(RUN_NAME, self._run)
 
     async def judge(
         self, statements: Sequence[Statement], config: RunnableConfig
     ) -> list[bool | None] | None:
-        """A verdict for each statement in order, or None where the judge fails or is late. Never raises.
+        """Return a verdict for each statement, or None if the judge fails or times out. Never raises.
 
-        A verdict is None where there is none: the statement cites nothing, the model left it out or
-        contradicts itself, or it says no without having read all that is cited. None is returned as
-        well where there is no verdict at all; without a citation no model is asked.
+        A verdict is None if the statement cites nothing, if the model omits it or contradicts itself, or
+        if it rejects a statement without having seen all cited text. Without any citation the model is
+        not called.
         """
         if not any(cited for _, cited in statements):
             return None
-        judged = await self._step.ainvoke(
-            JudgeInput(statements=list(statements)), child_config(config, NAME)
+        output = await self._step.ainvoke(
+            JudgeInput(statements=list(statements)), child_config(config, RUN_NAME)
         )
-        return judged["verdicts"]
+        return output["verdicts"]
 
-    async def _judge(self, given: JudgeInput, config: RunnableConfig) -> JudgeOutput:
+    async def _run(self, step_input: JudgeInput, config: RunnableConfig) -> JudgeOutput:
         try:
-            verdicts = await self._ask(given["statements"], with_deadline(config, self._seconds))
+            verdicts = await self._ask(
+                step_input["statements"], with_deadline(config, self._timeout_s)
+            )
             return JudgeOutput(verdicts=verdicts, skipped=None)
-        except Exception as error:  # whatever it is, the answer goes out
+        except Exception as error:  # an answer does not depend on its judge
             reason = str(error) if isinstance(error, ModelError) else type(error).__name__
-            log.warning("%s: nothing is judged: %s", NAME, reason)
+            log.warning("%s: no verdicts: %s", RUN_NAME, reason)
             return JudgeOutput(verdicts=None, skipped=reason)
 
     async def _ask(
         self, statements: Sequence[Statement], config: RunnableConfig
     ) -> list[bool | None]:
-        """The verdicts in the statements' order. Raises ModelError."""
-        citing = [place for place, (_, cited) in enumerate(statements) if cited]
+        """The verdicts in the order of the statements. Raises ModelError."""
+        with_citations = [index for index, (_, cited) in enumerate(statements) if cited]
         chunks = list({c.id: c for _, cited in statements for c in cited}.values())
         numbers = {chunk.id: number for number, chunk in enumerate(chunks, 1)}
-        shown = [_shown(*statements[place], numbers) for place in citing]
-        passages = self._passages(chunks, shown)
-        variables = self._variables(shown, [passage.text for passage in passages])
-        answered = (await self._output.ask(self._model, variables, config)).value.by_number()
-        whole = {c.id for c, passage in zip(chunks, passages, strict=True) if passage.whole}
+        prompt_statements = [_to_prompt(*statements[index], numbers) for index in with_citations]
+        passages = self._passages(chunks, prompt_statements)
+        variables = self._variables(prompt_statements, [passage.text for passage in passages])
+        reply = (await self._output.ask(self._model, variables, config)).value.by_number()
+        complete = {c.id for c, p in zip(chunks, passages, strict=True) if p.is_complete}
         verdicts: list[bool | None] = [None] * len(statements)
-        for number, place in enumerate(citing, 1):
-            supported = answered.get(number)
-            complete = all(chunk.id in whole for chunk in statements[place][1])
-            verdicts[place] = supported if supported or complete else None
+        for number, index in enumerate(with_citations, 1):
+            supported = reply.get(number)
+            is_fully_shown = all(chunk.id in complete for chunk in statements[index][1])
+            verdicts[index] = supported if supported or is_fully_shown else None
         if verdicts.count(None) == len(verdicts):
             raise ModelOutputInvalid(f"{self._model.role.setting}: the reply judges no statement")
         return verdicts
 
-    def _passages(self, chunks: Sequence[Chunk], shown: list[PromptVariables]) -> list[_Passage]:
+    def _passages(
+        self, chunks: Sequence[Chunk], prompt_statements: list[PromptVariables]
+    ) -> list[_Passage]:
         """The chunks, the longest cut to one length, so that all fit. Raises ModelError.
 
-        Statements are never cut: a verdict on a part of one is none.
+        Statements are never cut: a verdict on a part would be meaningless.
         """
         window = int(self._model.window / self._model.token_correction)
-        bare = load_prompt("judge", self._platform_info.language).render(
-            schema=_SCHEMA, **self._variables(shown, [])
+        prompt = load_prompt("judge", self._platform_info.language).render(
+            schema=_SCHEMA, **self._variables(prompt_statements, [])
         )
-        reply = min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE)
-        room = int(window - reply - estimate_tokens(bare)) - TAG_TOKENS * len(chunks)
-        texts = [escape_data(chunk.text) for chunk in chunks]  # as long here as in the prompt
+        output_tokens = min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE)
+        overhead = estimate_tokens(prompt) + TAG_TOKENS * len(chunks)
+        texts = [escape_data(chunk.text) for chunk in chunks]  # of the same length in the prompt
         lengths = [estimate_tokens(text) for text in texts]
-        most = _share(room, lengths)
-        if most < min(LEAST_TOKENS, max(lengths)):
+        max_tokens = _max_equal_length(int(window - output_tokens - overhead), lengths)
+        if max_tokens < min(MIN_PASSAGE_TOKENS, max(lengths)):
             raise ModelError(f"{self._model.role.setting}: its window is too small to judge")
-        cuts = [truncate_to_tokens(text, most) for text in texts]
-        return [_Passage(c, whole=c == text) for c, text in zip(cuts, texts, strict=True)]
+        truncated = [truncate_to_tokens(text, max_tokens) for text in texts]
+        return [
+            _Passage(passage, is_complete=passage == text)
+            for passage, text in zip(truncated, texts, strict=True)
+        ]
 
-    def _variables(self, shown: list[PromptVariables], passages: list[str]) -> PromptVariables:
-        return {"platform_info": self._platform_info, "statements": shown, "passages": passages}
+    def _variables(
+        self, prompt_statements: list[PromptVariables], passages: list[str]
+    ) -> PromptVariables:
+        return {
+            "platform_info": self._platform_info,
+            "statements": prompt_statements,
+            "passages": passages,
+        }
 
 
 def build_judge(
     settings: Settings, platform_info: PlatformInfo, slots: ConcurrencyLimiter | None = None
 ) -> Judge | None:
-    """The judge as Settings name it, or None where they name no judge model; its calls take `slots`.
+    """Return the judge of `settings`, or None without a judge model. `slots` limits its calls.
 
-    Raises ConfigurationError when its name or its provider cannot be used.
+    Raises ConfigurationError if the model's name or provider is invalid.
     """
     model = open_judge_model(settings, slots)
     return Judge(model, platform_info, settings.judge_timeout) if model else None
 
 
-def _shown(text: str, cited: Sequence[Chunk], numbers: dict[str, int]) -> PromptVariables:
-    """A statement as the prompt takes it."""
+def _to_prompt(text: str, cited: Sequence[Chunk], numbers: dict[str, int]) -> PromptVariables:
+    """A statement as a prompt variable, with the numbers of its chunks."""
     documents = sorted({numbers[chunk.id] for chunk in cited})
     return {"text": text, "documents": documents}
 
 
-def _share(room: int, lengths: Sequence[int]) -> int:
-    """The length that all may have, so that those cut to it and the shorter ones are worth `room`.
+def _max_equal_length(available: int, lengths: Sequence[int]) -> int:
+    """The largest length to which the longer texts can be cut so that the total fits `available`.
 
-    The longest one's where all fit.
+    The length of the longest text if all fit.
     """
-    for place, length in enumerate(shortest_first := sorted(lengths)):
-        share = room // (len(shortest_first) - place)
+    ascending = sorted(lengths)
+    for index, length in enumerate(ascending):
+        share = available // (len(ascending) - index)
         if length > share:
             return share
-        room -= length
+        available -= length
     return max(lengths)

@@ -1,15 +1,22 @@
-"""Fenced code in Markdown: of a program only what it says to a platform is left.
-A statement cut into sentences, for those to go that state what is not so.
-"""
+"""Markdown text with parts removed: program code, or the sentences that contain given names."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from runnables.grounding.addresses import PATH, URL
-from runnables.grounding.citations import without_marks
-from runnables.grounding.names import METHODS
+from runnables.grounding.citations import strip_citations
+from runnables.grounding.standard_names import METHODS
 
 _CODE_FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)\s*(\w*)")
+_DATA_LANGUAGES = {
+    "", "json", "json5", "jsonc", "http", "text", "txt", "yaml", "yml", "xml", "md", "markdown",
+}  # fmt: skip
+"""Languages of fences that contain no program."""
+
+_API_TOKEN = re.compile(rf"\"[^\"\n]*\"|'[^'\n]*'|\b(?:{METHODS})\b|{URL}|{PATH}", re.ASCII)
+"""Strings, HTTP methods and addresses: the parts of a program that concern the API."""
+
+_FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)\s*(\w*)")
 _DATA = {
     "", "json", "json5", "jsonc", "http", "text", "txt", "yaml", "yml", "xml", "md", "markdown",
 }  # fmt: skip
@@ -45,72 +52,96 @@ def _told(line: str) -> str:
 
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_WHOLE = re.compile(r"\s*(?:[-*+]\s|\d{1,3}[.)]\s|\||`{3}|~{3})")
-"""How a list item, a row and a fence begin."""
+_INDIVISIBLE = re.compile(r"\s*(?:[-*+]\s|\d{1,3}[.)]\s|\||`{3}|~{3})")
+"""Start of a list item, a table row or a fence."""
 
-_UNCUT = re.compile(
+_NO_SENTENCE_END = re.compile(
     rf"`[^`\n]+`|{URL}(?<=[A-Za-z0-9/_=&-])"
     r"|\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|No|Fig|Dr|Mr|Ms|Mrs|[A-Z])\.(?=\s)"
 )
-"""Where a full stop ends no sentence: in code spans, urls and abbreviations. One behind a url does."""
+"""Code spans, URLs and abbreviations, whose dots end no sentence. The dot after a URL does."""
 
 _MARKS = r"(?:\s{0,3}\[\d{1,3}\])*"
 _SENTENCE_END = re.compile(
     rf"(?:[。！？；…]+[\"'”’」』）)]*{_MARKS}|(?<![.!?])[.!?]++[\"'”’)]*{_MARKS}(?=\s|$))\s*|\n\s*\n"
 )
-"""With the quotes and brackets that it closes, its citation marks and the blanks behind."""
+"""With the closing quotes and brackets, the citation marks and the whitespace that follow."""
+
+
+def blank_program_code(text: str) -> str:
+    """Return `text` with fenced program code blanked out, except strings, HTTP methods and addresses.
+
+    The names that a program gives its own variables state nothing about the platform.
+    """
+    if "```" not in text and "~~~" not in text:
+        return text
+    lines: list[str] = []
+    language: str | None = None
+    for line in text.split("\n"):
+        fence = _CODE_FENCE.match(line)
+        if fence:
+            language = fence[1].lower() if language is None else None
+        is_kept = not fence and (language is None or language in _DATA_LANGUAGES)
+        lines.append(line if is_kept else _blank_line(line))
+    return "\n".join(lines)
+
+
+def _blank_line(line: str) -> str:
+    blanked = [" "] * len(line)
+    for match in _API_TOKEN.finditer(line):
+        blanked[match.start() : match.end()] = match[0]
+    return "".join(blanked)
 
 
 def remove_sentences_with(statement: str, facts: Sequence[str]) -> str:
-    """`statement` without the sentences that state one of `facts`; empty when nothing is left.
+    """Return `statement` without the sentences that contain one of `facts`; empty if nothing is left.
 
-    A Markdown fence, a list item and a row of a table are one sentence each; citation marks stay
-    or go with the sentence they follow.
+    A Markdown fence, a list item and a table row count as one sentence each. Citation marks belong to
+    the sentence that they follow.
     """
-    wanted = [
+    patterns = [
         re.compile(rf"(?<![A-Za-z0-9_]){re.escape(fact)}(?![A-Za-z0-9_])") for fact in facts if fact
     ]
-    kept = [s for s in _sentences(statement) if not any(w.search(s) for w in wanted)]
+    kept = [s for s in _sentences(statement) if not any(p.search(s) for p in patterns)]
     text = "".join(kept).strip()
-    return text if re.search(r"\w", without_marks(text)) else ""
+    return text if re.search(r"\w", strip_citations(text)) else ""
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """The sentences of `text` with what stands between them: joined, they are `text` again."""
+    """The sentences of `text` with the separators after them; joined, they are `text` again."""
     prose: list[str] = []
     for block in _blocks(text):
-        if _WHOLE.match(block):
-            yield from _cut("".join(prose))
+        if _INDIVISIBLE.match(block):
+            yield from _split_prose("".join(prose))
             prose = []
             yield block
         else:
             prose.append(block)
-    yield from _cut("".join(prose))
+    yield from _split_prose("".join(prose))
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Each line, and each fence as one, with their ends."""
+    """Each line, and each fence as a whole, with line ends."""
     fence = ""
-    held: list[str] = []
+    lines: list[str] = []
     for line in text.splitlines(keepends=True):
-        mark = _FENCE.match(line)
-        held.append(line)
-        if not fence and mark:
-            fence = mark[1]
-        elif fence and mark and mark[1].startswith(fence) and not line.strip(" `~\r\n"):
+        marker = _FENCE.match(line)
+        lines.append(line)
+        if not fence and marker:
+            fence = marker[1]
+        elif fence and marker and marker[1].startswith(fence) and not line.strip(" `~\r\n"):
             fence = ""
         if not fence:
-            yield "".join(held)
-            held = []
-    if held:
-        yield "".join(held)
+            yield "".join(lines)
+            lines = []
+    if lines:
+        yield "".join(lines)
 
 
-def _cut(prose: str) -> Iterator[str]:
-    """The sentences of what is no list, table or fence."""
-    shown = _UNCUT.sub(lambda match: "x" * len(match[0]), prose)
+def _split_prose(prose: str) -> Iterator[str]:
+    masked = _NO_SENTENCE_END.sub(lambda match: "x" * len(match[0]), prose)
     start = 0
-    for end in _SENTENCE_END.finditer(shown):
+    for end in _SENTENCE_END.finditer(masked):
         yield prose[start : end.end()]
         start = end.end()
     if start < len(prose):

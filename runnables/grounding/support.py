@@ -1,8 +1,7 @@
-"""How much of what a question is about stands in what is quoted for it.
-Whether the chunks that a statement cites say what it says, as far as words and numbers show.
+"""Lexical support: whether cited chunks contain the words and numbers of a statement or a question.
 
-No rule here sees a negation or a reversal: "is not needed" has the words of "is needed". What these
-rules refuse is what the chunks do not speak of, and numbers that stand nowhere.
+These rules do not see negation or reversal: "is not needed" has the words of "is needed". They reject
+topics that the chunks do not cover and numbers that the chunks do not contain.
 """
 
 import re
@@ -17,53 +16,29 @@ from ingestion.text.language import (
     zipf_frequency,
 )
 from ingestion.text.words import index_words, normalise, stem, vocabulary_words
-from runnables.grounding.citations import without_marks
-from runnables.grounding.quantities import Quantity, quantities
+from runnables.grounding.citations import strip_citations
+from runnables.grounding.quantities import Quantity, extract_quantities
 from runnables.question.extract_details import error_codes, search_query
 from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk
 
-NO_NOUN = 0.25
-"""What a word weighs that names nothing: people say 弄 and 导出去 where documents say otherwise.
+NON_NOUN_FACTOR = 0.25
+"""Weight of a word that is no noun: people write 弄 and 导出去 where documents use other verbs.
 
-At 1 plain questions that the samples answer rank above those about gaps in 57 of 100 pairs, at 0.5 in 62,
-at 0.25 in 65; pages of public sets do not mind.
+At 1, plain questions that the samples answer rank above questions about gaps in 57 of 100 pairs, at 0.5
+in 62, at 0.25 in 65; public data sets show no difference.
 """
 
-Weighed = tuple[str, float]
+MIN_WORD_SHARE = 0.46
+"""Share of a statement's content words that the cited chunks must contain.
 
-
-def coverage(question: str, cited: str) -> float:
-    """The part of the telling words and error codes of `question` that `cited` holds, 0 to 1.
-
-    The rarer a word in everyday language, the more it counts; what was pasted does not.
-    """
-    weighed = list(_weighed(search_query(question)))
-    held = set(map(stem, vocabulary_words(cited))) | set(error_codes(cited))
-    total = sum(weight for _, weight in weighed)
-    return sum(weight for word, weight in weighed if word in held) / total if total else 1.0
-
-
-def _weighed(text: str) -> Iterator[Weighed]:
-    for word in dict.fromkeys(vocabulary_words(text)):
-        if is_content_word(word):
-            rarity = COMMON_ZIPF - zipf_frequency(word)
-            yield stem(word), rarity * (1.0 if may_be_noun(word) else NO_NOUN)
-    for code in dict.fromkeys(error_codes(text)):
-        yield code, COMMON_ZIPF - RAREST_ZIPF
-
-
-ENOUGH = 0.46
-"""The share of a statement's telling words that the cited chunks have to hold.
-
-On tests/data/support.jsonl paraphrases hold half or more, statements about another section of the
-same page at most 0.43, phrases that fit any page at most 0.2. Of the samples' own sentences all hold
-with their own chunk, and 5 in 100 with a chunk of another document that was drawn at random; mostly
-that speaks of the same thing. Half a point for a Chinese word whose characters are there, or weights
-by rarity, told the two kinds apart no better.
+In tests/data/support.jsonl, paraphrases reach half or more, statements about another section of the
+same page at most 0.43, phrases that fit any page at most 0.2. All sentences of the samples pass with
+their own chunk, and 5 in 100 with a random chunk of another document, which mostly says the same. Half
+a point for a Chinese word whose characters occur, or weights by rarity, separate the two no better.
 """
 
-_CODE = re.compile(r"`[^`]*`")
+_CODE_SPAN = re.compile(r"`[^`]*`")
 _URL = re.compile(r"https?://[!-~]+")
 _STEP_NUMBER = re.compile(
     r"\A\s*(?:[-*•]\s+)?(?:\d{1,2}[.)、](?!\d)|[（(]\d{1,2}[)）])"  # "1. ", "2）"
@@ -73,102 +48,132 @@ _STEP_NUMBER = re.compile(
 )
 _LIST_NUMBER = re.compile(r"^[ \t]*\d{1,2}[.)、](?=\s)", re.MULTILINE)
 _TOKEN = re.compile(r"[A-Za-z0-9_/.:@#\-]+")
-_WITH_UNIT = re.compile(
+_NUMBER_WITH_UNIT = re.compile(
     r"\d+(?:\.\d+)?-?(?:[KMGT]?B|ms|s|h|min|second|minute|hour|day|week|month|year)[.:]?|v\d+(?:\.\d+)+",
     re.IGNORECASE,
 )
 _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_/.\-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w*|[A-Z]{3,}")
 
 
-def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
-    """Whether `cited` holds the numbers of `statement` and enough of its telling words.
+# --- questions ------------------------------------------------------------------------------------
 
-    A number may come from the question instead. What a code span or a url says is not looked at
-    here, nor are numbers of steps and resolved citation marks. Chunks in another language than the
-    statement cannot be compared by words: they support what has its numbers, and one of its
-    identifiers if it has any. Without chunks nothing is supported.
+
+def coverage(question: str, cited: str) -> float:
+    """Return the weighted share of the content words and error codes of `question` in `cited`, 0 to 1.
+
+    Words rare in everyday language weigh more. Pasted text in the question is ignored.
+    """
+    weighted_terms = list(_weighted_terms(search_query(question)))
+    cited_terms = set(map(stem, vocabulary_words(cited))) | set(error_codes(cited))
+    total = sum(weight for _, weight in weighted_terms)
+    covered = sum(weight for term, weight in weighted_terms if term in cited_terms)
+    return covered / total if total else 1.0
+
+
+def _weighted_terms(text: str) -> Iterator[tuple[str, float]]:
+    for word in dict.fromkeys(vocabulary_words(text)):
+        if is_content_word(word):
+            rarity = COMMON_ZIPF - zipf_frequency(word)
+            yield stem(word), rarity * (1.0 if may_be_noun(word) else NON_NOUN_FACTOR)
+    for code in dict.fromkeys(error_codes(text)):
+        yield code, COMMON_ZIPF - RAREST_ZIPF
+
+
+# --- statements -----------------------------------------------------------------------------------
+
+
+def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
+    """Whether `cited` contains the numbers of `statement` and enough of its content words.
+
+    Numbers may also come from the question. Code spans, URLs, step numbers and resolved citation marks
+    are ignored. Chunks in another language than the statement cannot be compared by words: they support
+    it if they contain its numbers and, if it has identifiers, one of these. Without chunks nothing is
+    supported.
     """
     if not cited:
         return False
-    said = normalise(without_marks(statement))
-    read = "\n".join(map(_text, cited))
-    return _holds_numbers(_prose(said), f"{read}\n{question}") and _holds_words(said, cited)
+    text = normalise(strip_citations(statement))
+    evidence = "\n".join(map(_chunk_text, cited))
+    return _contains_numbers(f"{evidence}\n{question}", _prose(text)) and _contains_words(
+        cited, text
+    )
 
 
-def overlap(statement: str, text: str) -> float:
-    """The share of the statement's telling words that `text` has, 0 to 1; 1 where it has none.
+def word_share(statement: str, text: str) -> float:
+    """Return the share of the content words of `statement` in `text`, 0 to 1; 1 if it has none.
 
-    A Chinese word of one character may be a part of a word there: 选 of 选择.
+    A Chinese word of one character also counts within a longer word: 选 in 选择.
     """
     words = (word for word in vocabulary_words(statement) if not word[0].isdecimal())
-    telling = {stem(word) for word in words if zipf_frequency(word) < COMMON_ZIPF}
-    held = telling & _words(text)
-    held |= {word for word in telling if len(word) == 1 and not word.isascii() and word in text}
-    return len(held) / len(telling) if telling else 1.0
+    content_words = {stem(word) for word in words if zipf_frequency(word) < COMMON_ZIPF}
+    shared = content_words & _index_words(text)
+    shared |= {w for w in content_words if len(w) == 1 and not w.isascii() and w in text}
+    return len(shared) / len(content_words) if content_words else 1.0
 
 
-def _holds_words(said: str, cited: Sequence[Chunk]) -> bool:
-    language = detect_language(_prose(said))
-    texts = [_text(chunk) for chunk in cited]
-    comparable = [text for text in texts if detect_language(text) == language]
-    if comparable and overlap(said, "\n".join(comparable)) >= ENOUGH:
+def _contains_words(cited: Sequence[Chunk], statement: str) -> bool:
+    language = detect_language(_prose(statement))
+    texts = [_chunk_text(chunk) for chunk in cited]
+    same_language = [text for text in texts if detect_language(text) == language]
+    if same_language and word_share(statement, "\n".join(same_language)) >= MIN_WORD_SHARE:
         return True
-    return len(comparable) < len(texts) and _shares_identifiers(said, "\n".join(texts))
+    return len(same_language) < len(texts) and _shares_identifier(statement, "\n".join(texts))
 
 
-def _shares_identifiers(said: str, text: str) -> bool:
-    identifiers = _IDENTIFIER.findall(said)
+def _shares_identifier(statement: str, text: str) -> bool:
+    identifiers = _IDENTIFIER.findall(statement)
     text = text.lower()
     return not identifiers or any(identifier.lower() in text for identifier in identifiers)
 
 
-def _holds_numbers(prose: str, text: str) -> bool:
-    """Whether all numbers of `prose` are in `text`, each with a unit of the same worth or with none.
+def _contains_numbers(text: str, prose: str) -> bool:
+    """Whether `text` contains all numbers of `prose`, each with an equal quantity or without a unit.
 
-    A number that counts no known unit may stand there with any.
+    A number without a known unit matches the same number with any unit.
     """
-    stated = [quantity for quantity in quantities(prose) if _is_meant(quantity)]
+    stated = [quantity for quantity in extract_quantities(prose) if _is_checked(quantity)]
     if not stated:
         return True
-    read = quantities(_LIST_NUMBER.sub("", text))
-    amounts = {quantity.amount for quantity in read}
-    bare = {part for quantity in read for part in quantity.parts}
-    bare |= {
-        quantity.value for quantity in read if quantity.amount is None and not quantity.counted
-    }
-    values = bare | {quantity.value for quantity in read}
+    available = extract_quantities(_LIST_NUMBER.sub("", text))
+    amounts = {quantity.amount for quantity in available}
+    unitless = {part for quantity in available for part in quantity.parts}
+    unitless |= {q.value for q in available if q.amount is None and not q.has_counter}
+    values = unitless | {quantity.value for quantity in available}
     return all(
-        q.value in values if q.amount is None else q.amount in amounts or q.value in bare
+        q.value in values if q.amount is None else q.amount in amounts or q.value in unitless
         for q in stated
     )
 
 
-def _is_meant(quantity: Quantity) -> bool:
-    """Words may be idioms (一次, 十分) or a model's own count (两个参数), but not 三十天."""
-    if not quantity.spelled:
+def _is_checked(quantity: Quantity) -> bool:
+    """Whether a number must be supported.
+
+    Number words may be idioms (一次, 十分) or the model's own count (两个参数); 三十天 is neither.
+    """
+    if not quantity.is_word:
         return True
     kind = quantity.amount[0] if quantity.amount else None
     return kind in ("time", "size", "percent") and quantity.value not in ("0", "1")
 
 
-def _prose(said: str) -> str:
-    """What is said without code, urls, identifiers with digits in them, and numbers of steps."""
-    text = _URL.sub(" ", _CODE.sub(" ", said))
-    return _TOKEN.sub(_no_identifier, _STEP_NUMBER.sub(" ", text))
+def _prose(statement: str) -> str:
+    """The statement without code, URLs, identifiers that contain digits, and step numbers."""
+    text = _URL.sub(" ", _CODE_SPAN.sub(" ", statement))
+    return _TOKEN.sub(_drop_identifier, _STEP_NUMBER.sub(" ", text))
 
 
-def _no_identifier(match: re.Match[str]) -> str:
+def _drop_identifier(match: re.Match[str]) -> str:
     token = match[0]
-    mixed = any(map(str.isdigit, token)) and token.strip("0123456789.:/-") != ""
-    return " " if mixed and not _WITH_UNIT.fullmatch(token) else token
+    is_mixed = any(map(str.isdigit, token)) and token.strip("0123456789.:/-") != ""
+    return " " if is_mixed and not _NUMBER_WITH_UNIT.fullmatch(token) else token
 
 
-def _text(chunk: Chunk) -> str:
+def _chunk_text(chunk: Chunk) -> str:
     return "\n".join(
         (chunk.title, chunk.section, chunk.body, chunk.api_name, chunk.api_url, chunk.page_url)
     )
 
 
 @lru_cache(maxsize=256)
-def _words(text: str) -> frozenset[str]:
+def _index_words(text: str) -> frozenset[str]:
     return frozenset(index_words(text))

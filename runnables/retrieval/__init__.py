@@ -1,1 +1,1 @@
-"""Where the answer may stand: a question becomes chunks."""
+"""Retrieval: from a question to ranked chunks."""

@@ -1,4 +1,4 @@
-"""Retrieved chunks -> the same chunks in a better order, by an endpoint or the chat model."""
+"""The step that reranks retrieved chunks, by an endpoint or by the chat model."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -7,89 +7,90 @@ from typing import Protocol, TypedDict
 from langchain_core.runnables import RunnableConfig
 
 from runnables.models.chat_models import ChatModels
-from runnables.retrieval.rerankers import EndpointReranker, ListwiseReranker
+from runnables.retrieval.endpoint_reranker import EndpointReranker
+from runnables.retrieval.listwise_reranker import ListwiseReranker
 from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
 from schemas.platform import PlatformInfo
 from schemas.settings import Settings
 
-NAME = "retrieve/rerank"
+RUN_NAME = "retrieve/rerank"
 
-MOST = 30
-"""Chunks that are put in order; those behind them keep their places."""
+RERANK_DEPTH = 30
+"""Chunks that are reranked; the chunks after them keep their order."""
 
 log = logging.getLogger(__name__)
 
 
 class Reranker(Protocol):
-    """A way to tell which chunks answer a question best."""
+    """Orders chunks by how well they answer a question."""
 
     async def rank(
         self, question: str, chunks: Sequence[RetrievedChunk], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Places in `chunks`, best first, each with its new score or None. Keeps the deadline.
+        """Return indexes of `chunks`, best first, each with its new score or None.
 
-        Raises ModelError.
+        Keeps the deadline of `config`. Raises ModelError.
         """
 
 
 class RerankInput(TypedDict):
-    """What a trace shows as the input."""
+    """Input of the step, as traces show it."""
 
     question: str
     chunks: list[RetrievedChunk]
 
 
 class RerankOutput(TypedDict):
-    """What a trace shows as the output."""
+    """Output of the step, as traces show it."""
 
     chunks: list[RetrievedChunk]
     skipped: str | None
-    """Why the order is the old one; None when it is the new one."""
+    """Why the order is unchanged; None if the chunks were reranked."""
 
 
 class RerankStep:
-    """Puts the best of what was retrieved first, in the time that Settings allow."""
+    """Reranks within a timeout and falls back to the order of retrieval."""
 
-    def __init__(self, ranker: Reranker, seconds: float) -> None:
-        self._ranker = ranker
-        self._seconds = seconds
-        self._step = named_step(NAME, self._rerank)
+    def __init__(self, reranker: Reranker, timeout_s: float) -> None:
+        self._reranker = reranker
+        self._timeout_s = timeout_s
+        self._step = named_step(RUN_NAME, self._run)
 
     async def rerank(
-        self, question: str, found: list[RetrievedChunk], config: RunnableConfig
+        self, question: str, chunks: list[RetrievedChunk], config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """`found`, the best first; as it is, where the ranker fails or is late. Never raises.
+        """Return `chunks`, best first; unchanged if the reranker fails or times out. Never raises.
 
-        What the endpoint scores has its relevance for `score`, as sent; all else keeps the score of
-        retrieval. So the order counts from here on: the scores are of two kinds.
+        Chunks that an endpoint scores carry that relevance as their score; all others keep the score of
+        retrieval. Scores are therefore not comparable afterwards, only the order is.
         """
-        if len(found) < 2:
-            return found
-        given = RerankInput(question=question, chunks=found[:MOST])
-        reranked = await self._step.ainvoke(given, child_config(config, NAME))
-        return reranked["chunks"] + found[MOST:]
+        if len(chunks) < 2:
+            return chunks
+        step_input = RerankInput(question=question, chunks=chunks[:RERANK_DEPTH])
+        output = await self._step.ainvoke(step_input, child_config(config, RUN_NAME))
+        return output["chunks"] + chunks[RERANK_DEPTH:]
 
-    async def _rerank(self, given: RerankInput, config: RunnableConfig) -> RerankOutput:
-        chunks = given["chunks"]
+    async def _run(self, step_input: RerankInput, config: RunnableConfig) -> RerankOutput:
+        chunks = step_input["chunks"]
         try:
-            ranks = await self._ranker.rank(
-                given["question"], chunks, with_deadline(config, self._seconds)
+            ranks = await self._reranker.rank(
+                step_input["question"], chunks, with_deadline(config, self._timeout_s)
             )
-            return RerankOutput(chunks=reordered(chunks, ranks), skipped=None)
-        except Exception as error:  # whatever it is, there is an order already
+            return RerankOutput(chunks=apply_ranks(chunks, ranks), skipped=None)
+        except Exception as error:  # retrieval has given an order already
             reason = str(error) if isinstance(error, ModelError) else type(error).__name__
-            log.warning("%s: the order stays as it is: %s", NAME, reason)
+            log.warning("%s: keeping the order of retrieval: %s", RUN_NAME, reason)
             return RerankOutput(chunks=chunks, skipped=reason)
 
 
 def build_rerank(
     settings: Settings, models: ChatModels | None, platform_info: PlatformInfo
 ) -> RerankStep | None:
-    """Reranking as Settings name it, or None for `none`.
+    """Return the rerank step of `settings`, or None for `none`.
 
-    Raises ConfigurationError for an endpoint without its address, a model where there is none.
+    Raises ConfigurationError for an endpoint without a URL and for `model` without a chat model.
     """
     if settings.rerank == "none":
         return None
@@ -97,17 +98,17 @@ def build_rerank(
         return RerankStep(EndpointReranker(settings), settings.rerank_timeout)
     if models is None:
         raise ConfigurationError("APIDESK_RERANK=model needs APIDESK_CHAT_MODEL")
-    ranker = ListwiseReranker(NAME, models.writers[0], platform_info)
-    return RerankStep(ranker, settings.rerank_timeout)
+    reranker = ListwiseReranker(RUN_NAME, models.answer_models[0], platform_info)
+    return RerankStep(reranker, settings.rerank_timeout)
 
 
-def reordered(
+def apply_ranks(
     chunks: Sequence[RetrievedChunk], ranks: Mapping[int, float | None]
 ) -> list[RetrievedChunk]:
-    """`chunks` at the places that `ranks` names, in its order; then the others in theirs."""
-    named = [_scored(chunks[place], score) for place, score in ranks.items()]
-    return named + [chunk for place, chunk in enumerate(chunks) if place not in ranks]
+    """Return the chunks at the indexes of `ranks`, in its order, followed by the others."""
+    ranked = [_with_score(chunks[index], score) for index, score in ranks.items()]
+    return ranked + [chunk for index, chunk in enumerate(chunks) if index not in ranks]
 
 
-def _scored(retrieved: RetrievedChunk, score: float | None) -> RetrievedChunk:
+def _with_score(retrieved: RetrievedChunk, score: float | None) -> RetrievedChunk:
     return retrieved if score is None else retrieved.model_copy(update={"score": score})

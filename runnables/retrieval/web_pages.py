@@ -1,4 +1,4 @@
-"""A reply of Tavily's becomes chunks: cleaned, each page once, cut as a document's sections are."""
+"""Web search results as chunks: cleaned, deduplicated by page and cut like the sections of a document."""
 
 import html
 import re
@@ -10,79 +10,81 @@ from typing import Any
 import httpx
 
 from ingestion.chunking import chunk_document
-from ingestion.text.language import detect_language, estimate_tokens
+from ingestion.text.language import detect_language, estimate_tokens, truncate_to_tokens
 from ingestion.text.markdown_blocks import parse_blocks
-from runnables.retrieval.rerankers import truncate_to_tokens
 from schemas.document import RetrievedChunk, Section, SourceDocument
 
 SOURCE = "web"
-"""The source of all these chunks; their metadata have `web`, too, which callers see."""
+"""The source of these chunks. Callers see it in their metadata too, as `web`."""
 
-MOST_RESULTS = 20
-"""Tavily sends no more."""
+MAX_RESULTS = 20
+"""Tavily returns no more."""
 
-MOST_OF_ONE = 4_000
-"""Characters of one page's content, however much is sent."""
+MAX_CONTENT_CHARS = 4_000
+"""Characters of one page's content; the rest is dropped."""
 
-LONGEST_TITLE = 200
-LONGEST_URL = 2_000
+MAX_TITLE_CHARS = 200
+MAX_URL_CHARS = 2_000
 
 _URL = re.compile(r"https?://[^\s<>\"`\\]+", re.IGNORECASE)
-"""Without quotes and angle brackets, which would end an attribute in HTML or a link as `<…>`."""
+"""Without quotes and angle brackets, which would end an HTML attribute or a Markdown link `<…>`."""
 
-_GAP = re.compile(r"\s*\[(?:\.{3}|…)\]\s*")
-"""What stands between two passages of a page."""
+_PASSAGE_SEPARATOR = re.compile(r"\s*\[(?:\.{3}|…)\]\s*")
+"""Separates two passages of a page."""
 
-_STOPS = "\n 。！？；，、"
-_SENTENCE = re.compile(r"(?<=[。！？；\n])|(?<=[.!?])(?=\s)")
-"""Between two sentences, of which nothing is lost: joined, they are the text again."""
+_BREAK_CHARS = "\n 。！？；，、"
+_SENTENCE_BOUNDARY = re.compile(r"(?<=[。！？；\n])|(?<=[.!?])(?=\s)")
+"""Matches the empty string, so that the sentences joined are the text again."""
 
 
 @dataclass(frozen=True)
 class WebPage:
-    """A page that was found, cleaned: what Tavily quotes of it, and how relevant it finds that."""
+    """A page of the search results, cleaned."""
 
     url: str
     title: str
     content: str
+    """The passages that Tavily quotes."""
     score: float
+    """Relevance according to Tavily."""
 
 
-def found_pages(reply: object, domains: tuple[str, ...]) -> list[WebPage]:
-    """The pages of a reply, in its order, each once; those without link or content are left out.
+def parse_pages(reply: object, domains: tuple[str, ...]) -> list[WebPage]:
+    """Return the pages of a reply in its order, each once.
 
-    Raises TypeError for a reply that lists none.
+    Pages outside `domains` and pages without a valid link or content are dropped. Raises TypeError for
+    a reply without a list of results.
     """
     results = reply.get("results") if isinstance(reply, dict) else None
     if not isinstance(results, list):
         raise TypeError("no list of results")
     pages: dict[str, WebPage] = {}
-    for result in results[:MOST_RESULTS]:
-        page = _page(result) if isinstance(result, dict) else None
-        if page is not None and _within(page.url, domains):
+    for result in results[:MAX_RESULTS]:
+        page = _parse_page(result) if isinstance(result, dict) else None
+        if page is not None and _is_in_domains(page.url, domains):
             known = pages.get(page.url)
-            pages[page.url] = _merged(known, page) if known else page
+            pages[page.url] = _merge(known, page) if known else page
     return list(pages.values())
 
 
-def _page(result: dict[str, Any]) -> WebPage | None:
-    """The page of one result; None where nothing could be cited."""
+def _parse_page(result: dict[str, Any]) -> WebPage | None:
+    """The page of one result; None if it cannot be cited."""
     url, content = result.get("url"), _clean(result.get("content"))
-    if not isinstance(url, str) or not _is_link(url) or not content:
+    if not isinstance(url, str) or not _is_safe_link(url) or not content:
         return None
-    title = " ".join(_clean(result.get("title")).split())[:LONGEST_TITLE]
-    return WebPage(url, title or httpx.URL(url).host, content, _score(result.get("score")))
+    title = " ".join(_clean(result.get("title")).split())[:MAX_TITLE_CHARS]
+    return WebPage(url, title or httpx.URL(url).host, content, _parse_score(result.get("score")))
 
 
-def _merged(known: WebPage, again: WebPage) -> WebPage:
-    """One page that came twice: all that was quoted of it, with the better score."""
-    new = "" if again.content in known.content else f"\n\n{again.content}"
-    return WebPage(known.url, known.title, known.content + new, max(known.score, again.score))
+def _merge(page: WebPage, duplicate: WebPage) -> WebPage:
+    """One page with the passages of both and the better score."""
+    added = "" if duplicate.content in page.content else f"\n\n{duplicate.content}"
+    return WebPage(page.url, page.title, page.content + added, max(page.score, duplicate.score))
 
 
-def _is_link(url: str) -> bool:
-    """Whether `url` may be shown to be clicked at."""
-    if len(url) > LONGEST_URL or not url.isprintable() or not _URL.fullmatch(url):
+def _is_safe_link(url: str) -> bool:
+    """Whether `url` may be shown as a link."""
+    if len(url) > MAX_URL_CHARS or not url.isprintable() or not _URL.fullmatch(url):
         return False
     try:
         parsed = httpx.URL(url)
@@ -91,33 +93,33 @@ def _is_link(url: str) -> bool:
     return bool(parsed.host) and not parsed.userinfo
 
 
-def _within(url: str, domains: tuple[str, ...]) -> bool:
-    """Whether the page lies in one of `domains`, or there are none; Tavily takes `*.` and paths, too."""
+def _is_in_domains(url: str, domains: tuple[str, ...]) -> bool:
+    """Whether `url` is in one of `domains`, or there are none; like Tavily, accepts `*.` and paths."""
     host = httpx.URL(url).host
     hosts = (re.sub(r"^https?://|^\*\.|/.*$", "", domain) for domain in domains)
     return not domains or any(f".{host}".endswith(f".{each}") for each in hosts)
 
 
 def _clean(value: object) -> str:
-    """Text without entities and without characters that nobody sees, which could hide orders."""
+    """Text without HTML entities and invisible characters, which could hide instructions to the model."""
     if not isinstance(value, str):
         return ""
-    lines = html.unescape(value[: 4 * MOST_OF_ONE]).splitlines()
+    lines = html.unescape(value[: 4 * MAX_CONTENT_CHARS]).splitlines()
     return "\n".join(
         "".join(c for c in line if c == "\t" or unicodedata.category(c)[0] != "C") for line in lines
     ).strip()
 
 
-def _score(value: object) -> float:
-    """Tavily's score; 0 where it is no number."""
+def _parse_score(value: object) -> float:
+    """The score; 0 if it is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0.0
-    return float(value) if -1e9 < value < 1e9 else 0.0  # NaN lies nowhere
+    return float(value) if -1e9 < value < 1e9 else 0.0  # false for NaN
 
 
-def page_chunks(page: WebPage, tokens: int) -> list[RetrievedChunk]:
-    """The page as a document's chunks of about `tokens`, each with the page's score."""
-    bodies = list(_bodies(_beginning(_GAP.sub("\n\n", page.content)), tokens))
+def chunk_page(page: WebPage, max_tokens: int) -> list[RetrievedChunk]:
+    """Return the chunks of the page, each of about `max_tokens` and with the score of the page."""
+    content = _truncate(_PASSAGE_SEPARATOR.sub("\n\n", page.content))
     document = SourceDocument(
         id=page.url,
         source=SOURCE,
@@ -125,60 +127,66 @@ def page_chunks(page: WebPage, tokens: int) -> list[RetrievedChunk]:
         language=detect_language(page.title + page.content),
         page_url=page.url,
         metadata={"web": "true"},
-        sections=tuple(Section(kind="prose", heading=(), body=body) for body in bodies),
+        sections=tuple(
+            Section(kind="prose", heading=(), body=body)
+            for body in _section_bodies(content, max_tokens)
+        ),
     )
-    return [RetrievedChunk(chunk=c, score=page.score) for c in chunk_document(document, tokens)]
+    chunks = chunk_document(document, max_tokens)
+    return [RetrievedChunk(chunk=chunk, score=page.score) for chunk in chunks]
 
 
-def _beginning(text: str) -> str:
-    """`text`, or its beginning without the word or sentence that the end would cut."""
-    if len(text) <= MOST_OF_ONE:
+def _truncate(text: str) -> str:
+    """`text`, cut to the limit at the end of a sentence or word if possible."""
+    if len(text) <= MAX_CONTENT_CHARS:
         return text
-    kept = text[:MOST_OF_ONE]
-    return kept[: max(map(kept.rfind, _STOPS)) + 1].strip() or kept
+    truncated = text[:MAX_CONTENT_CHARS]
+    end = max(map(truncated.rfind, _BREAK_CHARS)) + 1
+    return truncated[:end].strip() or truncated
 
 
-def _bodies(markdown: str, tokens: int) -> Iterator[str]:
-    """Blocks put together as far as they are worth at most `tokens`."""
+def _section_bodies(markdown: str, max_tokens: int) -> Iterator[str]:
+    """Combine consecutive blocks up to `max_tokens`."""
     body: list[str] = []
     size = 0
-    for block in _blocks(markdown, tokens):
-        weight = estimate_tokens(block) + 1  # with the empty line before it
-        if body and size + weight > tokens:
+    for block in _blocks(markdown, max_tokens):
+        tokens = estimate_tokens(block) + 1  # and the empty line before it
+        if body and size + tokens > max_tokens:
             yield "\n\n".join(body)
             body, size = [], 0
         body.append(block)
-        size += weight
+        size += tokens
     yield "\n\n".join(body)
 
 
-def _blocks(markdown: str, tokens: int) -> Iterator[str]:
-    """Blocks of at most `tokens`: what a search finds comes as one long paragraph. Code stays whole."""
+def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
+    """Markdown blocks of at most `max_tokens`, except for tables and code, which stay whole."""
     for block in parse_blocks(markdown):
-        if block.kind in ("table", "fence") or estimate_tokens(block.text) <= tokens:
+        if block.kind in ("table", "fence") or estimate_tokens(block.text) <= max_tokens:
             yield block.text
         else:
-            yield from _runs(block.text, tokens)
+            yield from _split_prose(block.text, max_tokens)
 
 
-def _runs(text: str, tokens: int) -> Iterator[str]:
-    """`text` in runs of whole sentences, each worth at most `tokens`."""
-    run, size = "", 0
-    for piece in (part for each in _SENTENCE.split(text) for part in _cut(each, tokens)):
-        weight = estimate_tokens(piece)
-        if run.strip() and size + weight > tokens:
-            yield run.strip()
-            run, size = "", 0
-        run += piece
-        size += weight
-    if run.strip():
-        yield run.strip()
+def _split_prose(text: str, max_tokens: int) -> Iterator[str]:
+    """Split `text` into parts of whole sentences."""
+    part, size = "", 0
+    sentences = _SENTENCE_BOUNDARY.split(text)
+    for piece in (p for sentence in sentences for p in _split_sentence(sentence, max_tokens)):
+        tokens = estimate_tokens(piece)
+        if part.strip() and size + tokens > max_tokens:
+            yield part.strip()
+            part, size = "", 0
+        part += piece
+        size += tokens
+    if part.strip():
+        yield part.strip()
 
 
-def _cut(sentence: str, tokens: int) -> Iterator[str]:
-    """`sentence`, or where it is too long its parts, cut at spaces where there are some."""
-    while estimate_tokens(sentence) > tokens:
-        part = truncate_to_tokens(sentence, tokens)
+def _split_sentence(sentence: str, max_tokens: int) -> Iterator[str]:
+    """Split a sentence longer than `max_tokens`, at spaces if it has any."""
+    while estimate_tokens(sentence) > max_tokens:
+        part = truncate_to_tokens(sentence, max_tokens)
         part = part[: part.rfind(" ") + 1] or part
         yield part
         sentence = sentence[len(part) :]

@@ -1,0 +1,100 @@
+"""Names recognised by their context instead of their spelling.
+
+Keys of JSON and of `key=value` pairs, first cells of tables, words next to "field" or 字段, and numbers
+that are error codes.
+"""
+
+import re
+from collections.abc import Iterator
+
+from runnables.grounding.mention import Mention, MentionKind, is_code_span, is_preceded_by
+from runnables.grounding.standard_names import TYPE_WORDS, is_example
+
+_JSON_PAIR = re.compile(
+    r"\"([A-Za-z_][\w.-]*)\"\s{0,4}:\s{0,4}(\"[^\"\n]*\"|-?\d[\d.]*)?", re.ASCII
+)
+_ENUM_VALUE = re.compile(r"\"(?:[A-Z][A-Z_]+|[a-z]+(?:[_.][a-z-]+)+)\"")
+"""A value in JSON that is one of a fixed set, such as a status or an event; any other is an example."""
+
+_PAIR = re.compile(
+    r"(?<![\w.=<>!?$-])([A-Za-z_][\w.-]*)(?:\[\])?=(?![=>~])[\"']?([a-z]{3,}(?![\w.-]))?", re.ASCII
+)
+"""A key and, if it is a single word, its value; neither a comparison nor an arrow."""
+
+_FIRST_CELL = re.compile(r"^\s{0,3}\|[ `]{0,3}([A-Za-z_]\w*)[ `]{0,3}\|", re.ASCII | re.MULTILINE)
+_CHINESE_NOUN = "字段|参数|请求头|响应头|属性"
+_ENGLISH_NOUN = "fields?|param(?:eter)?s?|headers?|propert(?:y|ies)|attributes?"
+_NEXT_TO_NOUN = re.compile(
+    rf"(?<![\w.:-])([A-Za-z][\w-]+)[ `]{{0,2}}(?:{_CHINESE_NOUN})"
+    rf"|(?:{_CHINESE_NOUN})[ `]{{0,2}}([A-Za-z][\w-]++)(?![.:]\w)"
+    rf"|`([A-Za-z][\w-]+)` (?:{_ENGLISH_NOUN})\b|\b(?:{_ENGLISH_NOUN}) `([A-Za-z][\w-]+)`",
+    re.ASCII,
+)
+"""In English only a code span, since any word may precede "field"."""
+
+_CODE_NUMBER = re.compile(
+    r"(?<![\w.,/=$¥￥+-])(?<!\d:)\d{4,6}(?!\w|[.,:/-]\d|[*×]|\s?[%％])", re.ASCII
+)
+"""Four to six digits that are not part of an amount, a date, a time, a name or a calculation."""
+
+_UNIT = re.compile(
+    r"\s?(?:[个条次元分秒毫天年月日时字笔页份张件位人倍行端]|[A-Za-z]+s\b|CNY|USD|[KMG]B\b|fen\b)"
+)
+"""Follows a number that counts something; 端 as in 端口, a port."""
+
+_CODE_BEFORE = re.compile(
+    r"(?:codes?|errors?|错误码|返回码|状态码|报错|错误)[^0-9，。,.;；\n]{0,8}$", re.I
+)
+_CELL_BEFORE = re.compile(r"^\s{0,3}\|[ `*]{0,3}$", re.MULTILINE)
+"""Start of a row: the first cell of an error table is a code."""
+
+_RETURN_BEFORE = re.compile(
+    r"(?:返回|报|收到|得到|提示|碰到|遇到|出现|看到|以|\b(?:gets?|got|sees?|receives?d?|raises?|throws?|"
+    r"answers?|returns?|gives?|with|as|in|by))"
+    r"[\s`\"'“的是为了到]{0,4}$"
+)
+"""An API may return a code, but also a number of things."""
+
+
+def take_json_keys(text: str) -> tuple[str, list[Mention]]:
+    """Return `text` with the example values in JSON blanked out, and the keys as mentions."""
+    mentions: list[Mention] = []
+
+    def take(match: re.Match[str]) -> str:
+        key, value = match[1], match[2] or ""
+        if not is_example(key):
+            mentions.append(Mention("word", key, match.start(1)))
+        if not value or _ENUM_VALUE.fullmatch(value) or "code" in key.lower():
+            return match[0]
+        return match[0][: -len(value)] + " " * len(value)
+
+    return _JSON_PAIR.sub(take, text), mentions
+
+
+def names_in_context(text: str) -> Iterator[Mention]:
+    """Yield the words in `text` at a position of a name, except JSON keys; see `take_json_keys`."""
+    for pattern in (_PAIR, _FIRST_CELL, _NEXT_TO_NOUN):
+        for match in pattern.finditer(text):
+            for group, word in enumerate(match.groups(), 1):
+                if word and word not in TYPE_WORDS and not is_example(word):
+                    kind: MentionKind = "name" if "-" in word else "word"
+                    yield Mention(kind, word, match.start(group))
+
+
+def code_numbers(text: str) -> Iterator[Mention]:
+    """Yield the numbers in `text` that are error codes, or that may be if similar codes are known."""
+    for match in _CODE_NUMBER.finditer(text):
+        start, end = match.span()
+        is_called_code = is_code_span(text, start, end) or any(
+            is_preceded_by(pattern, text, start) for pattern in (_CODE_BEFORE, _CELL_BEFORE)
+        )
+        if is_called_code or not _UNIT.match(text, end):
+            is_explicit = is_called_code or (
+                _is_unlikely_amount(match[0]) and is_preceded_by(_RETURN_BEFORE, text, start)
+            )
+            yield Mention("number", match[0], start, is_explicit=is_explicit)
+
+
+def _is_unlikely_amount(number: str) -> bool:
+    """Whether a number is neither round nor as short as a year or a typical count of results."""
+    return len(number) > 4 and int(number) % 1000 != 0

@@ -1,0 +1,94 @@
+"""Retrieval as the pipeline uses it: split the question, expand it, retrieve, rerank and diversify."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from runnables.question.extract_details import search_query
+from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_analysis import split_question
+from runnables.retrieval.ranking import diversify, interleave
+from runnables.retrieval.rerank import RERANK_DEPTH, RerankStep
+from runnables.retrieval.retriever import MilvusRetriever, from_document
+from runnables.run_context import child_config, named_step
+from schemas.document import RetrievedChunk
+from schemas.question import Filters, Question
+
+
+class ChunkSearch:
+    """Retrieves chunks for a whole question."""
+
+    def __init__(
+        self, retriever: MilvusRetriever, glossary: Glossary, rerank: RerankStep | None
+    ) -> None:
+        self._collection = retriever.collection
+        self._retriever = retriever
+        self._glossary = glossary
+        self._rerank = rerank
+
+    async def retrieve(
+        self,
+        question: Question,
+        config: RunnableConfig,
+        terms: Sequence[str] = (),
+        *,
+        rerank: bool = True,
+    ) -> list[RetrievedChunk]:
+        """Return the `question.k` best chunks.
+
+        `terms` are further search terms for the same question. Without `rerank` the order is that
+        of the retriever, which costs no further model call.
+        """
+        query, k = search_query(question.text), question.k
+        if self._rerank is None or not rerank:
+            return diversify(await self._retrieve_parts(question, config, terms, k), k)
+        candidates = await self._retrieve_parts(question, config, terms, max(k, RERANK_DEPTH))
+        return diversify(await self._rerank.rerank(query, candidates, config), k)
+
+    async def is_only_language(self, question: Question) -> bool:
+        """Whether all documents are in the language of `question`."""
+        return await asyncio.to_thread(self._collection.languages) == {question.language}
+
+    async def _retrieve_parts(
+        self, question: Question, config: RunnableConfig, terms: Sequence[str], count: int
+    ) -> list[RetrievedChunk]:
+        query = search_query(question.text)
+        run_config = child_config(config, "retrieve/milvus")
+        rankings = await asyncio.gather(
+            *(
+                self._retrieve_part(part, terms, count, question.filters, run_config)
+                for part in split_question(query)
+            )
+        )
+        return interleave(rankings)
+
+    async def _retrieve_part(
+        self,
+        query: str,
+        terms: Sequence[str],
+        count: int,
+        filters: Filters,
+        run_config: RunnableConfig,
+    ) -> list[RetrievedChunk]:
+        """Search `query` with its extra terms, and the extra terms alone, interleaved.
+
+        Terms in another language would be outweighed by the question's own words in one search.
+        """
+        extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
+        search = partial(self._retriever.ainvoke, config=run_config, k=count, filters=filters)
+        searches = [search(query, extra_terms=extra_terms)]
+        if extra_terms:
+            searches.append(search(extra_terms, terms_only=True))
+        rankings = await asyncio.gather(*searches)
+        return interleave([[from_document(d) for d in documents] for documents in rankings])
+
+
+def build_retriever(search: ChunkSearch) -> Runnable[Question, list[RetrievedChunk]]:
+    """Return the step `retrieve`: a question to its best chunks."""
+
+    async def retrieve(question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
+        return await search.retrieve(question, config)
+
+    return named_step("retrieve", retrieve)
