@@ -1,1 +1,1 @@
-"""The outside: HTTP and the command line. Wires everything; nothing imports it."""
+"""The HTTP service and the command line. Composes the other packages; none of them imports it."""

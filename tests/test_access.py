@@ -111,7 +111,7 @@ def test_a_route_opens_to_its_scope_and_to_admin(
             assert response.status_code == status
         else:
             assert response.status_code == 403
-            sentence = f"this takes an API key with the scope {needed}"
+            sentence = f"an API key with the scope {needed} is required"
             assert told(response) == ("forbidden", sentence)
 
 

@@ -23,7 +23,7 @@ from app.api.feedback import delete_session
 from app.api.fields import SessionId
 from app.api.problems import apidesk_problem, http_problem
 from app.security.keyring import anonymous
-from app.service.sessions import LONGEST_NAME, SessionStore
+from app.service.session_store import MAX_NAME_CHARS, SessionStore
 from ingestion.runs import IngestionRunStore
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
@@ -159,8 +159,8 @@ def test_a_turn_that_is_too_long_alone_is_cut(url: str, question: int, answer: i
 
 
 def test_a_name_that_is_a_text_is_not_kept(url: str) -> None:
-    (found,) = remembered(url, turn(api_name="n" * LONGEST_NAME, api_url="u" * 100_000))
-    assert (found.api_name, found.api_url) == ("n" * LONGEST_NAME, None)
+    (found,) = remembered(url, turn(api_name="n" * MAX_NAME_CHARS, api_url="u" * 100_000))
+    assert (found.api_name, found.api_url) == ("n" * MAX_NAME_CHARS, None)
 
 
 def test_what_is_too_old_is_forgotten(url: str) -> None:
@@ -455,7 +455,7 @@ def test_a_name_that_no_session_has_is_a_problem(http: TestClient[Litestar], nam
     response = http.delete(f"/sessions/{name}")
     assert (response.status_code, response.json()["code"]) == (400, "invalid_input")
     assert response.json()["detail"] == (
-        "session: is not 1 to 64 of the characters A-Z a-z 0-9 . _ - (dots alone will not do)"
+        "session: is not 1 to 64 of the characters A-Z a-z 0-9 . _ - (dots alone are invalid)"
     )
 
 

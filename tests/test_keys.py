@@ -17,8 +17,8 @@ from sqlalchemy import update
 from app.cli.main import main
 from app.security import keyring as keyring_module
 from app.security.api_keys import ApiKeyStore
-from ingestion.database.tables import api_keys_table
 from app.security.keyring import ADMIN, LOCAL, Keyring
+from ingestion.database.tables import api_keys_table
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings
 
@@ -122,11 +122,13 @@ def test_whose_key_it_is(settings: Settings, keys: ApiKeyStore) -> None:
         caller = ring.caller_of(text)
         assert caller
         assert (caller.id, caller.scopes) == (key.id, ("ask",))
-        assert caller.may("ask")
-        assert not caller.may("ingest")
+        assert caller.has_scope("ask")
+        assert not caller.has_scope("ingest")
         assert ring.caller_of(ADMIN_KEY) is ADMIN
         assert ring.caller_of("b" * 40) is LOCAL
-        assert all(known.may(scope) for known in (ADMIN, LOCAL) for scope in ("ask", "ingest"))
+        assert all(
+            known.has_scope(scope) for known in (ADMIN, LOCAL) for scope in ("ask", "ingest")
+        )
         other_id = f"apidesk_{'0' * 12}_{text.split('_', 2)[2]}"
         wrong = ["", "apidesk_", key.id, key.digest, text + "x", text[:-1], text.upper(), other_id]
         assert [ring.caller_of(t) for t in [*wrong, revoked_text, expired_text]] == [None] * 10
@@ -167,7 +169,7 @@ def follow(ring: Keyring, story: Callable[[], Awaitable[None]]) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("REFRESH_SECONDS", "RETRY_SECONDS", "NOTE_SECONDS"):
+    for name in ("REFRESH_INTERVAL_S", "RETRY_INTERVAL_S", "LAST_USE_INTERVAL_S"):
         monkeypatch.setattr(keyring_module, name, 0.01)
 
 

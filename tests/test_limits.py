@@ -136,7 +136,8 @@ def test_two_servers_share_what_redis_counts(
     shared = keyed(rate_limit="3/minute", redis_url=SecretStr(redis_server.url))
     settings = sample_service.settings.model_copy(update=shared)
     apps = [
-        create_app(AnswerService(settings, sample_service.platform, sample_service.job)) for _ in range(2)
+        create_app(AnswerService(settings, sample_service.platform, sample_service.job))
+        for _ in range(2)
     ]
     with http_client(apps[0]) as one, http_client(apps[1]) as other:
         assert statuses(one, 2, ADMIN) + statuses(other, 2, ADMIN) == [200, 200, 200, 429]
@@ -150,7 +151,7 @@ def test_without_redis_each_counts_for_itself(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(counts_module, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(counts_module, "REDIS_RETRY_S", 0)
     caplog.set_level("INFO")
     redis_server.stop()  # already at the start
     http = serve_samples(**keyed(rate_limit="2/minute", redis_url=SecretStr(redis_server.url)))
@@ -162,7 +163,7 @@ def test_without_redis_each_counts_for_itself(
     said = [record.message for record in caplog.records if record.name == counts_module.__name__]
     assert [line.split(":")[0] for line in said] == [
         "Redis does not answer",
-        "Redis answers again",
+        "Redis is available again",
         "Redis does not answer",
     ]
     redis_server.start()
@@ -294,7 +295,7 @@ def test_a_call_that_is_refused_costs_nothing(
     "value", ["many", "60", "60/fortnight", "-1/minute", "60/minute;", "/minute"]
 )
 def test_what_is_no_limit_is_refused(setting: str, value: str) -> None:
-    sentence = f"APIDESK_{setting.upper()}: takes limits such as 60/minute"
+    sentence = f"APIDESK_{setting.upper()}: must be limits such as 60/minute"
     with pytest.raises(ConfigurationError, match=sentence):
         RateLimiter(read_settings(**{setting: value}))
 
@@ -302,7 +303,7 @@ def test_what_is_no_limit_is_refused(setting: str, value: str) -> None:
 @pytest.mark.parametrize("url", ["localhost:6379", "http://redis", "redis//x", "redis://h:port"])
 def test_what_is_no_redis_is_refused(url: str) -> None:
     with pytest.raises(
-        ConfigurationError, match="APIDESK_REDIS_URL: takes a url such as"
+        ConfigurationError, match="APIDESK_REDIS_URL: must be a URL such as"
     ) as caught:
         RateLimiter(read_settings(redis_url=url))
     assert url not in str(caught.value)

@@ -16,14 +16,10 @@ from openai import OpenAI, Stream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import SecretStr
 
-from app.api import ask as stream
+from app.api import event_stream
 from app.api.markdown import render_markdown
-from app.api.openai_messages import (
-    ChatMessage,
-    StreamedText,
-    read_conversation,
-    parse_answer_text,
-)
+from app.api.openai.request import ChatMessage, read_conversation
+from app.api.openai.streamed_text import StreamedText, parse_answer_text
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from schemas.answer import Answer, Event, Page, Source, Sources, Step
@@ -161,7 +157,9 @@ def test_the_model_with_tools_looks_things_up(scripted: OpenAI, model_server: Mo
 
 
 def test_the_documented_example_is_true(plain: OpenAI, capsys: pytest.CaptureFixture[str]) -> None:
-    document = (Path(__file__).resolve().parents[1] / "docs/how-to/connect-clients.md").read_text(encoding="utf-8")
+    document = (Path(__file__).resolve().parents[1] / "docs/how-to/connect-clients.md").read_text(
+        encoding="utf-8"
+    )
     code, printed = re.findall(r"```(?:python|text)\n(.*?)```", document, re.DOTALL)[:2]
     exec(code.replace("http://127.0.0.1:8000/v1", str(plain.base_url)), {})
     assert capsys.readouterr().out == printed
@@ -215,7 +213,7 @@ def test_history_is_what_was_asked_and_answered(sample_service: AnswerService) -
 
 def test_only_text_is_asked(sample_service: AnswerService) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:"}}
-    with pytest.raises(QuestionError, match="only text can be asked, no image_url"):
+    with pytest.raises(QuestionError, match="only text is supported, not image_url"):
         read_conversation([spoken("user", [image])], sample_service.settings)
 
 
@@ -279,7 +277,7 @@ def test_whoever_leaves_ends_the_models_call(scripted: OpenAI, model_server: Mod
 def test_silence_is_filled(
     scripted: OpenAI, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(event_stream, "HEARTBEAT_INTERVAL_S", 0.05)
     model_server.reply(Reply(structured(), delay=0.5), draft(*STEPS))
     body = {"model": "apidesk", "messages": [user(QUESTION)], "stream": True}
     with httpx.stream(
@@ -319,11 +317,11 @@ def told(*happened: str | Answer | None) -> str:
     telling = StreamedText()
     for what in happened:
         if isinstance(what, Answer):
-            telling.hear(Event("answer", what))
+            telling.add(Event("answer", what))
         elif what is None:
-            telling.hear(Event("sources", Sources(sources=[])))
+            telling.add(Event("sources", Sources(sources=[])))
         else:
-            telling.hear(Event("step", Step(number=1, text=what, unverified=[], supported=True)))
+            telling.add(Event("step", Step(number=1, text=what, unverified=[], supported=True)))
     return telling.text
 
 
@@ -382,14 +380,14 @@ def test_a_source_without_a_page_is_named() -> None:
 @pytest.mark.parametrize(
     ("body", "status", "param", "code", "sentence"),
     [
-        ({"model": "gpt-5"}, 404, "model", "model_not_found", "model: there is no gpt-5; there is apidesk"),
+        ({"model": "gpt-5"}, 404, "model", "model_not_found", "model: gpt-5 does not exist; available: apidesk"),
         ({"model": "apidesk-tools"}, 404, "model", "model_not_found", "model: there is no apidesk-tools"),
         ({"n": 2}, 400, "n", "invalid_input", "n: Input should be 1"),
-        ({"messages": []}, 400, "messages", "invalid_input", "messages: hold no user message"),
+        ({"messages": []}, 400, "messages", "invalid_input", "messages: contain no user message"),
         ({"messages": [user(" ")]}, 400, "messages", "invalid_input", "question: is empty"),
         ({"messages": [user("问" * 20_001)]}, 413, "messages", "too_large", "question: 20001 characters"),
         ({"messages": [user([{"type": "image_url", "image_url": {"url": "data:"}}])]}, 400, "messages",
-         "invalid_input", "messages: only text can be asked, no image_url"),
+         "invalid_input", "messages: only text is supported, not image_url"),
         ({"messages": [user(7)]}, 400, "messages", "invalid_input", "messages.0.content.str: Input should be a valid string; "),
         ({"messages": "hello"}, 400, "messages", "invalid_input", "messages: "),
     ],
@@ -442,7 +440,9 @@ def test_keys_and_limits_hold(
     settings = sample_service.settings.model_copy(update=limited)
     with closing(ApiKeyStore.open(settings)) as stored:
         key, other = (stored.add(scope, (scope,), None)[1] for scope in ("ask", "ingest"))
-    with live_server(AnswerService(settings, sample_service.platform, sample_service.job)) as server:
+    with live_server(
+        AnswerService(settings, sample_service.platform, sample_service.job)
+    ) as server:
         for wrong, error in (
             ("wrong", openai.AuthenticationError),
             (other, openai.PermissionDeniedError),

@@ -14,7 +14,7 @@ from litestar.testing import TestClient
 from pydantic import SecretStr
 from schemathesis.cli import schemathesis
 
-from app.api.fields import NOT_BLANK, SESSION
+from app.api.fields import NOT_BLANK_PATTERN, SESSION_SCHEMA
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from schemas.answer import Answer
@@ -152,16 +152,16 @@ def test_how_a_route_ends(document: Json, path: str) -> None:
 def test_what_a_question_may_be(document: Json) -> None:
     asked = document["components"]["schemas"]["AskRequest"]
     assert asked["additionalProperties"] is False
-    assert asked["properties"]["question"]["pattern"] == NOT_BLANK
+    assert asked["properties"]["question"]["pattern"] == NOT_BLANK_PATTERN
     assert asked["properties"]["k"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 50}
-    assert asked["properties"]["session"]["anyOf"][0] == {"type": "string", **SESSION}
+    assert asked["properties"]["session"]["anyOf"][0] == {"type": "string", **SESSION_SCHEMA}
     (session,) = document["paths"]["/sessions/{session}"]["delete"]["parameters"]
-    assert session["schema"].items() >= SESSION.items()
+    assert session["schema"].items() >= SESSION_SCHEMA.items()
 
 
 def test_the_pattern_of_what_is_not_blank_means_what_python_does() -> None:
     characters = "".join(map(chr, range(sys.maxunicode + 1)))
-    assert re.sub(NOT_BLANK, "", characters) == "".join(filter(str.isspace, characters))
+    assert re.sub(NOT_BLANK_PATTERN, "", characters) == "".join(filter(str.isspace, characters))
 
 
 ODD: list[tuple[str, str, Json | None, int]] = [

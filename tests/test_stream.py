@@ -11,7 +11,7 @@ import pytest
 from httpx_sse import ServerSentEvent, connect_sse
 from pydantic import SecretStr
 
-from app.api import ask as stream
+from app.api import event_stream
 from app.cli.terminal.printing import live_answer
 from app.service.answer_service import AnswerService
 from runnables.answer.partial_answer import complete_steps
@@ -39,7 +39,9 @@ def serve(sample_service: AnswerService, model_server: ModelServer) -> Serve:
     @contextmanager
     def serving(**overrides: object) -> Iterator[str]:
         settings = sample_service.settings.model_copy(update=scripted | overrides)
-        with live_server(AnswerService(settings, sample_service.platform, sample_service.job)) as url:
+        with live_server(
+            AnswerService(settings, sample_service.platform, sample_service.job)
+        ) as url:
             yield url
 
     return serving
@@ -141,7 +143,7 @@ def test_a_server_that_counts_no_streams_is_asked_to_once(
 def test_silence_is_filled(
     serve: Serve, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(event_stream, "HEARTBEAT_INTERVAL_S", 0.05)
     model_server.reply(Reply(structured(), delay=0.5), draft(*STEPS))
     with (
         serve() as url,

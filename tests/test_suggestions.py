@@ -6,7 +6,7 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.api.suggestions import SuggestedQuestions
+from app.service.suggested_questions import SuggestedQuestions
 from ingestion.text.language import detect_language
 from tests.conftest import ServiceFactory
 from tests.model_desk import ask
@@ -54,7 +54,9 @@ def test_another_language_is_refused_in_one_sentence(client: TestClient[Litestar
     assert response.json()["detail"].startswith("language: ")
 
 
-def test_pages_alone_are_enough_and_changes_are_seen(make_service: ServiceFactory, tmp_path: Path) -> None:
+def test_pages_alone_are_enough_and_changes_are_seen(
+    make_service: ServiceFactory, tmp_path: Path
+) -> None:
     """Questions are made anew once the documents are others."""
     (tmp_path / "docs").mkdir()
     platform = tmp_path / "platform.toml"

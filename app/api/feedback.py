@@ -1,6 +1,4 @@
-"""POST /answers/{id}/feedback
-DELETE /sessions/{session}
-"""
+"""POST /answers/{id}/feedback and DELETE /sessions/{session}"""
 
 from typing import Annotated
 
@@ -11,12 +9,18 @@ from litestar.params import JSONBody, PathParameter
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from app.api.fields import SESSION, PathId, check_session, id_of, whole_number
-from app.api.openapi import QUESTIONS
+from app.api.fields import (
+    SESSION_SCHEMA,
+    PathId,
+    parse_id,
+    validate_session_id,
+    validate_whole_number,
+)
+from app.api.openapi import QUESTIONS_TAG
 from app.masking.masking import mask
 from app.security.keyring import Caller
 from app.service.record_writer import RecordWriter
-from app.service.sessions import SessionStore
+from app.service.session_store import SessionStore
 from ingestion.text.language import storable
 from schemas.base import ApiModel, examples
 from schemas.errors import StoreUnavailable
@@ -24,12 +28,12 @@ from schemas.record import Feedback, Score
 
 
 class FeedbackRequest(ApiModel):
-    """What its caller thinks of an answer."""
+    """The caller's rating of an answer."""
 
     model_config = examples({"score": 1, "comment": "solved"})
 
-    score: Annotated[Score, BeforeValidator(whole_number)]
-    """1: it helped, -1: it did not, 0 takes that back."""
+    score: Annotated[Score, BeforeValidator(validate_whole_number)]
+    """1: helpful, -1: not helpful, 0: removes the rating."""
     comment: str = Field(default="", max_length=2_000)
 
 
@@ -37,45 +41,45 @@ class FeedbackRequest(ApiModel):
     "/answers/{answer_id:str}/feedback",
     status_code=204,
     operation_id="feedback",
-    summary="Judge an answer",
-    response_description="It is kept",
-    tags=[QUESTIONS],
+    summary="Rate an answer",
+    response_description="The rating is stored",
+    tags=[QUESTIONS_TAG],
     needs="ask",
     errors=(StoreUnavailable,),
 )
 async def give_feedback(
     answer_id: PathId,
     data: JSONBody[FeedbackRequest],
-    keeper: NamedDependency[RecordWriter],
+    record_writer: NamedDependency[RecordWriter],
     caller: NamedDependency[Caller],
 ) -> None:
-    """Say whether an answer helped (1) or did not (-1); 0 takes back what was said. 404 for an answer
-    that another key asked for, or that was not kept.
+    """Rate an answer as helpful (1) or not helpful (-1); 0 removes the rating. 404 for an answer that
+    another key asked for, or that was not recorded.
     """
     feedback = Feedback(score=data.score, comment=mask(storable(data.comment)))
-    if not await keeper.rate(caller.id, id_of(answer_id), feedback):
+    if not await record_writer.rate(caller.id, parse_id(answer_id), feedback):
         raise NotFoundException
 
 
 @delete(
     "/sessions/{session:str}",
     operation_id="deleteSession",
-    summary="Forget a session",
-    response_description="It is forgotten",
-    tags=[QUESTIONS],
+    summary="Delete a session",
+    response_description="The session is deleted",
+    tags=[QUESTIONS_TAG],
     needs="ask",
     errors=(StoreUnavailable,),
 )
 async def delete_session(
-    session: Annotated[str, PathParameter(schema_extra=SESSION)],
-    history: NamedDependency[SessionStore],
+    session: Annotated[str, PathParameter(schema_extra=SESSION_SCHEMA)],
+    session_store: NamedDependency[SessionStore],
     caller: NamedDependency[Caller],
 ) -> None:
-    """Delete what was asked and answered in the session. 404 when nothing of it is remembered."""
+    """Delete the questions and answers of a session. 404 if the session has none."""
     try:
-        check_session(session)
-    except PydanticCustomError as error:  # which Litestar asks of bodies alone
+        validate_session_id(session)
+    except PydanticCustomError as error:  # Litestar runs pydantic validators on bodies only
         problem = {"key": "session", "message": error.message()}
         raise ValidationException(extra=[problem]) from None
-    if not await history.delete(caller.id, session):
+    if not await session_store.delete(caller.id, session):
         raise NotFoundException

@@ -1,50 +1,38 @@
-"""The body of a request, read so that whatever cannot be read is the caller's error.
-Fields that several requests share, with sentences for what is wrong with them.
-"""
+"""Field types that several requests share, with readable validation errors."""
 
-import json
 import re
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Request
-from litestar.exceptions import ClientException, NotFoundException, SerializationException
+from litestar.exceptions import NotFoundException
 from litestar.params import PathParameter
-from litestar.serialization import decode_json
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from ingestion.text.language import whole_characters
+NOT_BLANK_PATTERN = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+"""A character that Python does not count as whitespace; ECMA-262 defines `\\s` differently."""
+
+SESSION_SCHEMA: dict[str, Any] = {
+    "minLength": 1,
+    "maxLength": 64,
+    "pattern": r"^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$",
+}
+"""The JSON Schema of a session id."""
+
+_SESSION_PATTERN = re.compile(SESSION_SCHEMA["pattern"].strip("^$"))
 
 
-class JsonRequest(Request[Any, Any, Any]):
-    r"""A request whose JSON may hold half of a surrogate pair (`"\ud83d"`)."""
-
-    async def json(self) -> Any:
-        """The body's JSON value. Raises ClientException when it has none, or nests too deeply."""
-        try:
-            return _decode(await self.body())
-        except (ValueError, RecursionError, SerializationException) as error:
-            raise ClientException from error
-
-
-def _decode(body: bytes) -> Any:
-    text = json.dumps(json.loads(body.decode()), ensure_ascii=False)
-    return decode_json(whole_characters(text))
-
-
-NOT_BLANK = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-"""A character that is no space to Python; ECMA-262 would have another `\\s`."""
-
-
-def _not_blank(text: str) -> str:
+def _validate_not_blank(text: str) -> str:
     if not text.strip():
         raise PydanticCustomError("blank", "is empty")
     return text
 
 
-def whole_number(value: object) -> int:
-    """`value` as JSON Schema takes it: 5.0 is one, "5" and true are none. Raises PydanticCustomError."""
+def validate_whole_number(value: object) -> int:
+    """Return `value` as an integer as JSON Schema defines it: 5.0 is one, "5" and true are not.
+
+    Raises PydanticCustomError.
+    """
     if type(value) is float and value.is_integer():
         return int(value)
     if type(value) is not int:
@@ -52,29 +40,19 @@ def whole_number(value: object) -> int:
     return value
 
 
-SESSION: dict[str, Any] = {
-    "minLength": 1,
-    "maxLength": 64,
-    "pattern": r"^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$",
-}
-"""What a session may be called, as JSON Schema."""
-
-_SESSION = re.compile(SESSION["pattern"].strip("^$"))
-
-
-def check_session(name: str) -> str:
-    """`name`, if a session may be called so; "." and ".." are not, since clients take them out of a path.
+def validate_session_id(session: str) -> str:
+    """Return a valid session id. "." and ".." are invalid, because clients remove them from paths.
 
     Raises PydanticCustomError.
     """
-    if len(name) > SESSION["maxLength"] or not _SESSION.fullmatch(name):
-        message = "is not 1 to 64 of the characters A-Z a-z 0-9 . _ - (dots alone will not do)"
+    if len(session) > SESSION_SCHEMA["maxLength"] or not _SESSION_PATTERN.fullmatch(session):
+        message = "is not 1 to 64 of the characters A-Z a-z 0-9 . _ - (dots alone are invalid)"
         raise PydanticCustomError("session", message)
-    return name
+    return session
 
 
-def id_of(text: str) -> UUID:
-    """The id that stands in a path. Raises NotFoundException, since nothing has another kind of id."""
+def parse_id(text: str) -> UUID:
+    """Return the id from a path. Raises NotFoundException if it is not a UUID."""
     try:
         return UUID(text)
     except ValueError:
@@ -82,17 +60,19 @@ def id_of(text: str) -> UUID:
 
 
 PathId = Annotated[str, PathParameter(schema_extra={"format": "uuid"})]
-"""An id in a path, for `id_of`: whoever may not come in is not told that it is none."""
+"""An id in a path, for `parse_id`. It is parsed in the handler, after the guard has checked access."""
 
 QuestionText = Annotated[
     str,
-    AfterValidator(_not_blank),
-    Field(json_schema_extra={"minLength": 1, "pattern": NOT_BLANK}),
+    AfterValidator(_validate_not_blank),
+    Field(json_schema_extra={"minLength": 1, "pattern": NOT_BLANK_PATTERN}),
 ]
-"""What is asked; not blank."""
+"""A question that is not blank."""
 
-ChunkCount = Annotated[int, Field(ge=1, le=50), BeforeValidator(whole_number)]
-"""How many chunks to retrieve."""
+ChunkCount = Annotated[int, Field(ge=1, le=50), BeforeValidator(validate_whole_number)]
+"""The number of chunks to retrieve."""
 
-SessionId = Annotated[str, AfterValidator(check_session), Field(json_schema_extra=SESSION)]
-"""The conversation that a question belongs to; the caller makes the name up."""
+SessionId = Annotated[
+    str, AfterValidator(validate_session_id), Field(json_schema_extra=SESSION_SCHEMA)
+]
+"""The id of a conversation; the caller chooses it."""

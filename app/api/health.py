@@ -1,6 +1,4 @@
-"""GET /health/live and /health/ready
-GET /metrics
-"""
+"""GET /health/live, GET /health/ready and GET /metrics: the state of the service for operators."""
 
 import asyncio
 import time
@@ -11,108 +9,114 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.openapi import ResponseSpec
 
-from app.api.openapi import OPERATING
-from app.cli.setup.trial import probe
+from app.api.openapi import OPERATING_TAG
+from app.cli.setup.trial import probe_model
 from app.service.answer_service import AnswerService
-from app.telemetry.ingestion_metrics import ingestion_metrics
+from app.telemetry.ingestion_metrics import collect_ingestion_metrics
 from runnables.models.chat_model import ChatModel
 from schemas.base import ApiModel
 from schemas.errors import ApideskError, ModelError
 
-State = Literal["ok", "degraded", "failed"]
+HealthState = Literal["ok", "degraded", "failed"]
 
-PROBE_EVERY = 30.0
-"""Seconds after which a model that failed is tried again, when somebody asks whether it works."""
+PROBE_INTERVAL_S = 30.0
+"""A readiness check probes a failed model again after this time."""
+
+PROMETHEUS_TEXT = "text/plain; version=0.0.4"
 
 
 class Live(ApiModel):
-    """The process answers."""
+    """The response of a running process."""
 
-    status: State = "ok"
+    status: HealthState = "ok"
 
 
 class Check(ApiModel):
-    """One thing that answering needs."""
+    """The state of one dependency."""
 
-    status: State
+    status: HealthState
     detail: str
 
 
 class Ready(ApiModel):
-    """Whether questions can be answered, and what each part says."""
+    """The overall state and the state of each dependency."""
 
-    status: State
+    status: HealthState
     checks: dict[str, Check]
 
 
-NOT_READY = ResponseSpec(Ready, False, "Something that answering needs is not there")
+NOT_READY_RESPONSE = ResponseSpec(Ready, False, "A required dependency has failed")
 
 
 @get(
     "/health/live",
     operation_id="live",
-    summary="Is the process up?",
-    response_description="It is",
-    tags=[OPERATING],
+    summary="Check liveness",
+    response_description="The process is running",
+    tags=[OPERATING_TAG],
     sync_to_thread=False,
     needs=None,
 )
 def live() -> Live:
-    """Always 200 while the process runs."""
+    """Return 200 as long as the process runs."""
     return Live()
 
 
 @get(
     "/health/ready",
     operation_id="ready",
-    summary="Can questions be answered?",
-    response_description="They can, if need be less well; `status` says so",
-    tags=[OPERATING],
-    responses={503: NOT_READY},
+    summary="Check readiness",
+    response_description="Questions can be answered; `status` is `degraded` if quality is reduced",
+    tags=[OPERATING_TAG],
+    responses={503: NOT_READY_RESPONSE},
     needs=None,
 )
 async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Ready]:
-    """200 when everything that answering needs is there, else 503; each part is named."""
+    """Return 200 if every required dependency works, else 503, with the state of each dependency."""
     checks = {
-        "milvus": await _milvus(answer_service),
-        "collection": await _collection(answer_service),
-        "ingestion": await _ingestion(answer_service),
-        **await _models(answer_service),
+        "milvus": await _check_milvus(answer_service),
+        "collection": await _check_collection(answer_service),
+        "ingestion": await _check_ingestion(answer_service),
+        **await _check_models(answer_service),
     }
     states = {check.status for check in checks.values()}
-    status: State = "failed" if "failed" in states else "degraded" if "degraded" in states else "ok"
+    status: HealthState = "ok"
+    if states - {"ok"}:
+        status = "failed" if "failed" in states else "degraded"
     return Response(
         Ready(status=status, checks=checks), status_code=503 if status == "failed" else 200
     )
 
 
-async def _models(answer_service: AnswerService) -> dict[str, Check]:
-    """A check a model. Without a word from any model the documents are quoted: degraded, not dead."""
+async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
+    """Check each model. If answers fall back to the documents, a failed model only degrades them."""
     if answer_service.models is None:
         return {"model": Check(status="ok", detail=answer_service.settings.chat_model)}
-    down: State = (
+    failed_state: HealthState = (
         "degraded" if answer_service.settings.on_model_failure == "extractive" else "failed"
     )
     models = answer_service.models.all
-    problems = await asyncio.gather(*(_problem(model) for model in models))
+    problems = await asyncio.gather(*(_model_problem(model) for model in models))
     return {
         f"model:{model.role.prefix.lower()}": Check(status="ok", detail=model.name)
         if problem is None
-        else Check(status=down, detail=problem)
+        else Check(status=failed_state, detail=problem)
         for model, problem in zip(models, problems, strict=True)
     }
 
 
-async def _problem(model: ChatModel) -> str | None:
-    """What is wrong with `model`: by its last call, or by a tiny one where that is unknown or old."""
-    unknown = model.asked_at is None
-    if unknown or (model.problem and time.monotonic() - (model.asked_at or 0) > PROBE_EVERY):
+async def _model_problem(model: ChatModel) -> str | None:
+    """Return the problem of the last call, or of a new probe if there is none or it is outdated."""
+    is_unused = model.last_called_at is None
+    if is_unused or (
+        model.last_error and time.monotonic() - (model.last_called_at or 0) > PROBE_INTERVAL_S
+    ):
         with suppress(ModelError):
-            await probe(model)
-    return str(model.problem) if model.problem else None
+            await probe_model(model)
+    return str(model.last_error) if model.last_error else None
 
 
-async def _milvus(answer_service: AnswerService) -> Check:
+async def _check_milvus(answer_service: AnswerService) -> Check:
     try:
         await asyncio.to_thread(answer_service.collection.exists)
     except ApideskError as error:
@@ -120,8 +124,8 @@ async def _milvus(answer_service: AnswerService) -> Check:
     return Check(status="ok", detail="embedded" if answer_service.settings.embedded else "server")
 
 
-async def _ingestion(answer_service: AnswerService) -> Check:
-    """What the last run came to. Answers go on from what was indexed before: degraded, not dead."""
+async def _check_ingestion(answer_service: AnswerService) -> Check:
+    """Check the last run. A failed run only degrades: the previous index still answers questions."""
     try:
         last = next(iter(await asyncio.to_thread(answer_service.job.runs.latest, 1)), None)
     except ApideskError:
@@ -134,31 +138,28 @@ async def _ingestion(answer_service: AnswerService) -> Check:
     return Check(status="ok", detail=detail)
 
 
-async def _collection(answer_service: AnswerService) -> Check:
+async def _check_collection(answer_service: AnswerService) -> Check:
     try:
         await asyncio.to_thread(answer_service.collection.refresh)
-        rows = answer_service.collection.contract.rows
+        rows = answer_service.collection.manifest.rows
     except ApideskError as error:
         return Check(status="failed", detail=str(error))
     return Check(status="ok", detail=f"{answer_service.settings.collection}: {rows} chunks")
 
 
-PROMETHEUS_TEXT = "text/plain; version=0.0.4"
-
-
 @get(
     "/metrics",
     operation_id="metrics",
-    summary="What Prometheus scrapes",
-    response_description="The metrics, as text",
-    tags=[OPERATING],
+    summary="Get Prometheus metrics",
+    response_description="The metrics in text format",
+    tags=[OPERATING_TAG],
     media_type=PROMETHEUS_TEXT,
     needs="admin",
     limited=False,
 )
 async def metrics(answer_service: NamedDependency[AnswerService]) -> Response[bytes]:
-    """All metrics, in Prometheus's text format; always 200 while the process runs."""
+    """Return all metrics in the Prometheus text format."""
     answer_service.update_circuit_gauge()
-    ingested = await ingestion_metrics(answer_service.job)
-    body = await asyncio.to_thread(answer_service.metrics.exposition, ingested)
+    ingestion_metrics = await collect_ingestion_metrics(answer_service.job)
+    body = await asyncio.to_thread(answer_service.metrics.exposition, ingestion_metrics)
     return Response(body)

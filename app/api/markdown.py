@@ -1,4 +1,4 @@
-"""An answer as Markdown, with its sources as links at the end."""
+"""Renders an answer as Markdown, with its sources as links at the end."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,22 +11,22 @@ _URL_ESCAPES = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">
 
 
 def render_markdown(answer: Answer) -> str:
-    """The steps, a paragraph each, then the sources or the nearest pages as links."""
+    """Return the steps as paragraphs, followed by links to the sources or to the nearest pages."""
     return join_paragraphs([*answer.answer, *link_lists(answer)])
 
 
 def source_link(source: Source) -> str:
-    """A link to the page of a source, or its name where it has none."""
+    """Return a link to the page of a source, or only its name if it has no page."""
     return _link(source_name(source), source.page_url)
 
 
 def source_name(source: Source) -> str:
-    """Its document and section."""
+    """Return the document and section of a source."""
     return " > ".join(filter(None, [source.title, source.section]))
 
 
 def link_lists(answer: Answer) -> Iterator[str]:
-    """What stands at the end: the sources, or the nearest pages."""
+    """Yield the lists at the end of the answer: the sources and the nearest pages."""
     labels = user_text(answer.language).answer
     if answer.sources:
         yield _list(labels.sources, (f"[{s.number}] {source_link(s)}" for s in answer.sources))
@@ -39,7 +39,7 @@ def _list(title: str, lines: Iterable[str]) -> str:
 
 
 def list_heading(text: str) -> str:
-    """What stands over a list."""
+    """Return the heading of a list, with a blank line after it."""
     return f"**{text}**\n"
 
 
@@ -49,5 +49,5 @@ def _link(name: str, url: str) -> str:
 
 
 def join_paragraphs(texts: Iterable[str]) -> str:
-    """The texts, each apart from the next."""
+    """Join the texts with blank lines."""
     return "\n\n".join(texts)

@@ -1,31 +1,17 @@
-"""What the routes are grouped by in the OpenAPI document.
-The models of requests and responses, as the OpenAPI document has them.
-How routes fail, as the OpenAPI document has it.
+"""The OpenAPI document: tags, models, security, and the errors of each route.
 
-A route names what it may raise beyond what everybody meets: `errors=(IngestionRunning,)`.
-What Litestar has no words for in the description of POST /ask: its events, and what can follow.
-What Litestar has no words for in the description of GET /insights: one table as CSV.
-OPTIONS of every path
+Routes declare their own errors with `errors=(IngestionRunning,)` and their scope with `needs="ask"`;
+the plugins below add these and the common errors to the document.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any, get_args
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import ResponseSpec
-from litestar.openapi.spec import (
-    Example,
-    Link,
-    OpenAPIMediaType,
-    OpenAPIResponse,
-    Operation,
-    Schema,
-    Tag,
-)
-from litestar.openapi.spec.enums import OpenAPIType
+from litestar.openapi.spec import Components, Schema, SecurityRequirement, SecurityScheme, Tag
 from litestar.params import BodyKwarg, HeaderParameter, PathParameter, QueryParameter
 from litestar.plugins import OpenAPISchemaPlugin, ReceiveRoutePlugin
 from litestar.routes import BaseRoute, HTTPRoute
@@ -36,222 +22,164 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from app.api.problems import PROBLEM_JSON, Problem, status_of
-from schemas.answer import Answer, Source
 from schemas.errors import ApideskError
-from schemas.question import StructuredQuestion
 
 if TYPE_CHECKING:
     from litestar._openapi.schema_generation import SchemaCreator
 
-QUESTIONS = "questions"
-DOCUMENTS = "documents"
-OPERATING = "operating"
+QUESTIONS_TAG = "questions"
+DOCUMENTS_TAG = "documents"
+OPERATING_TAG = "operating"
 
 TAGS = [
-    Tag(QUESTIONS, "Ask, look up, judge, forget."),
-    Tag(DOCUMENTS, "Index what changed."),
-    Tag(OPERATING, "Whether it works, and how well."),
+    Tag(QUESTIONS_TAG, "Ask questions, retrieve chunks, rate answers, delete sessions."),
+    Tag(DOCUMENTS_TAG, "Ingest the platform's documents."),
+    Tag(OPERATING_TAG, "Health, metrics and reports."),
 ]
 
+SECURITY_REQUIREMENTS: list[SecurityRequirement] = [{"bearer": []}, {"apiKey": []}]
 
-COMPONENT = "#/components/schemas/{model}"
+SECURITY_SCHEMES = Components(
+    security_schemes={
+        "bearer": SecurityScheme(type="http", scheme="bearer"),
+        "apiKey": SecurityScheme(type="apiKey", name="X-API-Key", security_scheme_in="header"),
+    }
+)
+
+ACCESS_PROBLEMS = {
+    401: "The API key is missing, unknown, revoked or expired",
+    403: "The API key lacks the scope; or no API key is configured and the request is not local",
+    429: "The rate limit is exceeded; `Retry-After` gives the seconds to wait",
+}
+"""Descriptions of the responses of the guard of a route that requires a scope."""
+
+PUBLIC_ACCESS_PROBLEMS = {403: "No API key is configured and the request is not local"}
+"""Descriptions of the responses of the guard of a public route."""
+
+INVALID_REQUEST = "The request does not match its description; `detail` names the field"
+NOT_FOUND = "The resource does not exist or belongs to another caller"
+TOO_LARGE = "The body or one of its fields exceeds the limits of this server"
+INTERNAL_ERROR = "An unexpected error occurred"
+
+COMPONENT_REF = "#/components/schemas/{model}"
+
+_PARAMETER_KINDS = (BodyKwarg, PathParameter, QueryParameter, HeaderParameter)
 
 
 class OpenApiModelsPlugin(OpenAPISchemaPlugin):
-    """Describes models as pydantic itself does.
+    """Describes pydantic models with pydantic's own JSON Schema.
 
-    Litestar's own plugin for pydantic loses what holds for a field that may be null, that nothing may
-    be added, and every docstring.
+    Litestar's pydantic plugin loses the constraints of nullable fields, `additionalProperties` and
+    the docstrings of fields.
     """
 
     @staticmethod
     def is_plugin_supported_type(value: Any) -> bool:
-        """Whether `value` is a model."""
+        """Return whether `value` is a pydantic model."""
         return isinstance(value, type) and issubclass(value, BaseModel)
 
     def to_openapi_schema(
         self, field_definition: FieldDefinition, schema_creator: "SchemaCreator"
     ) -> Schema:
-        """The component for a model; those for the models in it are made as well."""
+        """Return the component of a model and register those of its nested models."""
         model = field_definition.annotation
         schema = schema_creator.schema_registry.get_schema_for_field_definition(field_definition)
-        written = model.model_json_schema(
-            ref_template=COMPONENT, schema_generator=_Plain, mode="serialization"
+        json_schema = model.model_json_schema(
+            ref_template=COMPONENT_REF, schema_generator=_SchemaGenerator, mode="serialization"
         )
-        written.pop("$defs", None)
-        for name, value in written.items():
+        json_schema.pop("$defs", None)
+        for name, value in json_schema.items():
             setattr(schema, to_snake(name), value)
-        for part in _parts(model):
-            schema_creator.for_field_definition(FieldDefinition.from_annotation(part))
+        for nested in _nested_models(model):
+            schema_creator.for_field_definition(FieldDefinition.from_annotation(nested))
         return schema
 
 
-class _Plain(GenerateJsonSchema):
-    """Without titles that say a field's name again, and without a name for what may be anything."""
+class _SchemaGenerator(GenerateJsonSchema):
+    """Omits titles that repeat the field name and the component for arbitrary JSON."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Never."""
+        """Return False: fields have no titles."""
         return False
 
     def definition_ref_schema(
         self, schema: core_schema.DefinitionReferenceSchema
     ) -> JsonSchemaValue:
-        """The reference; of pydantic's JsonValue what that stands for."""
+        """Return the reference, or the empty schema for pydantic's JsonValue."""
         if "JsonValue" in schema["schema_ref"]:
             return {}
         return super().definition_ref_schema(schema)
 
 
-def _parts(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """The models that the fields of `model` hold."""
+def _nested_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     for field in model.model_fields.values():
-        yield from _models(field.annotation)
+        yield from _models_in(field.annotation)
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
-        yield from _models(argument)
-
-
-BAD = "The request is not as it is described; `detail` names what is wrong"
-UNKNOWN = "There is none of this name, or it is another caller's"
-TOO_LARGE = "The body, or what it says, is larger than this server takes"
-UNFORESEEN = "Something went wrong here"
-
-_INPUTS = (BodyKwarg, PathParameter, QueryParameter, HeaderParameter)
+        yield from _models_in(argument)
 
 
 class OpenApiProblemsPlugin(ReceiveRoutePlugin):
-    """Says in the OpenAPI document how each route fails, its guard aside."""
+    """Adds the errors of each route to the OpenAPI document, except those of the guard."""
 
     def receive_route(self, route: BaseRoute) -> None:
         """Describe the handlers of a route that is being registered."""
-        for handler in route.route_handlers if isinstance(route, HTTPRoute) else []:
-            if handler.include_in_schema:
-                describe(handler, _problems(handler, bool(route.path_parameters)))
+        for handler in _documented_handlers(route):
+            _add_problem_responses(handler, _problems(handler, bool(route.path_parameters)))
 
 
-def describe(handler: HTTPRouteHandler, problems: Mapping[int, str]) -> None:
-    """Add problems, by status, to what the document says of `handler`; what it says itself stays."""
-    added = {
-        status: ResponseSpec(Problem, False, problem, PROBLEM_JSON)
-        for status, problem in problems.items()
+class OpenApiSecurityPlugin(ReceiveRoutePlugin):
+    """Adds the security requirements of each route and the errors of its guard."""
+
+    def receive_route(self, route: BaseRoute) -> None:
+        """Describe the handlers of a route that is being registered."""
+        for handler in _documented_handlers(route):
+            if handler.opt.get("needs", "admin") is None:
+                handler.security = [{}]
+                _add_problem_responses(handler, PUBLIC_ACCESS_PROBLEMS)
+            else:
+                _add_problem_responses(handler, ACCESS_PROBLEMS)
+
+
+def _documented_handlers(route: BaseRoute) -> Iterator[HTTPRouteHandler]:
+    for handler in route.route_handlers if isinstance(route, HTTPRoute) else []:
+        if handler.include_in_schema:
+            yield handler
+
+
+def _add_problem_responses(handler: HTTPRouteHandler, descriptions: Mapping[int, str]) -> None:
+    """Add problem responses by status; responses declared by the handler take precedence."""
+    responses = {
+        status: ResponseSpec(Problem, False, description, PROBLEM_JSON)
+        for status, description in descriptions.items()
     }
-    handler.responses = dict(sorted({**added, **(handler.responses or {})}.items()))
+    handler.responses = dict(sorted({**responses, **(handler.responses or {})}.items()))
 
 
-def _problems(handler: HTTPRouteHandler, named: bool) -> dict[int, str]:
-    """What may come of a request, by status; `named`: whether its path names something."""
+def _problems(handler: HTTPRouteHandler, has_path_parameters: bool) -> dict[int, str]:
+    """Return the descriptions of a handler's errors by status."""
     parameters = handler.parsed_fn_signature.parameters
     problems: dict[int, str] = {}
-    if any(isinstance(field.kwarg_definition, _INPUTS) for field in parameters.values()):
-        problems[HTTPStatus.BAD_REQUEST] = BAD
-    if named:
-        problems[HTTPStatus.NOT_FOUND] = UNKNOWN
+    if any(isinstance(field.kwarg_definition, _PARAMETER_KINDS) for field in parameters.values()):
+        problems[HTTPStatus.BAD_REQUEST] = INVALID_REQUEST
+    if has_path_parameters:
+        problems[HTTPStatus.NOT_FOUND] = NOT_FOUND
     if "data" in parameters:
         problems[HTTPStatus.REQUEST_ENTITY_TOO_LARGE] = TOO_LARGE
-    problems[HTTPStatus.INTERNAL_SERVER_ERROR] = UNFORESEEN
-    for status, said in _sentences(handler.opt.get("errors", ())).items():
-        problems[status] = " ".join(said).rstrip(".")
+    problems[HTTPStatus.INTERNAL_SERVER_ERROR] = INTERNAL_ERROR
+    for status, sentences in _error_descriptions(handler.opt.get("errors", ())).items():
+        problems[status] = " ".join(sentences).rstrip(".")
     return problems
 
 
-def _sentences(errors: tuple[type[ApideskError], ...]) -> dict[int, list[str]]:
-    """What errors say of themselves, by their status."""
-    said: dict[int, list[str]] = {}
+def _error_descriptions(errors: tuple[type[ApideskError], ...]) -> dict[int, list[str]]:
+    """Return the first docstring lines of the errors by status."""
+    descriptions: dict[int, list[str]] = {}
     for error in errors:
-        said.setdefault(status_of(error), []).append((getdoc(error) or "").splitlines()[0])
-    return said
-
-
-EVENTS = "text/event-stream"
-
-STEP = (
-    "Update SKU Price error `44203` (Price outside the range of the category). Cause: The category "
-    "has a lowest or highest price, and the new price falls outside it. Usually yuan were sent "
-    "instead of fen. Remedy: Check the unit first: 139 CNY is 13900. The permitted range is given in "
-    "error_message. [1]"
-)
-
-ANSWER = Answer(
-    id="01a1ff87-c014-73d0-a8f6-8c1069c64748",
-    question="what does error 44203 mean?",
-    introduction="Hello, this is the documentation desk of the Qingqiao Open Platform.",
-    answer=[STEP],
-    related_url=["https://open.example.com/#/api?apiId=1206"],
-    type="api_call",
-    structured=StructuredQuestion(type="api_call", api_name="Update SKU Price", error="44203"),
-    sources=[
-        Source(
-            number=1,
-            source="reference",
-            document_id="1206",
-            title="Update SKU Price",
-            section="Error codes",
-            page_url="https://open.example.com/#/api?apiId=1206",
-            api_name="Update SKU Price",
-            api_url="/dop/api/v1/product/sku_price",
-            metadata={"version": "v1"},
-            score=21.6,
-            text="| Error code | Message | Cause | Remedy |…",
-        )
-    ],
-    confidence="high",
-    language="en",
-    answered_by="extractive",
-    session="mine",
-    timings={"retrieve": 34, "answer": 2, "total": 56},
-)
-"""What the sample platform answers."""
-
-LINKS = {
-    "judge": Link(operation_id="feedback", parameters={"answer_id": "$response.body#/id"}),
-    "forget": Link(operation_id="deleteSession", parameters={"session": "$response.body#/session"}),
-}
-
-
-@dataclass
-class AskOperation(Operation):
-    """The operation, completed."""
-
-    def __post_init__(self) -> None:
-        """Add an example, the events, and what a caller may do with the answer."""
-        answered = (self.responses or {})["200"]
-        assert isinstance(answered, OpenAPIResponse)
-        assert answered.content
-        (whole,) = answered.content.values()
-        whole.examples = {"answer": Example(value=ANSWER.model_dump(mode="json", by_alias=True))}
-        events = Schema(type=OpenAPIType.STRING, description="Server-sent events, JSON in each")
-        answered.content[EVENTS] = OpenAPIMediaType(events)
-        answered.links = dict(LINKS)
-
-
-CSV = "text/csv"
-
-
-@dataclass
-class InsightsOperation(Operation):
-    """The report as JSON, or a table of it as CSV."""
-
-    def __post_init__(self) -> None:
-        """Complete what was made from the handler."""
-        told = (self.responses or {})["200"]
-        assert isinstance(told, OpenAPIResponse)
-        told.content = {
-            **(told.content or {}),
-            CSV: OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING)),
-        }
-
-
-class AllowHeaderPlugin(ReceiveRoutePlugin):
-    """Makes `Allow` name every method of a path: Litestar stops at those of its first handler."""
-
-    def __init__(self) -> None:
-        self._first: dict[str, HTTPRoute] = {}
-
-    def receive_route(self, route: BaseRoute) -> None:
-        """Take notice of a route, be it new or one more handler's for a known path."""
-        if isinstance(route, HTTPRoute):
-            self._first.setdefault(route.path, route).methods = route.methods
+        sentence = (getdoc(error) or "").splitlines()[0]
+        descriptions.setdefault(status_of(error), []).append(sentence)
+    return descriptions

@@ -1,6 +1,4 @@
-"""The files that make up the page: few, small, shipped with the package, and read once.
-GET /, /admin, /embed, /widget.js and /assets/{path}
-"""
+"""GET /, /admin, /embed, /widget.js and /assets/{path}: the web page, read once from `static`."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from app.security.headers import ASSET, page_policy
+from app.security.headers import ASSET_POLICY, page_policy
 from app.service.answer_service import AnswerService
 from schemas.platform import PlatformInfo
 
@@ -26,11 +24,11 @@ MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain",
 }
-"""By suffix; a file with another one is not served."""
+"""Media types by suffix; files with other suffixes are not served."""
 
 
 class PageFile(NamedTuple):
-    """A file as it is sent."""
+    """A file with its response headers."""
 
     content: bytes
     media_type: str
@@ -38,83 +36,89 @@ class PageFile(NamedTuple):
 
     @classmethod
     def of(cls, name: str, content: bytes) -> "PageFile":
-        """`content` under the media type that `name` ends in."""
+        """Return the file; its media type follows from the suffix of `name`."""
         return cls(content, MEDIA_TYPES[Path(name).suffix], f'"{sha256(content).hexdigest()[:32]}"')
 
 
 class PageFiles:
-    """Every file by its path below `static`; pages carry the platform's name and language."""
+    """The files below `static`, by path. HTML pages are rendered with the platform's name and language."""
 
     def __init__(self, platform_info: PlatformInfo) -> None:
         pages = Environment(
             loader=FileSystemLoader(STATIC), autoescape=True, undefined=StrictUndefined
         )
         self._files = {
-            name: PageFile.of(name, _content(path, pages, platform_info))
+            name: PageFile.of(name, _read_content(path, pages, platform_info))
             for path in sorted(STATIC.rglob("*"))
             if path.suffix in MEDIA_TYPES
             for name in (path.relative_to(STATIC).as_posix(),)
         }
 
     def get(self, name: str) -> PageFile | None:
-        """The file at `name`, exactly as it is spelt; None where there is none."""
+        """Return the file at the path `name`, or None."""
         return self._files.get(name)
 
 
-def _content(path: Path, pages: Environment, platform_info: PlatformInfo) -> bytes:
+def _read_content(path: Path, pages: Environment, platform_info: PlatformInfo) -> bytes:
     if path.suffix != ".html":
         return path.read_bytes()
     return pages.get_template(path.name).render(platform=platform_info).encode()
 
 
-PAGE = page_policy(cache=None)
+PAGE_POLICY = page_policy(cache=None)
 
 
-@get("/", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE)
+@get("/", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE_POLICY)
 def page(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> Response[bytes]:
-    """The page."""
-    return _send(request, files, "index.html")
+    """Return the question page."""
+    return _file_response(request, files, "index.html")
 
 
-@get("/admin", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE)
+@get("/admin", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE_POLICY)
 def admin_page(
     request: Request[Any, Any, Any], files: NamedDependency[PageFiles]
 ) -> Response[bytes]:
-    """The admin view, which says nothing by itself: all that it shows it asks for with a key."""
-    return _send(request, files, "admin.html")
+    """Return the admin page. It contains no data: it calls the API with the user's key."""
+    return _file_response(request, files, "admin.html")
 
 
-@get("/embed", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE)
+@get("/embed", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE_POLICY)
 def embedded_page(
     request: Request[Any, Any, Any],
     files: NamedDependency[PageFiles],
     answer_service: NamedDependency[AnswerService],
 ) -> Response[bytes]:
-    """The page as the widget frames it; the sites of APIDESK_EMBED_ORIGINS may."""
-    response = _send(request, files, "embed.html")
+    """Return the page for the widget; sites of APIDESK_EMBED_ORIGINS may frame it."""
+    response = _file_response(request, files, "embed.html")
     policy = page_policy(answer_service.settings.embed_origins)
     response.headers["Content-Security-Policy"] = policy.content
     return response
 
 
-@get("/widget.js", include_in_schema=False, sync_to_thread=False, needs=None, policy=ASSET)
+@get("/widget.js", include_in_schema=False, sync_to_thread=False, needs=None, policy=ASSET_POLICY)
 def widget(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> Response[bytes]:
-    """The script that puts the widget on another site."""
-    return _send(request, files, "widget.js")
+    """Return the script that adds the widget to another site."""
+    return _file_response(request, files, "widget.js")
 
 
-@get("/assets/{path:path}", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE)
+@get(
+    "/assets/{path:path}",
+    include_in_schema=False,
+    sync_to_thread=False,
+    needs=None,
+    policy=PAGE_POLICY,
+)
 def asset(
     request: Request[Any, Any, Any], path: FromPath[str], files: NamedDependency[PageFiles]
 ) -> Response[bytes]:
-    """A script, a style or an image of the page."""
-    return _send(request, files, path.lstrip("/"))
+    """Return a script, style or image of the page."""
+    return _file_response(request, files, path.lstrip("/"))
 
 
-def _send(request: Request[Any, Any, Any], files: PageFiles, name: str) -> Response[bytes]:
-    """The file; 304 to whoever has it. Raises NotFoundException.
+def _file_response(request: Request[Any, Any, Any], files: PageFiles, name: str) -> Response[bytes]:
+    """Return the file, or 304 if the browser has it. Raises NotFoundException.
 
-    Nothing is used without asking whether it is still so: files of two versions do not go together.
+    Browsers revalidate every file, because files of different versions do not work together.
     """
     file = files.get(name)
     if file is None:

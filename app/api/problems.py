@@ -1,4 +1,4 @@
-"""Errors -> RFC 9457 problem details. Nothing of the inside leaks: no stack, no key, no path."""
+"""Converts errors to RFC 9457 problem details, without stack traces, keys or file paths."""
 
 import json
 import logging
@@ -33,9 +33,9 @@ from schemas.errors import (
 
 PROBLEM_JSON = "application/problem+json"
 
-RETRY_AFTER_SECONDS = "5"
+RETRY_AFTER_S = "5"
 
-STATUS: dict[type[ApideskError], HTTPStatus] = {
+STATUS_BY_ERROR: dict[type[ApideskError], HTTPStatus] = {
     UnknownModel: HTTPStatus.NOT_FOUND,
     QuestionTooLong: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     QuestionError: HTTPStatus.BAD_REQUEST,
@@ -55,7 +55,7 @@ STATUS: dict[type[ApideskError], HTTPStatus] = {
     ModelOutputInvalid: HTTPStatus.BAD_GATEWAY,
     ApideskError: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-"""The status of each error; of one not listed, its nearest ancestor's."""
+"""The status of each error; subclasses that are not listed inherit it."""
 
 _CODES = {400: "invalid_input", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 
@@ -65,34 +65,34 @@ log = logging.getLogger(__name__)
 
 
 class Problem(ApiModel):
-    """An RFC 9457 problem, as every error is told."""
+    """An RFC 9457 problem: the body of every error response."""
 
     status: int
     type: str
     """Always `about:blank`."""
     title: str
-    """The status in words."""
+    """The reason phrase of the status."""
     detail: str
-    """What is wrong, in one sentence."""
+    """A sentence that explains the error."""
     code: str
-    """Stable, and meant for programs."""
+    """A stable code for programs."""
     retryable: bool
-    """Whether the same request can succeed later."""
+    """Whether the same request may succeed later."""
 
 
 def apidesk_problem(error: ApideskError) -> ProblemDetailsException:
-    """An error raised on purpose: its sentence is meant for the caller."""
+    """Return the problem of an error of this project, with its message."""
     status = status_of(type(error))
     return _problem(status, str(error), error.code, error.retryable, _headers(error, status))
 
 
 def status_of(error: type[ApideskError]) -> HTTPStatus:
-    """The status that an error is told with."""
-    return next(STATUS[cls] for cls in error.__mro__ if cls in STATUS)
+    """Return the HTTP status of an error."""
+    return next(STATUS_BY_ERROR[cls] for cls in error.__mro__ if cls in STATUS_BY_ERROR)
 
 
 def http_problem(error: HTTPException) -> ProblemDetailsException:
-    """An error of Litestar's own: a wrong body, an unknown path, a wrong method."""
+    """Return the problem of a Litestar error: an invalid body, an unknown path or method."""
     status = HTTPStatus(error.status_code)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("unexpected error", exc_info=error)
@@ -101,35 +101,40 @@ def http_problem(error: HTTPException) -> ProblemDetailsException:
     elif status == HTTPStatus.BAD_REQUEST:
         detail = NOT_JSON
     elif status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        detail = "body: larger than this server takes"
+        detail = "body: larger than the limit of this server"
     else:
         detail = status.description or status.phrase
     return _problem(status, detail, _CODES.get(status, "http_error"), False, error.headers)
 
 
-def problem_for(error: Exception) -> ProblemDetailsException:
-    """The problem that any error is."""
+def to_problem(error: Exception) -> ProblemDetailsException:
+    """Return the problem of any error."""
     if isinstance(error, ApideskError):
         return apidesk_problem(error)
     return http_problem(error) if isinstance(error, HTTPException) else _unexpected(error)
 
 
-def problem_of(error: Exception) -> str:
-    """The problem, as JSON, of an error that comes when a response has begun already."""
-    problem = problem_for(error)
-    said = {"status": problem.status_code, "type": problem.type_, "title": problem.title}
-    return json.dumps(said | {"detail": problem.detail} | dict(problem.extra or {}))
+def problem_json(error: Exception) -> str:
+    """Return the problem as JSON, for an error after the response has started."""
+    problem = to_problem(error)
+    fields = {
+        "status": problem.status_code,
+        "type": problem.type_,
+        "title": problem.title,
+        "detail": problem.detail,
+    }
+    return json.dumps(fields | dict(problem.extra or {}))
 
 
 def unexpected_problem(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    """An error that nobody foresaw: the log has it whole, the caller learns only that it happened."""
+    """Log an unexpected error and return a response without its details."""
     return _unexpected(error).to_response(request)
 
 
 def _unexpected(error: Exception) -> ProblemDetailsException:
     log.error("unexpected error", exc_info=error)
     return _problem(
-        HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong here", "internal_error", False
+        HTTPStatus.INTERNAL_SERVER_ERROR, "an unexpected error occurred", "internal_error", False
     )
 
 
@@ -138,15 +143,15 @@ def _headers(error: ApideskError, status: HTTPStatus) -> dict[str, str] | None:
         return {"Retry-After": str(error.retry_after)}
     if isinstance(error, Unauthorized):
         return {"WWW-Authenticate": "Bearer"}
-    return {"Retry-After": RETRY_AFTER_SECONDS} if status == 503 else None
+    return {"Retry-After": RETRY_AFTER_S} if status == 503 else None
 
 
 def _field_sentence(item: Any) -> str:
-    """One of Litestar's validation messages, with the field it is about first."""
+    """Return a validation message of Litestar, prefixed with its field."""
     key, message = item.get("key"), item.get("message", "is invalid")
     if key is None:
         return "body: is not a JSON object"
-    if message == "'data'":  # the handler's own name for a body that is not there
+    if message == "'data'":  # Litestar names a missing body after the parameter
         return "body: is missing"
     return f"{key or 'body'}: {message}"
 

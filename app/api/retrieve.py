@@ -1,11 +1,11 @@
-"""POST /retrieve"""
+"""POST /retrieve: the chunks for a question."""
 
 from litestar import post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
 from app.api.fields import ChunkCount, QuestionText
-from app.api.openapi import QUESTIONS
+from app.api.openapi import QUESTIONS_TAG
 from app.security.keyring import Caller
 from app.security.rate_limits import RateLimiter
 from app.service.answer_service import AnswerService
@@ -22,7 +22,7 @@ from schemas.errors import (
 )
 from schemas.question import Filters
 
-RETRIEVING = (
+RETRIEVAL_ERRORS = (
     CollectionMismatch,
     CollectionMissing,
     StoreUnavailable,
@@ -30,22 +30,22 @@ RETRIEVING = (
     ModelRefused,
     ModelTimeout,
 )
-"""What retrieval may fail with; the model is the one that embeds."""
+"""The errors of retrieval; the model errors are those of the embedding model."""
 
 
 class RetrieveRequest(ApiModel):
-    """What to look for, and how many chunks to give."""
+    """A question and the number of chunks to return."""
 
     model_config = examples({"question": "what does error 44203 mean?", "k": 3})
 
     question: QuestionText
     k: ChunkCount | None = None
-    """How many chunks to give; APIDESK_TOP_K where it is not said."""
+    """The number of chunks to return. Default: APIDESK_TOP_K."""
     filters: Filters | None = None
 
 
 class Retrieved(ApiModel):
-    """The chunks found, best first."""
+    """The retrieved chunks, best first."""
 
     sources: list[Source]
 
@@ -54,11 +54,11 @@ class Retrieved(ApiModel):
     "/retrieve",
     status_code=200,
     operation_id="retrieve",
-    summary="Find chunks",
+    summary="Retrieve chunks",
     response_description="The chunks, best first",
-    tags=[QUESTIONS],
+    tags=[QUESTIONS_TAG],
     needs="ask",
-    errors=RETRIEVING,
+    errors=RETRIEVAL_ERRORS,
 )
 async def retrieve(
     data: JSONBody[RetrieveRequest],
@@ -66,8 +66,8 @@ async def retrieve(
     limits: NamedDependency[RateLimiter],
     caller: NamedDependency[Caller],
 ) -> Retrieved:
-    """The chunks that an answer would rest on, without asking a model."""
-    async with limits.metered(caller.account) as meter:
-        asked = AskCommand(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
-        found = await answer_service.retrieve(asked)
-    return Retrieved(sources=found)
+    """Return the chunks that an answer would be based on. No chat model is called."""
+    async with limits.meter_tokens(caller.account) as meter:
+        command = AskCommand(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
+        sources = await answer_service.retrieve(command)
+    return Retrieved(sources=sources)

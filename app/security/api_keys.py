@@ -100,10 +100,9 @@ class ApiKeyStore:
             self._update(key_id, {"last_used_at": time})
 
     def _update(self, key_id: str, values: Mapping[str, datetime]) -> bool:
-        mine = api_keys_table.c.id == key_id
         with database_errors(), self._engine.begin() as connection:
             result = connection.execute(
-                api_keys_table.update().where(keys_table.c.id == key_id).values(**values)
+                api_keys_table.update().where(api_keys_table.c.id == key_id).values(**values)
             )
             return result.rowcount > 0
 

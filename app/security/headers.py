@@ -1,6 +1,4 @@
-"""Headers that tell browsers what a response may do and who may use it.
-Which other sites' pages may call the API from a browser.
-"""
+"""Security headers of every response, and CORS: which other sites may call the API from a browser."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,20 +12,20 @@ from schemas.settings import Settings
 
 @dataclass(frozen=True)
 class HeaderPolicy:
-    """What a route allows the browsers that get its responses; routes name theirs as `policy=`.
+    """The security headers of a route, which declares them as `policy=`.
 
-    A response that brings its own Content-Security-Policy keeps it.
+    A Content-Security-Policy that the route sets itself is kept.
     """
 
     content: str
     """The Content-Security-Policy."""
     resource: str = "same-origin"
-    """Whose pages may load it as a script, a style or an image: Cross-Origin-Resource-Policy."""
+    """The Cross-Origin-Resource-Policy: which sites may load it as a script, style or image."""
     cache: str | None = "no-store"
     """The Cache-Control; None leaves it to the route."""
 
 
-_OWN = (
+_SAME_ORIGIN_DIRECTIVES = (
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
@@ -40,42 +38,47 @@ _OWN = (
     "trusted-types 'none'",
 )
 
-DATA = HeaderPolicy("default-src 'none'; frame-ancestors 'none'")
-"""For what is no page: nothing may come of it."""
+DATA_POLICY = HeaderPolicy("default-src 'none'; frame-ancestors 'none'")
+"""The policy of API responses: browsers must not load anything from them."""
 
 
 def page_policy(embedded_by: Iterable[str] = (), cache: str | None = "no-store") -> HeaderPolicy:
-    """For a page whose scripts, styles, images and calls are this server's own, none of them inline.
+    """Return the policy of a page that loads only resources of this server and no inline code.
 
-    Only the origins in `embedded_by` may frame it.
+    Only the origins in `embedded_by` may frame the page.
     """
     ancestors = " ".join(embedded_by) or "'none'"
-    return HeaderPolicy("; ".join((*_OWN, f"frame-ancestors {ancestors}")), cache=cache)
+    return HeaderPolicy(
+        "; ".join((*_SAME_ORIGIN_DIRECTIVES, f"frame-ancestors {ancestors}")), cache=cache
+    )
 
 
-ASSET = HeaderPolicy(DATA.content, resource="cross-origin", cache=None)
-"""For a script or a style that pages of other sites may load."""
+ASSET_POLICY = HeaderPolicy(DATA_POLICY.content, resource="cross-origin", cache=None)
+"""The policy of a script or style that other sites may load."""
 
 
 async def add_security_headers(message: Message, scope: Scope) -> None:
-    """A hook before every response is sent, errors included."""
+    """Set the security headers; Litestar calls it before it sends any response, errors included."""
     if message["type"] != "http.response.start":
         return
-    handler = scope.get("route_handler")  # None where no route fits
-    policy: HeaderPolicy = handler.opt.get("policy", DATA) if handler else DATA
+    handler = scope.get("route_handler")  # None if no route matches
+    policy: HeaderPolicy = handler.opt.get("policy", DATA_POLICY) if handler else DATA_POLICY
     headers = MutableScopeHeaders.from_message(message)
     content = headers.setdefault("Content-Security-Policy", policy.content)
     headers["Cross-Origin-Resource-Policy"] = policy.resource
     headers["Referrer-Policy"] = "no-referrer"
     headers["X-Content-Type-Options"] = "nosniff"
     if "frame-ancestors 'none'" in content:
-        headers["X-Frame-Options"] = "DENY"  # for browsers that know no frame-ancestors
+        headers["X-Frame-Options"] = "DENY"  # for browsers without frame-ancestors
     if policy.cache is not None:
         headers["Cache-Control"] = policy.cache
 
 
 def cors_config(settings: Settings) -> CORSConfig | None:
-    """None where Settings name no site. Browsers send no cookies along: a page brings its key itself."""
+    """Return the CORS configuration, or None if the settings allow no other site.
+
+    Cookies are not allowed: a page sends its API key in a header.
+    """
     if not settings.cors_origins:
         return None
     return CORSConfig(

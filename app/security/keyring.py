@@ -1,4 +1,4 @@
-"""Whose key it is: known from a snapshot of the table, so that no request waits for the database."""
+"""Authentication by API key, from a snapshot of the table: requests do not wait for the database."""
 
 import asyncio
 import hmac
@@ -12,130 +12,130 @@ from datetime import UTC, datetime
 
 from pydantic import SecretStr
 
-from app.security.api_keys import ApiKey, ApiKeyStore, digest_of, split_key
+from app.security.api_keys import ApiKey, ApiKeyStore, hash_secret, parse_key
 from schemas.choices import SCOPES, Scope
 from schemas.errors import StoreUnavailable
 from schemas.settings import Settings
 
-REFRESH_SECONDS = 2.0
-"""How long a revoked key may still be taken, and a new one not yet."""
+REFRESH_INTERVAL_S = 2.0
+"""The snapshot is refreshed this often: revoked and new keys take effect after this time."""
 
-RETRY_SECONDS = 10.0
-"""Where the database does not answer; meanwhile the last snapshot goes on."""
+RETRY_INTERVAL_S = 10.0
+"""The refresh interval while the database does not answer; the last snapshot stays in use."""
 
-NOTE_SECONDS = 60.0
-"""How often the last uses are written down."""
+LAST_USE_INTERVAL_S = 60.0
+"""The times of last use are written this often."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks."""
+    """The authenticated sender of a request."""
 
     id: str
-    """The owner of what is kept for them; "" where no key is needed."""
+    """The owner of stored sessions and records; empty if no key is required."""
     name: str
     scopes: tuple[Scope, ...]
     account: str
-    """What their use is counted under."""
+    """The account that requests and tokens are counted under."""
 
-    def may(self, scope: Scope) -> bool:
-        """Whether the caller has the scope; `admin` has every one."""
+    def has_scope(self, scope: Scope) -> bool:
+        """Return whether the caller has the scope; `admin` includes every scope."""
         return scope in self.scopes or "admin" in self.scopes
 
 
 ADMIN = Caller("environment", "APIDESK_ADMIN_KEY", SCOPES, "environment")
 
 LOCAL = Caller("local", "a command on this machine", SCOPES, "local")
-"""Whoever could read the file that the server leaves beside the embedded store."""
+"""A process that can read the address file of the server, next to the embedded store."""
 
 
 def anonymous(account: str) -> Caller:
-    """Whoever asks where no key is needed, counted under `account`."""
-    return Caller("", "nobody in particular", SCOPES, account)
+    """Return the caller of a request without a key, counted under `account`."""
+    return Caller("", "anonymous", SCOPES, account)
 
 
 class Keyring:
-    """The keys of the database, the one of the environment, and the one for local commands."""
+    """The API keys of the database, the admin key of the environment, and the key of local commands."""
 
     def __init__(
         self, keys: ApiKeyStore, admin_key: SecretStr | None, local_key: str | None
     ) -> None:
-        self._keys = keys
-        self._known = _by_id(keys)
-        self._used: dict[str, datetime] = {}
-        self._note_at = time.monotonic() + NOTE_SECONDS
-        self._admin = digest_of(admin_key.get_secret_value()) if admin_key else None
-        self._local = digest_of(local_key) if local_key else None
-        self._nobody = digest_of(secrets.token_urlsafe())
+        self._store = keys
+        self._keys_by_id = _by_id(keys)
+        self._last_uses: dict[str, datetime] = {}
+        self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
+        self._admin_digest = hash_secret(admin_key.get_secret_value()) if admin_key else None
+        self._local_digest = hash_secret(local_key) if local_key else None
+        self._no_digest = hash_secret(secrets.token_urlsafe())
 
     @classmethod
     def open(cls, settings: Settings, local_key: str | None = None) -> "Keyring":
-        """The keyring of Settings. It blocks.
+        """Open the configured keyring. Blocks.
 
-        Raises ConfigurationError, and StoreUnavailable for a database that does not answer.
+        Raises ConfigurationError, and StoreUnavailable if the database does not answer.
         """
         return cls(ApiKeyStore.open(settings), settings.admin_key, local_key)
 
     @property
     def required(self) -> bool:
-        """Whether callers need a key: once one was made they do, even if it is revoked by now."""
-        return self._admin is not None or bool(self._known)
+        """Whether a key is required: from the first key on, even after it is revoked."""
+        return self._admin_digest is not None or bool(self._keys_by_id)
 
     def caller_of(self, text: str) -> Caller | None:
-        """Whose key `text` is. What is compared, and how long it takes, is the same for every text."""
-        whole = digest_of(text)
-        is_admin = hmac.compare_digest(whole, self._admin or self._nobody)
-        is_local = hmac.compare_digest(whole, self._local or self._nobody)
-        key_id, secret = split_key(text)
-        key = self._known.get(key_id)
-        is_key = hmac.compare_digest(digest_of(secret), key.digest if key else self._nobody)
+        """Return the caller with this key, or None. Takes the same time for every text."""
+        digest = hash_secret(text)
+        is_admin = hmac.compare_digest(digest, self._admin_digest or self._no_digest)
+        is_local = hmac.compare_digest(digest, self._local_digest or self._no_digest)
+        key_id, secret = parse_key(text)
+        key = self._keys_by_id.get(key_id)
+        is_key = hmac.compare_digest(hash_secret(secret), key.digest if key else self._no_digest)
         if is_admin or is_local:
             return ADMIN if is_admin else LOCAL
         if key is None or not is_key or key.state != "valid":
             return None
-        self._used[key.id] = datetime.now(UTC)
+        self._last_uses[key.id] = datetime.now(UTC)
         return Caller(key.id, key.name, key.scopes, key.id)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Within the block the snapshot is kept fresh; after it the keyring is closed."""
-        following = asyncio.create_task(self._follow())
+        """Refresh the snapshot within the block, and close the keyring at its end."""
+        refreshing = asyncio.create_task(self._refresh_periodically())
         try:
             yield
         finally:
-            following.cancel()
+            refreshing.cancel()
             with suppress(StoreUnavailable):
-                await asyncio.to_thread(self._note)
+                await asyncio.to_thread(self._write_last_uses)
             self.close()
 
     def close(self) -> None:
         """Close every connection to the database."""
-        self._keys.close()
+        self._store.close()
 
-    async def _follow(self) -> None:
-        pause = REFRESH_SECONDS
+    async def _refresh_periodically(self) -> None:
+        interval = REFRESH_INTERVAL_S
         while True:
-            await asyncio.sleep(pause)
+            await asyncio.sleep(interval)
             try:
                 await asyncio.to_thread(self._refresh)
-                pause = REFRESH_SECONDS
-            except StoreUnavailable:  # and logged
-                pause = RETRY_SECONDS
-            except Exception:  # else revoked keys would go on for good
-                log.exception("the API keys could not be read")
-                pause = RETRY_SECONDS
+                interval = REFRESH_INTERVAL_S
+            except StoreUnavailable:  # logged where it is raised
+                interval = RETRY_INTERVAL_S
+            except Exception:  # keep refreshing: otherwise revoked keys would stay valid
+                log.exception("API keys could not be refreshed")
+                interval = RETRY_INTERVAL_S
 
     def _refresh(self) -> None:
-        self._known = _by_id(self._keys)
-        if time.monotonic() >= self._note_at:
-            self._note()
+        self._keys_by_id = _by_id(self._store)
+        if time.monotonic() >= self._next_write_at:
+            self._write_last_uses()
 
-    def _note(self) -> None:
-        used, self._used = self._used, {}
-        self._keys.note_uses(dict(used))  # a request may still be writing into it
-        self._note_at = time.monotonic() + NOTE_SECONDS
+    def _write_last_uses(self) -> None:
+        last_uses, self._last_uses = self._last_uses, {}
+        self._store.record_last_uses(dict(last_uses))  # copied: a request may still add to it
+        self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
 
 
 def _by_id(keys: ApiKeyStore) -> dict[str, ApiKey]:

@@ -1,6 +1,4 @@
-"""How much of a limit is used: counted in Redis for several servers, else in memory.
-How much a key or an address may use: requests, and tokens of the models.
-"""
+"""Rate limits of requests and tokens per API key and address, counted in Redis or in memory."""
 
 import asyncio
 import logging
@@ -25,47 +23,48 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SETTING = "APIDESK_REDIS_URL"
+REDIS_URL_SETTING = "APIDESK_REDIS_URL"
 
-PATIENCE = 0.5
-"""Seconds for Redis to answer: a limit is no reason to keep a question waiting."""
+REDIS_TIMEOUT_S = 0.5
+"""Redis has this long to answer, because counting must not delay a question."""
 
-RETRY_SECONDS = 5.0
+REDIS_RETRY_S = 5.0
+"""After an error, Redis is tried again after this time."""
 
-CONNECTIONS = 1_000
-"""More than a process has requests at a time; each is held for one command."""
+MAX_REDIS_CONNECTIONS = 1_000
+"""Exceeds the concurrent requests of a process; a connection is held for one command."""
 
 log = logging.getLogger(__name__)
 
 
 class UsageCounter:
-    """Fixed windows, each of which begins with the first use after the last one's end.
+    """Counts uses in fixed windows; a window starts with the first use after the previous one.
 
-    They cost one number a limit and say exactly when there is more. While Redis does not answer,
-    this process counts for itself.
+    A fixed window needs one number per limit, and its end is known exactly. While Redis does not
+    answer, each process counts in memory.
     """
 
     def __init__(self, redis_url: SecretStr | None) -> None:
-        """Raises ConfigurationError for a url that is none, or lacks its package."""
+        """Raises ConfigurationError if the URL is invalid or the redis package is missing."""
         self._memory = FixedWindowRateLimiter(MemoryStorage())
-        self._pool = _pool(redis_url.get_secret_value()) if redis_url else None
-        self._redis = _limiter(self._pool) if self._pool else None
-        self._lost = False
-        self._again_at = 0.0
+        self._pool = _redis_pool(redis_url.get_secret_value()) if redis_url else None
+        self._redis = _redis_limiter(self._pool) if self._pool else None
+        self._redis_failed = False
+        self._retry_at = 0.0
 
-    async def add(self, item: RateLimitItem, *who: str, amount: int = 1) -> bool:
-        """Count `amount`; whether the limit still holds."""
-        return await self._count(lambda limiter: limiter.hit(item, *who, cost=amount))
+    async def hit(self, item: RateLimitItem, *key: str, cost: int = 1) -> bool:
+        """Count `cost` uses; return whether the limit still holds."""
+        return await self._count(lambda limiter: limiter.hit(item, *key, cost=cost))
 
-    async def left(self, item: RateLimitItem, *who: str) -> bool:
-        """Whether anything is left of the limit."""
-        return await self._count(lambda limiter: limiter.test(item, *who))
+    async def test(self, item: RateLimitItem, *key: str) -> bool:
+        """Return whether another use is allowed, without counting it."""
+        return await self._count(lambda limiter: limiter.test(item, *key))
 
-    async def seconds_until_more(self, item: RateLimitItem, *who: str) -> float:
-        """When the window ends. Redis tells it in whole seconds, either way: one more is safe."""
+    async def seconds_until_reset(self, item: RateLimitItem, *key: str) -> float:
+        """Return the seconds until the window ends; Redis rounds to seconds, so one is added."""
 
         async def seconds(limiter: FixedWindowRateLimiter) -> float:
-            reset = (await limiter.get_window_stats(item, *who)).reset_time
+            reset = (await limiter.get_window_stats(item, *key)).reset_time
             return reset - time.time() + (limiter is not self._memory)
 
         return await self._count(seconds)
@@ -75,27 +74,27 @@ class UsageCounter:
         if self._pool:
             await self._pool.aclose()
 
-    async def _count(self, work: Callable[[FixedWindowRateLimiter], Awaitable[T]]) -> T:
-        if self._redis is None or time.monotonic() < self._again_at:
-            return await work(self._memory)
+    async def _count(self, use: Callable[[FixedWindowRateLimiter], Awaitable[T]]) -> T:
+        if self._redis is None or time.monotonic() < self._retry_at:
+            return await use(self._memory)
         try:
-            counted = await work(self._redis)
+            result = await use(self._redis)
         except (StorageError, OSError, TimeoutError) as error:
-            self._lose(error)
-            return await work(self._memory)
-        if self._lost:
-            self._lost = False
-            log.info("Redis answers again: limits are counted there")
-        return counted
+            self._note_failure(error)
+            return await use(self._memory)
+        if self._redis_failed:
+            self._redis_failed = False
+            log.info("Redis is available again: limits are counted in Redis")
+        return result
 
-    def _lose(self, error: Exception) -> None:
-        self._again_at = time.monotonic() + RETRY_SECONDS
-        if not self._lost:
-            self._lost = True
-            log.warning("Redis does not answer: this process counts for itself (%s)", error)
+    def _note_failure(self, error: Exception) -> None:
+        self._retry_at = time.monotonic() + REDIS_RETRY_S
+        if not self._redis_failed:
+            self._redis_failed = True
+            log.warning("Redis does not answer: limits are counted in this process (%s)", error)
 
 
-def _limiter(pool: "ConnectionPool") -> FixedWindowRateLimiter:
+def _redis_limiter(pool: "ConnectionPool") -> FixedWindowRateLimiter:
     storage = RedisStorage(
         "async+redis://",
         wrap_exceptions=True,
@@ -106,94 +105,96 @@ def _limiter(pool: "ConnectionPool") -> FixedWindowRateLimiter:
     return FixedWindowRateLimiter(storage)
 
 
-def _pool(url: str) -> "ConnectionPool":
+def _redis_pool(url: str) -> "ConnectionPool":
     try:
         from redis.asyncio import ConnectionPool
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
     except ImportError:
         raise ConfigurationError(
-            f"{SETTING}: needs a package: pip install 'apidesk[redis]'"
+            f"{REDIS_URL_SETTING}: needs a package: pip install 'apidesk[redis]'"
         ) from None
     try:
         return ConnectionPool.from_url(
             url,
-            socket_timeout=PATIENCE,
-            socket_connect_timeout=PATIENCE,
-            max_connections=CONNECTIONS,
+            socket_timeout=REDIS_TIMEOUT_S,
+            socket_connect_timeout=REDIS_TIMEOUT_S,
+            max_connections=MAX_REDIS_CONNECTIONS,
             retry=Retry(NoBackoff(), 1),
         )
-    except ValueError:  # its words would show a part of the url
-        said = "takes a url such as redis://host:6379/0, with rediss:// or unix:// as well"
-        raise ConfigurationError(f"{SETTING}: {said}") from None
+    except ValueError:  # its message would reveal a part of the URL
+        expected = "must be a URL such as redis://host:6379/0, with rediss:// or unix:// as well"
+        raise ConfigurationError(f"{REDIS_URL_SETTING}: {expected}") from None
 
 
 class RateLimiter:
-    """What Settings limit; what they do not name is unlimited."""
+    """Applies the configured limits; without a setting, use is unlimited."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises ConfigurationError for an expression or a url that is none."""
-        self._requests = _parsed("rate_limit", settings)
-        self._address = _parsed("rate_limit_address", settings)
-        self._tokens = _parsed("token_limit", settings)
-        self._counts = UsageCounter(settings.redis_url)
+        """Raises ConfigurationError for an invalid limit or Redis URL."""
+        self._requests = _parse_limits("rate_limit", settings)
+        self._address = _parse_limits("rate_limit_address", settings)
+        self._tokens = _parse_limits("token_limit", settings)
+        self._counter = UsageCounter(settings.redis_url)
 
-    async def take_request(self, account: str) -> None:
-        """Count a request of a caller. Raises RateLimited, also when their tokens are spent."""
-        await self._take(self._requests, "requests", account)
+    async def count_request(self, account: str) -> None:
+        """Count a request of an account. Raises RateLimited, also if its tokens are used up."""
+        await self._hit(self._requests, "requests", account)
         await self._check(self._tokens, "tokens", account)
 
-    async def take_address(self, address: str) -> None:
+    async def count_address(self, address: str) -> None:
         """Count a request from an address. Raises RateLimited."""
-        await self._take(self._address, "address", address)
+        await self._hit(self._address, "address", address)
 
-    async def check_guesses(self, address: str) -> None:
-        """Raises RateLimited when too many wrong keys came from the address."""
+    async def check_wrong_keys(self, address: str) -> None:
+        """Raise RateLimited if the address has sent too many wrong keys."""
         await self._check(self._address, "wrong keys", address)
 
-    async def take_guess(self, address: str) -> None:
-        """Count a wrong key. Raises RateLimited."""
-        await self._take(self._address, "wrong keys", address)
+    async def count_wrong_key(self, address: str) -> None:
+        """Count a wrong key from an address. Raises RateLimited."""
+        await self._hit(self._address, "wrong keys", address)
 
     @asynccontextmanager
-    async def metered(self, account: str) -> AsyncIterator[TokenMeter]:
-        """Count what the meter shows at the end of the block, however it ends."""
+    async def meter_tokens(self, account: str) -> AsyncIterator[TokenMeter]:
+        """Yield a meter, and count its tokens at the end of the block, even after an error."""
         meter = TokenMeter()
         try:
             yield meter
         finally:
-            await asyncio.shield(self._spend(account, meter.tokens))
+            await asyncio.shield(self._count_tokens(account, meter.tokens))
 
     async def close(self) -> None:
         """Close the connections to Redis."""
-        await self._counts.close()
+        await self._counter.close()
 
-    async def _spend(self, account: str, tokens: int) -> None:
+    async def _count_tokens(self, account: str, tokens: int) -> None:
         if tokens:
             for item in self._tokens:
-                await self._counts.add(item, "tokens", account, amount=tokens)
+                await self._counter.hit(item, "tokens", account, cost=tokens)
 
-    async def _take(self, items: Sequence[RateLimitItem], what: str, who: str) -> None:
-        over = [item for item in items if not await self._counts.add(item, what, who)]
-        await self._refuse(over, what, who)
+    async def _hit(self, items: Sequence[RateLimitItem], kind: str, key: str) -> None:
+        exceeded = [item for item in items if not await self._counter.hit(item, kind, key)]
+        await self._raise_if_exceeded(exceeded, kind, key)
 
-    async def _check(self, items: Sequence[RateLimitItem], what: str, who: str) -> None:
-        spent = [item for item in items if not await self._counts.left(item, what, who)]
-        await self._refuse(spent, what, who)
+    async def _check(self, items: Sequence[RateLimitItem], kind: str, key: str) -> None:
+        exceeded = [item for item in items if not await self._counter.test(item, kind, key)]
+        await self._raise_if_exceeded(exceeded, kind, key)
 
-    async def _refuse(self, over: Sequence[RateLimitItem], what: str, who: str) -> None:
-        if over:
-            waits = [await self._counts.seconds_until_more(item, what, who) for item in over]
+    async def _raise_if_exceeded(
+        self, exceeded: Sequence[RateLimitItem], kind: str, key: str
+    ) -> None:
+        if exceeded:
+            waits = [await self._counter.seconds_until_reset(item, kind, key) for item in exceeded]
             seconds = max(1, math.ceil(max(waits)))
-            counted = "requests" if what == "address" else what
-            raise RateLimited(f"{counted}: {over[0]} are allowed; wait {seconds} s", seconds)
+            label = "requests" if kind == "address" else kind
+            raise RateLimited(f"{label}: {exceeded[0]} are allowed; wait {seconds} s", seconds)
 
 
-def _parsed(name: str, settings: Settings) -> list[RateLimitItem]:
+def _parse_limits(name: str, settings: Settings) -> list[RateLimitItem]:
     expression = getattr(settings, name)
     try:
         return parse_many(expression) if expression else []
     except ValueError:
         raise ConfigurationError(
-            f"{PREFIX}{name.upper()}: takes limits such as 60/minute or 5/second;1000/day"
+            f"{PREFIX}{name.upper()}: must be limits such as 60/minute or 5/second;1000/day"
         ) from None

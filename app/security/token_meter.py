@@ -1,4 +1,4 @@
-"""How many tokens the models took for one question, read off LangChain's callbacks."""
+"""Counts the tokens that the models use for one question, with LangChain callbacks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,37 +13,37 @@ from ingestion.text.language import estimate_tokens
 
 
 @dataclass
-class _Call:
-    """A call that has not ended: what was asked, and what came of it so far."""
+class _ModelCall:
+    """A call in progress: the estimated tokens of the prompt and of the output so far."""
 
-    prompt: int
-    pieces: int = 0
+    prompt_tokens: int
+    completion_tokens: int = 0
 
 
 class TokenMeter(AsyncCallbackHandler):
-    """Adds up the tokens of every call; where a provider tells none, they are estimated."""
+    """Sums the tokens of all calls. They are estimated if a provider does not report them."""
 
-    run_inline = True  # else LangChain makes a task of each token
+    run_inline = True  # otherwise LangChain creates a task for each token
 
     def __init__(self) -> None:
         self._prompt = 0
         self._completion = 0
-        self._calls: dict[UUID, _Call] = {}
+        self._calls: dict[UUID, _ModelCall] = {}
 
     @property
     def tokens(self) -> int:
-        """So far, with those of calls that were given up before their end."""
+        """All tokens so far, including those of calls that were cancelled."""
         return self.prompt_tokens + self.completion_tokens
 
     @property
     def prompt_tokens(self) -> int:
-        """Those that models read."""
-        return self._prompt + sum(call.prompt for call in self._calls.values())
+        """The input tokens."""
+        return self._prompt + sum(call.prompt_tokens for call in self._calls.values())
 
     @property
     def completion_tokens(self) -> int:
-        """Those that models wrote."""
-        return self._completion + sum(call.pieces for call in self._calls.values())
+        """The output tokens."""
+        return self._completion + sum(call.completion_tokens for call in self._calls.values())
 
     async def on_chat_model_start(
         self,
@@ -53,41 +53,43 @@ class TokenMeter(AsyncCallbackHandler):
         run_id: UUID,
         **kwargs: Any,
     ) -> None:
-        """Estimate the prompt."""
+        """Estimate the tokens of the prompt."""
         texts = (message.text for batch in messages for message in batch)
-        self._calls[run_id] = _Call(sum(map(estimate_tokens, texts)))
+        self._calls[run_id] = _ModelCall(sum(map(estimate_tokens, texts)))
 
     async def on_llm_new_token(
         self, token: str | list[str | dict[str, Any]], *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Estimate a piece that came."""
+        """Estimate the tokens of an output chunk."""
         if call := self._calls.get(run_id):
-            call.pieces += estimate_tokens(token if isinstance(token, str) else str(token))
+            call.completion_tokens += estimate_tokens(
+                token if isinstance(token, str) else str(token)
+            )
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Take what the provider counted, where it did."""
-        call = self._calls.pop(run_id, _Call(0))
+        """Use the counts of the provider if it reports them."""
+        call = self._calls.pop(run_id, _ModelCall(0))
         generations = [generation for batch in response.generations for generation in batch]
-        told = [usage for generation in generations if (usage := _told(generation))]
-        if told:
-            read = sum(usage["input_tokens"] for usage in told)
-            self._add(read, sum(usage["total_tokens"] for usage in told) - read)
+        usages = [usage for generation in generations if (usage := _reported_usage(generation))]
+        if usages:
+            prompt = sum(usage["input_tokens"] for usage in usages)
+            self._add(prompt, sum(usage["total_tokens"] for usage in usages) - prompt)
         else:
-            self._add(call.prompt, sum(estimate_tokens(g.text) for g in generations))
+            self._add(call.prompt_tokens, sum(estimate_tokens(g.text) for g in generations))
 
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A call that a provider refused, or that never reached one, took nothing."""
-        call = self._calls.pop(run_id, _Call(0))
+        """Count the estimate, unless the provider rejected the call or could not be reached."""
+        call = self._calls.pop(run_id, _ModelCall(0))
         refused = hasattr(error, "status_code") or "Connect" in type(error).__name__
-        if call.pieces or not refused:
-            self._add(call.prompt, call.pieces)
+        if call.completion_tokens or not refused:
+            self._add(call.prompt_tokens, call.completion_tokens)
 
     def _add(self, prompt: int, completion: int) -> None:
         self._prompt += prompt
         self._completion += completion
 
 
-def _told(generation: Any) -> UsageMetadata | None:
+def _reported_usage(generation: Any) -> UsageMetadata | None:
     message = generation.message if isinstance(generation, ChatGeneration) else None
     usage = message.usage_metadata if isinstance(message, AIMessage) else None
     return usage if usage and usage["total_tokens"] else None

@@ -1,18 +1,16 @@
-"""What the routes talk to: the desk, and around it what remembers, counts and lets in."""
+"""The objects that the routes use: the answer service with its middleware, and the stores."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from app.analytics.insights.report import InsightsReports
-from app.api.page import PageFiles
-from app.api.suggestions import SuggestedQuestions
 from app.security.api_keys import ApiKeyStore
 from app.security.keyring import Keyring
 from app.security.rate_limits import RateLimiter
+from app.service.answer_cache import AnswerCache
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer
-from app.service.cache import AnswerCache
 from app.service.ingestion_service import IngestionService
 from app.service.middleware import (
     CachingAnswerer,
@@ -20,70 +18,74 @@ from app.service.middleware import (
     RecordingAnswerer,
     SessionAnswerer,
 )
+from app.service.record_store import RecordStore
 from app.service.record_writer import RecordWriter
-from app.service.records import RecordStore
-from app.service.sessions import SessionStore
-from app.telemetry.metrics import watch_loop
+from app.service.session_store import SessionStore
+from app.service.suggested_questions import SuggestedQuestions
+from app.telemetry.metrics import measure_loop_lag
 from ingestion.database.engine import open_engine
 
 
 class Container:
-    """All over one open desk and one database. Opening it blocks.
+    """Everything that is built around one open answer service and one database. Opening it blocks.
 
-    Raises ConfigurationError, and StoreUnavailable when the database does not answer.
+    Raises ConfigurationError, and StoreUnavailable if the database does not answer.
     """
 
     def __init__(self, answer_service: AnswerService, local_key: str | None = None) -> None:
         settings = answer_service.settings
+        self._engine = open_engine(settings)
         self.answer_service = answer_service
         self.limits = RateLimiter(settings)
-        self.ingestions = IngestionService(answer_service.job)
-        self._engine = open_engine(settings)
-        self.history = SessionStore(self._engine, settings)
-        self.keeper = RecordWriter(self._engine, settings)
         self.keyring = Keyring(ApiKeyStore(self._engine), settings.admin_key, local_key)
-        self._cached = AnswerCache(self._engine, settings.cache_days)
-        answerer: Answerer = MeteringAnswerer(answer_service, self.limits)
-        if settings.cache_answers:
-            answerer = CachingAnswerer(answer_service, answerer, self._cached)
-        self.files = PageFiles(answer_service.platform.platform)
-        self.suggestions = SuggestedQuestions(answer_service.collection)
-        self.answerer = RecordingAnswerer(SessionAnswerer(answerer, self.history), self.keeper)
+        self.ingestions = IngestionService(answer_service.job)
+        self.session_store = SessionStore(self._engine, settings)
+        self.record_writer = RecordWriter(self._engine, settings)
         self.reports = InsightsReports(RecordStore(self._engine), answer_service)
+        self.suggestions = SuggestedQuestions(answer_service.collection)
+        self._answer_cache = AnswerCache(self._engine, settings.cache_days)
+        self.answerer = self._build_answerer()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Within the block everything goes on that is not begun by a request; after it all is closed.
+        """Run the background tasks within the block, and close everything at its end.
 
-        With an embedded store, which serves one process, the schedule of platform.toml is kept here.
+        An embedded store serves one process, so this process also runs the schedule of platform.toml.
         """
-        plan = (
-            self.answer_service.platform.ingestion
-            if self.answer_service.settings.embedded
-            else None
-        )
+        answer_service = self.answer_service
+        is_embedded = answer_service.settings.embedded
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, self._engine.dispose)
             stack.push_async_callback(self.limits.close)
-            stack.callback(self.history.close)
-            stack.callback(self._cached.close)
+            stack.callback(self.session_store.close)
+            stack.callback(self._answer_cache.close)
             await stack.enter_async_context(self.keyring.running())
-            await stack.enter_async_context(self.keeper.running())
-            await stack.enter_async_context(self.ingestions.running(plan))
-            stack.callback(asyncio.create_task(watch_loop(self.answer_service.metrics)).cancel)
+            await stack.enter_async_context(self.record_writer.running())
+            await stack.enter_async_context(
+                self.ingestions.running(answer_service.platform.ingestion if is_embedded else None)
+            )
+            lag_task = asyncio.create_task(measure_loop_lag(answer_service.metrics))
+            stack.callback(lag_task.cancel)
             yield
 
     @property
-    def by_name(self) -> Mapping[str, object]:
-        """What a route may ask for, by the name of its parameter."""
+    def dependencies(self) -> Mapping[str, object]:
+        """The objects that Litestar injects into routes, by the name of the parameter."""
         return {
             "answerer": self.answerer,
             "answer_service": self.answer_service,
-            "files": self.files,
-            "history": self.history,
             "ingestions": self.ingestions,
-            "keeper": self.keeper,
             "limits": self.limits,
+            "record_writer": self.record_writer,
             "reports": self.reports,
+            "session_store": self.session_store,
             "suggestions": self.suggestions,
         }
+
+    def _build_answerer(self) -> Answerer:
+        """Wrap the answer service in its middleware, from the innermost outwards."""
+        answerer: Answerer = MeteringAnswerer(self.answer_service, self.limits)
+        if self.answer_service.settings.cache_answers:
+            answerer = CachingAnswerer(self.answer_service, answerer, self._answer_cache)
+        answerer = SessionAnswerer(answerer, self.session_store)
+        return RecordingAnswerer(answerer, self.record_writer)

@@ -16,14 +16,16 @@ MODEL_MODES: Mapping[str, AnswerMode] = {"apidesk": "pipeline", "apidesk-tools":
 
 def model_names(answer_service: AnswerService) -> list[str]:
     """Return the names of the available models; `apidesk-tools` requires a chat model."""
-    return [name for name, mode in MODEL_MODES.items() if mode == "pipeline" or answer_service.models]
+    return [
+        name for name, mode in MODEL_MODES.items() if mode == "pipeline" or answer_service.models
+    ]
 
 
 def model_mode(name: str, answer_service: AnswerService) -> AnswerMode:
     """Return the answer mode of the model `name`. Raises UnknownModel."""
     names = model_names(answer_service)
     if name not in names:
-        raise UnknownModel(f"model: there is no {name[:100]}; there is {', '.join(names)}")
+        raise UnknownModel(f"model: {name[:100]} does not exist; available: {', '.join(names)}")
     return MODEL_MODES[name]
 
 

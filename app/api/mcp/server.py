@@ -1,6 +1,4 @@
-"""The toolbox as a server of the protocol, by its official SDK.
-One HTTP request of the protocol: streamable HTTP, without a session.
-"""
+"""The MCP server, built with the official SDK: stateless streamable HTTP, without sessions."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -23,46 +21,46 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from app.api.mcp_tools import RESULTS, Toolbox, described_tools
-from app.security.access import Connection, count_request
+from app.api.mcp.toolbox import TOOL_RESULTS, Toolbox, tools_by_name
+from app.security.access import Connection, count_tool_call
 from app.security.keyring import Caller
 from app.security.token_meter import TokenMeter
 from app.service.container import Container
-from runnables.tools.middleware import arguments_schema
+from runnables.tools.tool_calls import arguments_schema
 from schemas.errors import ApideskError
 from schemas.platform import PlatformInfo
 
-NAME = "apidesk"
+SERVER_NAME = "apidesk"
 
-READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 
-FAILED = "something went wrong here"
+INTERNAL_ERROR = "an unexpected error occurred"
 
 log = logging.getLogger(__name__)
 
 
-def toolbox_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
-    """A server whose tools are those of `toolbox`, with `voice` saying whose documentation it is."""
+def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
+    """Return an MCP server with the tools of `toolbox`, for the documentation of the platform."""
 
     async def list_tools(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=described())
+        return ListToolsResult(tools=tool_definitions())
 
     async def call_tool(_: object, params: CallToolRequestParams) -> CallToolResult:
         try:
-            given = await toolbox.call(params.name, params.arguments or {})
+            reply = await toolbox.call(params.name, params.arguments or {})
         except (ApideskError, ToolException) as error:
-            return failed(str(error))
+            return error_result(str(error))
         except Exception:
-            log.exception("the tool %s failed", params.name)
-            return failed(FAILED)
+            log.exception("MCP tool %s failed", params.name)
+            return error_result(INTERNAL_ERROR)
         return CallToolResult(
-            content=[TextContent(text=given.text)],
-            structured_content=given.result.model_dump(mode="json", by_alias=True),
+            content=[TextContent(text=reply.text)],
+            structured_content=reply.result.model_dump(mode="json", by_alias=True),
         )
 
     return Server(
-        NAME,
-        version=version(NAME),
+        SERVER_NAME,
+        version=version(SERVER_NAME),
         instructions=f"The documentation of {platform_info.name}. "
         "`ask` answers a question with its sources; "
         "`search`, `outline` and `open` read the documentation itself.",
@@ -72,48 +70,50 @@ def toolbox_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]
 
 
 @cache
-def described() -> list[Tool]:
-    """The tools as clients see them."""
+def tool_definitions() -> list[Tool]:
+    """Return the definitions of the tools that clients receive."""
     return [
         Tool(
             name=name,
             description=tool.description,
             input_schema=arguments_schema(tool).model_json_schema(),
-            output_schema=RESULTS[name].model_json_schema(mode="serialization"),
-            annotations=READS,
+            output_schema=TOOL_RESULTS[name].model_json_schema(mode="serialization"),
+            annotations=READ_ONLY,
         )
-        for name, tool in described_tools().items()
+        for name, tool in tools_by_name().items()
     ]
 
 
-def failed(sentence: str) -> CallToolResult:
-    """A call that gave nothing, and why."""
-    return CallToolResult(content=[TextContent(text=sentence)], is_error=True)
+def error_result(message: str) -> CallToolResult:
+    """Return the result of a failed call."""
+    return CallToolResult(content=[TextContent(text=message)], is_error=True)
 
 
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
-    """The tools in the hands of the caller, each call counted as a request of theirs. It blocks."""
+    """Return the tools for one caller; each call counts as one of their requests. Blocks."""
     caller: Caller = connection.user
 
     @asynccontextmanager
-    async def counted() -> AsyncIterator[TokenMeter]:
-        await count_request(connection, services.limits)
-        async with services.limits.metered(caller.account) as meter:
+    async def meter_call() -> AsyncIterator[TokenMeter]:
+        await count_tool_call(connection, services.limits)
+        async with services.limits.meter_tokens(caller.account) as meter:
             yield meter
 
-    return Toolbox(services.answer_service, services.answerer, caller.id, caller.account, counted)
+    return Toolbox(
+        services.answer_service, services.answerer, caller.id, caller.account, meter_call
+    )
 
 
-async def answer_request(
+async def handle_request(
     services: Container, toolbox: Toolbox, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """Answer by a server of its own: nothing outlives the request, so any process can answer the next.
+    """Handle one HTTP request with its own server, so that any worker process can handle the next.
 
-    Whoever leaves ends the call.
+    A client that disconnects cancels the call.
     """
     answer_service = services.answer_service
     manager = StreamableHTTPSessionManager(
-        toolbox_server(toolbox, answer_service.platform.platform),
+        build_server(toolbox, answer_service.platform.platform),
         stateless=True,
         max_request_body_size=answer_service.settings.max_body_bytes,
     )

@@ -1,0 +1,102 @@
+"""The answer as a stream of events, and the start of a streaming response."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from typing import Any
+
+from litestar import Request
+from litestar.response.sse import ServerSentEventMessage
+
+from app.service.streamed_answer import StreamedAnswer
+from schemas.answer import Answer, Event, EventSink, Sources, Step
+
+EVENT_STREAM = "text/event-stream"
+
+HEARTBEAT_INTERVAL_S = 10.0
+"""Silence after which a comment is sent, because proxies close idle connections."""
+
+HEARTBEAT = ServerSentEventMessage(data=None, comment="")
+
+
+async def stream_answer(
+    ask: Callable[[EventSink], Awaitable[Answer]],
+) -> AsyncGenerator[Event | None]:
+    """Yield the events of one answer, the last of them `answer`; None marks a heartbeat.
+
+    Raises the errors of `ask`. Closing the generator cancels `ask` and its model calls.
+    """
+    queue: asyncio.Queue[Event | None] = asyncio.Queue()
+    streamed = StreamedAnswer()
+
+    async def on_event(event: Event) -> None:
+        streamed.apply(event)
+        await queue.put(event)
+
+    async def run() -> Answer:
+        try:
+            return await ask(on_event)
+        finally:
+            queue.put_nowait(None)
+
+    task = asyncio.create_task(run())
+    try:
+        async for event in _with_heartbeats(queue):
+            yield event
+        answer = await task
+        for event in _missing_events(streamed, answer):
+            yield event
+        yield Event("answer", answer)
+    finally:
+        task.cancel()
+
+
+async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> AsyncGenerator[Event | None]:
+    """Yield the events up to the None that ends the queue, and None for each silent interval."""
+    while True:
+        try:
+            async with asyncio.timeout(HEARTBEAT_INTERVAL_S):
+                event = await queue.get()
+        except TimeoutError:
+            yield None
+            continue
+        if event is None:
+            return
+        yield event
+
+
+def _missing_events(streamed: StreamedAnswer, answer: Answer) -> Iterator[Event]:
+    """Yield the events that were not sent: the answer was cached, or differs from the stream."""
+    if streamed.structured is None:
+        yield Event("structured", answer.structured)
+    if streamed.texts != answer.answer:
+        yield Event("sources", Sources(sources=answer.sources))
+        yield from _step_events(answer)
+
+
+def _step_events(answer: Answer) -> Iterator[Event]:
+    for number, text in enumerate(answer.answer, 1):
+        facts = [fact for fact in answer.unverified if fact in text]
+        supported = number not in answer.unsupported
+        yield Event("step", Step(number=number, text=text, unverified=facts, supported=supported))
+
+
+async def first_event(
+    events: AsyncGenerator[Event | None], request: Request[Any, Any, Any]
+) -> Event | None:
+    """Wait for the first event, so that an earlier error becomes a regular error response.
+
+    Returns None if the client disconnects first.
+    """
+    event = asyncio.ensure_future(anext(events))
+    disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
+    try:
+        await asyncio.wait({event, disconnect}, return_when=asyncio.FIRST_COMPLETED)
+        return event.result() if event.done() else None
+    finally:
+        disconnect.cancel()
+        event.cancel()
+
+
+async def _wait_for_disconnect(request: Request[Any, Any, Any]) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,1 @@
+"""The documentation as tools of the Model Context Protocol, over HTTP and stdio."""

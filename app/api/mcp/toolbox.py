@@ -1,0 +1,143 @@
+"""The MCP tools: `ask` answers questions, the others are the lookup tools of `mode: "tools"`."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, get_type_hints
+
+from langchain.tools import BaseTool, ToolException, ToolRuntime
+from langchain_core.tools import StructuredTool
+
+from app.api.markdown import render_markdown
+from app.api.mcp.results import AnswerResult, Documents, Passages, answer_result
+from app.security.token_meter import TokenMeter
+from app.service.answer_service import AnswerService
+from app.service.ask_command import Answerer, AskCommand, check_question
+from app.telemetry.logs import bind_log_context
+from app.telemetry.run_observer import RunObserver
+from ingestion.text.language import detect_language
+from runnables.run_context import with_deadline
+from runnables.tools.lookup_tools import TOOLS, langchain_tools
+from runnables.tools.tool_calls import check_arguments
+from runnables.tools.tool_context import CallJournal, OutlineResult, ToolContext, ToolResult
+from schemas.base import ApiModel
+from schemas.choices import Language
+from schemas.question import Question
+
+ASK_TOOL = "ask"
+
+RESULT_MODELS: Mapping[type, type[ApiModel]] = {ToolResult: Passages, OutlineResult: Documents}
+"""Result model by the return type of a lookup tool."""
+
+TOOL_RESULTS: Mapping[str, type[ApiModel]] = {
+    ASK_TOOL: AnswerResult,
+    **{name: RESULT_MODELS[get_type_hints(tool)["return"]] for name, tool in TOOLS.items()},
+}
+"""Result model by tool name."""
+
+MeterTokens = Callable[[], AbstractAsyncContextManager[TokenMeter]]
+
+
+@dataclass(frozen=True)
+class ToolReply:
+    """The reply to a call: text for a model and a structured result for a program."""
+
+    text: str
+    result: ApiModel
+
+
+# Defines name, description and arguments of the tool; Toolbox answers the call itself.
+async def ask(
+    question: Annotated[str, "the question, in Chinese or English; may contain a pasted error"],
+    language: Annotated[Language | None, "of the answer; by default that of the question"] = None,
+) -> None:
+    """Answer a question about the platform from its documentation, in steps with numbered sources.
+
+    Use it to find out how to do something, what an API expects or what an error means. The answer
+    says so if the documentation does not cover the question.
+    """
+
+
+@cache
+def tools_by_name() -> Mapping[str, BaseTool]:
+    """Return the tools with their descriptions and argument schemas. Slow on the first call."""
+    tools = {tool.name: tool for tool in langchain_tools(TOOLS)}
+    tools[ASK_TOOL] = StructuredTool.from_function(coroutine=ask, name=ASK_TOOL)
+    return {name: tools[name] for name in TOOL_RESULTS}
+
+
+@asynccontextmanager
+async def unmetered() -> AsyncIterator[TokenMeter]:
+    """Count the tokens of a call without charging them to an account."""
+    yield TokenMeter()
+
+
+class Toolbox:
+    """The tools for one caller. The constructor blocks."""
+
+    def __init__(
+        self,
+        answer_service: AnswerService,
+        answerer: Answerer,
+        owner: str = "",
+        account: str = "",
+        meter_tokens: MeterTokens = unmetered,
+    ) -> None:
+        self.tools = tools_by_name()
+        self._answer_service = answer_service
+        self._library = answer_service.library
+        self._answerer = answerer
+        self._owner = owner
+        self._account = account
+        self._meter_tokens = meter_tokens
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
+        """Return the reply of a tool. Raises ApideskError, and ToolException for invalid arguments."""
+        bind_log_context(tool=name[:40])
+        if name not in self.tools:
+            raise ToolException(f"unknown tool: {name[:40]}; available: {', '.join(self.tools)}")
+        arguments = check_arguments(self.tools[name], arguments)
+        async with self._meter_tokens() as meter:
+            if name == ASK_TOOL:
+                return await self._ask(arguments)  # the answerer charges its tokens itself
+            return _lookup_reply(await self._look_up(name, arguments, meter))
+
+    async def _ask(self, arguments: dict[str, Any]) -> ToolReply:
+        command = AskCommand(
+            arguments["question"],
+            language=arguments.get("language"),
+            owner=self._owner,
+            account=self._account,
+        )
+        answer = await self._answerer.ask(command)
+        return ToolReply(render_markdown(answer), answer_result(answer))
+
+    async def _look_up(
+        self, name: str, arguments: dict[str, Any], meter: TokenMeter
+    ) -> ToolResult | OutlineResult:
+        answer_service = self._answer_service
+        settings = answer_service.settings
+        text = " ".join(filter(None, arguments.values()))
+        check_question(text, settings)
+        question = Question(text=text, k=settings.top_k, language=detect_language(text))
+        observer = RunObserver(answer_service.metrics)
+        config = answer_service.tracing.config(question.id, None, None, observer, meter)
+        runtime: ToolRuntime[ToolContext, Any] = ToolRuntime(
+            state={},
+            context=ToolContext(self._library, question, CallJournal(0)),
+            config=with_deadline(config, settings.request_timeout),
+            stream_writer=lambda _: None,
+            tool_call_id=None,
+            store=None,
+        )
+        async with answer_service.in_flight.track(settings.request_timeout):
+            return await TOOLS[name](**arguments, runtime=runtime)
+
+
+def _lookup_reply(result: ToolResult | OutlineResult) -> ToolReply:
+    if isinstance(result, OutlineResult):
+        return ToolReply(result.text, Documents.of(result.documents))
+    passages = Passages.of(result.chunks)
+    text = "\n\n".join(passage.markdown for passage in passages.passages)
+    return ToolReply(text or result.text, passages)
