@@ -1,1 +1,1 @@
-"""A question becomes an answer: LangChain Runnables, one step a file. Read `pipeline.py` first."""
+"""From a question to an answer, as LangChain Runnables. Start with `pipeline.py`."""

@@ -1,11 +1,10 @@
-"""The deadline of a request, which travels in the run's config to every call that it has to hold.
-Who hears of an answer while it is made: travels in the run's config, as the deadline does.
-What operators want to know of a run that no callback of LangChain's tells: its custom events.
-A function as a named step of the pipeline.
-"""
+"""The context of one run: deadline and event callback in the run's config, named steps, custom events."""
 
+import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from langchain_core.callbacks import (
@@ -17,68 +16,89 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from schemas.answer import Event, EventSink
 
-_KEY = "__deadline"
-"""LangChain puts what begins otherwise into the metadata of traces."""
-
-
-def with_deadline(config: RunnableConfig, seconds: float) -> RunnableConfig:
-    """`config` for a run that has `seconds` from now, or until its own deadline if that is sooner."""
-    deadline = time.monotonic() + min(seconds, remaining(config))
-    configurable = {**config.get("configurable", {}), _KEY: deadline}
-    return {**config, "configurable": configurable}
-
-
-def remaining(config: RunnableConfig) -> float:
-    """Seconds until the deadline, not below 0; infinite where there is none."""
-    deadline = config.get("configurable", {}).get(_KEY)
-    return float("inf") if deadline is None else max(0.0, float(deadline) - time.monotonic())
-
-
-_SINK_KEY = "listener"
-
-
-def with_event_sink(config: "RunnableConfig", listener: EventSink) -> "RunnableConfig":
-    """`config` for a run that tells `listener` what happens."""
-    configurable = {**config.get("configurable", {}), _SINK_KEY: listener}
-    return {**config, "configurable": configurable}
-
-
-def event_sink(config: "RunnableConfig") -> EventSink | None:
-    """Who listens, if anybody does."""
-    listener: EventSink | None = config.get("configurable", {}).get(_SINK_KEY)
-    return listener
-
-
-async def emit(config: "RunnableConfig", event: Event) -> None:
-    """Tell of `event` whoever listens."""
-    if listener := event_sink(config):
-        await listener(event)
-
-
 STRUCTURED_OUTPUT = "structured-output"
-"""A model gave an object: `step`, and the `rung` that gave it."""
+"""Custom event: a model returned a valid object. Data: `step`, and `rung`, the output method."""
 
 MODEL_RETRY = "model-retry"
-"""A model is called once more: `role`, `model`."""
+"""Custom event: a model call is retried. Data: `role`, `model`."""
 
 MODEL_FAILURE = "model-failure"
-"""A model gave no reply, with all retries: `role`, `model`, and the error's `code`."""
+"""Custom event: a model call failed after all retries. Data: `role`, `model`, the error's `code`."""
 
-
-async def dispatch_event(config: RunnableConfig, event: str, **data: str) -> None:
-    """Tell the callback handlers of the run; outside of a run there are none."""
-    callbacks = config.get("callbacks")
-    if isinstance(callbacks, BaseCallbackManager) and callbacks.parent_run_id is not None:
-        await adispatch_custom_event(event, data, config=config)
-
+_CONFIG_KEY = "__run_context"
+"""LangChain copies other keys of `configurable` into the metadata of traces."""
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
 
 
+@dataclass(frozen=True)
+class RunContext:
+    """What every step of one run shares."""
+
+    deadline: float = math.inf
+    """`time.monotonic()` at which the run has to end; infinite without a deadline."""
+    on_event: EventSink | None = None
+    """Receives the events of the run; None if the caller does not stream."""
+
+
+def run_context(config: RunnableConfig) -> RunContext:
+    """Return the context that `config` carries, or an empty one."""
+    context: RunContext = config.get("configurable", {}).get(_CONFIG_KEY) or RunContext()
+    return context
+
+
+def with_deadline(config: RunnableConfig, timeout_s: float) -> RunnableConfig:
+    """Return `config` with a deadline `timeout_s` seconds from now; an earlier deadline stays."""
+    context = run_context(config)
+    deadline = min(context.deadline, time.monotonic() + timeout_s)
+    return _with_context(config, replace(context, deadline=deadline))
+
+
+def with_event_sink(config: RunnableConfig, on_event: EventSink) -> RunnableConfig:
+    """Return `config` for a run whose events go to `on_event`."""
+    return _with_context(config, replace(run_context(config), on_event=on_event))
+
+
+def remaining_seconds(config: RunnableConfig) -> float:
+    """Return the seconds until the deadline, at least 0; infinite without a deadline."""
+    return max(0.0, run_context(config).deadline - time.monotonic())
+
+
+def deadline_timeout(config: RunnableConfig) -> asyncio.Timeout:
+    """Return an `asyncio.timeout` that expires at the deadline."""
+    seconds = remaining_seconds(config)
+    return asyncio.timeout(None if math.isinf(seconds) else seconds)
+
+
+def event_sink(config: RunnableConfig) -> EventSink | None:
+    """Return the callback that receives the run's events, if there is one."""
+    return run_context(config).on_event
+
+
+async def emit(config: RunnableConfig, event: Event) -> None:
+    """Send `event` to the run's event callback, if there is one."""
+    if on_event := event_sink(config):
+        await on_event(event)
+
+
+async def dispatch_event(config: RunnableConfig, event: str, **data: str) -> None:
+    """Dispatch a custom event to the callback handlers of the run; outside a run, do nothing."""
+    callbacks = config.get("callbacks")
+    if isinstance(callbacks, BaseCallbackManager) and callbacks.parent_run_id is not None:
+        await adispatch_custom_event(event, data, config=config)
+
+
+def child_config(config: RunnableConfig, name: str, **metadata: str) -> RunnableConfig:
+    """Return `config` for a child run called `name`, with `metadata` added for the trace."""
+    return {**config, "run_name": name, "metadata": {**config.get("metadata", {}), **metadata}}
+
+
 class NamedStep(RunnableLambda[Input, Output]):
-    """A RunnableLambda that costs half as much: it does not look, at each call, whether its function
-    is a generator or gives a Runnable to be run in its place.
+    """An asynchronous function as a named run.
+
+    It costs half as much as RunnableLambda, which checks at every call whether its function is a
+    generator or returns another Runnable.
     """
 
     def __init__(
@@ -90,7 +110,7 @@ class NamedStep(RunnableLambda[Input, Output]):
     async def ainvoke(
         self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Output:
-        """What the function gives, as a run of its own."""
+        """Return the function's result, traced as a run."""
         return await self._acall_with_config(self._call, input, config)
 
     async def _call(
@@ -102,10 +122,9 @@ class NamedStep(RunnableLambda[Input, Output]):
 def named_step(
     name: str, function: Callable[[Input, RunnableConfig], Awaitable[Output]]
 ) -> Runnable[Input, Output]:
-    """`function` as a Runnable whose run is called `name`; it passes its config on to what it runs."""
+    """Return `function` as a Runnable whose run is called `name`."""
     return NamedStep(function, name)
 
 
-def child_config(config: RunnableConfig, name: str, **metadata: str) -> RunnableConfig:
-    """`config` for a child run called `name`, with `metadata` for the trace."""
-    return {**config, "run_name": name, "metadata": {**config.get("metadata", {}), **metadata}}
+def _with_context(config: RunnableConfig, context: RunContext) -> RunnableConfig:
+    return {**config, "configurable": {**config.get("configurable", {}), _CONFIG_KEY: context}}

@@ -24,7 +24,7 @@ from schemas.errors import ConfigurationError, SourceError
 from schemas.settings import read_settings
 from schemas.source import MarkdownSourceConfig, PageSourceConfig, SourceConfig, SourceLimits
 from tests.model_server import ModelServer, Reply, ToolCall
-from tests.research_desk import ResearchDesk, tool_texts, writes_answers
+from tests.research_steps import ResearchSteps, tool_texts, write_answers
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "extend.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -60,9 +60,9 @@ def test_a_tool(sample_service: AnswerService, model_server: ModelServer) -> Non
     line = block("python", '"error_code": error_code,').strip()
     tools = TOOLS | eval(f"{{{line}}}", defined)
 
-    writes_answers(model_server)
+    write_answers(model_server)
     model_server.reply(Reply(tool_calls=[ToolCall("error_code", {"code": "44203"})]), Reply("done"))
-    looked_up = ResearchDesk(sample_service, model_server).ask("改价失败了", tools=tools)
+    looked_up = ResearchSteps(sample_service, model_server).ask("改价失败了", tools=tools)
 
     offered = {
         t["function"]["name"]: t["function"] for t in model_server.chat_requests[0].body["tools"]
@@ -75,7 +75,7 @@ def test_a_tool(sample_service: AnswerService, model_server: ModelServer) -> Non
     assert (call.tool, call.error) == ("error_code", None)
     assert call.results
     assert "44203" in tool_texts(model_server.chat_requests[1])[0]
-    assert "44203" in looked_up.evidence["chunks"][0].chunk.text
+    assert "44203" in looked_up.state["chunks"][0].chunk.text
 
 
 def test_a_source_without_code(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_model_provider(
     assert models is not None
 
     model_server.reply("hello")
-    (writer,) = models.writers
+    (writer,) = models.answer_models
     reply = asyncio.run(writer.ask([HumanMessage("hi")], {}))
 
     assert reply.text == "hello"

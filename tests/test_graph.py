@@ -151,10 +151,10 @@ def test_what_runs_is_drawn(
     runs = Runs()
     asyncio.run(sample_service.ask(AskCommand(question, callbacks=(runs,))))
     drawn = [*names(pipeline), "is_small_talk", "is_off_topic"]
-    lines = {"ask", "inquiry", "respond"}
+    lines = {"ask", "answer-question", "respond"}
     """Sequences: a picture shows them by their arrows."""
     passed_on = {"question"}
-    assert {"condense", "understand", "gate"} <= set(runs.names)
+    assert {"condense", "classify-and-retrieve", "route-off-topic"} <= set(runs.names)
     assert set(runs.names) <= {*drawn, *lines, *passed_on}
 
 
@@ -179,11 +179,11 @@ def test_mermaid_is_in_order(pipeline: DiagramPart) -> None:
     plain = text.replace("\\3a", ":")
     for edge in (
         "Question --> condense;",
-        "turn:is_small_talk -. &nbsp;yes&nbsp; .-> turn:acknowledge;",
-        "understand:structured-question --> gate:is_off_topic;",
-        "understand:retrieve --> gate:is_off_topic;",
-        "gate:is_off_topic -. &nbsp;no&nbsp; .-> gate:widen;",
-        "gate:ground --> Answer;",
+        "route-small-talk:is_small_talk -. &nbsp;yes&nbsp; .-> route-small-talk:acknowledge;",
+        "classify-and-retrieve:structured-question --> route-off-topic:is_off_topic;",
+        "classify-and-retrieve:retrieve --> route-off-topic:is_off_topic;",
+        "route-off-topic:is_off_topic -. &nbsp;no&nbsp; .-> route-off-topic:expand-query;",
+        "route-off-topic:ground --> Answer;",
     ):
         assert edge in plain
 

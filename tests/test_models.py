@@ -130,7 +130,7 @@ def test_a_dead_provider_is_left_alone_until_it_is_back(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("runnables.models.chat_model.REST_SECONDS", 1)
+    monkeypatch.setattr("runnables.models.chat_model.RECOVERY_TIMEOUT_S", 1)
     client = serve_samples(**chat(model_server))
     model_server.default = DOWN
 

@@ -9,10 +9,10 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import SecretStr
 
-from app.cli.setup.trial import probe
+from app.cli.setup.model_check import probe_model
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
-from runnables.models.chat_model import FAILURES_TO_OPEN
+from runnables.models.chat_model import FAILURE_THRESHOLD
 from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.run_context import with_deadline
 from schemas.answer import Answer
@@ -80,7 +80,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def idle(answer_service: AnswerService) -> bool:
-    slots = (answer_service.questions, answer_service.calls)
+    slots = (answer_service.question_limiter, answer_service.call_limiter)
     return all((each.running, each.waiting) == (0, 0) for each in slots)
 
 
@@ -93,8 +93,8 @@ def test_no_more_questions_than_slots_reach_the_model(
         answers = asyncio.gather(
             *(answer_service.ask(AskCommand("发货接口是哪个")) for _ in range(6))
         )
-        await until(lambda: gate.most == 2 and answer_service.questions.waiting == 4)
-        assert answer_service.questions.running == answer_service.calls.running == 2
+        await until(lambda: gate.most == 2 and answer_service.question_limiter.waiting == 4)
+        assert answer_service.question_limiter.running == answer_service.call_limiter.running == 2
         gate.open()
         return await answers
 
@@ -119,7 +119,7 @@ def test_who_waits_too_long_is_told_to_come_again(desk_of: MakeDesk, gate: Gate)
     answer = asyncio.run(asked())
     assert (answer.answered_by, answer.degraded) == ("openai:scripted-chat", None)
     assert answer_service.models is not None
-    assert [model.problem for model in answer_service.models.all] == [None]
+    assert [model.last_error for model in answer_service.models.all] == [None]
     assert idle(answer_service)
 
 
@@ -147,7 +147,7 @@ def test_a_question_that_is_given_up_leaves_its_slot(desk_of: MakeDesk, gate: Ga
         running = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
         await until(lambda: gate.most == 1)
         waiting = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
-        await until(lambda: answer_service.questions.waiting == 1)
+        await until(lambda: answer_service.question_limiter.waiting == 1)
         for task in (waiting, running):
             task.cancel()
         await asyncio.wait({waiting, running})
@@ -173,16 +173,16 @@ def test_waiting_between_tries_holds_no_slot(
 ) -> None:
     answer_service = desk_of(max_concurrency=1)
     assert answer_service.models is not None
-    model = answer_service.models.writers[0]
+    model = answer_service.models.answer_models[0]
     model_server.reply(Reply(status=429, headers={"retry-after": "30"}))
     gate.open()
 
     async def asked() -> None:
-        slow = asyncio.create_task(probe(model))
+        slow = asyncio.create_task(probe_model(model))
         await until(
-            lambda: len(model_server.chat_requests) == 1 and not answer_service.calls.running
+            lambda: len(model_server.chat_requests) == 1 and not answer_service.call_limiter.running
         )
-        await probe(model)
+        await probe_model(model)
         slow.cancel()
         await asyncio.wait({slow})
 
@@ -194,16 +194,16 @@ def test_waiting_between_tries_holds_no_slot(
 def test_a_call_that_got_no_slot_is_no_failure_of_the_model(desk_of: MakeDesk) -> None:
     answer_service = desk_of(max_concurrency=1)
     assert answer_service.models is not None
-    model = answer_service.models.writers[0]
+    model = answer_service.models.answer_models[0]
 
     async def asked() -> None:
-        async with answer_service.calls.taken(1):
-            for _ in range(FAILURES_TO_OPEN + 1):
+        async with answer_service.call_limiter.acquire(1):
+            for _ in range(FAILURE_THRESHOLD + 1):
                 with pytest.raises(ModelBusy):
                     await model.ask([HumanMessage("?")], with_deadline({}, 0.001))
 
     asyncio.run(asked())
-    assert model.problem is None
+    assert model.last_error is None
     assert idle(answer_service)
 
 
@@ -212,16 +212,16 @@ def test_slots_are_given_in_order_of_arrival(seconds: float) -> None:
     order: list[int] = []
 
     async def use(slots: ConcurrencyLimiter, number: int) -> None:
-        async with slots.taken(float("inf")):
+        async with slots.acquire(float("inf")):
             order.append(number)
 
     async def main() -> None:
         slots = ConcurrencyLimiter(1)
-        async with slots.taken(seconds):
+        async with slots.acquire(seconds):
             tasks = [asyncio.create_task(use(slots, number)) for number in range(3)]
             await until(lambda: slots.waiting == 3)
             tasks[0].cancel()
-            late: Awaitable[Any] = slots.taken(0.001).__aenter__()
+            late: Awaitable[Any] = slots.acquire(0.001).__aenter__()
             with pytest.raises(TimeoutError):
                 await late
         await asyncio.wait(tasks)

@@ -15,13 +15,13 @@ from runnables.tools.tool_context import ToolContextRuntime, ToolResult
 from schemas.errors import StoreUnavailable
 from schemas.question import Filters
 from tests.model_server import ModelServer, Reply, Scripted, ToolCall
-from tests.research_desk import (
+from tests.research_steps import (
     QUESTION,
-    LookedUp,
-    ResearchDesk,
+    ResearchRun,
+    ResearchSteps,
     has_tools,
     tool_texts,
-    writes_answers,
+    write_answers,
 )
 
 OFF = ToolCall("search", {"query": "电子面单取号"})
@@ -37,14 +37,14 @@ def calling(*calls: ToolCall) -> Reply:
 
 
 @pytest.fixture
-def answer_service(sample_service: AnswerService, model_server: ModelServer) -> ResearchDesk:
-    writes_answers(model_server)
-    return ResearchDesk(sample_service, model_server)
+def answer_service(sample_service: AnswerService, model_server: ModelServer) -> ResearchSteps:
+    write_answers(model_server)
+    return ResearchSteps(sample_service, model_server)
 
 
-def valid(looked_up: LookedUp) -> LookedUp:
+def valid(looked_up: ResearchRun) -> ResearchRun:
     """What holds however it went."""
-    chunks = looked_up.evidence["chunks"]
+    chunks = looked_up.state["chunks"]
     assert chunks
     assert len({r.chunk.id for r in chunks}) == len(chunks)
     assert looked_up.answer.answer
@@ -58,21 +58,21 @@ def valid(looked_up: LookedUp) -> LookedUp:
 
 
 def test_a_model_that_calls_nothing_has_enough(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchSteps, model_server: ModelServer
 ) -> None:
     model_server.reply(DONE)
     looked_up = valid(answer_service.ask())
     assert looked_up.rounds == ()
-    assert looked_up.researched.degraded is None
+    assert looked_up.research.degraded is None
     first = model_server.chat_requests[0]
     assert [t["function"]["name"] for t in first.body["tools"]] == ["outline", "search", "open"]
     assert QUESTION in first.text
     assert "订单发货" in first.text.partition("<documents>")[2]
-    assert looked_up.evidence["chunks"] == looked_up.evidence["retrieved"]
+    assert looked_up.state["chunks"] == looked_up.state["retrieved"]
 
 
 def test_what_a_call_finds_comes_before_what_was_found_at_first(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchSteps, model_server: ModelServer
 ) -> None:
     model_server.reply(calling(OFF), DONE)
     looked_up = valid(answer_service.ask())
@@ -80,17 +80,17 @@ def test_what_a_call_finds_comes_before_what_was_found_at_first(
     assert (call.tool, call.arguments, call.error) == ("search", OFF.arguments, None)
     assert call.results == 5
     assert call.milliseconds >= 0
-    found = [r.chunk.id for r in looked_up.evidence["chunks"]]
-    at_first = [r.chunk.id for r in looked_up.evidence["retrieved"]]
+    found = [r.chunk.id for r in looked_up.state["chunks"]]
+    at_first = [r.chunk.id for r in looked_up.state["retrieved"]]
     assert not set(found[:5]) & set(at_first)
     assert found[5:] == at_first
     (text,) = tool_texts(model_server.chat_requests[1])
-    assert looked_up.evidence["chunks"][0].chunk.text.strip() in text
+    assert looked_up.state["chunks"][0].chunk.text.strip() in text
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 def test_a_model_that_never_stops_is_stopped(
-    answer_service: ResearchDesk, model_server: ModelServer, rounds: int
+    answer_service: ResearchSteps, model_server: ModelServer, rounds: int
 ) -> None:
     model_server.default = lambda request: calling(
         ToolCall("search", {"query": f"签名 {len(tool_texts(request))}"})
@@ -98,12 +98,12 @@ def test_a_model_that_never_stops_is_stopped(
     looked_up = valid(answer_service.ask(rounds=rounds))
     assert len(looked_up.rounds) == rounds
     assert sum(map(has_tools, model_server.chat_requests)) == rounds
-    assert len(looked_up.evidence["chunks"]) <= MAX_CHUNKS
-    assert looked_up.researched.degraded is None
+    assert len(looked_up.state["chunks"]) <= MAX_CHUNKS
+    assert looked_up.research.degraded is None
 
 
 def test_calls_of_one_round_run_beside_each_other(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchSteps, model_server: ModelServer
 ) -> None:
     both = asyncio.Barrier(2)
 
@@ -120,7 +120,7 @@ def test_calls_of_one_round_run_beside_each_other(
 
 
 def test_too_many_calls_in_each_of_two_rounds(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchSteps, model_server: ModelServer
 ) -> None:
     for _ in range(2):
         model_server.reply(calling(*(ToolCall("search", {"query": f"{n}"}) for n in range(6))))
@@ -185,10 +185,10 @@ FAILING: dict[str, LookupTool] = {
     ],
 )
 def test_a_call_that_fails_is_told_and_listed(
-    answer_service: ResearchDesk, model_server: ModelServer, call: ToolCall, error: str
+    answer_service: ResearchSteps, model_server: ModelServer, call: ToolCall, error: str
 ) -> None:
     model_server.reply(calling(call, OFF), DONE)
-    looked_up = valid(answer_service.ask(tools=TOOLS | FAILING, seconds=1))
+    looked_up = valid(answer_service.ask(tools=TOOLS | FAILING, round_timeout_s=1))
     (failed,) = [r for r in looked_up.rounds if r.error]
     assert error in (failed.error or "")
     assert "\n" not in (failed.error or "")
@@ -204,7 +204,7 @@ def test_a_call_that_fails_is_told_and_listed(
     "raw", ['{"query": "\\ud800"}', '{"query": "a\\u0000b"}', '{"query": NaN}']
 )
 def test_no_argument_breaks_what_follows(
-    answer_service: ResearchDesk, model_server: ModelServer, raw: str
+    answer_service: ResearchSteps, model_server: ModelServer, raw: str
 ) -> None:
     model_server.reply(calling(ToolCall("search", raw)), DONE)
     assert len(valid(answer_service.ask()).rounds) == 1
@@ -212,7 +212,7 @@ def test_no_argument_breaks_what_follows(
 
 
 def test_calls_under_one_id_are_two(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchSteps, model_server: ModelServer
 ) -> None:
     calls = [ToolCall("search", {"query": word}, id="call_0") for word in ("签名", "发票")]
     model_server.reply(calling(*calls), calling(calls[0]))
@@ -234,7 +234,7 @@ def test_calls_under_one_id_are_two(
     ],
 )
 def test_a_model_that_fails_in_a_round_leaves_what_was_found(
-    answer_service: ResearchDesk,
+    answer_service: ResearchSteps,
     model_server: ModelServer,
     caplog: pytest.LogCaptureFixture,
     reply: Scripted,
@@ -242,20 +242,20 @@ def test_a_model_that_fails_in_a_round_leaves_what_was_found(
 ) -> None:
     model_server.reply(calling(OFF))
     model_server.default = reply
-    looked_up = valid(answer_service.ask(seconds=0.4))
+    looked_up = valid(answer_service.ask(round_timeout_s=0.4))
     assert [(r.tool, r.results) for r in looked_up.rounds] == [("search", 5)]
-    assert looked_up.researched.degraded == "research_incomplete"
+    assert looked_up.research.degraded == "research_incomplete"
     assert "APIDESK_CHAT_MODEL=openai:scripted-chat" in caplog.text
     assert said in caplog.text
 
 
 def test_looking_up_leaves_time_for_the_answer(
-    answer_service: ResearchDesk, model_server: ModelServer, caplog: pytest.LogCaptureFixture
+    answer_service: ResearchSteps, model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     model_server.reply(calling(OFF, ToolCall("stalled")))
-    looked_up = valid(answer_service.ask(tools=TOOLS | FAILING, in_all=1.5))
+    looked_up = valid(answer_service.ask(tools=TOOLS | FAILING, timeout_s=1.5))
     assert [r.error for r in looked_up.rounds] == [None, "not finished in time"]
-    assert looked_up.researched.degraded == "research_incomplete"
+    assert looked_up.research.degraded == "research_incomplete"
     assert "took too long" in caplog.text
 
 
@@ -275,41 +275,41 @@ CANNOT = "tools_unsupported"
     ],
 )
 def test_a_model_without_tools_is_told_so_and_the_pipeline_serves(
-    answer_service: ResearchDesk, model_server: ModelServer, reply: Reply, asked_in_vain: int
+    answer_service: ResearchSteps, model_server: ModelServer, reply: Reply, asked_in_vain: int
 ) -> None:
     model_server.default = reply
     looked_up = valid(answer_service.ask(times=2))
-    assert looked_up.researched.degraded == CANNOT
+    assert looked_up.research.degraded == CANNOT
     assert looked_up.rounds == ()
-    assert looked_up.evidence["chunks"] == looked_up.evidence["retrieved"]
+    assert looked_up.state["chunks"] == looked_up.state["retrieved"]
     assert sum(map(has_tools, model_server.chat_requests)) == asked_in_vain
 
 
 def test_the_fallback_looks_up_when_the_chat_model_is_down(
     sample_service: AnswerService, model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    writes_answers(model_server)
+    write_answers(model_server)
     model_server.route(lambda r: r.body["model"] == "down", Reply(status=401))
     fallback = {"chat_fallback_model": "openai:scripted-other"} | {
         f"chat_fallback_{name}": value
         for name, value in [("base_url", model_server.base_url), ("api_key", KEY)]
     }
-    answer_service = ResearchDesk(
+    answer_service = ResearchSteps(
         sample_service, model_server, chat_model="openai:down", **fallback
     )
     model_server.reply(calling(OFF), DONE)
     looked_up = answer_service.ask()
     assert [r.results for r in looked_up.rounds] == [5]
-    assert looked_up.researched.degraded == "model_refused"
+    assert looked_up.research.degraded == "model_refused"
     assert "openai:down: the provider refuses the key" in caplog.text
 
 
 def test_a_reply_that_cannot_be_read_leaves_what_was_found_at_first(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchSteps, model_server: ModelServer
 ) -> None:
     model_server.default = calling(ToolCall("search", "[1]"))
-    looked_up = valid(answer_service.ask(seconds=1))
-    assert looked_up.researched.degraded
+    looked_up = valid(answer_service.ask(round_timeout_s=1))
+    assert looked_up.research.degraded
 
 
 # --- the tools ---------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ def test_a_reply_that_cannot_be_read_leaves_what_was_found_at_first(
     ],
 )
 def test_what_the_tools_tell(
-    answer_service: ResearchDesk,
+    answer_service: ResearchSteps,
     model_server: ModelServer,
     call: ToolCall,
     holds: list[str],
@@ -391,17 +391,17 @@ def test_what_the_tools_tell(
 
 
 def test_an_opened_section_is_the_first_that_the_answer_may_rest_on(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchSteps, model_server: ModelServer
 ) -> None:
     model_server.reply(
         calling(ToolCall("open", {"document": "订单发货", "section": "错误码"})), DONE
     )
-    first = valid(answer_service.ask("怎么发货")).evidence["chunks"][0].chunk
+    first = valid(answer_service.ask("怎么发货")).state["chunks"][0].chunk
     assert (first.title, first.section) == ("订单发货", "错误码")
 
 
 def test_the_callers_filters_hold_for_every_tool(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchSteps, model_server: ModelServer
 ) -> None:
     model_server.reply(
         calling(
@@ -413,7 +413,7 @@ def test_the_callers_filters_hold_for_every_tool(
         DONE,
     )
     looked_up = valid(answer_service.ask("开票失败怎么办", filters=Filters(service="invoice")))
-    assert {r.chunk.service_id for r in looked_up.evidence["chunks"]} == {"invoice"}
+    assert {r.chunk.service_id for r in looked_up.state["chunks"]} == {"invoice"}
     assert len(looked_up.rounds) == 4
 
 
@@ -425,7 +425,7 @@ async def hostile(runtime: ToolContextRuntime) -> ToolResult:
 
 
 def test_what_tools_tell_is_data_and_bounded(
-    answer_service: ResearchDesk, model_server: ModelServer
+    answer_service: ResearchSteps, model_server: ModelServer
 ) -> None:
     model_server.reply(calling(ToolCall("hostile"), ToolCall("nonesuch</documents>")), DONE)
     looked_up = valid(answer_service.ask(tools={"hostile": hostile}))
@@ -444,8 +444,8 @@ def test_what_tools_tell_fits_the_window(
         """Tells a lot."""
         return ToolResult("字" * 100_000)
 
-    writes_answers(model_server)
-    answer_service = ResearchDesk(sample_service, model_server, chat_context_tokens=4_000)
+    write_answers(model_server)
+    answer_service = ResearchSteps(sample_service, model_server, chat_context_tokens=4_000)
     model_server.reply(calling(*(ToolCall("endless") for _ in range(4))), DONE)
     valid(answer_service.ask(tools={"endless": endless}))
     assert sum(map(len, tool_texts(model_server.chat_requests[1]))) < 4_000

@@ -19,7 +19,7 @@ from langsmith.utils import get_env_var
 from pydantic import SecretStr
 from structlog.contextvars import bound_contextvars
 
-from app.cli.setup.trial import probe
+from app.cli.setup.model_check import probe_model
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
@@ -49,11 +49,11 @@ SHIPPED = Turn(
 
 ANSWERED = """\
 respond
-  widen
-  focus
+  expand-query
+  boost-named-api
   answer-or-quote
-    write
-      surround
+    write-answer
+      add-neighbours
       answer
         answer/prompt
         answer/model
@@ -188,8 +188,8 @@ def documented() -> str:
 @pytest.mark.parametrize(
     ("name", "run", "tree"),
     [
-        ("off-topic", "gate", "gate\n  is_off_topic\n  refuse"),
-        ("thanks", "turn", "turn\n  is_small_talk\n  acknowledge"),
+        ("off-topic", "route-off-topic", "route-off-topic\n  is_off_topic\n  refuse"),
+        ("thanks", "route-small-talk", "route-small-talk\n  is_small_talk\n  acknowledge"),
         ("answered", "condense", "condense"),
         (
             "follow-up",
@@ -207,7 +207,7 @@ def test_other_questions_go_other_ways(
 
 def test_tools_are_in_the_tree(asked: Mapping[str, Traced]) -> None:
     (research,) = asked["tools"].trace.find("research")
-    assert [run.name for run in research.children] == ["gather", "research/agent"]
+    assert [run.name for run in research.children] == ["research/agent"]
     (tool,) = research.find("search")
     assert tool.fields["run_type"] == "tool"
     assert tool.find("retrieve/milvus")
@@ -248,7 +248,7 @@ def test_tags_and_metadata(asked: Mapping[str, Traced], sample_service: AnswerSe
         assert set(run.fields["tags"]) >= tags
         assert run.metadata["session_id"] == "session-1"
         assert run.metadata["request_id"] == "request-7"
-        assert "__deadline" not in run.metadata
+        assert "__run_context" not in run.metadata
     assert "mode:tools" in asked["tools"].trace.fields["tags"]
     assert not {"session_id", "request_id"} & asked["answered"].trace.metadata.keys()
 
@@ -288,7 +288,7 @@ def test_retrieving_is_a_trace_and_probing_is_none(
 ) -> None:
     answer_service = make_traced()
     assert answer_service.models
-    asyncio.run(probe(answer_service.models.writers[0]))
+    asyncio.run(probe_model(answer_service.models.answer_models[0]))
     asyncio.run(answer_service.retrieve(AskCommand(QUESTION)))
     answer_service.tracing.close()
     assert [trace.tree() for trace in langsmith.traces] == ["retrieve\n  retrieve/milvus"]
@@ -323,7 +323,7 @@ def test_a_collector_gets_the_same_tree_beside_langsmith(
     tree = langsmith.trace(answer.id).tree()
     assert "research/agent" in tree
     assert sorted(spans.tree().splitlines()) == sorted(tree.splitlines())
-    assert spans.tree().startswith("ask\n  condense\n  turn")
+    assert spans.tree().startswith("ask\n  condense\n  route-small-talk")
     assert len({span.trace_id for span in spans.spans}) == 1
     (model,) = spans.find("answer/model")
     assert attributes(model)["gen_ai.usage.input_tokens"] > 100
@@ -410,7 +410,7 @@ def test_hidden_texts_reach_no_server(
     answer_service = make_traced(trace_content=content, otel_endpoint=spans.url)
 
     async def ask() -> None:
-        await answer_service.ask(AskCommand(QUESTION), listener=_nobody)
+        await answer_service.ask(AskCommand(QUESTION), on_event=_nobody)
         await answer_service.ask(AskCommand("它的限流呢", history=(SHIPPED,), session="session-1"))
         await answer_service.ask(AskCommand("订单发货接口的必填参数", mode="tools"))
         await answer_service.retrieve(AskCommand(QUESTION))

@@ -1,4 +1,4 @@
-"""What a run of the pipeline tells while it goes on: how long its steps take, what its models do."""
+"""A LangChain callback that times the steps of a run and counts its model calls and tokens."""
 
 import time
 from collections import Counter
@@ -17,28 +17,31 @@ from runnables.run_context import MODEL_FAILURE, MODEL_RETRY, STRUCTURED_OUTPUT
 from schemas.answer import Answer
 from schemas.question import AnswerMode
 
-STEPS = {
-    "condense",
-    "structured-question",
-    "retrieve",
-    "focus",
-    "research",
-    "web",
-    "answer",
-    "ground",
+TIMING_KEYS = {
+    "condense": "condense",
+    "structured-question": "structured-question",
+    "retrieve": "retrieve",
+    "boost-named-api": "focus",
+    "research": "research",
+    "web": "web",
+    "answer": "answer",
+    "ground": "ground",
 }
+"""Key in an answer's `timings`, and label `step` of the metrics, by the name of the run."""
 
 
 class RunObserver(AsyncCallbackHandler):
-    """Times the steps of one run by their run names, and counts for `metrics`."""
+    """Observes one run: times its steps by their run names, and updates `metrics`."""
 
-    run_inline = True  # else LangChain makes a task of each event, and every token is one
+    run_inline = (
+        True  # otherwise LangChain creates a task for each event, and each token is an event
+    )
 
     def __init__(self, metrics: Metrics) -> None:
         self.milliseconds: Counter[str] = Counter()
-        """By step."""
+        """Milliseconds by step."""
         self.tokens: Counter[str] = Counter()
-        """By kind: `input`, `cached_input` (from the provider's cache), `output`."""
+        """Tokens by kind: `input`, `cached_input` (from the provider's cache), `output`."""
         self._metrics = metrics
         self._counters = {
             MODEL_FAILURE: metrics.model_failures,
@@ -46,23 +49,23 @@ class RunObserver(AsyncCallbackHandler):
             STRUCTURED_OUTPUT: metrics.structured_outputs,
         }
         self._started: dict[UUID, tuple[str, float]] = {}
-        self._asked: dict[UUID, dict[str, Any]] = {}
+        self._call_metadata: dict[UUID, dict[str, Any]] = {}
 
     async def on_chain_start(
         self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Note when a step began. A step inside one of the same name is part of it."""
-        name = kwargs.get("name")
-        if name in STEPS and name not in {started[0] for started in self._started.values()}:
-            self._started[run_id] = (name, time.monotonic())
+        """Store when a step started. A step inside a step of the same name is part of it."""
+        step = TIMING_KEYS.get(kwargs.get("name") or "")
+        if step and step not in {started[0] for started in self._started.values()}:
+            self._started[run_id] = (step, time.monotonic())
 
     async def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Note how long a step took."""
-        self._ended(run_id)
+        """Record the duration of a step."""
+        self._end_step(run_id)
 
     async def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A step that failed took its time as well."""
-        self._ended(run_id)
+        """Record the duration of a step that failed."""
+        self._end_step(run_id)
 
     async def on_chat_model_start(
         self,
@@ -73,36 +76,36 @@ class RunObserver(AsyncCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Note which model is asked."""
-        self._asked[run_id] = metadata or {}
+        """Store the metadata of the call, which name the model."""
+        self._call_metadata[run_id] = metadata or {}
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the tokens of a reply, where the provider tells."""
-        asked = self._asked.pop(run_id, {})
-        labels = (asked.get("role", "unknown"), asked.get("model", "unknown"))
+        """Count the tokens of a reply, if the provider reports them."""
+        metadata = self._call_metadata.pop(run_id, {})
+        labels = (metadata.get("role", "unknown"), metadata.get("model", "unknown"))
         for usage in _usages(response):
-            for kind, count in _by_kind(usage).items():
+            for kind, count in _tokens_by_kind(usage).items():
                 self.tokens[kind] += count
                 self._metrics.tokens.labels(*labels, kind).inc(count)
 
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A reply that failed counts no tokens."""
-        self._asked.pop(run_id, None)
+        """Discard the metadata of a call that failed."""
+        self._call_metadata.pop(run_id, None)
 
     async def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count one of `runnables.telemetry`."""
+        """Count a custom event of `runnables.run_context`."""
         if counter := self._counters.get(name):
             counter.labels(**data).inc()
 
-    def answered(self, answer: Answer, mode: AnswerMode) -> None:
-        """Count the answer that goes out, and note it for the log."""
+    def record_answer(self, answer: Answer, mode: AnswerMode) -> None:
+        """Count the answer, and add its fields to the request's log line."""
         self._metrics.count_answer(answer, mode)
-        bind_log_context(**_told(answer, self.tokens))
+        bind_log_context(**_log_fields(answer, self.tokens))
 
-    def _ended(self, run_id: UUID) -> None:
+    def _end_step(self, run_id: UUID) -> None:
         if started := self._started.pop(run_id, None):
-            name, began = started
-            seconds = time.monotonic() - began
+            name, start = started
+            seconds = time.monotonic() - start
             self.milliseconds[name] += round(seconds * 1000)
             self._metrics.step_seconds.labels(name).observe(seconds)
 
@@ -115,15 +118,15 @@ def _usages(response: LLMResult) -> Iterator[UsageMetadata]:
                 yield message.usage_metadata
 
 
-def _by_kind(usage: UsageMetadata) -> dict[str, int]:
-    """Tokens by kind; no token is of two kinds."""
+def _tokens_by_kind(usage: UsageMetadata) -> dict[str, int]:
+    """Each token counts in one kind only."""
     cached = usage.get("input_token_details", {}).get("cache_read") or 0
     kinds = {"input": usage["input_tokens"] - cached, "cached_input": cached}
     return kinds | {"output": usage["output_tokens"]}
 
 
-def _told(answer: Answer, tokens: Mapping[str, int]) -> dict[str, object]:
-    """What the log tells of an answer: nothing of what was asked or said."""
+def _log_fields(answer: Answer, tokens: Mapping[str, int]) -> dict[str, object]:
+    """Only facts about the answer, never texts."""
     return {
         "answer": answer.id,
         "type": answer.type,

@@ -1,1 +1,1 @@
-"""What is said: chunks become a drafted answer."""
+"""Drafts an answer from chunks: by a model, by quoting, or with a fixed text."""

@@ -25,7 +25,7 @@ from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.platform import PlatformInfo
 
 MAX_STEPS = 6
-MAX_CHARACTERS = 480
+MAX_STEP_CHARS = 480
 MAX_PARAMETERS = 5
 MAX_ERRORS = 4
 
@@ -48,7 +48,7 @@ HOW_TO = re.compile(
 )
 NUMBERED = re.compile(r"第\s*[一二三四五六七八九十\d]+\s*步|(?:step\s*)?\d+\s*[.、:：)]", re.I)
 
-Step = tuple[str, Chunk]
+QuotedStep = tuple[str, Chunk]
 
 
 def build_extractive_answer(
@@ -68,13 +68,13 @@ def extractive_answer(
     """The evidence with an answer put together from it; chunks quoted beyond it are added to it."""
     asked = evidence["question"]
     steps = list(islice(_Excerpter(evidence, collection).steps(), MAX_STEPS))
-    chunks = _with_quoted(evidence["chunks"], steps)
+    chunks = _quoted_first(evidence["chunks"], steps)
     numbers = {r.chunk.id: n for n, r in enumerate(chunks, 1)}
     draft = AnswerDraft(
         question=extract_details(asked.text).prose or asked.text,
         introduction=platform_info.say(platform_info.greeting, asked.language),
         answer=[
-            f"{excerpts.shorten(text, MAX_CHARACTERS)} [{numbers[chunk.id]}]"
+            f"{excerpts.shorten(text, MAX_STEP_CHARS)} [{numbers[chunk.id]}]"
             for text, chunk in steps
         ]
         or [str(load_prompt("extractive", asked.language).module.uncovered(platform_info.name))],  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ def extractive_answer(
     return with_draft(evidence, chunks, Draft(draft, EXTRACTIVE))
 
 
-def _with_quoted(chunks: list[RetrievedChunk], steps: list[Step]) -> list[RetrievedChunk]:
+def _quoted_first(chunks: list[RetrievedChunk], steps: list[QuotedStep]) -> list[RetrievedChunk]:
     """What is quoted first, in the order of the quotes, so that citations count from 1; then the rest."""
     scores = {r.chunk.id: r.score for r in chunks}
     quoted = {chunk.id: chunk for _, chunk in steps}
@@ -99,13 +99,13 @@ class _Excerpter:
         self._text = evidence["question"].text
         self._chunks = [r.chunk for r in evidence["chunks"]]
         self._say: Any = load_prompt("extractive", evidence["question"].language).module
-        topic = TopicScorer(collection.word_counts, collection.contract.words)
+        topic = TopicScorer(collection.word_counts, collection.manifest.words)
         scores = topic.word_scores(self._text)
         self._weights = {
             stem: score for word, score in scores.items() if score > 0 for stem in index_words(word)
         }
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[QuotedStep]:
         """The answer's steps; the first kind of answer that has anything to say is given."""
         for kind in self._kinds():
             found = list(islice(kind(), MAX_STEPS))
@@ -113,7 +113,7 @@ class _Excerpter:
                 return iter(found)
         return iter(())
 
-    def _kinds(self) -> Iterator[Callable[[], Iterator[Step]]]:
+    def _kinds(self) -> Iterator[Callable[[], Iterator[QuotedStep]]]:
         structured = self._evidence["classification"].structured
         if structured.error or ERRORS.search(self._text):
             yield self._error_by_code
@@ -126,7 +126,7 @@ class _Excerpter:
         yield self._sentences
         yield self._opening
 
-    def _api_kinds(self, failed: bool) -> Iterator[Callable[[], Iterator[Step]]]:
+    def _api_kinds(self, failed: bool) -> Iterator[Callable[[], Iterator[QuotedStep]]]:
         """What an API's own sections can answer, by what the question asks of it."""
         if failed or ERRORS.search(self._text):
             yield self._errors
@@ -148,14 +148,14 @@ class _Excerpter:
             or self._evidence["classification"].structured.type != "api_call"
         ):
             return {}
-        document = self._collection.chunks_of(first.document_id, first.source)
+        document = self._collection.chunks_of_document(first.document_id, first.source)
         return {chunk.kind: chunk for chunk in reversed(document)}
 
     def _section(self, kind: SectionKind) -> Iterator[Chunk]:
         if kind in self._api_chunks:
             yield self._api_chunks[kind]
 
-    def _error_by_code(self) -> Iterator[Step]:
+    def _error_by_code(self) -> Iterator[QuotedStep]:
         """The row of each code that the question names, from the API's own table or any other."""
         structured = self._evidence["classification"].structured
         for code in dict.fromkeys(error_codes(f"{structured.error or ''} {self._text}")):
@@ -164,7 +164,7 @@ class _Excerpter:
                     yield self._row(chunk, *row), chunk
                     break
 
-    def _errors(self) -> Iterator[Step]:
+    def _errors(self) -> Iterator[QuotedStep]:
         """The rows of the API's error table that come closest to what the question says."""
         for chunk in self._section("error_codes"):
             name_words = set(index_words(chunk.api_name))
@@ -179,7 +179,7 @@ class _Excerpter:
                     chunk,
                 )
 
-    def _named_fields(self) -> Iterator[Step]:
+    def _named_fields(self) -> Iterator[QuotedStep]:
         """The rows of the fields that the question names by their identifiers."""
         words = set(vocabulary_words(self._text))
         for chunk in [*self._api_chunks.values(), *self._chunks]:
@@ -190,7 +190,7 @@ class _Excerpter:
                 if "_" in name and name.replace("_", "").lower() in words:
                     yield self._say.field(row.name, row.type, row.description), chunk
 
-    def _required_parameters(self) -> Iterator[Step]:
+    def _required_parameters(self) -> Iterator[QuotedStep]:
         for chunk in self._section("request_parameters"):
             rows = excerpts.parameter_rows(chunk)
             required = excerpts.required_rows(rows)
@@ -203,7 +203,7 @@ class _Excerpter:
             if more := required[MAX_PARAMETERS:]:
                 yield self._say.more_parameters([row.name for row in more[:8]], len(more)), chunk
 
-    def _response(self) -> Iterator[Step]:
+    def _response(self) -> Iterator[QuotedStep]:
         """The response fields that come closest to what the question says, else the first ones."""
         for chunk in self._section("response_parameters"):
             rows = excerpts.parameter_rows(chunk)
@@ -211,12 +211,12 @@ class _Excerpter:
             for row in rows[:MAX_PARAMETERS]:
                 yield self._say.field(row.name, row.type, row.description), chunk
 
-    def _permission(self) -> Iterator[Step]:
+    def _permission(self) -> Iterator[QuotedStep]:
         for chunk in self._section("permission_package"):
             for name, description in excerpts.permission_rows(chunk):
                 yield self._say.permission(name, description), chunk
 
-    def _interface(self) -> Iterator[Step]:
+    def _interface(self) -> Iterator[QuotedStep]:
         """Name, method and url; what the API does; its permission package; what it requires."""
         for chunk in self._section("request_url"):
             yield (
@@ -230,7 +230,7 @@ class _Excerpter:
             if names:
                 yield self._say.required(names[:8], len(names)), chunk
 
-    def _guide(self) -> Iterator[Step]:
+    def _guide(self) -> Iterator[QuotedStep]:
         """A guide's own steps: its numbered headings, else a numbered list of it."""
         prose = [chunk for chunk in self._chunks if chunk.kind == "prose"]
         if not prose:
@@ -238,7 +238,7 @@ class _Excerpter:
         best = max(prose, key=lambda c: excerpts.relevance(f"{c.title} {c.section}", self._weights))
         title_words = set(index_words(best.title))
         beyond_title = {w: s for w, s in self._weights.items() if w not in title_words}
-        page = self._collection.chunks_of(best.document_id, best.source)
+        page = self._collection.chunks_of_document(best.document_id, best.source)
         numbered = _numbered_sections(page)
         if len(numbered) > 1 and not excerpts.relevance(best.section, beyond_title):
             for chunk in numbered:
@@ -252,7 +252,7 @@ class _Excerpter:
                 yield from ((item, chunk) for item in items)
                 return
 
-    def _sentences(self) -> Iterator[Step]:
+    def _sentences(self) -> Iterator[QuotedStep]:
         """The sentences and rows that hold most of the question's words, best chunks first."""
         for share, chunk in zip((3, 2, 1), self._chunks, strict=False):
             quotes = [
@@ -265,7 +265,7 @@ class _Excerpter:
                 del score
                 yield quote, chunk
 
-    def _opening(self) -> Iterator[Step]:
+    def _opening(self) -> Iterator[QuotedStep]:
         """How the best chunks begin, when the question's words stand only in their titles."""
         for chunk in self._chunks[:2]:
             yield from ((sentence, chunk) for sentence in excerpts.sentences(chunk)[:2])

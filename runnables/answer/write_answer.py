@@ -179,7 +179,7 @@ class _AnswerWriter:
         if self._structurers:
             return await self._write_freely(model, variables, config, follow)
         answered = await self._answer.ask(model, variables, config, follow)
-        return Draft(answered.value, model.name, as_text=answered.rung == "text")
+        return Draft(answered.value, model.name, as_text=answered.method == "text")
 
     async def _follower(
         self, evidence: PipelineState, chunks: list[RetrievedChunk], config: RunnableConfig

@@ -1,1 +1,1 @@
-"""How a language model is asked, and how a validated object comes back."""
+"""Calls chat models and parses their replies into validated objects."""

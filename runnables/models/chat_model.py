@@ -1,4 +1,4 @@
-"""One chat model: asked with retries, within the deadline, and left alone while it is down."""
+"""One chat model with retries, a circuit breaker, a deadline and a limit on concurrent calls."""
 
 import asyncio
 import time
@@ -20,57 +20,63 @@ from tenacity import (
 )
 from tenacity.stop import stop_base
 
-from ingestion.providers import ModelRole, model_errors, wait_as_told
+from ingestion.providers import ModelRole, model_errors, retry_wait_s
 from ingestion.text.language import estimate_tokens
 from runnables.models.concurrency import ConcurrencyLimiter
-from runnables.run_context import MODEL_FAILURE, MODEL_RETRY, dispatch_event, remaining
+from runnables.run_context import (
+    MODEL_FAILURE,
+    MODEL_RETRY,
+    deadline_timeout,
+    dispatch_event,
+    remaining_seconds,
+)
 from schemas.errors import ModelBusy, ModelError, ModelTimeout, ModelUnavailable
 from schemas.settings import PREFIX
 
 OutputMode = Literal["json_schema", "json_mode", "plain"]
-"""A way to ask a provider for JSON."""
+"""How the provider is asked for JSON."""
 
 CircuitState = Literal["closed", "half_open", "open"]
-"""Whether a model is asked, tried again, or left alone."""
+"""Whether a model is called, called once to test it, or not called."""
 
 OnText = Callable[[str], Awaitable[None]]
-"""Is told the text of a reply so far, again and again."""
+"""Receives the whole text of a reply so far, each time that it grows."""
 
-ATTEMPTS = 4
-"""Calls that one reply may cost while the provider is overloaded or out of reach."""
+MAX_ATTEMPTS = 4
+"""Calls for one reply while the provider is overloaded or unreachable."""
 
-FAILURES_TO_OPEN = 5
-"""Failed replies in a row after which a model is left alone."""
+FAILURE_THRESHOLD = 5
+"""Consecutive failed replies that open the circuit."""
 
-REST_SECONDS = 10
-"""How long it is left alone before one call tries it again."""
+RECOVERY_TIMEOUT_S = 10
+"""Seconds for which an open circuit rejects calls before one call tests the model."""
 
 MAX_TOKEN_CORRECTION = 3.0
-"""Higher counts are a provider's mistake, or a prompt of a few words."""
+"""Larger factors come from a wrong count of the provider, or from a very short prompt."""
 
 
 @dataclass
 class ChatModel:
-    """One chat model: asked with retries, within the run's deadline, and left alone while it is down."""
+    """One chat model and what has been learned about it at run time."""
 
     role: ModelRole
     client: BaseChatModel
     window: int
-    """Tokens of its context window."""
-    slots: ConcurrencyLimiter = field(repr=False)
-    """What each call takes one of; all models of a process share them."""
-    modes: list[OutputMode] = field(default_factory=list)
-    """The ways of structured output that it has not refused, best first; empty until it is asked."""
-    bound: dict[tuple[OutputMode, type], Runnable[Any, Any]] = field(
+    """Size of its context window in tokens."""
+    limiter: ConcurrencyLimiter = field(repr=False)
+    """Limits the concurrent calls; all models of a process share it."""
+    output_modes: list[OutputMode] = field(default_factory=list)
+    """The output modes that the provider has not refused, best first; empty before the first call."""
+    clients_by_mode: dict[tuple[OutputMode, type], Runnable[Any, Any]] = field(
         default_factory=dict, repr=False
     )
-    """The client bound to a way of structured output for a schema, once it was needed."""
+    """The client bound to an output mode and a schema, built on first use."""
     token_correction: float = 1.0
-    """How many times more tokens the provider has counted in a prompt than were estimated; at least 1."""
-    problem: ModelError | None = None
-    """What its last call failed with; None when that went well."""
-    asked_at: float | None = None
-    """When it was last asked (`time.monotonic`); None when it never was."""
+    """Factor between the provider's count of a prompt's tokens and the estimate; at least 1."""
+    last_error: ModelError | None = None
+    """The error of the last call; None if it succeeded."""
+    last_called_at: float | None = None
+    """`time.monotonic()` of the last call; None before the first."""
 
     @property
     def name(self) -> str:
@@ -79,7 +85,7 @@ class ChatModel:
 
     @property
     def circuit(self) -> CircuitState:
-        """Whether it is asked, tried again, or left alone."""
+        """State of the circuit breaker."""
         state: CircuitState = self._circuit.state
         return state
 
@@ -88,37 +94,38 @@ class ChatModel:
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
         runnable: Runnable[Any, Any] | None = None,
-        follow: OnText | None = None,
+        on_text: OnText | None = None,
     ) -> AIMessage:
-        """The model's reply to `messages`; `runnable` is the client bound to a mode. Raises ModelError.
+        """Return the model's reply to `messages`.
 
-        `follow` is called with the text so far while the reply comes; a text that is shorter than the
-        one before belongs to another attempt.
+        `runnable` replaces the plain client, for example by one bound to tools. `on_text` receives the
+        text while it is streamed; a text shorter than the previous one begins another attempt.
+        Raises ModelError.
         """
         if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
             raise ModelUnavailable(
                 f"{self.role.setting}: down, tried again in {seconds} s", seconds
             )
-        self.asked_at = time.monotonic()
+        self.last_called_at = time.monotonic()
         metadata = {**config.get("metadata", {}), **self.role.labels}
         run: RunnableConfig = {**config, "metadata": metadata}
         try:
             reply: AIMessage = await self._circuit.call_async(
-                self._ask_with_retries, messages, run, runnable or self.client, follow
+                self._call_with_retries, messages, run, runnable or self.client, on_text
             )
         except ModelBusy:
-            raise  # it was not asked
+            raise  # the model was not called
         except ModelError as error:
-            self.problem = error
+            self.last_error = error
             await dispatch_event(config, MODEL_FAILURE, **self.role.labels, code=error.code)
             raise
-        self.problem = None
+        self.last_error = None
         self._learn_token_correction(messages, reply)
         return reply
 
     def _learn_token_correction(self, messages: Sequence[BaseMessage], reply: AIMessage) -> None:
-        """Mind the provider's own count of a prompt where it is higher than the estimate."""
+        """Raise the correction if the provider counts more tokens in the prompt than estimated."""
         counted = reply.usage_metadata["input_tokens"] if reply.usage_metadata else 0
         estimated = sum(estimate_tokens(message.text) for message in messages)
         self.token_correction = min(
@@ -128,128 +135,128 @@ class ChatModel:
     @cached_property
     def _circuit(self) -> CircuitBreaker:
         return CircuitBreaker(
-            failure_threshold=FAILURES_TO_OPEN,
-            recovery_timeout=REST_SECONDS,
+            failure_threshold=FAILURE_THRESHOLD,
+            recovery_timeout=RECOVERY_TIMEOUT_S,
             expected_exception=(ModelUnavailable, ModelTimeout),
         )
 
-    async def _ask_with_retries(
+    async def _call_with_retries(
         self,
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
         runnable: Runnable[Any, Any],
-        follow: OnText | None,
+        on_text: OnText | None,
     ) -> AIMessage:
-        async def tell(_: RetryCallState) -> None:
+        async def report_retry(_: RetryCallState) -> None:
             await dispatch_event(config, MODEL_RETRY, **self.role.labels)
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ModelUnavailable),
-            wait=wait_as_told,
-            stop=stop_after_attempt(ATTEMPTS) | _StopAtDeadline(config),
-            before_sleep=tell,
+            wait=retry_wait_s,
+            stop=stop_after_attempt(MAX_ATTEMPTS) | _StopAtDeadline(config),
+            before_sleep=report_retry,
             reraise=True,
         )
-        reply: AIMessage = await retrying(self._ask_once, messages, config, runnable, follow)
+        reply: AIMessage = await retrying(self._call, messages, config, runnable, on_text)
         return reply
 
-    async def _ask_once(
+    async def _call(
         self,
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
         runnable: Runnable[Any, Any],
-        follow: OnText | None,
+        on_text: OnText | None,
     ) -> AIMessage:
         async with self._slot(config):
-            seconds = remaining(config)
             with model_errors(self.role):
-                async with asyncio.timeout(None if seconds == float("inf") else seconds):
-                    return await self._counted(runnable, messages, config, follow)
+                async with deadline_timeout(config):
+                    return await self._reply_with_usage(runnable, messages, config, on_text)
 
-    async def _counted(
+    async def _reply_with_usage(
         self,
         runnable: Runnable[Any, Any],
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
-        follow: OnText | None,
+        on_text: OnText | None,
     ) -> AIMessage:
-        """The reply with its tokens counted, or without where the provider refuses that."""
+        """The reply with its token usage, or without if the provider refuses to report it."""
         try:
-            return await _reply(runnable, messages, config, follow)
+            return await _reply(runnable, messages, config, on_text)
         except Exception as error:
-            if not self._uncounted(error):
+            if not _is_usage_refusal(error):
                 raise
-        return await _reply(runnable, messages, config, follow)
+        request_stream_usage(self.client, False)
+        return await _reply(runnable, messages, config, on_text)
 
     @asynccontextmanager
     async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
-        """Held for one call, not while it waits for the next try. Raises ModelBusy at the deadline."""
+        """Hold a slot for one call, not between retries. Raises ModelBusy at the deadline."""
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(self.slots.taken(remaining(config)))
+                await stack.enter_async_context(self.limiter.acquire(remaining_seconds(config)))
             except TimeoutError:
                 raise ModelBusy(
                     f"{self.role.setting}: not asked in time, {PREFIX}MAX_CONCURRENCY calls are under way"
                 ) from None
             yield
 
-    def _uncounted(self, error: Exception) -> bool:
-        """Whether `error` refuses to count the tokens of a stream; that is then asked for no more."""
-        refused = getattr(error, "status_code", None) in (400, 422) and any(
-            name in str(error) for name in ("stream_options", "include_usage")
-        )
-        if refused:
-            count_streams(self.client, False)
-        return refused
 
+def disable_chunk_timeout(client: BaseChatModel) -> None:
+    """Turn off the client's time limit per chunk, which costs a task per chunk.
 
-def wait_for_chunks(client: BaseChatModel) -> None:
-    """Let a stream's chunks come without a time limit each, which costs a task a chunk: the deadline of
-    the whole call holds anyway.
+    The deadline of the whole call applies anyway.
     """
     if "stream_chunk_timeout" in type(client).model_fields:
         client.stream_chunk_timeout = None  # type: ignore[attr-defined]
 
 
-def count_streams(client: BaseChatModel, count: bool) -> None:
-    """Ask for the tokens of streams too, or no more; OpenAI's client does not by itself at any other
-    address than OpenAI's.
+def request_stream_usage(client: BaseChatModel, enabled: bool) -> None:
+    """Let the provider report the token usage of streamed replies, or not.
+
+    OpenAI's client asks for it by default only at OpenAI's own address.
     """
     if "stream_usage" in type(client).model_fields:
-        client.stream_usage = count  # type: ignore[attr-defined]
+        client.stream_usage = enabled  # type: ignore[attr-defined]
 
 
 class _StopAtDeadline(stop_base):
-    """Stop when the wait would take longer than the run has."""
+    """Stop if the wait before the next attempt exceeds the remaining time."""
 
     def __init__(self, config: RunnableConfig) -> None:
         self._config = config
 
     def __call__(self, retry_state: RetryCallState) -> bool:
-        return remaining(self._config) <= wait_as_told(retry_state)
+        return remaining_seconds(self._config) <= retry_wait_s(retry_state)
+
+
+def _is_usage_refusal(error: Exception) -> bool:
+    """Whether the provider refused the request because it asks for the usage of a stream."""
+    return getattr(error, "status_code", None) in (400, 422) and any(
+        name in str(error) for name in ("stream_options", "include_usage")
+    )
 
 
 async def _reply(
     runnable: Runnable[Any, Any],
     messages: Sequence[BaseMessage],
     config: RunnableConfig,
-    follow: OnText | None,
+    on_text: OnText | None,
 ) -> AIMessage:
-    if follow is not None:
-        return await _followed(runnable, messages, config, follow)
+    if on_text is not None:
+        return await _stream_reply(runnable, messages, config, on_text)
     reply = await runnable.ainvoke(messages, config)
     return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
 
 
-async def _followed(
+async def _stream_reply(
     runnable: Runnable[Any, Any],
     messages: Sequence[BaseMessage],
     config: RunnableConfig,
-    follow: OnText,
+    on_text: OnText,
 ) -> AIMessage:
-    whole: AIMessageChunk | None = None
+    reply: AIMessageChunk | None = None
     async for chunk in runnable.astream(messages, config):
-        whole = chunk if whole is None else whole + chunk
-        await follow(whole.text)
-        await asyncio.sleep(0)  # chunks that come all at once would keep everybody else waiting
-    return whole or AIMessage("")
+        reply = chunk if reply is None else reply + chunk
+        await on_text(reply.text)
+        await asyncio.sleep(0)  # lets other requests run if many chunks arrive at once
+    return reply or AIMessage("")

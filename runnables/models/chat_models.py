@@ -1,4 +1,4 @@
-"""The chat models named in Settings, opened."""
+"""The chat models named in the settings."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -6,61 +6,65 @@ from functools import partial
 from langchain_core.language_models import BaseChatModel
 
 from ingestion.providers import ModelRole, connection_options, open_client
-from runnables.models.chat_model import ChatModel, count_streams, wait_for_chunks
+from runnables.models.chat_model import ChatModel, disable_chunk_timeout, request_stream_usage
 from runnables.models.concurrency import ConcurrencyLimiter
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"
-"""The name of the answerer that needs no model."""
+"""Value of `APIDESK_CHAT_MODEL` that answers without a model."""
 
-DEFAULT_WINDOW = 8_192
-"""Tokens, for a model of which nothing is known."""
+DEFAULT_CONTEXT_TOKENS = 8_192
+"""Context window of a model whose window is unknown."""
 
 
 @dataclass(frozen=True)
 class ChatModels:
-    """The models of a desk, by what they are for."""
+    """The open models by their tasks."""
 
-    writers: tuple[ChatModel, ...]
-    """Who writes answers: the chat model, then its fallback."""
+    answer_models: tuple[ChatModel, ...]
+    """Write answers: the chat model, then its fallback."""
     extraction_models: tuple[ChatModel, ...]
-    """Who fills schemas: the structure model if there is one, else the writers."""
+    """Fill schemas: the structure model if there is one, else the answer models."""
 
     @property
     def all(self) -> tuple[ChatModel, ...]:
-        """Each model once."""
-        return tuple({m.role.prefix: m for m in (*self.writers, *self.extraction_models)}.values())
+        """All models without duplicates."""
+        return tuple(
+            {m.role.prefix: m for m in (*self.answer_models, *self.extraction_models)}.values()
+        )
 
 
 def open_chat_models(
-    settings: Settings, slots: ConcurrencyLimiter | None = None
+    settings: Settings, limiter: ConcurrencyLimiter | None = None
 ) -> ChatModels | None:
-    """The models named in Settings, or None for `extractive`; `slots` are shared with other models.
+    """Open the models named in the settings; return None for `extractive`.
 
-    Raises ConfigurationError when a name or its provider cannot be used.
+    The models share `limiter`; without one they get their own. Raises ConfigurationError if a name or
+    its provider cannot be used.
     """
     if settings.chat_model == EXTRACTIVE:
         return None
-    open_one = partial(_open, settings, slots or ConcurrencyLimiter(settings.max_concurrency))
-    chat = open_one("CHAT")
-    writers = (chat, open_one("CHAT_FALLBACK")) if settings.chat_fallback_model else (chat,)
-    extraction_models = (open_one("STRUCTURE"),) if settings.structure_model else writers
-    return ChatModels(writers, extraction_models)
+    open_role = partial(_open, settings, limiter or ConcurrencyLimiter(settings.max_concurrency))
+    chat = open_role("CHAT")
+    answer_models = (chat, open_role("CHAT_FALLBACK")) if settings.chat_fallback_model else (chat,)
+    extraction_models = (open_role("STRUCTURE"),) if settings.structure_model else answer_models
+    return ChatModels(answer_models, extraction_models)
 
 
 def open_judge_model(
-    settings: Settings, slots: ConcurrencyLimiter | None = None
+    settings: Settings, limiter: ConcurrencyLimiter | None = None
 ) -> ChatModel | None:
-    """The model that judges answers, or None where Settings name none; `slots` as for the others.
+    """Open the model that judges answers; return None if the settings name none.
 
-    Raises ConfigurationError when its name or its provider cannot be used.
+    `limiter` as for `open_chat_models`. Raises ConfigurationError if its name or its provider cannot be
+    used.
     """
     if not settings.judge_model:
         return None
-    return _open(settings, slots or ConcurrencyLimiter(settings.max_concurrency), "JUDGE")
+    return _open(settings, limiter or ConcurrencyLimiter(settings.max_concurrency), "JUDGE")
 
 
-def _open(settings: Settings, slots: ConcurrencyLimiter, prefix: str) -> ChatModel:
+def _open(settings: Settings, limiter: ConcurrencyLimiter, prefix: str) -> ChatModel:
     from langchain.chat_models import init_chat_model
 
     name = prefix.lower()
@@ -70,13 +74,13 @@ def _open(settings: Settings, slots: ConcurrencyLimiter, prefix: str) -> ChatMod
     )
     options["temperature"] = 0
     if role.model.startswith("ollama:"):
-        # Its server would silently cut what is longer than its own default.
-        options["num_ctx"] = settings.chat_context_tokens or DEFAULT_WINDOW
+        # Ollama silently truncates prompts that exceed its own default.
+        options["num_ctx"] = settings.chat_context_tokens or DEFAULT_CONTEXT_TOKENS
     else:
-        options["max_retries"] = 0  # ChatModel retries, within the deadline
+        options["max_retries"] = 0  # ChatModel retries within the deadline
     client: BaseChatModel = open_client(init_chat_model, role, options)
-    count_streams(client, True)
-    wait_for_chunks(client)
-    known = (client.profile or {}).get("max_input_tokens")
-    window = settings.chat_context_tokens or known or DEFAULT_WINDOW
-    return ChatModel(role, client, window, slots)
+    request_stream_usage(client, True)
+    disable_chunk_timeout(client)
+    profile_window = (client.profile or {}).get("max_input_tokens")
+    window = settings.chat_context_tokens or profile_window or DEFAULT_CONTEXT_TOKENS
+    return ChatModel(role, client, window, limiter)

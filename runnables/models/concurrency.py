@@ -1,55 +1,56 @@
-"""Slots: how much may go on at once; who comes when all are taken waits in line."""
+"""A limit on concurrent work; waiting callers are served in their order of arrival."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 
 class ConcurrencyLimiter:
-    """A number of slots, taken in order of arrival; of one process, and one event loop."""
+    """A semaphore that counts its holders and waiters; for one process and one event loop."""
 
     def __init__(
-        self, size: int, changed: "Callable[[ConcurrencyLimiter], None]" = lambda slots: None
+        self, size: int, on_change: "Callable[[ConcurrencyLimiter], None]" = lambda limiter: None
     ) -> None:
-        """`changed` is told whenever the counts below are others."""
-        self._changed = changed
-        self._free = asyncio.Semaphore(size)
+        """`on_change` is called after each change of `running` or `waiting`."""
+        self._on_change = on_change
+        self._semaphore = asyncio.Semaphore(size)
         self._running = 0
         self._waiting = 0
 
     @property
     def running(self) -> int:
-        """How many are taken."""
+        """Number of slots in use."""
         return self._running
 
     @property
     def waiting(self) -> int:
-        """How many stand in line."""
+        """Number of callers that wait for a slot."""
         return self._waiting
 
     @asynccontextmanager
-    async def taken(self, seconds: float) -> AsyncIterator[None]:
-        """Within the block a slot is held. Raises TimeoutError when none came free in `seconds`."""
-        await self._take(seconds)
+    async def acquire(self, timeout_s: float) -> AsyncIterator[None]:
+        """Hold a slot within the block. Raises TimeoutError if none is free within `timeout_s`."""
+        await self._acquire(timeout_s)
         self._count(running=1)
         try:
             yield
         finally:
             self._count(running=-1)
-            self._free.release()
+            self._semaphore.release()
 
-    async def _take(self, seconds: float) -> None:
-        if not self._free.locked():
-            await self._free.acquire()  # at once
+    async def _acquire(self, timeout_s: float) -> None:
+        if not self._semaphore.locked():
+            await self._semaphore.acquire()  # without waiting
             return
         self._count(waiting=1)
         try:
-            async with asyncio.timeout(None if seconds == float("inf") else seconds):
-                await self._free.acquire()
+            async with asyncio.timeout(None if math.isinf(timeout_s) else timeout_s):
+                await self._semaphore.acquire()
         finally:
             self._count(waiting=-1)
 
     def _count(self, running: int = 0, waiting: int = 0) -> None:
         self._running += running
         self._waiting += waiting
-        self._changed(self)
+        self._on_change(self)

@@ -1,4 +1,4 @@
-"""What a model wrote for JSON -> a validated object, whatever stands around it or is wrong with it."""
+"""Parses a model's reply into a validated object, even with text around it or broken JSON."""
 
 import json
 import re
@@ -11,117 +11,120 @@ from pydantic import BaseModel, ValidationError
 
 T = TypeVar("T", bound=BaseModel)
 
-LONGEST = 60_000
-"""Characters of a reply that are read; no answer is longer."""
+MAX_REPLY_CHARS = 60_000
+"""Characters of a reply that are parsed."""
 
-LONGEST_REPAIR = 6_000
-"""Characters that are repaired."""
+MAX_REPAIR_CHARS = 6_000
+"""Characters of broken JSON that are repaired."""
 
-MOST_MARKS = 600
-"""Quotation marks and opening braces in them; the time that repairing takes grows with their square."""
+MAX_REPAIR_MARKS = 600
+"""Quotation marks and opening braces that are repaired; the time grows with their square."""
 
-BRACES = 100
-"""Opening braces at which an object is looked for."""
+MAX_OBJECT_STARTS = 100
+"""Opening braces at which decoding is tried."""
 
 _THINKING = re.compile(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)"
-    r"|\A(?:(?!<think).)*?</think(?:ing)?>",  # some chat templates have opened it already
+    r"|\A(?:(?!<think).)*?</think(?:ing)?>",  # some chat templates contain the opening tag
     re.DOTALL | re.IGNORECASE,
 )
 _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 
 class UnreadableReply(ValueError):
-    """No object of the schema is in the text; the message says what is wrong, for the model to mend."""
+    """The text contains no object of the schema; the message tells the model what to correct."""
 
 
-def read_object(text: str, schema: type[T], mend: bool = True) -> tuple[T, bool]:
-    """The first `schema` object in `text`, and whether it had to be repaired. Raises NotReadable."""
+def parse_object(text: str, schema: type[T], repair: bool = True) -> tuple[T, bool]:
+    """Return the first `schema` object in `text`, and whether it was repaired.
+
+    Without `repair`, broken JSON is not repaired. Raises UnreadableReply.
+    """
     problem = "there is no JSON object in it"
-    for repaired, value in _values(text[:LONGEST], mend):
+    for repaired, value in _candidate_objects(text[:MAX_REPLY_CHARS], repair):
         try:
-            return schema.model_validate(_unwrapped(value, schema)), repaired
+            return schema.model_validate(_unwrap(value, schema)), repaired
         except ValidationError as error:
-            problem = "; ".join(f"{_place(e)}: {e['msg']}" for e in error.errors()[:5])
-        except _Echoed:
+            problem = "; ".join(f"{_location(e)}: {e['msg']}" for e in error.errors()[:5])
+        except _SchemaEchoed:
             problem = "it repeats the JSON Schema instead of filling it"
     raise UnreadableReply(problem)
 
 
-def clean(text: str) -> str:
-    """`text` that UTF-8 can hold: halves of a surrogate pair that have lost the other one go."""
+def encodable(text: str) -> str:
+    """Return `text` without NUL, and with lone surrogates replaced, so that UTF-8 can encode it."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
 
 
-def without_thinking(text: str) -> str:
-    """`text` without a reasoning model's preamble."""
+def strip_thinking(text: str) -> str:
+    """Return `text` without the thinking of a reasoning model."""
     return _THINKING.sub("", text).strip()
 
 
-class _Echoed(Exception):
-    """The model sent the schema back."""
+class _SchemaEchoed(Exception):
+    """The model returned the JSON Schema."""
 
 
-def _values(text: str, mend: bool) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """The objects that `text` may mean: as it stands first, repaired last."""
-    candidates = list(dict.fromkeys(_candidates(text)))
+def _candidate_objects(text: str, repair: bool) -> Iterator[tuple[bool, dict[str, Any]]]:
+    """Objects in `text` with a flag for repaired ones, which come last."""
+    candidates = list(dict.fromkeys(_candidate_texts(text)))
     for candidate in candidates:
-        yield from ((False, value) for value in _decoded(candidate))
-    for candidate in candidates if mend else ():
+        yield from ((False, value) for value in _decode_objects(candidate))
+    for candidate in candidates if repair else ():
         start = candidate.find("{")
-        mended = _repaired(candidate[start:]) if start >= 0 else None
-        if isinstance(mended, dict):
-            yield True, mended
+        repaired = _repair(candidate[start:]) if start >= 0 else None
+        if isinstance(repaired, dict):
+            yield True, repaired
 
 
-def _candidates(text: str) -> Iterator[str]:
-    """The parts of `text` that may be the JSON: all of it, what follows the thinking, each fence."""
-    text = clean(text)
-    answer = without_thinking(text) or text
+def _candidate_texts(text: str) -> Iterator[str]:
+    """Parts of `text` that may be JSON: the text without thinking, each code fence, the whole text."""
+    text = encodable(text)
+    answer = strip_thinking(text) or text
     yield answer
     yield from (fence.strip() for fence in _FENCE.findall(answer))
     yield text.strip()
 
 
-def _decoded(text: str) -> list[dict[str, Any]]:
-    """The whole JSON objects in `text`, the longest first."""
+def _decode_objects(text: str) -> list[dict[str, Any]]:
+    """The complete JSON objects in `text`, longest first."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
-    found: list[tuple[int, dict[str, Any]]] = []
+    objects: list[tuple[int, dict[str, Any]]] = []
     position = 0
-    for _ in range(BRACES):
+    for _ in range(MAX_OBJECT_STARTS):
         if (start := text.find("{", position)) < 0:
             break
         try:
             value, position = decoder.raw_decode(text, start)
-            value = _sound(value)
+            value = _encodable_value(value)
         except (ValueError, RecursionError):
             position = start + 1
         else:
-            found.append((position - start, value))
-    return [value for _, value in sorted(found, key=lambda each: -each[0])]
+            objects.append((position - start, value))
+    return [value for _, value in sorted(objects, key=lambda each: -each[0])]
 
 
-def _repaired(text: str) -> object:
-    text = text[:LONGEST_REPAIR]
-    if text.count('"') + text.count("{") > MOST_MARKS:
+def _repair(text: str) -> object:
+    text = text[:MAX_REPAIR_CHARS]
+    if text.count('"') + text.count("{") > MAX_REPAIR_MARKS:
         return None
     try:
-        return _sound(json_repair.loads(text))
+        return _encodable_value(json_repair.loads(text))
     except (ValueError, RecursionError):
         return None
 
 
-def _sound(value: object) -> Any:
-    """`value` without what JSON in UTF-8 cannot hold."""
+def _encodable_value(value: object) -> Any:
+    """`value` with only what JSON in UTF-8 can encode."""
     text = json.dumps(value, default=str, ensure_ascii=False)
-    return json.loads(clean(text), parse_constant=lambda _: None)
+    return json.loads(encodable(text), parse_constant=lambda _: None)
 
 
-def _unwrapped(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
-    """`value`, or what it wraps under a name that the schema does not have or under a single one."""
+def _unwrap(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
+    """`value`, or the only object inside it that has fields of the schema. Raises _SchemaEchoed."""
     if "$defs" in value or ("properties" in value and value.get("type") == "object"):
-        raise _Echoed
-    names = _names(schema)
+        raise _SchemaEchoed
+    names = _field_names(schema)
     inner = [v for v in value.values() if isinstance(v, dict) and names & set(v)]
     if names & set(value) and len(value) > 1:
         return value
@@ -129,10 +132,10 @@ def _unwrapped(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]
 
 
 @lru_cache
-def _names(schema: type[BaseModel]) -> frozenset[str]:
-    """What its fields may be called, on the wire and in Python."""
+def _field_names(schema: type[BaseModel]) -> frozenset[str]:
+    """Names of the schema's fields, on the wire and in Python."""
     return frozenset(schema.model_json_schema()["properties"]) | frozenset(schema.model_fields)
 
 
-def _place(error: Any) -> str:
+def _location(error: Any) -> str:
     return ".".join(map(str, error["loc"])) or "the object"

@@ -1,10 +1,15 @@
-"""A prompt and a model -> a validated object, by a ladder of ways that some rung of holds for any model.
+"""Fills a schema from a prompt and a model, by the best method that the model supports.
 
-1. The provider's JSON-schema mode; where it is refused, 2. its JSON mode, with the schema in the
-prompt; where that is refused, 3. the plain prompt. What a model refuses is remembered. The reply is
-read wherever the JSON stands in it (prose, fences, after thinking), then 4. repaired, then 5. the
-model is asked once more, with its own reply and what is wrong with it. 6. Where a reply may also be
-used as text, it is. After every rung the object is validated.
+The methods, in order:
+
+1. `json_schema`: the provider's JSON schema mode.
+2. `json_mode`: the provider's JSON mode, with the schema in the prompt.
+3. `plain`: the prompt alone. Modes that a model refuses are not tried again.
+4. `repair`: the reply contains JSON that has to be repaired.
+5. `re-ask`: one more call shows the model its own reply and what is wrong with it.
+6. `text`: the text becomes the object, for schemas that allow it.
+
+Every object is validated, whichever method gave it.
 """
 
 import asyncio
@@ -22,21 +27,20 @@ from langchain_core.runnables import (
     Runnable,
     RunnableBinding,
     RunnableConfig,
-    RunnableParallel,
     RunnableSequence,
 )
 from pydantic import BaseModel
 
 from prompts import PromptName, load_prompt
 from runnables.models.chat_model import ChatModel, OnText, OutputMode
-from runnables.models.json_text import UnreadableReply, clean, read_object
+from runnables.models.json_text import UnreadableReply, encodable, parse_object
 from runnables.run_context import (
     MODEL_FAILURE,
     STRUCTURED_OUTPUT,
     child_config,
+    deadline_timeout,
     dispatch_event,
     named_step,
-    remaining,
 )
 from schemas.choices import Language
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
@@ -46,21 +50,22 @@ PromptVariables = dict[str, Any]
 OutputMethod = Literal[OutputMode, "repair", "re-ask", "text"]
 
 MODES: tuple[OutputMode, ...] = ("json_schema", "json_mode", "plain")
-QUICKLY_READ = 10_000
-"""Characters of a reply that are read at once, where it needs no mending; all else is done in a thread."""
 
-SHOWN = 4_000
-"""Characters of its own reply that a model is shown when it is asked once more."""
+MAX_INLINE_PARSE_CHARS = 10_000
+"""Characters of a valid reply that are parsed on the event loop; other replies are parsed in a thread."""
+
+MAX_QUOTED_REPLY_CHARS = 4_000
+"""Characters of its own reply that a model is shown when it is asked again."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class StructuredReply(Generic[T]):
-    """A validated object, the rung of the ladder that gave it, and the model that wrote it."""
+    """A validated object, the method that gave it, and the model that wrote it."""
 
     value: T
-    rung: OutputMethod
+    method: OutputMethod
     model: ChatModel
 
 
@@ -69,24 +74,28 @@ class StructuredOutputCall(Generic[T]):
     """Fills `schema` from a prompt, for one step of the pipeline."""
 
     step: str
+    """Name of the step, for traces, metrics and the log."""
     prompt: PromptName
     language: Language
     schema: type[T]
     from_text: Callable[[str], T | None] | None = None
-    """Makes an object of a reply in which no JSON can be found; without it such a reply is an error."""
+    """Makes an object of a reply without JSON; without it such a reply is an error."""
 
-    async def ask_any(
+    async def ask_first(
         self,
         models: tuple[ChatModel, ...],
         variables: PromptVariables,
         config: RunnableConfig,
-        follow: OnText | None = None,
+        on_text: OnText | None = None,
     ) -> StructuredReply[T]:
-        """The object from the first of `models` that gives one. Raises the first one's ModelError."""
+        """Return the reply of the first of `models` that gives a valid one.
+
+        Raises the ModelError of the first model if all fail.
+        """
         errors: list[ModelError] = []
         for model in models:
             try:
-                return await self.ask(model, variables, config, follow)
+                return await self.ask(model, variables, config, on_text)
             except ModelError as error:
                 log.warning("%s: %s", self.step, error)
                 errors.append(error)
@@ -97,21 +106,24 @@ class StructuredOutputCall(Generic[T]):
         model: ChatModel,
         variables: PromptVariables,
         config: RunnableConfig,
-        follow: OnText | None = None,
+        on_text: OnText | None = None,
     ) -> StructuredReply[T]:
-        """The object from `model`; `follow` is told the reply as it comes. Raises ModelError."""
-        prompt = HumanMessage(await self._rendered(variables, config))
-        text, rung = await self._reply(model, [prompt], config, follow)
+        """Return the reply of `model`; `on_text` receives its text while it is streamed.
+
+        Raises ModelError.
+        """
+        prompt = HumanMessage(await self._render_prompt(variables, config))
+        text, mode = await self._reply(model, [prompt], config, on_text)
         try:
-            value, rung = await self._parse(model, text, rung, config)
-            return await self._served(value, rung, model, config)
+            value, method = await self._parse(model, text, mode, config)
+            return await self._report(value, method, model, config)
         except UnreadableReply as error:
             problem = str(error)
-        mended = await self._ask_again(model, prompt, text, problem, config, follow)
-        if mended is not None:
-            return await self._served(mended, "re-ask", model, config)
-        if self.from_text and (made := self.from_text(text)) is not None:
-            return await self._served(made, "text", model, config)
+        corrected = await self._ask_again(model, prompt, text, problem, config, on_text)
+        if corrected is not None:
+            return await self._report(corrected, "re-ask", model, config)
+        if self.from_text and (value_of_text := self.from_text(text)) is not None:
+            return await self._report(value_of_text, "text", model, config)
         invalid = ModelOutputInvalid(f"{model.role.setting}: the reply does not fit its schema")
         await dispatch_event(config, MODEL_FAILURE, **model.role.labels, code=invalid.code)
         raise invalid
@@ -123,16 +135,17 @@ class StructuredOutputCall(Generic[T]):
         text: str,
         problem: str,
         config: RunnableConfig,
-        follow: OnText | None,
+        on_text: OnText | None,
     ) -> T | None:
-        """The object from one more call that shows the model its reply and what is wrong with it."""
+        """The object from one more call that shows the model its reply and the problem with it."""
         repair = load_prompt("repair", self.language).render(problem=problem)
-        messages = [prompt, AIMessage(text[:SHOWN] or "…"), HumanMessage(repair)]
+        quoted = text[:MAX_QUOTED_REPLY_CHARS] or "…"
+        messages = [prompt, AIMessage(quoted), HumanMessage(repair)]
         try:
-            text, _ = await self._reply(model, messages, config, follow)
+            text, _ = await self._reply(model, messages, config, on_text)
             return (await self._parse(model, text, "re-ask", config))[0]
         except (ModelError, UnreadableReply) as error:
-            log.info("%s: asked once more, in vain: %s", self.step, type(error).__name__)
+            log.info("%s: asking again failed: %s", self.step, type(error).__name__)
             return None
 
     async def _reply(
@@ -140,116 +153,117 @@ class StructuredOutputCall(Generic[T]):
         model: ChatModel,
         messages: list[BaseMessage],
         config: RunnableConfig,
-        follow: OnText | None,
-    ) -> tuple[str, OutputMethod]:
-        """The reply's text, by the best mode that the model does not refuse."""
-        modes = list(model.modes or MODES)
+        on_text: OnText | None,
+    ) -> tuple[str, OutputMode]:
+        """The reply's text, in the best mode that the model does not refuse."""
+        modes = list(model.output_modes or MODES)
         while True:
             mode = modes[0]
             run = child_config(config, f"{self.step}/model", rung=mode)
             try:
-                runnable = _in_mode(model, mode, self.schema)
-                reply = await model.ask(messages, run, runnable, follow)
+                client = _bound_client(model, mode, self.schema)
+                reply = await model.ask(messages, run, client, on_text)
             except (ModelRefused, NotImplementedError) as error:
-                if len(modes) == 1 or not _is_about_the_mode(error):
+                if len(modes) == 1 or not _may_be_about_mode(error):
                     raise
                 log.info("%s: %s is refused, trying %s", model.role.setting, mode, modes[1])
                 modes.pop(0)
                 continue
-            model.modes = modes
-            return text_of(reply), mode
+            model.output_modes = modes
+            return reply_text(reply), mode
 
     async def _parse(
-        self, model: ChatModel, text: str, rung: OutputMethod, config: RunnableConfig
+        self, model: ChatModel, text: str, method: OutputMethod, config: RunnableConfig
     ) -> tuple[T, OutputMethod]:
-        """The object in `text`, and the rung that it came by. Raises NotReadable, ModelOutputInvalid."""
-        parser = named_step(f"{self.step}/parser", self._read)
-        seconds = remaining(config)
+        """The object in `text`, and `method` or `repair`. Raises UnreadableReply, ModelOutputInvalid."""
+        parser = named_step(f"{self.step}/parser", self._parse_reply)
         try:
-            async with asyncio.timeout(None if seconds == float("inf") else seconds):
-                value, repaired = await parser.ainvoke(
-                    text, child_config(config, parser.get_name())
-                )
-                return value, "repair" if repaired else rung
+            async with deadline_timeout(config):
+                run = child_config(config, parser.get_name())
+                value, repaired = await parser.ainvoke(text, run)
+                return value, "repair" if repaired else method
         except TimeoutError:
             setting = model.role.setting
             raise ModelOutputInvalid(f"{setting}: the reply cannot be read in time") from None
 
-    async def _read(self, reply: str, config: RunnableConfig) -> tuple[T, bool]:
-        """The object in `reply`, and whether it had to be mended. Raises NotReadable."""
-        if len(reply) <= QUICKLY_READ:
+    async def _parse_reply(self, reply: str, config: RunnableConfig) -> tuple[T, bool]:
+        """The object in `reply`, and whether it was repaired. Raises UnreadableReply."""
+        if len(reply) <= MAX_INLINE_PARSE_CHARS:
             with suppress(UnreadableReply):
-                return read_object(reply, self.schema, mend=False)
-        return await asyncio.to_thread(read_object, reply, self.schema)
+                return parse_object(reply, self.schema, repair=False)
+        return await asyncio.to_thread(parse_object, reply, self.schema)
 
-    async def _rendered(self, variables: PromptVariables, config: RunnableConfig) -> str:
+    async def _render_prompt(self, variables: PromptVariables, config: RunnableConfig) -> str:
         prompt = named_step(f"{self.step}/prompt", self._render)
         return await prompt.ainvoke(variables, child_config(config, prompt.get_name()))
 
     async def _render(self, variables: PromptVariables, config: RunnableConfig) -> str:
         template = load_prompt(self.prompt, self.language)
-        return template.render(schema=_schema_of(self.schema), **variables)
+        return template.render(schema=_schema_json(self.schema), **variables)
 
-    async def _served(
-        self, value: T, rung: OutputMethod, model: ChatModel, config: RunnableConfig
+    async def _report(
+        self, value: T, method: OutputMethod, model: ChatModel, config: RunnableConfig
     ) -> StructuredReply[T]:
-        log.info("%s: %s served by %s", self.step, rung, model.name)
-        await dispatch_event(config, STRUCTURED_OUTPUT, step=self.step, rung=rung)
-        return StructuredReply(value, rung, model)
+        log.info("%s: %s gave valid output by %s", self.step, model.name, method)
+        await dispatch_event(config, STRUCTURED_OUTPUT, step=self.step, rung=method)
+        return StructuredReply(value, method, model)
 
 
-@lru_cache
-def _schema_of(schema: type[BaseModel]) -> str:
-    return json.dumps(schema.model_json_schema(), ensure_ascii=False)
+def bind_output_mode(
+    model: ChatModel, mode: OutputMode, schema: type[BaseModel]
+) -> Runnable[Any, Any]:
+    """Return the model's client bound to an output mode.
 
-
-def _in_mode(model: ChatModel, mode: OutputMode, schema: type[BaseModel]) -> Runnable[Any, Any]:
-    """As `in_mode`, which takes a millisecond, once for each model."""
-    if (mode, schema) not in model.bound:
-        model.bound[mode, schema] = in_mode(model, mode, schema)
-    return model.bound[mode, schema]
-
-
-def in_mode(model: ChatModel, mode: OutputMode, schema: type[BaseModel]) -> Runnable[Any, Any]:
-    """The model's client, bound to one way of structured output.
-
-    Raises NotImplementedError when LangChain knows that the provider has no such way.
+    Raises NotImplementedError if LangChain knows that the provider does not support the mode.
     """
     if mode == "plain":
         return model.client
     try:
-        with warnings.catch_warnings():  # Anthropic's client warns of a mode that it does not have
+        with warnings.catch_warnings():  # Anthropic's client warns about an unknown method
             warnings.filterwarnings("error", message="Unrecognized structured output method")
-            whole = model.client.with_structured_output(
-                schema.model_json_schema(), method=mode, include_raw=True
+            structured = model.client.with_structured_output(
+                schema.model_json_schema(), method=mode
             )
     except (ValueError, UserWarning) as error:
         raise NotImplementedError from error
-    # `whole` is the bound client beside nothing, then a parser of LangChain's, which takes minutes over
-    # long text.
-    beside = whole.first if isinstance(whole, RunnableSequence) else whole
-    bound = beside.steps__["raw"] if isinstance(beside, RunnableParallel) else beside
-    return _sent_as_it_is(bound)
+    # The sequence ends with LangChain's parser, which takes minutes for long text.
+    bound = structured.first if isinstance(structured, RunnableSequence) else structured
+    return _with_raw_response_format(bound)
 
 
-def _sent_as_it_is(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    """`bound`, with its format as a part of the body that OpenAI's client does not know: what it knows,
-    it parses every chunk of a stream by, which takes a third as long again.
+def reply_text(reply: AIMessage) -> str:
+    """Return the text of a reply; without text, the arguments of a tool call or the refusal."""
+    return encodable(_raw_text(reply))
+
+
+@lru_cache
+def _schema_json(schema: type[BaseModel]) -> str:
+    return json.dumps(schema.model_json_schema(), ensure_ascii=False)
+
+
+def _bound_client(
+    model: ChatModel, mode: OutputMode, schema: type[BaseModel]
+) -> Runnable[Any, Any]:
+    """The client of `bind_output_mode`, cached: binding takes a millisecond."""
+    if (mode, schema) not in model.clients_by_mode:
+        model.clients_by_mode[mode, schema] = bind_output_mode(model, mode, schema)
+    return model.clients_by_mode[mode, schema]
+
+
+def _with_raw_response_format(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    """`bound` with its response format in the request body, where OpenAI's client does not see it.
+
+    The client would parse every streamed chunk by the format, which takes a third longer.
     """
     if not isinstance(bound, RunnableBinding) or not hasattr(bound.bound, "extra_body"):
         return bound
     options = dict(bound.kwargs)
-    if (wanted := options.pop("response_format", None)) is not None:
-        options["extra_body"] = {"response_format": wanted}
+    if (response_format := options.pop("response_format", None)) is not None:
+        options["extra_body"] = {"response_format": response_format}
     return bound.bound.bind(**options)
 
 
-def text_of(reply: AIMessage) -> str:
-    """What a reply says: its text, else the arguments of a tool call, else its words of refusal."""
-    return clean(_said(reply))
-
-
-def _said(reply: AIMessage) -> str:
+def _raw_text(reply: AIMessage) -> str:
     if reply.text.strip():
         return reply.text
     for call in [*reply.tool_calls, *reply.invalid_tool_calls]:
@@ -258,6 +272,6 @@ def _said(reply: AIMessage) -> str:
     return str(reply.additional_kwargs.get("refusal") or "")
 
 
-def _is_about_the_mode(error: Exception) -> bool:
-    """A wrong key or name is not mended by another mode; any other refusal may be."""
+def _may_be_about_mode(error: Exception) -> bool:
+    """Whether another mode may help: it does not against a wrong key, model or address."""
     return not isinstance(error, ModelRefused) or error.status not in (401, 403, 404)

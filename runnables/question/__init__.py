@@ -1,1 +1,1 @@
-"""What is asked: a question read by a model, or by rules."""
+"""Reads a question: condenses follow-ups, extracts pasted details, classifies."""

@@ -15,19 +15,19 @@ from runnables.question.extract_details import error_codes, extract_details
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.question import Turn
 
-LONGEST = {"zh": 14, "en": 7}
+MAX_ELLIPTICAL_WORDS = {"zh": 14, "en": 7}
 """Words and single Chinese characters of a text that leaves its subject out without any sign of it."""
 
-LONGEST_TEXT = 4_000
+MAX_TEXT_CHARS = 4_000
 """Characters, with what was pasted; who says more has said what it is about."""
 
-MOST_NEW = 2
+MAX_NEW_WORDS = 2
 """Words of its own that may stand around a pronoun ("can I schedule it for midnight")."""
 
-LONGEST_CLAUSE = 200
+MAX_CLAUSE_CHARS = 200
 """Characters of an earlier question's clause that are looked at."""
 
-LONGEST_SUBJECT = {"zh": 12, "en": 10}
+MAX_SUBJECT_WORDS = {"zh": 12, "en": 10}
 """Words of an earlier question that become the subject of a later one."""
 
 _ASPECTS = """
@@ -157,18 +157,22 @@ def is_small_talk(text: str) -> bool:
     return found > 0 and not re.search(r"\w", _FILLING.sub(" ", rest))
 
 
-def standalone(text: str, history: Sequence[Turn]) -> str:
+def make_standalone(text: str, history: Sequence[Turn]) -> str:
     """`text` with the subject that it leaves out in front; as it is where it stands by itself."""
-    if len(text) > LONGEST_TEXT or not (focus := focus_of(history)) or _names_its_own(text):
+    if (
+        len(text) > MAX_TEXT_CHARS
+        or not (focus := conversation_subject(history))
+        or _names_subject(text)
+    ):
         return text
-    said = without_talk(text)
-    rest = _without_opener(said)
-    if not _leaves_out(rest, _OPENER.match(said) is not None, focus, history):
+    said = strip_small_talk(text)
+    rest = _strip_opener(said)
+    if not _omits_subject(rest, _OPENER.match(said) is not None, focus, history):
         return text
-    return _joined(focus, rest)
+    return _insert_subject(focus, rest)
 
 
-def focus_of(history: Iterable[Turn]) -> str:
+def conversation_subject(history: Iterable[Turn]) -> str:
     """What a conversation is about by now: the last API, or the subject of a later question."""
     focus = ""
     for turn in history:
@@ -177,7 +181,7 @@ def focus_of(history: Iterable[Turn]) -> str:
     return focus
 
 
-def without_talk(text: str) -> str:
+def strip_small_talk(text: str) -> str:
     """`text` without the thanks that it begins with."""
     rest = text.strip()
     while (clause := _CLAUSE.search(rest)) and is_small_talk(rest[: clause.start()]):
@@ -188,10 +192,10 @@ def without_talk(text: str) -> str:
 def new_words(text: str, known: str) -> list[str]:
     """The telling words of `text`, as stems, that neither `known` nor any interface's parts hold."""
     held = {*_stems(known), *_FRAME}
-    return [word for word in dict.fromkeys(_telling(text)) if word not in held]
+    return [word for word in dict.fromkeys(_content_stems(text)) if word not in held]
 
 
-def heard(history: Iterable[Turn]) -> str:
+def history_text(history: Iterable[Turn]) -> str:
     """All that was said in `history`."""
     return "\n".join(
         part
@@ -201,31 +205,31 @@ def heard(history: Iterable[Turn]) -> str:
     )
 
 
-def _leaves_out(rest: str, opened: bool, focus: str, history: Sequence[Turn]) -> bool:
+def _omits_subject(rest: str, opened: bool, focus: str, history: Sequence[Turn]) -> bool:
     """Whether `rest`, a text without its opener, needs `focus` to be understood."""
     words = set(_stems(rest))
     if not words or set(_stems(focus)) <= words:
         return False
     points = _POINTER.search(rest) is not None
     prose = _NAME.sub(" ", rest)
-    new = new_words(prose, heard(history))
+    new = new_words(prose, history_text(history))
     if points:
         new = [word for word in new if word not in _TRADE]
     if opened or points or _ELLIPSIS.search(rest):
-        return len(new) <= (MOST_NEW if points and _ACTING.search(prose) else 0)
-    asked = {word for turn in history for word in _telling(turn.question)} - _FRAME
-    is_short = len(words) <= LONGEST[detect_language(rest)]
+        return len(new) <= (MAX_NEW_WORDS if points and _ACTING.search(prose) else 0)
+    asked = {word for turn in history for word in _content_stems(turn.question)} - _FRAME
+    is_short = len(words) <= MAX_ELLIPTICAL_WORDS[detect_language(rest)]
     return is_short and prose == rest and not new and not asked & words
 
 
-def _names_its_own(text: str) -> bool:
+def _names_subject(text: str) -> bool:
     """Whether it names what it is about: a path, a trace id, an error that was pasted, a code."""
     pasted = extract_details(text)
     failed = pasted.response is not None and pasted.error
     return bool(pasted.paths or pasted.trace_id or failed or error_codes(pasted.prose))
 
 
-def _joined(focus: str, rest: str) -> str:
+def _insert_subject(focus: str, rest: str) -> str:
     """`focus` in the place where `rest` points, or in front of it."""
     if detect_language(rest) == "en":
         return f"{focus}: {rest}"
@@ -237,7 +241,7 @@ def _joined(focus: str, rest: str) -> str:
     return f"{focus}：{rest}"
 
 
-def _without_opener(text: str) -> str:
+def _strip_opener(text: str) -> str:
     rest = text
     while opener := _OPENER.match(rest):
         rest = rest[opener.end() :]
@@ -247,20 +251,22 @@ def _without_opener(text: str) -> str:
 def _subject(question: str) -> str:
     """What `question` is about: its first telling clause, without the words that ask."""
     prose = extract_details(question).prose
-    for clause in _CLAUSE.split(prose[:LONGEST_TEXT]):
-        if [word for word in _telling(clause) if word not in _ASIDES]:
-            subject = _ASKING.sub("", _ASKING.sub("", clause.strip()[:LONGEST_CLAUSE])).strip(
+    for clause in _CLAUSE.split(prose[:MAX_TEXT_CHARS]):
+        if [word for word in _content_stems(clause) if word not in _ASIDES]:
+            subject = _ASKING.sub("", _ASKING.sub("", clause.strip()[:MAX_CLAUSE_CHARS])).strip(
                 " ：:，,"
             )
             language = detect_language(clause)
-            if len(split_words(subject)) <= LONGEST_SUBJECT[language]:
+            if len(split_words(subject)) <= MAX_SUBJECT_WORDS[language]:
                 return subject
-            words = [word for word in split_words(subject) if stem(word) in set(_telling(subject))]
-            return ("" if language == "zh" else " ").join(words[: LONGEST_SUBJECT[language]])
+            words = [
+                word for word in split_words(subject) if stem(word) in set(_content_stems(subject))
+            ]
+            return ("" if language == "zh" else " ").join(words[: MAX_SUBJECT_WORDS[language]])
     return ""
 
 
-def _telling(text: str) -> list[str]:
+def _content_stems(text: str) -> list[str]:
     """The words of `text`, as stems, that are not everybody's all the time."""
     words = vocabulary_words(text)
     return [

@@ -78,13 +78,13 @@ def is_content_word(word: str) -> bool:
     return any(map(str.isalpha, word)) and not is_letter and not common
 
 
-MIXTURE = 0.3
+DOCUMENT_WEIGHT = 0.3
 """Weight of the documents' model against everyday language."""
 
 DEVELOPER_SHARE = 1e-3
 """Share of the documents' words that each word of `DEVELOPER_WORDS` is taken to have at least."""
 
-THRESHOLD = 1.0
+TOPIC_THRESHOLD = 1.0
 """A question is on topic above it: when the documents explain it e times better than everyday talk."""
 
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
@@ -99,7 +99,7 @@ class TopicScorer:
 
     def word_scores(self, text: str) -> dict[str, float]:
         """Each telling word of `text` with its log-likelihood ratio, in natural units."""
-        words = [word for word in dict.fromkeys(vocabulary_words(text)) if _tells(word)]
+        words = [word for word in dict.fromkeys(vocabulary_words(text)) if _is_scored(word)]
         counts = self._word_counts(words)
         return {word: self._ratio(word, counts.get(word, 0)) for word in words}
 
@@ -112,10 +112,10 @@ class TopicScorer:
         if word in DEVELOPER_WORDS:
             share = max(share, DEVELOPER_SHARE)
         everyday = 10 ** (zipf_frequency(word) - 9)
-        return math.log(1 - MIXTURE + MIXTURE * share / everyday)
+        return math.log(1 - DOCUMENT_WEIGHT + DOCUMENT_WEIGHT * share / everyday)
 
 
-def _tells(word: str) -> bool:
+def _is_scored(word: str) -> bool:
     """Numbers, single letters and the most common words are neither for nor against a topic."""
     is_letter = len(word) == 1 and word.isascii()
     return any(map(str.isalpha, word)) and not is_letter and zipf_frequency(word) < COMMON_ZIPF

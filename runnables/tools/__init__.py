@@ -1,1 +1,1 @@
-"""What a model may look up before it answers: `registry.py` lists it, `research.py` lets it call."""
+"""Lets a model look up documentation with tools before it answers."""

@@ -1,7 +1,7 @@
-"""The tool `outline`: a name -> the documents that it stands for, as a tree.
-The tool `search`: words -> the passages that are nearest in meaning, of all documents or of some.
-The tool `open`: a document and a heading -> that section in full.
-The tools by the names that the model calls them by: a line each.
+"""The tools that look up the documentation: `outline`, `search` and `open`, and their registry.
+
+A tool is an asynchronous function. Its docstring and the annotations of its arguments are what the
+model reads; its return type says whether it returns passages or lists documents.
 """
 
 import asyncio
@@ -11,10 +11,11 @@ from typing import Annotated
 from langchain.tools import ToolException
 from langchain_core.tools import StructuredTool
 
-from runnables.retrieval.evidence import best_word_share
-from runnables.retrieval.retriever import CANDIDATES
+from runnables.retrieval.query_expansion import best_word_share
+from runnables.retrieval.retriever import CANDIDATE_COUNT
 from runnables.tools.tool_context import (
     DocumentLibrary,
+    OutlineResult,
     ToolContext,
     ToolContextRuntime,
     ToolResult,
@@ -22,13 +23,23 @@ from runnables.tools.tool_context import (
 from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Question
 
-MOST_MEANT = 10
-"""Documents that a name may mean; they are listed with their headings."""
+MAX_MATCHES = 10
+"""Documents that `outline` lists with their headings: those that the name may mean."""
 
-MOST_BESIDE = 30
-"""Other documents of the same service; they are listed without."""
+MAX_SIBLINGS = 30
+"""Other documents of the same services that `outline` lists, without their headings."""
 
-MOST_HEADINGS = 40
+MAX_HEADINGS = 40
+"""Headings that `outline` lists of one document."""
+
+MAX_SCOPES = 2
+"""Documents that one name may restrict a search to: two versions of an API share a name."""
+
+MAX_SUGGESTED_HEADINGS = 20
+"""Headings that `open` suggests instead of one that does not exist."""
+
+LookupTool = Callable[..., Awaitable[ToolResult | OutlineResult]]
+"""A tool; `runtime: ToolContextRuntime` is one of its arguments."""
 
 
 async def outline(
@@ -36,39 +47,9 @@ async def outline(
         str, "a service, a guide or an API, as people call it; an id or a path will do"
     ],
     runtime: ToolContextRuntime,
-) -> ToolResult:
+) -> OutlineResult:
     """List the documents of a service, a guide or an API with their headings: what is there to read."""
     return await asyncio.to_thread(_outline, runtime.context, name)
-
-
-def _outline(bench: ToolContext, name: str) -> ToolResult:
-    filters = bench.asked.filters
-    meant = bench.library.named(name, MOST_MEANT, filters)
-    if not meant:
-        return ToolResult(f"nothing is called {name}")
-    services = dict.fromkeys(entry.service_id for entry in meant if entry.service_id)
-    of_services = (e for s in services for e in bench.library.of_service(s, filters))
-    beside = [entry for entry in of_services if entry not in meant][:MOST_BESIDE]
-    return ToolResult("\n".join(_tree(meant, beside)), [*meant, *beside])
-
-
-def _tree(meant: Sequence[CatalogueEntry], beside: Sequence[CatalogueEntry]) -> Iterator[str]:
-    """Services (or sources), below them their documents, below those that are meant their headings."""
-    entries = [*meant, *beside]
-    for group in dict.fromkeys(map(_group, entries)):
-        yield group
-        for entry in (e for e in entries if _group(e) == group):
-            yield f"  {' · '.join(filter(None, [entry.title, entry.api_url]))}"
-            if entry in meant:
-                yield from (f"    {heading}" for heading in entry.outline[:MOST_HEADINGS])
-
-
-def _group(entry: CatalogueEntry) -> str:
-    return entry.service_id or entry.source
-
-
-MOST_SCOPES = 2
-"""Documents that one name may mean: two versions of an API have the same."""
 
 
 async def search(
@@ -79,66 +60,26 @@ async def search(
     section: Annotated[str | None, "only sections whose heading holds this"] = None,
 ) -> ToolResult:
     """Search the documentation by meaning, all of it or a part; gives the best passages in full."""
-    library, asked = runtime.context.library, runtime.context.asked
+    library, asked = runtime.context.library, runtime.context.question
     question = asked.model_copy(update={"text": query})
     if service:
-        wanted = await asyncio.to_thread(_service, library, service, asked)
-        if wanted is None:
+        service_id = await asyncio.to_thread(_find_service, library, service, asked)
+        if service_id is None:
             return ToolResult(f"no service is called {service}")
-        filters = asked.filters.model_copy(update={"service": wanted})
+        filters = asked.filters.model_copy(update={"service": service_id})
         question = question.model_copy(update={"filters": filters})
     if not document and not section:
-        return shown(await library.finder.find(question, runtime.config))
-    wide = question.model_copy(update={"k": CANDIDATES})
-    found = await library.finder.find(wide, runtime.config)
+        return passages_result(await library.search.retrieve(question, runtime.config))
+    candidates = question.model_copy(update={"k": CANDIDATE_COUNT})
+    chunks = await library.search.retrieve(candidates, runtime.config)
     if document:
-        meant = await asyncio.to_thread(library.named, document, MOST_SCOPES, question.filters)
-        if not meant:
+        documents = await asyncio.to_thread(
+            library.find_documents, document, MAX_SCOPES, question.filters
+        )
+        if not documents:
             return ToolResult(f"no document is called {document}")
-        found = await asyncio.to_thread(_within, library, meant, question, found)
-    return shown([r for r in found if under(r, section)][: asked.k])
-
-
-def shown(found: Sequence[RetrievedChunk]) -> ToolResult:
-    """Passages as the model reads them."""
-    return ToolResult(
-        "\n\n".join(r.chunk.text.strip() for r in found) or "nothing was found", found
-    )
-
-
-def under(retrieved: RetrievedChunk, section: str | None) -> bool:
-    """Whether the chunk stands under a heading that holds `section`."""
-    return (section or "").strip().casefold() in retrieved.chunk.section.casefold()
-
-
-def _service(library: DocumentLibrary, name: str, asked: Question) -> str | None:
-    """The id of the service that `name` means; the caller's own filter stays what it is."""
-    found = library.named(name, CANDIDATES, asked.filters)
-    ids = [entry.service_id for entry in found if entry.service_id]
-    return name if name in ids else next(iter(ids), None)
-
-
-def _within(
-    library: DocumentLibrary,
-    documents: Sequence[CatalogueEntry],
-    question: Question,
-    found: Sequence[RetrievedChunk],
-) -> list[RetrievedChunk]:
-    """The chunks of `documents`: those that were found, then the others by the words that they hold."""
-    chunks = [c for d in documents for c in library.collection.chunks_of(d.document_id, d.source)]
-    ids = {chunk.id for chunk in chunks}
-    first = [r for r in found if r.chunk.id in ids]
-    known = {r.chunk.id for r in first}
-    others = [
-        RetrievedChunk(chunk=chunk, score=0.0)
-        for chunk in chunks
-        if chunk.id not in known and question.filters.allow(chunk)
-    ]
-    return first + sorted(others, key=lambda r: -best_word_share(question.text, [r]))
-
-
-MOST_LISTED_HEADINGS = 20
-"""Headings that are offered instead of one that is not there."""
+        chunks = await asyncio.to_thread(_restrict_to, library, documents, question, chunks)
+    return passages_result([r for r in chunks if is_under_heading(r, section)][: asked.k])
 
 
 async def open_section(
@@ -147,41 +88,108 @@ async def open_section(
     runtime: ToolContextRuntime,
 ) -> ToolResult:
     """Read one section of a document in full."""
-    return await asyncio.to_thread(_open, runtime.context, document, section)
+    return await asyncio.to_thread(_open_section, runtime.context, document, section)
 
 
-def _open(bench: ToolContext, document: str, section: str) -> ToolResult:
-    meant = bench.library.named(document, MOST_SCOPES, bench.asked.filters)
-    chunks = [
-        RetrievedChunk(chunk=chunk, score=0.0)
-        for entry in meant
-        for chunk in bench.library.collection.chunks_of(entry.document_id, entry.source)
-        if bench.asked.filters.allow(chunk)
-    ]
-    if not chunks:
-        return ToolResult(f"no document is called {document}")
-    exact = [r for r in chunks if r.chunk.section.casefold() == section.strip().casefold()]
-    if found := exact or [r for r in chunks if under(r, section)]:
-        return shown(found)
-    headings = list(dict.fromkeys(r.chunk.section for r in chunks if r.chunk.section))
-    raise ToolException(f"no such section; there are: {', '.join(headings[:MOST_LISTED_HEADINGS])}")
-
-
-Tool = Callable[..., Awaitable[ToolResult]]
-"""What its docstring says; its arguments are typed, and `runtime: OnBench` is one of them."""
-
-TOOLS: dict[str, Tool] = {
+TOOLS: dict[str, LookupTool] = {
     "outline": outline,
     "search": search,
     "open": open_section,
 }
+"""The tools by the names that the model calls them by."""
 
 
-def langchain_tools(tools: Mapping[str, Tool]) -> list[StructuredTool]:
-    """The tools as LangChain's agent takes them, with their arguments' schemas."""
+def langchain_tools(tools: Mapping[str, LookupTool]) -> list[StructuredTool]:
+    """Return `tools` as LangChain's agent takes them, with their arguments' schemas."""
     return [
         StructuredTool.from_function(
             coroutine=function, name=name, response_format="content_and_artifact"
         )
         for name, function in tools.items()
     ]
+
+
+def passages_result(chunks: Sequence[RetrievedChunk]) -> ToolResult:
+    """Return `chunks` with their texts as the model reads them."""
+    text = "\n\n".join(r.chunk.text.strip() for r in chunks)
+    return ToolResult(text or "nothing was found", chunks)
+
+
+def is_under_heading(retrieved: RetrievedChunk, heading: str | None) -> bool:
+    """Whether the heading of the chunk's section contains `heading`."""
+    return (heading or "").strip().casefold() in retrieved.chunk.section.casefold()
+
+
+def _outline(context: ToolContext, name: str) -> OutlineResult:
+    filters = context.question.filters
+    matches = context.library.find_documents(name, MAX_MATCHES, filters)
+    if not matches:
+        return OutlineResult(f"nothing is called {name}")
+    services = dict.fromkeys(entry.service_id for entry in matches if entry.service_id)
+    of_services = (e for s in services for e in context.library.documents_of_service(s, filters))
+    siblings = [entry for entry in of_services if entry not in matches][:MAX_SIBLINGS]
+    return OutlineResult("\n".join(_outline_lines(matches, siblings)), [*matches, *siblings])
+
+
+def _outline_lines(
+    matches: Sequence[CatalogueEntry], siblings: Sequence[CatalogueEntry]
+) -> Iterator[str]:
+    """Services or sources; indented below them their documents; below matches their headings."""
+    entries = [*matches, *siblings]
+    for group in dict.fromkeys(map(_group_name, entries)):
+        yield group
+        for entry in (e for e in entries if _group_name(e) == group):
+            yield f"  {' · '.join(filter(None, [entry.title, entry.api_url]))}"
+            if entry in matches:
+                yield from (f"    {heading}" for heading in entry.outline[:MAX_HEADINGS])
+
+
+def _group_name(entry: CatalogueEntry) -> str:
+    return entry.service_id or entry.source
+
+
+def _find_service(library: DocumentLibrary, name: str, question: Question) -> str | None:
+    """The id of the service that `name` means, within the caller's own filters."""
+    documents = library.find_documents(name, CANDIDATE_COUNT, question.filters)
+    ids = [entry.service_id for entry in documents if entry.service_id]
+    return name if name in ids else next(iter(ids), None)
+
+
+def _restrict_to(
+    library: DocumentLibrary,
+    documents: Sequence[CatalogueEntry],
+    question: Question,
+    retrieved: Sequence[RetrievedChunk],
+) -> list[RetrievedChunk]:
+    """The chunks of `documents`: the retrieved ones, then the others by their share of the words."""
+    chunks = [
+        c for d in documents for c in library.collection.chunks_of_document(d.document_id, d.source)
+    ]
+    ids = {chunk.id for chunk in chunks}
+    first = [r for r in retrieved if r.chunk.id in ids]
+    first_ids = {r.chunk.id for r in first}
+    others = [
+        RetrievedChunk(chunk=chunk, score=0.0)
+        for chunk in chunks
+        if chunk.id not in first_ids and question.filters.allow(chunk)
+    ]
+    return first + sorted(others, key=lambda r: -best_word_share(question.text, [r]))
+
+
+def _open_section(context: ToolContext, document: str, section: str) -> ToolResult:
+    library, filters = context.library, context.question.filters
+    chunks = [
+        RetrievedChunk(chunk=chunk, score=0.0)
+        for entry in library.find_documents(document, MAX_SCOPES, filters)
+        for chunk in library.collection.chunks_of_document(entry.document_id, entry.source)
+        if filters.allow(chunk)
+    ]
+    if not chunks:
+        return ToolResult(f"no document is called {document}")
+    exact = [r for r in chunks if r.chunk.section.casefold() == section.strip().casefold()]
+    if matches := exact or [r for r in chunks if is_under_heading(r, section)]:
+        return passages_result(matches)
+    headings = list(dict.fromkeys(r.chunk.section for r in chunks if r.chunk.section))
+    raise ToolException(
+        f"no such section; there are: {', '.join(headings[:MAX_SUGGESTED_HEADINGS])}"
+    )
