@@ -117,12 +117,13 @@ class PromptInput:
     """Lines that can be edited: Enter sends, Alt+Enter begins a line, what is pasted stays together."""
 
     def __init__(self, history: History, language: Language, output: Output | None = None) -> None:
-        meanings: dict[str, str] = {**user_text(language).chat.commands}
+        text = user_text(language).chat
+        meanings: dict[str, str] = dict(text.commands.items())
         self._session: PromptSession[str] = PromptSession(
             message=FormattedText([("class:prompt", PROMPT)]),
             multiline=True,
             prompt_continuation=" " * len(PROMPT),
-            placeholder=FormattedText([("class:placeholder", user_text(language).chat.keys)]),
+            placeholder=FormattedText([("class:placeholder", text.keys)]),
             completer=WordCompleter(list(meanings), meta_dict=meanings, sentence=True),
             history=history,
             key_bindings=_keys(),
