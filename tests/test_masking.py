@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from app.masking.masking import has_secret, mask, mask_value
-from app.service import record_writer as keeper
-from app.service.records import RecordStore
+from app.masking.masking import has_secret, mask, mask_json
+from app.service import record_writer as record_writer
+from app.service.record_store import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.answer import AnswerDraft
 from schemas.settings import read_settings
@@ -18,7 +18,7 @@ from tests.model_desk import MakeClient, ask, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded
 from tests.serving_process import wait_until
-from tests.test_keeper import LONG_AGO
+from tests.test_record_writer import LONG_AGO
 
 # What was pasted, the secrets in it, and what must still stand there. All values are invented.
 PASTED: list[tuple[str, list[str], list[str]]] = [
@@ -235,7 +235,7 @@ def test_no_secret_is_found_in_what_is_kept(
     """Asked for real, in sessions and twice, with feedback; first the spool has the records, as the
     database does not take them, then the database.
     """
-    monkeypatch.setattr(keeper, "PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(record_writer, "RETRY_INTERVAL_S", 0.1)
     model_server.default = echo
     path, spool = tmp_path / "apidesk.db", tmp_path / "spool"
     settings = {"database_url": f"sqlite:///{path}", "spool": spool, "cache_answers": True}
@@ -296,8 +296,8 @@ def test_the_placeholder_is_named_as_the_parameter_and_json_stays_json() -> None
     ],
 )  # fmt: skip
 def test_json_is_masked_by_its_keys_too(value: JsonValue, expected: JsonValue) -> None:
-    assert mask_value(value) == expected
-    assert mask_value(expected) == expected
+    assert mask_json(value) == expected
+    assert mask_json(expected) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Secrets that developers paste are taken out of texts that are kept: keys, tokens, people's numbers."""
+"""Masking of pasted secrets (keys, tokens, personal data) in texts that are stored."""

@@ -1,57 +1,60 @@
-"""Secrets are taken out of what is kept: mask("sign=9f8e…&page=1") == "sign=‹sign›&page=1"."""
+"""Mask secrets in texts: mask("sign=9f8e…&page=1") == "sign=‹sign›&page=1"."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from app.masking.named_values import announced
+from app.masking.named_values import find_named_secrets
 from app.masking.plausibility import SyntaxConfidence, is_plausible
-from app.masking.secret_names import SecretKind, kind_of, own_name
-from app.masking.secret_shapes import personal_numbers, shaped_secrets
-from app.masking.tables import secrets_in_columns
-from app.masking.text_spans import TextSpan, blanked
+from app.masking.secret_names import SecretKind, secret_kind, unqualified_name
+from app.masking.secret_shapes import find_personal_data, find_secrets_by_shape
+from app.masking.tables import find_secrets_in_columns
+from app.masking.text_spans import TextSpan, blank_out
 
-_REPEATED = 8
-"""Characters from which a secret with a digit is one wherever it stands again: in what was signed."""
+_MIN_REPEATED_CHARS = 8
+"""A secret with a digit and this length is masked wherever it occurs again in the text."""
 
-_TELLING = 4
-"""Characters from which a secret is one in what is made of its text."""
+_MIN_KNOWN_CHARS = 4
+"""Shorter secrets are not searched for in other texts."""
 
 
-def mask(text: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
-    """`text` with ‹name› for each key, signature, token, password, telephone number, e-mail address, and
-    for what `secrets_in` another text found.
+def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Replace each secret and each item of personal data in `text` with ‹name›.
 
-    Everything else stays as it is; what is masked already stays so.
+    `known_secrets` are further secrets with their names, from `find_secrets` of another text. Masking
+    is idempotent.
     """
     parts, position = [], 0
-    for span in _apart([*_secrets(text), *_repeated(text, known)]):
+    for span in _merge_overlapping([*_secrets(text), *_repeated(text, known_secrets)]):
         parts += [text[position : span.start], span.quote, f"‹{span.label}›", span.quote]
         position = span.end
     return "".join([*parts, text[position:]])
 
 
-def mask_value(value: JsonValue) -> JsonValue:
-    """`value` with its strings, and what its keys name, masked; a masked number becomes a string."""
+def mask_json(value: JsonValue) -> JsonValue:
+    """Mask strings, and values whose keys name a secret; a masked number becomes a string."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, list):
-        return [mask_value(item) for item in value]
+        return [mask_json(item) for item in value]
     if isinstance(value, dict):
-        return {mask(key): _mask_named(_name_of(key, value), item) for key, item in value.items()}
+        return {
+            mask(key): _mask_named(_value_name(key, value), item) for key, item in value.items()
+        }
     if value is None or isinstance(value, bool):
         return value
     masked = mask(str(value))
     return value if masked == str(value) else masked
 
 
-def secrets_in(text: str) -> Mapping[str, str]:
-    """The secrets of `text`, each with its name: what is made of it may show them without the syntax
-    by which they are known.
+def find_secrets(text: str) -> Mapping[str, str]:
+    """The secrets in `text` with their names, to mask them in texts derived from it.
+
+    Derived texts may lack the syntax by which secrets are recognised.
     """
     found = {text[span.start : span.end]: span.label for span in _secrets(text)}
-    return {secret: label for secret, label in found.items() if len(secret) >= _TELLING}
+    return {secret: label for secret, label in found.items() if len(secret) >= _MIN_KNOWN_CHARS}
 
 
 def has_secret(text: str) -> bool:
@@ -59,45 +62,45 @@ def has_secret(text: str) -> bool:
     return bool(_secrets(text))
 
 
-def _name_of(key: str, pair: dict[str, JsonValue]) -> str:
-    """`key`, or in {"name": "sign", "value": …} what it is the value of."""
+def _value_name(key: str, pair: dict[str, JsonValue]) -> str:
+    """`key`, or the name in {"name": "sign", "value": …}."""
     names = (pair.get(naming) for naming in ("name", "key")) if key.lower() == "value" else ()
     return next((name for name in names if isinstance(name, str)), key)
 
 
 def _mask_named(name: str, value: JsonValue) -> JsonValue:
-    kind = kind_of(name)
+    kind = secret_kind(name)
     if isinstance(value, list):
         return [_mask_named(name, item) for item in value]
     if isinstance(value, dict) or value is None or isinstance(value, bool) or kind is None:
-        return mask_value(value)
+        return mask_json(value)
     if kind is SecretKind.PUBLIC:
-        return mask_value(value) if has_secret(f"{name}: {value}") else value
+        return mask_json(value) if has_secret(f"{name}: {value}") else value
     if is_plausible(kind, str(value), SyntaxConfidence.QUOTED):
-        return f"‹{own_name(name)}›"
-    return mask_value(value)
+        return f"‹{unqualified_name(name)}›"
+    return mask_json(value)
 
 
 def _secrets(text: str) -> list[TextSpan]:
-    """The places of secrets in `text`, in order and apart from each other."""
-    named, kept = announced(text)
-    named += secrets_in_columns(text)
-    rest = blanked(text, _places(named))
+    """The spans of secrets in `text`, in order and without overlaps."""
+    named, public = find_named_secrets(text)
+    named += find_secrets_in_columns(text)
+    rest = blank_out(text, _positions(named))
     labels = {text[span.start : span.end]: span.label for span in named}
-    repeated = list(_repeated(rest, dict(filter(_is_one_anywhere, labels.items()))))
-    rest = blanked(rest, [*kept, *_places(repeated)])
-    shaped = list(shaped_secrets(rest))
-    personal = personal_numbers(blanked(rest, _places(shaped)))
-    return _apart([*named, *repeated, *shaped, *personal])
+    repeated = list(_repeated(rest, dict(filter(_is_maskable_anywhere, labels.items()))))
+    rest = blank_out(rest, [*public, *_positions(repeated)])
+    shaped = list(find_secrets_by_shape(rest))
+    personal = find_personal_data(blank_out(rest, _positions(shaped)))
+    return _merge_overlapping([*named, *repeated, *shaped, *personal])
 
 
-def _places(spans: list[TextSpan]) -> list[tuple[int, int]]:
+def _positions(spans: list[TextSpan]) -> list[tuple[int, int]]:
     return [(span.start, span.end) for span in spans]
 
 
-def _is_one_anywhere(labelled: tuple[str, str]) -> bool:
+def _is_maskable_anywhere(labelled: tuple[str, str]) -> bool:
     secret, _ = labelled
-    return len(secret) >= _REPEATED and any(map(str.isdigit, secret))
+    return len(secret) >= _MIN_REPEATED_CHARS and any(map(str.isdigit, secret))
 
 
 def _repeated(text: str, labels: Mapping[str, str]) -> Iterable[TextSpan]:
@@ -108,12 +111,12 @@ def _repeated(text: str, labels: Mapping[str, str]) -> Iterable[TextSpan]:
             start = text.find(secret, start + len(secret))
 
 
-def _apart(spans: list[TextSpan]) -> list[TextSpan]:
-    """`spans` in order; those that overlap become one, named as the first."""
-    apart: list[TextSpan] = []
+def _merge_overlapping(spans: list[TextSpan]) -> list[TextSpan]:
+    """Sort `spans` and merge overlapping ones under the label of the first."""
+    merged: list[TextSpan] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if apart and span.start < apart[-1].end:
-            apart[-1] = apart[-1]._replace(end=max(span.end, apart[-1].end))
+        if merged and span.start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(span.end, merged[-1].end))
         else:
-            apart.append(span)
-    return apart
+            merged.append(span)
+    return merged

@@ -1,4 +1,4 @@
-"""Whether what stands behind a secret's name is a secret, or talk about one."""
+"""Whether the value after the name of a secret is a secret or talk about one."""
 
 import re
 from enum import IntEnum
@@ -8,19 +8,19 @@ from app.masking.text_spans import is_random
 
 
 class SyntaxConfidence(IntEnum):
-    """How sure the syntax is that a value stands here."""
+    """How strongly the syntax indicates a value."""
 
-    SAID = 0
+    SENTENCE = 0
     """In a sentence: the token is …"""
-    WRITTEN = 1
-    """Behind a colon or in a table, as values and explanations are."""
+    LABELLED = 1
+    """After a colon or in a table, where values and explanations occur."""
     ASSIGNED = 2
     """token=…, <token>…"""
     QUOTED = 3
-    """A literal."""
+    """A quoted literal."""
 
 
-_STAND_IN = re.compile(
+_PLACEHOLDER = re.compile(
     r"[<{\[$%#@(!‹].*|.*(?:\*{3}|x{4}|X{4}|\.{3}|…|‹|›|\$\{|\{\{|[<{]\w+[>}]).*|[xX*.#_-]+"
     r"|(?:your|my|some|the|test|demo|example|sample)?[-_ ]?"
     r"(?:app|api|access|secret|client|user|new|old|refresh)?[-_ ]?"
@@ -50,9 +50,9 @@ _CODE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\+)[A-Za-z_]\w*)*;?")
 _WORDS = re.compile(r"[A-Za-z]+(?:[._-][A-Za-z]+)*")
 _PERSONAL = re.compile(r"(?:\+|%2B)?[\d() -]{5,24}[\dXx]|[^\s@]+(?:@|%40)[^\s@]+")
 
-_SENT = re.compile(r"\d{3,10}|(?=\D*\d)[A-Za-z0-9-]{4,10}")
+_ONE_TIME_CODE = re.compile(r"\d{3,10}|(?=\D*\d)[A-Za-z0-9-]{4,10}")
 
-_SHORTEST = {
+_MIN_CHARS = {
     SecretKind.KEY: 4,
     SecretKind.SECRET: 4,
     SecretKind.PASSWORD: 3,
@@ -61,85 +61,83 @@ _SHORTEST = {
     SecretKind.AUTHORIZATION: 6,
     SecretKind.COOKIE: 4,
 }
-_LONG = 256
-"""Characters of which nothing but a secret, or a text, has more."""
-_LETTERS_ALONE = 8
-"""Characters from which a bare word may be a token, where a value certainly stands."""
+_MAX_PLAIN_CHARS = 256
+"""Only secrets and texts are longer."""
+_MIN_LETTERS_ONLY_CHARS = 8
+"""Minimum length of a token without digits."""
 
-_NAMED_LIKE_WORDS = {SecretKind.SECRET, SecretKind.PASSWORD}
-"""People choose words for them."""
+_WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
+"""Kinds for which people choose words."""
 
 
-def is_plausible(kind: SecretKind, value: str, firmness: SyntaxConfidence) -> bool:
-    """Whether `value` is a secret of that kind, not a placeholder, a type, a formula or a word about it."""
-    if len(value) > _LONG:
+def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
+    """Whether `value` is a secret of `kind`, not a placeholder, a type, a formula or an explanation."""
+    if len(value) > _MAX_PLAIN_CHARS:
         return kind is SecretKind.COOKIE or (value.isascii() and " " not in value)
-    if _is_no_value(value):
+    if _is_placeholder_or_talk(value):
         return False
     if kind is SecretKind.PERSONAL:
         return _PERSONAL.fullmatch(value) is not None
     if kind is SecretKind.ONE_TIME:
-        return _SENT.fullmatch(value) is not None
+        return _ONE_TIME_CODE.fullmatch(value) is not None
     if kind is SecretKind.OPAQUE:
-        return is_random(value, shortest=12)
-    if firmness < SyntaxConfidence.QUOTED and _is_code(value):
+        return is_random(value, min_chars=12)
+    if confidence < SyntaxConfidence.QUOTED and _is_code(value):
         return False
     if " " in value and kind is not SecretKind.COOKIE and kind is not SecretKind.AUTHORIZATION:
         return (
-            kind in _NAMED_LIKE_WORDS
-            and firmness is SyntaxConfidence.QUOTED
-            and _is_passphrase(value)
+            kind in _WORD_KINDS and confidence is SyntaxConfidence.QUOTED and _is_passphrase(value)
         )
-    return len(value) >= _SHORTEST[kind] and _is_chosen(kind, value, firmness)
+    return len(value) >= _MIN_CHARS[kind] and _has_secret_characters(kind, value, confidence)
 
 
-def _is_no_value(value: str) -> bool:
-    """Whether `value` stands for one, is a word about it, an address, or the name itself."""
-    if any(pattern.fullmatch(value) for pattern in (_STAND_IN, _TALK, _ADDRESS)):
+def _is_placeholder_or_talk(value: str) -> bool:
+    """Whether `value` is a placeholder, an explanation, an address, or the name of a secret."""
+    if any(pattern.fullmatch(value) for pattern in (_PLACEHOLDER, _TALK, _ADDRESS)):
         return True
     return _NAME.fullmatch(value) is not None and names_secret(value)
 
 
-def is_plausible_unmarked(kind: SecretKind, value: str) -> bool:
-    """Whether `value` is one although nothing but a space stands between it and the name."""
-    if not is_plausible(kind, value, SyntaxConfidence.SAID):
+def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
+    """Whether `value` is a secret of `kind` if only a space separates it from the name."""
+    if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
         return False
     if kind in (SecretKind.PERSONAL, SecretKind.ONE_TIME):
         return True
     if kind in (SecretKind.KEY, SecretKind.PASSWORD) and len(value) >= 8:
         return any(map(str.isdigit, value))
-    return is_random(value, shortest=12)
+    return is_random(value, min_chars=12)
 
 
-def _is_chosen(kind: SecretKind, value: str, firmness: SyntaxConfidence) -> bool:
+def _has_secret_characters(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
     if not value.isascii():
-        return kind in _NAMED_LIKE_WORDS and any(map(str.isdigit, value))
+        return kind in _WORD_KINDS and any(map(str.isdigit, value))
     if value.isdigit():
-        return _is_number(kind, value, firmness)
+        return _is_secret_number(kind, value, confidence)
     if any(map(str.isdigit, value)):
-        return firmness > SyntaxConfidence.SAID or len(value) >= 6
-    if firmness is SyntaxConfidence.SAID:
+        return confidence > SyntaxConfidence.SENTENCE or len(value) >= 6
+    if confidence is SyntaxConfidence.SENTENCE:
         return is_random(value)
-    if kind in _NAMED_LIKE_WORDS:
+    if kind in _WORD_KINDS:
         return True
-    if firmness is SyntaxConfidence.QUOTED:
-        return kind is not SecretKind.SIGN or len(value) >= _LETTERS_ALONE
+    if confidence is SyntaxConfidence.QUOTED:
+        return kind is not SecretKind.SIGN or len(value) >= _MIN_LETTERS_ONLY_CHARS
     return (
-        firmness is SyntaxConfidence.ASSIGNED
-        and len(value) >= _LETTERS_ALONE
+        confidence is SyntaxConfidence.ASSIGNED
+        and len(value) >= _MIN_LETTERS_ONLY_CHARS
         and not _WORDS.fullmatch(value)
     )
 
 
-def _is_number(kind: SecretKind, value: str, firmness: SyntaxConfidence) -> bool:
-    """Whether digits alone are a secret: not a lifetime in seconds, nor an error code."""
+def _is_secret_number(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
+    """Whether a number is a secret rather than a duration or an error code."""
     if kind in (SecretKind.KEY, SecretKind.PASSWORD, SecretKind.SECRET):
-        return firmness > SyntaxConfidence.SAID or len(value) >= 6
-    return len(value) >= (6 if firmness >= SyntaxConfidence.ASSIGNED else 8)
+        return confidence > SyntaxConfidence.SENTENCE or len(value) >= 6
+    return len(value) >= (6 if confidence >= SyntaxConfidence.ASSIGNED else 8)
 
 
 def _is_code(value: str) -> bool:
-    """Whether `value` computes or names the secret: md5(text), config.token, appSecret + params."""
+    """Whether `value` is code: md5(text), config.token, appSecret + params."""
     if _CALL.fullmatch(value):
         return True
     if not _CODE.fullmatch(value):

@@ -1,4 +1,4 @@
-"""Names that announce a secret: of parameters, headers, variables, and in prose."""
+"""Names of secrets: parameters, headers, variables, and words in prose."""
 
 import re
 from enum import Enum
@@ -8,7 +8,7 @@ from app.masking.text_spans import ENCODED
 
 
 class SecretKind(Enum):
-    """What sort of value a name announces; each has its own measure of what is plausible."""
+    """Kind of value that a name stands for; each has its own rules of plausibility."""
 
     KEY = "key"
     SECRET = "secret"
@@ -16,13 +16,13 @@ class SecretKind(Enum):
     TOKEN = "token"
     SIGN = "sign"
     OPAQUE = "opaque"
-    """A secret only if it looks random: `code` is also a result, `key` also a field's name."""
+    """A secret only if it looks random: `code` may be a result, `key` the name of a field."""
     ONE_TIME = "one-time"
     AUTHORIZATION = "authorization"
     COOKIE = "cookie"
     PERSONAL = "personal"
     PUBLIC = "public"
-    """Never a secret, whatever it looks like: support needs orders, traces and digests."""
+    """Never a secret: support needs order numbers, trace ids and digests."""
 
 
 _LATIN = {
@@ -65,16 +65,16 @@ _LATIN_KINDS = [(kind, re.compile(pattern)) for kind, pattern in _LATIN.items()]
 _CHINESE_KINDS = {word: kind for kind, words in _CHINESE.items() for word in words.split("|")}
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_COMPOUND = 4
-"""The last words of a name that are looked at: in client_app_secret_key, all of them."""
+_MAX_NAME_WORDS = 4
+"""Number of trailing words of a name to check, as in client_app_secret_key."""
 
 _PEOPLE = {"user", "username", "account", "login", "member", "contact", "receiver", "sender"}
-"""Their ids and numbers may be telephone numbers."""
+"""Ids and numbers of these may be telephone numbers."""
 
 _PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
-"""A name that holds no value: a long one with a digit might."""
+"""A name that cannot contain a secret itself; a long one with a digit might."""
 
-TOKENS = re.compile(
+NAME_TOKENS = re.compile(
     rf"{ENCODED}"
     r"|(?P<name>(?:app|api|access|secret|session|private|client|signing|encryption|trace|request|order"
     r"|phone|mobile|verification|security|sms|bank|card|auth)[ ]"
@@ -83,15 +83,15 @@ TOKENS = re.compile(
     rf"|{'|'.join(sorted(_CHINESE_KINDS, key=len, reverse=True))})",
     re.IGNORECASE,
 )
-"""Encoded characters, which end a name, and whatever may be a `name`."""
+"""Candidates for a `name`, and encoded characters, which end a name."""
 
 
 @lru_cache(maxsize=1_024)
-def kind_of(name: str) -> SecretKind | None:
-    """What `name` announces, however it is written: app_key, appKey, X-App-Key, config.APPKEY."""
+def secret_kind(name: str) -> SecretKind | None:
+    """The kind of value named `name`, in any spelling: app_key, appKey, X-App-Key, config.APPKEY."""
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
-    words = [word.lower() for word in _WORD.findall(name)][-_COMPOUND:]
+    words = [word.lower() for word in _WORD.findall(name)][-_MAX_NAME_WORDS:]
     endings = ["".join(words[start:]) for start in range(len(words))]
     for kind, pattern in _LATIN_KINDS:
         if any(pattern.fullmatch(ending) for ending in endings):
@@ -100,11 +100,11 @@ def kind_of(name: str) -> SecretKind | None:
 
 
 def names_secret(name: str) -> bool:
-    """Whether what stands behind `name` may be a secret."""
-    return kind_of(name) not in (None, SecretKind.PUBLIC)
+    """Whether `name` stands for a secret."""
+    return secret_kind(name) not in (None, SecretKind.PUBLIC)
 
 
-def own_name(name: str) -> str:
-    """`name` without what it belongs to: appSecret of config.appSecret; "secret" if it may be one."""
+def unqualified_name(name: str) -> str:
+    """The last part of a dotted name, as the label of a mask; "secret" if it may contain a secret."""
     last = name.rpartition(".")[2]
     return last if _PLAIN.fullmatch(last) else "secret"

@@ -1,14 +1,15 @@
-"""Secrets that are known by their shape, wherever they stand.
-What tells who somebody is, by shape: e-mail addresses, telephone, identity and bank card numbers.
+"""Secrets and personal data that are recognised by their shape alone.
+
+Personal data: e-mail addresses, telephone numbers, Chinese identity numbers, bank card numbers.
 """
 
 import re
 from collections.abc import Iterator
 from datetime import date
 
-from app.masking.text_spans import QUOTE, TextSpan, blanked, is_random
+from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_random
 
-_NO_STAND_IN = r"(?![<{$*‹]|(?:x{3,}|pwd|pass|passwd|password|secret|token)(?:[@\s\"']|$))"
+_NOT_A_PLACEHOLDER = r"(?![<{$*‹]|(?:x{3,}|pwd|pass|passwd|password|secret|token)(?:[@\s\"']|$))"
 
 _SHAPES = {
     "private_key": re.compile(
@@ -17,11 +18,11 @@ _SHAPES = {
         re.DOTALL,
     ),
     "password": re.compile(
-        rf"(?<=://)[^\s:/@\"'<>‹]{{0,80}}:(?P<of_url>{_NO_STAND_IN}[^\s/@\"'<>‹]{{1,200}})@"
+        rf"(?<=://)[^\s:/@\"'<>‹]{{0,80}}:(?P<of_url>{_NOT_A_PLACEHOLDER}[^\s/@\"'<>‹]{{1,200}})@"
         r"|\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'‹]{1,80}:"
-        rf"(?P<of_curl>{_NO_STAND_IN}[^\s\"'‹]{{1,200}})"
+        rf"(?P<of_curl>{_NOT_A_PLACEHOLDER}[^\s\"'‹]{{1,200}})"
         rf"|\bauth\s{{0,3}}[=:]\s{{0,3}}[\[(]\s{{0,3}}{QUOTE}[^\s\"']{{1,80}}{QUOTE}\s{{0,3}},\s{{0,3}}{QUOTE}"
-        rf"(?P<of_tuple>{_NO_STAND_IN}[^\s\"'‹›]{{1,200}})"
+        rf"(?P<of_tuple>{_NOT_A_PLACEHOLDER}[^\s\"'‹›]{{1,200}})"
     ),
     "jwt": re.compile(
         r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"
@@ -45,7 +46,7 @@ _SHAPES = {
 }
 
 _HEX = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{32,}(?![A-Za-z0-9])")
-_DENSE = re.compile(r"[A-Za-z0-9+/_-]{20,}(?:={1,2}|(?:%3D){1,2})?", re.IGNORECASE)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}(?:={1,2}|(?:%3D){1,2})?", re.IGNORECASE)
 _PIECE = re.compile(r"[A-Za-z0-9+]+")
 _UUID = re.compile(
     r"(?<![A-Za-z0-9-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![A-Za-z0-9-])", re.IGNORECASE
@@ -56,43 +57,44 @@ _CLIENT = re.compile(r"(?:Client|Credentials?|Auth|Signer|SDK|Sdk)\((?P<argument
 _ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]{{6,200}}){QUOTE}")
 
 
-def shaped_secrets(text: str) -> Iterator[TextSpan]:
-    """Each secret in `text` that is one by its shape; a place may be given more than once."""
+def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
+    """Yield each secret in `text` with a recognisable shape; spans may overlap."""
     for label, pattern in _SHAPES.items():
-        found = [
+        spans = [
             TextSpan(*match.span(match.lastgroup or 0), label) for match in pattern.finditer(text)
         ]
-        text = blanked(text, [(span.start, span.end) for span in found])
-        yield from found
-    yield from _arguments(text)
-    yield from _random(text)
+        text = blank_out(text, [(span.start, span.end) for span in spans])
+        yield from spans
+    yield from _sdk_credentials(text)
+    yield from _random_strings(text)
 
 
-def _arguments(text: str) -> Iterator[TextSpan]:
-    """What a client of an SDK is constructed with: Client(url, "key", "secret")."""
+def _sdk_credentials(text: str) -> Iterator[TextSpan]:
+    """Arguments of an SDK client: Client(url, "key", "secret")."""
     for call in _CLIENT.finditer(text):
         for argument in _ARGUMENT.finditer(text, *call.span("arguments")):
             yield TextSpan(*argument.span("value"), "credential")
 
 
-def _random(text: str) -> Iterator[TextSpan]:
-    """Long hexadecimal and base 64 strings. UUIDs number requests; what has an ending is a file."""
+def _random_strings(text: str) -> Iterator[TextSpan]:
+    """Long hexadecimal and base64 strings, except UUIDs (request ids) and file names."""
     uuids = {match.span() for match in _UUID.finditer(text)}
-    for pattern, is_it in ((_HEX, _is_hex), (_DENSE, _is_dense)):
+    for pattern, is_random_string in ((_HEX, _is_random_hex), (_BASE64, _is_random_base64)):
         for match in pattern.finditer(text):
-            if is_it(match[0]) and match.span() not in uuids and not _FILE.match(text, match.end()):
+            is_file = _FILE.match(text, match.end()) is not None
+            if is_random_string(match[0]) and match.span() not in uuids and not is_file:
                 yield TextSpan(*match.span(), "secret")
 
 
-def _is_hex(text: str) -> bool:
-    """Whether hexadecimal digits are random; nothing else is that long, so the measure is mild."""
-    return is_random(text, longest_run=8)
+def _is_random_hex(text: str) -> bool:
+    """Whether hexadecimal digits are random. Lenient, since few other strings are that long."""
+    return is_random(text, max_mean_run=8)
 
 
-def _is_dense(text: str) -> bool:
-    """Whether a piece of `text` between dashes and slashes is random, and the whole is."""
+def _is_random_base64(text: str) -> bool:
+    """Whether `text` and one of its parts between dashes and slashes are random."""
     pieces = _PIECE.findall(text)
-    return any(is_random(piece, shortest=16) for piece in pieces) and is_random(text)
+    return any(is_random(piece, min_chars=16) for piece in pieces) and is_random(text)
 
 
 _EMAIL = re.compile(
@@ -121,24 +123,24 @@ _CARD = re.compile(
     r"(?<![A-Za-z0-9.])(?:62(?:[ -]?\d){14,17}|(?:4\d|5[1-5]|2[2-7]|35)(?:[ -]?\d){14}"
     r"|3[47](?:[ -]?\d){13})(?![A-Za-z0-9]|-\d)"
 )
-"""The prefixes and lengths that the card networks issue."""
+"""Prefixes and lengths of card networks."""
 
 
-def personal_numbers(text: str) -> Iterator[TextSpan]:
-    """Each of them in `text`; a place may be given more than once."""
+def find_personal_data(text: str) -> Iterator[TextSpan]:
+    """Yield each item of personal data in `text`; spans may overlap."""
     for label, pattern in (("email", _EMAIL), ("phone", _PHONE)):
         for match in pattern.finditer(text):
             yield TextSpan(*match.span(), label)
     for match in _IDENTITY.finditer(text):
-        if _is_identity(match):
+        if _is_identity_number(match):
             yield TextSpan(*match.span(), "id_card")
     for match in _CARD.finditer(text):
         if _is_luhn(match[0]):
             yield TextSpan(*match.span(), "bank_card")
 
 
-def _is_identity(match: re.Match[str]) -> bool:
-    """Whether date and check digit (GB 11643) are right."""
+def _is_identity_number(match: re.Match[str]) -> bool:
+    """Whether the date and the check digit (GB 11643) are valid."""
     try:
         date(int(match["year"]), int(match["month"]), int(match["day"]))
     except ValueError:
@@ -149,7 +151,7 @@ def _is_identity(match: re.Match[str]) -> bool:
 
 
 def _is_luhn(text: str) -> bool:
-    """Whether the check digit (ISO/IEC 7812) is right."""
+    """Whether the check digit (ISO/IEC 7812) is valid."""
     digits = [int(character) for character in reversed(text) if character.isdigit()]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0

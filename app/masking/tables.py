@@ -1,62 +1,62 @@
-"""Secrets in tables: in the row that begins with a name, and in the column under one."""
+"""Secrets in tables: in a row that starts with a name, or in a column under one."""
 
 import re
 from collections.abc import Iterator
 
 from app.masking.plausibility import SyntaxConfidence, is_plausible
-from app.masking.secret_names import SecretKind, kind_of, names_secret, own_name
+from app.masking.secret_names import SecretKind, names_secret, secret_kind, unqualified_name
 from app.masking.text_spans import TextSpan
 
 _CELL = re.compile(r"[ \t*`]{0,8}(?P<value>[^|\n`*]{0,200}?)[ \t*`]{0,8}(?:\||$)")
-_CELLS = 4
-"""Cells of a row that are looked at: type, required, description, example."""
-_HEAD = re.compile(r"[\w .-]{1,60}")
+_MAX_CELLS = 4
+"""Cells of a row to check: type, required, description, example."""
+_HEADER = re.compile(r"[\w .-]{1,60}")
 _DELIMITERS = re.compile(r"\|?(?:[ \t]{0,4}:?-{1,80}:?[ \t]{0,4}\|?){2,}")
 
 
-def secret_in_row(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """The secret in one of the cells from `position` on, in the row of `name`."""
-    for _ in range(_CELLS):
+def find_secret_in_row(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
+    """The secret in the row of `name`, in one of the cells from `position`."""
+    for _ in range(_MAX_CELLS):
         cell = _CELL.match(text, position)
         if cell is None or cell.end() == position:
             return None
-        if is_plausible(kind, cell["value"], SyntaxConfidence.SAID):
-            return TextSpan(*cell.span("value"), own_name(name))
+        if is_plausible(kind, cell["value"], SyntaxConfidence.SENTENCE):
+            return TextSpan(*cell.span("value"), unqualified_name(name))
         position = cell.end()
     return None
 
 
-def secrets_in_columns(text: str) -> Iterator[TextSpan]:
-    """The secrets in the columns of Markdown tables whose heads are names of secrets."""
-    heads: list[str] = []
-    position, before = 0, ""
+def find_secrets_in_columns(text: str) -> Iterator[TextSpan]:
+    """The secrets in columns of Markdown tables whose headers name secrets."""
+    headers: list[str] = []
+    position, previous_line = 0, ""
     for line in text.splitlines(keepends=True):
         row = line.strip()
         if "|" not in row:
-            heads = []
+            headers = []
         elif _DELIMITERS.fullmatch(row):
-            heads = [cell["value"] for cell in _cells(before)]
-            heads = [head if _HEAD.fullmatch(head) else "" for head in heads]
+            headers = [cell["value"] for cell in _cells(previous_line)]
+            headers = [header if _HEADER.fullmatch(header) else "" for header in headers]
         else:
-            yield from _secrets_under(heads, line, position)
-        before = line
+            yield from _secrets_under(headers, line, position)
+        previous_line = line
         position += len(line)
 
 
-def _secrets_under(heads: list[str], line: str, position: int) -> Iterator[TextSpan]:
-    if not any(map(names_secret, heads)):
+def _secrets_under(headers: list[str], line: str, position: int) -> Iterator[TextSpan]:
+    if not any(map(names_secret, headers)):
         return
-    for head, cell in zip(heads, _cells(line), strict=False):
-        kind = kind_of(head)
+    for header, cell in zip(headers, _cells(line), strict=False):
+        kind = secret_kind(header)
         if kind not in (None, SecretKind.PUBLIC) and is_plausible(
-            kind, cell["value"], SyntaxConfidence.SAID
+            kind, cell["value"], SyntaxConfidence.SENTENCE
         ):
             start, end = cell.span("value")
-            yield TextSpan(position + start, position + end, own_name(head))
+            yield TextSpan(position + start, position + end, unqualified_name(header))
 
 
 def _cells(line: str) -> list[re.Match[str]]:
-    """The cells of a row, without the bars around it."""
+    """The cells of a row without its outer bars."""
     row = line.strip()
     start = line.index(row) + row.startswith("|")
     return list(_CELL.finditer(line, start, len(line.rstrip())))

@@ -1,20 +1,18 @@
-"""Places in a text, and what may stand for a character there.
-What nobody chose: told from names and numbers by how often its characters change class.
-"""
+"""Text spans, escaped characters, and the recognition of random strings."""
 
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 QUOTE = r"""(?:\\{0,8}["'`]|%(?:25){0,4}2[27]|&quot;|&\#3[49];)"""
-"""A quotation mark, also as it stands in JSON within JSON, in a url and in XML."""
+"""A quotation mark, also escaped as in nested JSON, URLs and XML."""
 
 ENCODED = r"%(?:25){0,4}[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[nrt](?=[A-Za-z_])"
-"""Another character that is written as an escape sequence."""
+"""An escape sequence of another character."""
 
 
 class TextSpan(NamedTuple):
-    """text[start:end] is a secret; `label` says which, `quote` stands around what replaces it."""
+    """A secret text[start:end] with its `label`; the replacement is put in `quote` marks."""
 
     start: int
     end: int
@@ -22,16 +20,16 @@ class TextSpan(NamedTuple):
     quote: str = ""
 
 
-def end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
-    """Where what `pattern` finds at `position` ends; `position` if it finds nothing there."""
+def match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """The end of the match of `pattern` at `position`; `position` without a match."""
     match = pattern.match(text, position)
     return match.end() if match else position
 
 
-def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """`text`, as long as before, with NUL characters at `places`."""
+def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Replace the characters of `spans` with NUL, keeping the length."""
     parts, position = [], 0
-    for start, end in sorted(places):
+    for start, end in sorted(spans):
         if start >= position:
             parts += [text[position:start], "\0" * (end - start)]
             position = end
@@ -40,13 +38,13 @@ def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
-LONGEST_RUN = 3.2
-"""Characters on average: random ones change class after two, words and dates after five."""
+MAX_MEAN_RUN_CHARS = 3.2
+"""Mean run of one character class: about two in random strings, about five in words and dates."""
 
 
-def is_random(text: str, shortest: int = 20, longest_run: float = LONGEST_RUN) -> bool:
-    """Whether `text` has at least `shortest` letters and digits, as mixed as only chance mixes them."""
+def is_random(text: str, min_chars: int = 20, max_mean_run: float = MAX_MEAN_RUN_CHARS) -> bool:
+    """Whether `text` has at least `min_chars` letters and digits and changes class like a random string."""
     runs = _RUN.findall(text)
     digits = sum(run.isdigit() for run in runs)
     length = sum(map(len, runs))
-    return length >= shortest and 2 <= digits < len(runs) and length / len(runs) <= longest_run
+    return length >= min_chars and 2 <= digits < len(runs) and length / len(runs) <= max_mean_run

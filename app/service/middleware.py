@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 
-from app.masking.masking import has_secret, mask, secrets_in
+from app.masking.masking import find_secrets, has_secret, mask
 from app.security.rate_limits import RateLimiter
 from app.service.answer_cache import AnswerCache, CachedAnswer, document_digests
 from app.service.answer_service import AnswerService
@@ -217,7 +217,7 @@ def _failure_code(error: BaseException) -> str:
 
 def _build_turn(command: AskCommand, answer: Answer) -> Turn:
     """The turn to store, with the secrets of the question and the answer masked."""
-    masked = partial(mask, known=secrets_in(command.text))
+    masked = partial(mask, known_secrets=find_secrets(command.text))
     structured = answer.structured
     return Turn(
         question=masked(answer.question),
