@@ -1,4 +1,4 @@
-"""A scripted `/rerank` server on loopback, for tests: `ModelServer` with another endpoint and other replies."""
+"""A scripted `/rerank` server on localhost: `ModelServer` with another endpoint and other replies."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 class RerankServer(ModelServer):
-    """`POST /v1/rerank`; what the script says as JSON goes out as the whole body."""
+    """Serves `POST /v1/rerank`; a scripted JSON text is sent as the whole body."""
 
     path = "/v1/rerank"
 
@@ -27,42 +27,42 @@ class RerankServer(ModelServer):
 
 
 def results(scores: Mapping[int, float], name: str = "relevance_score") -> list[Json]:
-    """Results as servers list them, the scores under `name`."""
+    """Return results in the format of the servers, with scores under `name`."""
     return [{"index": index, name: score} for index, score in scores.items()]
 
 
-def said(reply: object) -> str:
-    """`reply` as a server writes it, NaN and all."""
+def to_json(reply: object) -> str:
+    """Return `reply` as a server writes it, including NaN."""
     return json.dumps(reply)
 
 
 def jina(scores: Mapping[int, float], documents: Sequence[str] = ()) -> Json:
-    """Jina's reply."""
+    """Return a reply in the format of Jina."""
     usage = {"total_tokens": 42}
     return {"model": "scripted", "usage": usage, "results": results(scores), "documents": documents}
 
 
 def cohere(scores: Mapping[int, float]) -> Json:
-    """Cohere's reply, v1 and v2."""
+    """Return a reply in the format of Cohere, v1 and v2."""
     return {"id": "1", "results": results(scores), "meta": {"api_version": {"version": "2"}}}
 
 
 def vllm(scores: Mapping[int, float]) -> Json:
-    """vLLM's reply, which repeats the documents whatever it is told."""
-    repeated = [each | {"document": {"text": "…"}} for each in results(scores)]
+    """Return a reply in the format of vLLM, which always repeats the documents."""
+    with_documents = [result | {"document": {"text": "…"}} for result in results(scores)]
     return {
         "id": "rerank-1",
         "model": "scripted",
         "usage": {"total_tokens": 4},
-        "results": repeated,
+        "results": with_documents,
     }
 
 
 def voyage(scores: Mapping[int, float]) -> Json:
-    """Voyage's reply."""
+    """Return a reply in the format of Voyage."""
     return {"object": "list", "data": results(scores), "model": "scripted"}
 
 
 def tei(scores: Mapping[int, float]) -> list[Json]:
-    """The reply of Text Embeddings Inference: a bare list."""
+    """Return a reply in the format of Text Embeddings Inference: a bare list."""
     return results(scores, "score")

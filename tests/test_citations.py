@@ -1,4 +1,4 @@
-"""Citation marks, in all the shapes that models write them in."""
+"""Tests of citation marks in all forms that models write."""
 
 import random
 
@@ -37,7 +37,7 @@ from runnables.grounding.citations import resolve_citations, strip_citations
         ("", "", (), 0),
     ],
 )
-def test_marks_are_resolved(
+def test_resolve_citations(
     written: str, resolved: str, numbers: tuple[int, ...], unknown: int
 ) -> None:
     cited = resolve_citations(written, 5)
@@ -55,13 +55,13 @@ def test_marks_are_resolved(
         ("[1]", ""),
     ],
 )
-def test_what_a_text_states_is_without_its_marks(text: str, stated: str) -> None:
+def test_strip_citations_keeps_code(text: str, stated: str) -> None:
     assert strip_citations(text) == stated
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_mark_names_a_chunk_that_is_not_there(seed: int) -> None:
-    """Whatever is thrown in: what remains is in range, and resolving costs no more than reading."""
+def test_resolved_citations_are_in_range(seed: int) -> None:
+    """Random input: all remaining numbers are in range, and the cost is linear."""
     source = random.Random(seed)
     pieces = [
         "[",

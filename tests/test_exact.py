@@ -1,4 +1,4 @@
-"""What a platform names, asked for by its name alone, is found where it is defined."""
+"""Tests of identifier matching: an identifier alone finds the page that defines it."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from runnables.retrieval.query_analysis import extract_identifiers
 from schemas.document import SourceDocument
 from schemas.source import SourceLimits
 
-AT_LEAST = 0.99
+MIN_HIT_RATE = 0.99
 SECTIONS = {"code": "error_codes", "field": "_parameters"}
 
 
@@ -25,10 +25,10 @@ def documents(answer_service: AnswerService) -> Iterator[SourceDocument]:
             yield found
 
 
-def places(answer_service: AnswerService, kind: str) -> dict[str, set[str]]:
-    """The titles of the documents that define each url, error code or field of the samples' APIs.
+def definitions(answer_service: AnswerService, kind: str) -> dict[str, set[str]]:
+    """Return the titles of the documents that define each URL, error code or field of the samples.
 
-    A guide that has a row about an error code or a field defines it as well as an API does.
+    A guide with a table row about an error code or field defines it as well as an API does.
     """
     asked: set[str] = set()
     defined: dict[str, set[str]] = defaultdict(set)
@@ -54,12 +54,12 @@ def places(answer_service: AnswerService, kind: str) -> dict[str, set[str]]:
         ("field", ["{}", "what is {}"]),
     ],
 )
-def test_a_name_alone_finds_its_page_first(
+def test_identifier_alone_finds_its_page_first(
     client: TestClient[Litestar], sample_service: AnswerService, kind: str, phrases: list[str]
 ) -> None:
     missed: list[tuple[str, str]] = []
     asked = 0
-    for number, (name, titles) in enumerate(sorted(places(sample_service, kind).items())):
+    for number, (name, titles) in enumerate(sorted(definitions(sample_service, kind).items())):
         for phrase in phrases if kind != "field" or number % 3 == 0 else phrases[:1]:
             asked += 1
             question = phrase.format(name)
@@ -67,7 +67,7 @@ def test_a_name_alone_finds_its_page_first(
             if found[0]["title"] not in titles:
                 missed.append((question, found[0]["title"]))
     assert asked > 50
-    assert len(missed) <= (1 - AT_LEAST) * asked, "\n".join(map(str, missed))
+    assert len(missed) <= (1 - MIN_HIT_RATE) * asked, "\n".join(map(str, missed))
 
 
 @pytest.mark.parametrize(
@@ -92,5 +92,5 @@ def test_a_name_alone_finds_its_page_first(
         ("", []),
     ],
 )
-def test_what_is_written_as_an_identifier(question: str, expected: list[str]) -> None:
+def test_extract_identifiers(question: str, expected: list[str]) -> None:
     assert extract_identifiers(question) == expected

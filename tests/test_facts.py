@@ -1,4 +1,4 @@
-"""What an answer names is looked up in what it cites: what is there passes, what is not is listed."""
+"""Tests of the fact check: known names pass, invented ones are listed."""
 
 import json
 import random
@@ -23,9 +23,9 @@ from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceConf
 from tests.conftest import SHARED_DATA, needs_shared_data
 
 ROOT = Path(__file__).resolve().parents[1]
-LEAST_FOUND = 0.95
-MOST_FALSE_ALARMS = 0.05
-MOST_FALSE_ALARMS_VERBATIM = 0.02
+MIN_RECALL = 0.95
+MAX_FALSE_ALARMS = 0.05
+MAX_FALSE_ALARMS_VERBATIM = 0.02
 
 FOREIGN: list[SourceConfig] = [
     MarkdownSourceConfig(name="dify", kind="markdown", path=SHARED_DATA / "markdown/dify_zh"),
@@ -38,9 +38,9 @@ FOREIGN: list[SourceConfig] = [
 ]
 
 
-def read_chunks(source: SourceConfig, most: int = 100) -> list[Chunk]:
-    """The chunks of the first `most` documents of `source`."""
-    found = islice(read_source(source, SourceLimits()), most)
+def read_chunks(source: SourceConfig, limit: int = 100) -> list[Chunk]:
+    """Return the chunks of the first `limit` documents of `source`."""
+    found = islice(read_source(source, SourceLimits()), limit)
     documents = (document for document in found if isinstance(document, SourceDocument))
     return [chunk for document in documents for chunk in chunk_document(document, 400)]
 
@@ -53,19 +53,19 @@ def sample_chunks() -> list[Chunk]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a file of statements."""
+    """Result of checking a file of statements."""
 
-    found: float
-    """Share of the invented identifiers."""
+    recall: float
+    """Share of the invented identifiers that were listed."""
     false_alarms: float
-    """Share of all statements in which something true was listed."""
+    """Share of all statements for which a true name was listed."""
 
 
-def judge(name: str) -> Outcome:
+def evaluate(name: str) -> Outcome:
     lines = (ROOT / "tests/data" / name).read_text(encoding="utf-8").splitlines()
     invented = found = false_alarms = 0
     for case in map(json.loads, lines):
-        listed = find_unverified_facts(case["statement"], known_of(case["documents"]))
+        listed = find_unverified_facts(case["statement"], index_of_documents(case["documents"]))
         hits = [fact for fact in listed if case["invented"] and case["invented"] in fact]
         invented += case["invented"] is not None
         found += bool(hits)
@@ -73,7 +73,7 @@ def judge(name: str) -> Outcome:
     return Outcome(found / invented, false_alarms / len(lines))
 
 
-def known_of(titles: list[str]) -> FactIndex:
+def index_of_documents(titles: list[str]) -> FactIndex:
     return FactIndex(chunk.text for chunk in sample_chunks() if chunk.title in titles)
 
 
@@ -89,15 +89,15 @@ NO_FACT = re.compile(
     r".*(?:\d{5,}\w|\w\d{5,}|[0-9a-f]{12}|__$|\.(?:json|ya?ml|md|py|js|go|txt|sh|gz|tgz|com|cn|io|ai|org)$)"
     r"|v?\d+(?:\.\d+)+|(?:[A-Z]+[a-z0-9]+)+$|my[-_]|/path/to"
 )
-"""Example values, file names, versions, class names, placeholders: what no rule is meant to check."""
+"""Example values, file names, versions, class names, placeholders: not meant to be checked."""
 
 
 def verbatim_cases(chunks: list[Chunk], count: int) -> list[tuple[str, Chunk]]:
-    """Sentences and table rows with an identifier, each with its chunk."""
-    said = [
+    """Return sentences and table rows with an identifier, each with its chunk."""
+    cases = [
         (text, chunk) for chunk in chunks for text in lines_of(chunk) if IDENTIFIER.search(text)
     ]
-    return random.Random(11).sample(said, min(count, len(said)))
+    return random.Random(11).sample(cases, min(count, len(cases)))
 
 
 def lines_of(chunk: Chunk) -> Iterator[str]:
@@ -108,7 +108,7 @@ def lines_of(chunk: Chunk) -> Iterator[str]:
 
 
 def mutated_cases(chunks: list[Chunk], count: int) -> Iterator[tuple[str, str, Chunk]]:
-    """Sentences with one part of one identifier changed, that changed identifier, and the chunk."""
+    """Yield sentences with one identifier changed, the changed identifier, and the chunk."""
     choose = random.Random(7)
     for text, chunk in verbatim_cases(chunks, count * 2):
         matches = [m for m in IDENTIFIER.finditer(text) if not NO_FACT.match(m[m.lastindex or 0])]
@@ -123,7 +123,7 @@ def mutated_cases(chunks: list[Chunk], count: int) -> Iterator[tuple[str, str, C
 
 
 def mutate(name: str, text: str, choose: random.Random) -> str:
-    """`name` with one word of it changed to one that `text` does not hold; empty without such a word."""
+    """Return `name` with one word changed to one that `text` does not contain; empty if impossible."""
     parts = re.split(r"([A-Za-z]+|\d+)", name)
     places = [i for i, part in enumerate(parts) if len(part) > 2 and part.isalnum()]
     if not places:
@@ -141,7 +141,7 @@ def mutate(name: str, text: str, choose: random.Random) -> str:
 
 
 @cache
-def known_from(text: str) -> FactIndex:
+def index_of_text(text: str) -> FactIndex:
     return FactIndex([text])
 
 
@@ -150,18 +150,18 @@ def false_alarm_rate(chunks: list[Chunk], count: int) -> float:
     wrong = [
         (text, listed)
         for text, chunk in cases
-        if (listed := find_unverified_facts(text, known_from(chunk.text)))
+        if (listed := find_unverified_facts(text, index_of_text(chunk.text)))
     ]
     return len(wrong) / len(cases)
 
 
-def found_rate(chunks: list[Chunk], count: int) -> float:
+def recall_rate(chunks: list[Chunk], count: int) -> float:
     cases = list(mutated_cases(chunks, count))
     assert len(cases) > count * 0.7
     found = sum(
         any(
             name in fact or fact in name
-            for fact in find_unverified_facts(text, known_from(chunk.text))
+            for fact in find_unverified_facts(text, index_of_text(chunk.text))
         )
         for text, name, chunk in cases
     )
@@ -202,7 +202,7 @@ ERRORS = """# Print a label > Error codes
 """
 EVIDENCE = FactIndex([REFERENCE, FIELDS, ERRORS, "how do I use `print_copies`?"])
 
-STATED = {
+VALID = {
     "method and path": "Call POST /shop/v2/parcels/{parcel_id}/label first.",
     "placeholder filled in": "Call `POST /shop/v2/parcels/88123/label/`.",
     "another style of placeholder": "请求 POST /shop/v2/parcels/:id/label 即可。",
@@ -287,28 +287,28 @@ INVENTED = {
 }
 
 
-@pytest.mark.parametrize("statement", STATED.values(), ids=STATED)
-def test_what_is_known_or_no_fact_passes(statement: str) -> None:
+@pytest.mark.parametrize("statement", VALID.values(), ids=VALID)
+def test_known_names_and_other_text_pass(statement: str) -> None:
     assert find_unverified_facts(statement, EVIDENCE) == []
 
 
 @pytest.mark.parametrize(("statement", "fact"), INVENTED.values(), ids=INVENTED)
-def test_what_is_invented_is_listed_as_it_stands(statement: str, fact: str) -> None:
+def test_invented_names_are_listed_as_written(statement: str, fact: str) -> None:
     assert find_unverified_facts(statement, EVIDENCE) == [fact]
     assert fact in statement
 
 
-def test_method_and_path_stand_in_one_text() -> None:
+def test_method_and_path_must_occur_in_one_text() -> None:
     apart = FactIndex(["Use `POST`.", "See `/shop/v2/parcels`."])
     assert find_unverified_facts("POST /shop/v2/parcels", apart) == ["POST /shop/v2/parcels"]
 
 
-def test_each_fact_is_listed_once_in_order() -> None:
+def test_facts_are_listed_once_in_order() -> None:
     statement = "先传zz_two，再传`aa_one`，最后核对zz_two与 aa_one。"
     assert find_unverified_facts(statement, EVIDENCE) == ["zz_two", "aa_one"]
 
 
-LEFT = {
+WITHOUT_FACT = {
     "a sentence in Chinese": ("先传a_b [1]。再传x_y [2]。最后看`c。d`。[3]", "先传a_b [1]。最后看`c。d`。[3]"),
     "a sentence in English": ("Use v1.5, e.g. `q`. [1] Then x_y. Ends at https://a.b/c.d. [2]", "Use v1.5, e.g. `q`. [1] Ends at https://a.b/c.d. [2]"),
     "numbers and abbreviations": ("It costs 1.5 CNY, i.e. 150 fen, for x_y. Done.", "Done."),
@@ -325,31 +325,31 @@ LEFT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("statement", "left"), LEFT.values(), ids=LEFT)
-def test_sentences_that_state_a_fact_are_left_out(statement: str, left: str) -> None:
-    assert remove_sentences_with(statement, ["x_y"]) == left
+@pytest.mark.parametrize(("statement", "expected"), WITHOUT_FACT.values(), ids=WITHOUT_FACT)
+def test_remove_sentences_with(statement: str, expected: str) -> None:
+    assert remove_sentences_with(statement, ["x_y"]) == expected
 
 
 @pytest.mark.parametrize("name", ["statements.jsonl", "statements_held_out.jsonl"])
-def test_invented_identifiers_are_found_and_true_ones_pass(name: str) -> None:
-    outcome = judge(name)
-    assert outcome.found >= LEAST_FOUND
-    assert outcome.false_alarms <= MOST_FALSE_ALARMS
+def test_recall_and_false_alarms_on_labelled_statements(name: str) -> None:
+    outcome = evaluate(name)
+    assert outcome.recall >= MIN_RECALL
+    assert outcome.false_alarms <= MAX_FALSE_ALARMS
 
 
-def test_documents_pass_against_themselves_and_mutated_ones_do_not() -> None:
-    assert false_alarm_rate(sample_chunks(), 300) <= MOST_FALSE_ALARMS_VERBATIM
-    assert found_rate(sample_chunks(), 300) >= LEAST_FOUND
+def test_recall_and_false_alarms_on_mutated_samples() -> None:
+    assert false_alarm_rate(sample_chunks(), 300) <= MAX_FALSE_ALARMS_VERBATIM
+    assert recall_rate(sample_chunks(), 300) >= MIN_RECALL
 
 
 @needs_shared_data
 @pytest.mark.parametrize("source", FOREIGN, ids=lambda source: str(source.name))
-def test_foreign_documents_pass_against_themselves_and_mutated_ones_do_not(
+def test_recall_and_false_alarms_on_mutated_foreign_documents(
     source: SourceConfig,
 ) -> None:
     chunks = read_chunks(source)
-    assert false_alarm_rate(chunks, 150) <= MOST_FALSE_ALARMS_VERBATIM
-    assert found_rate(chunks, 150) >= LEAST_FOUND
+    assert false_alarm_rate(chunks, 150) <= MAX_FALSE_ALARMS_VERBATIM
+    assert recall_rate(chunks, 150) >= MIN_RECALL
 
 
 HOSTILE = ["`", "`a", "f", "aA", "x_", "a.", "a-", "A", "1234 ", "/a{", "\n ", "GET ", "权限包 ", "A Package ", '"a":',
@@ -358,14 +358,14 @@ HOSTILE = ["`", "`a", "f", "aA", "x_", "a.", "a-", "A", "1234 ", "/a{", "\n ", "
 
 @pytest.mark.parametrize("part", HOSTILE)
 def test_long_input_is_read_in_linear_time(part: str) -> None:
-    """No time is asserted: 20 kB that took more than a moment would show in how long the tests take."""
+    """No time is asserted: a quadratic run on 20 kB would show in the duration of the tests."""
     statement = part * (20_000 // len(part)) + "x"
     listed = find_unverified_facts(statement, FactIndex([statement[: len(statement) // 2]]))
     assert statement.endswith(remove_sentences_with(statement, listed)[-1:])
 
 
 @needs_shared_data
-def test_nothing_that_people_type_breaks_it() -> None:
+def test_naughty_strings_are_handled() -> None:
     strings: Iterable[str] = json.loads((SHARED_DATA / "blns.json").read_text(encoding="utf-8"))
     for text in strings:
         assert find_unverified_facts(text, FactIndex([text])) == [], text

@@ -1,4 +1,4 @@
-"""Fusion: two rankings as one, and never much worse than the better of them."""
+"""Tests of rank fusion: the result is never much worse than the better of both rankings."""
 
 import asyncio
 import json
@@ -49,16 +49,16 @@ Embed = Callable[[str], list[float]]
         ({}, {}, []),
     ],
     ids=[
-        "apart",
-        "full text is sure",
-        "nearly even",
-        "no word",
-        "no vector",
-        "no score",
-        "nothing",
+        "disjoint",
+        "clear full-text winner",
+        "near tie",
+        "no full text",
+        "no vectors",
+        "zero scores",
+        "empty",
     ],
 )
-def test_scores_are_fused(
+def test_fuse_combines_scores(
     full_text: dict[str, float], dense: dict[str, float], best: list[str]
 ) -> None:
     fused = fuse(full_text, dense, 0.4)
@@ -67,7 +67,7 @@ def test_scores_are_fused(
     assert all(0 <= score <= 1 for score in fused.values())
 
 
-def test_vectors_never_overrule_the_best_of_full_text() -> None:
+def test_best_full_text_hit_stays_first_at_maximum_dense_weight() -> None:
     fused = fuse({"a": 9.0}, {f"x{n}": 1.0 - n / 100 for n in range(60)}, MAX_DENSE_WEIGHT)
     assert next(iter(fused)) == "a"
 
@@ -85,52 +85,52 @@ def test_vectors_never_overrule_the_best_of_full_text() -> None:
         (RouteCalibration(full_text=0.0, dense=0.0, rows=1), 0.0),
     ],
 )
-def test_a_route_weighs_what_it_has_earned(
+def test_dense_weight_follows_the_calibration(
     measured: RouteCalibration | None, weight: float
 ) -> None:
     assert dense_weight(measured) == pytest.approx(weight)
 
 
 def noise(text: str) -> list[float]:
-    """A vector that says nothing: any other text is as near."""
+    """Return a meaningless vector: all texts are equally similar."""
     source = random.Random(text)
     return [source.gauss(0, 1) for _ in range(DIMENSION)]
 
 
-def knowing(answer_service: AnswerService) -> Embed:
-    """An embedding that knows which document a question is for, and which one holds its words."""
+def oracle(answer_service: AnswerService) -> Embed:
+    """Return an embedding that knows the document of each question, and the document with most of its words."""
     ids = [stored.id for stored in answer_service.collection.stored_chunks()]
     texts = {embedded_text(c): c.document_id for c in answer_service.collection.chunks_by_id(ids)}
     words: dict[str, set[str]] = defaultdict(set)
     for text, document in texts.items():
         words[document].update(vocabulary_words(text))
-    golds = {question["question"]: question["gold"][0] for question in QUESTIONS}
+    gold_documents = {question["question"]: question["gold"][0] for question in QUESTIONS}
 
     @cache
     def document_of(text: str) -> str:
-        asked = set(vocabulary_words(text))
-        most = max(words, key=lambda document: len(asked & words[document]))
-        asked_for = (gold for question, gold in golds.items() if text in question)
-        return texts.get(text) or next(asked_for, most)
+        text_words = set(vocabulary_words(text))
+        best = max(words, key=lambda document: len(text_words & words[document]))
+        expected = (gold for question, gold in gold_documents.items() if text in question)
+        return texts.get(text) or next(expected, best)
 
     def embed(text: str) -> list[float]:
-        near, far = noise(document_of(text)), noise(text)
-        return [n + 0.6 * f for n, f in zip(near, far, strict=True)]
+        shared, own = noise(document_of(text)), noise(text)
+        return [s + 0.6 * o for s, o in zip(shared, own, strict=True)]
 
     return embed
 
 
 @pytest.fixture(scope="module")
 def full_text(sample_service: AnswerService) -> float:
-    """What full text alone finds, whatever the embedding."""
+    """Hit rate of full text alone, which does not depend on the embedding."""
     return hit_at_5(sample_service, "full_text")
 
 
 @pytest.mark.parametrize(
     ("embedding", "weight"),
-    [("noise", (0.0, 0.0)), ("bigrams", (0.0, 0.3)), ("knowing", (0.4, 0.5))],
+    [("noise", (0.0, 0.0)), ("bigrams", (0.0, 0.3)), ("oracle", (0.4, 0.5))],
 )
-def test_fusion_keeps_up_with_the_better_route(
+def test_hybrid_search_is_as_good_as_the_better_route(
     make_service: ServiceFactory,
     sample_service: AnswerService,
     full_text: float,
@@ -138,7 +138,7 @@ def test_fusion_keeps_up_with_the_better_route(
     embedding: str,
     weight: tuple[float, float],
 ) -> None:
-    embeddings = {"noise": noise, "bigrams": bigram_embedding, "knowing": knowing(sample_service)}
+    embeddings = {"noise": noise, "bigrams": bigram_embedding, "oracle": oracle(sample_service)}
     model_server.embed = embeddings[embedding]
     answer_service = make_service(
         embedding_model="openai:scripted-embedding",
@@ -155,13 +155,13 @@ def test_fusion_keeps_up_with_the_better_route(
         assert hybrid == full_text
         assert (
             len(model_server.embedding_requests) == requests
-        )  # nobody pays for what does not count
-    if embedding == "knowing":
+        )  # a route without weight is not queried
+    if embedding == "oracle":
         assert dense > 0.95
 
 
 def hit_at_5(answer_service: AnswerService, mode: RetrievalMode) -> float:
-    """The share of the questions whose page is among the documents of the first five chunks."""
+    """Return the share of questions whose page is among the documents of the first five chunks."""
     retriever = answer_service.retriever(mode)
 
     async def found(question: str) -> set[str]:
@@ -174,7 +174,7 @@ def hit_at_5(answer_service: AnswerService, mode: RetrievalMode) -> float:
     return asyncio.run(hits()) / len(QUESTIONS)
 
 
-def test_the_routes_are_measured_once_and_again_when_the_collection_has_doubled(
+def test_routes_are_calibrated_again_when_the_collection_has_doubled(
     model_server: ModelServer, tmp_path: Path
 ) -> None:
     platform = tmp_path / "platform.toml"

@@ -1,11 +1,11 @@
-"""Closed links: what an answer may lead to."""
+"""Tests of the link policy: which links an answer may contain."""
 
 import pytest
 
 from runnables.grounding.links import LinkPolicy
 
 PAGE = "https://docs.example.org/#/api?apiId=1"
-LINKS = LinkPolicy(
+POLICY = LinkPolicy(
     pages=[PAGE, "https://docs.example.org/guide/"],
     question="My callback is https://mine.example.net/hook?x=1, why is it refused?",
     hosts=["example.org"],
@@ -14,7 +14,7 @@ LINKS = LinkPolicy(
 
 
 @pytest.mark.parametrize(
-    ("written", "closed", "refused"),
+    ("text", "expected", "removed"),
     [
         (f"见 {PAGE}。", f"见 {PAGE}。", 0),
         (f"[发货]({PAGE})", f"[发货]({PAGE})", 0),
@@ -51,17 +51,17 @@ LINKS = LinkPolicy(
         ("", "", 0),
     ],
 )
-def test_links_are_closed(written: str, closed: str, refused: int) -> None:
-    text, count = LINKS.remove_disallowed(written)
-    assert (text.strip().replace(" `", "`"), count) == (closed, refused)
+def test_disallowed_links_are_removed(text: str, expected: str, removed: int) -> None:
+    result, count = POLICY.remove_disallowed(text)
+    assert (result.strip().replace(" `", "`"), count) == (expected, removed)
 
 
-def test_without_hosts_only_pages_and_the_question_count() -> None:
-    links = LinkPolicy([PAGE], "", [], ["/dop/api/v1/order/ship"])
-    assert links.allows(PAGE)
-    assert not links.allows("https://api.example.org/dop/api/v1/order/ship")
+def test_without_hosts_endpoints_are_disallowed() -> None:
+    policy = LinkPolicy([PAGE], "", [], ["/dop/api/v1/order/ship"])
+    assert policy.allows(PAGE)
+    assert not policy.allows("https://api.example.org/dop/api/v1/order/ship")
 
 
-def test_a_long_text_takes_no_longer_than_its_length() -> None:
+def test_links_are_removed_in_linear_time() -> None:
     text = "[" * 20_000 + "https://" * 5_000 + "(" * 20_000 + "](" * 10_000
-    assert isinstance(LINKS.remove_disallowed(text)[0], str)
+    assert isinstance(POLICY.remove_disallowed(text)[0], str)

@@ -1,4 +1,4 @@
-"""Names as people give them, to documents."""
+"""Tests of the fuzzy lookup of documents by name."""
 
 import json
 import tomllib
@@ -22,14 +22,14 @@ SAMPLES = Path(__file__).parents[1] / "samples" / "platform.toml"
 
 @pytest.fixture(scope="module")
 def names() -> NameIndex:
-    """The sample platform's documents."""
-    gathering = CatalogueBuilder()
+    """Index of the sample platform's documents."""
+    catalogue = CatalogueBuilder()
     for source in read_platform(SAMPLES).sources:
         for document in read_source(source, SourceLimits(), {}):
             assert isinstance(document, SourceDocument)
-            gathering.add(chunk.model_dump() for chunk in chunk_document(document, 400))
+            catalogue.add(chunk.model_dump() for chunk in chunk_document(document, 400))
     glossary = tomllib.loads((DATA / "glossary_samples.toml").read_text(encoding="utf-8"))
-    return NameIndex(list(gathering.entries()), Glossary(glossary["glossary"]))
+    return NameIndex(list(catalogue.entries()), Glossary(glossary["glossary"]))
 
 
 def cases(file: str) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def resolved(names: NameIndex, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("file", ["fuzzy_names.jsonl", "fuzzy_names_held_out.jsonl"])
-def test_the_right_document_is_first_in_95_of_100(names: NameIndex, file: str) -> None:
+def test_right_document_is_first_in_95_percent(names: NameIndex, file: str) -> None:
     asked = [case for case in cases(file) if case["gold"]]
     missed = [c for c in asked if not {*resolved(names, c["name"])[:1]} & {*c["gold"]}]
     assert len(missed) <= 0.05 * len(asked), missed
@@ -51,7 +51,7 @@ def test_the_right_document_is_first_in_95_of_100(names: NameIndex, file: str) -
     "name", [c["name"] for c in cases("fuzzy_names.jsonl") if not c["gold"]]
     + ["", " ", "？！", "接口", "API", "v2", "的", "a" * 100_000, "面" * 100_000, "😀", "\x00", "/", "{}"],
 )  # fmt: skip
-def test_what_is_not_there_is_nothing(names: NameIndex, name: str) -> None:
+def test_unknown_name_resolves_to_no_document(names: NameIndex, name: str) -> None:
     assert resolved(names, name) == []
 
 
@@ -69,9 +69,7 @@ def test_what_is_not_there_is_nothing(names: NameIndex, name: str) -> None:
         ("订单详情查询 v2", []),
     ],
 )
-def test_a_version_is_not_taken_for_another(
-    names: NameIndex, name: str, expected: list[str]
-) -> None:
+def test_versions_are_not_confused(names: NameIndex, name: str, expected: list[str]) -> None:
     apis = [document for document in resolved(names, name) if document.isdigit()]
     assert apis[: len(expected)] == expected if expected else not apis
 
@@ -84,18 +82,18 @@ def test_a_version_is_not_taken_for_another(
         "https://open.example.com/#/api?apiId=1402", "接口 /dop/api/v1/inventory/sync 的文档",
     ],
 )  # fmt: skip
-def test_an_address_or_id_means_one_document(names: NameIndex, name: str) -> None:
+def test_address_or_id_resolves_to_its_document(names: NameIndex, name: str) -> None:
     assert resolved(names, name)[:1] == ["1402"]
 
 
 @pytest.mark.parametrize("service", ["order", "refund", "Inventory", "message"])
-def test_a_service_means_its_documents(names: NameIndex, service: str) -> None:
+def test_service_resolves_to_its_documents(names: NameIndex, service: str) -> None:
     found = names.resolve(service, 10)
     assert found[0].service_id == service.lower()
     assert len({entry.document_id for entry in found}) == len(found)
 
 
-def test_no_more_than_asked_for(names: NameIndex) -> None:
+def test_resolve_returns_at_most_limit_documents(names: NameIndex) -> None:
     assert [len(names.resolve("查询", limit)) for limit in (1, 2, 3)] == [1, 2, 3]
 
 
@@ -118,12 +116,12 @@ def entry(title: str, **fields: str) -> CatalogueEntry:
         ("signing v1.3", "Signing v1.3"),
     ],
 )
-def test_generic_words_count_where_names_hold_them(name: str, expected: str) -> None:
+def test_generic_words_count_if_names_contain_them(name: str, expected: str) -> None:
     titles = ["List Documents", "Delete Document", "API docs", "Webhooks", "Send Message",
               "OAuth 2.0", "Signing v1.2", "Signing v1.3"]  # fmt: skip
     found = NameIndex([entry(title) for title in titles], Glossary({})).resolve(name)
     assert found[0].title == expected
 
 
-def test_there_may_be_no_document() -> None:
+def test_empty_index_resolves_nothing() -> None:
     assert NameIndex([], Glossary({})).resolve("anything") == []

@@ -1,4 +1,4 @@
-"""Retrieval on the samples: the page that answers is among the first five."""
+"""Tests of retrieval on the samples: the page with the answer is among the first five."""
 
 import json
 import tomllib
@@ -30,8 +30,8 @@ def read(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line]
 
 
-def found_by(client: TestClient[Litestar], question: str, k: int = 5) -> list[str]:
-    """The ids of the documents that the first k chunks are from."""
+def retrieved_documents(client: TestClient[Litestar], question: str, k: int = 5) -> list[str]:
+    """Return the ids of the documents of the first k chunks."""
     sources = client.post("/retrieve", json={"question": question, "k": k}).json()["sources"]
     return [TITLES[source["title"]] for source in sources]
 
@@ -55,49 +55,52 @@ def with_glossary(sample_service: AnswerService) -> Any:
         yield client
 
 
-def missed(client: TestClient[Litestar], questions: Sequence[dict[str, Any]]) -> list[str]:
+def missed_questions(
+    client: TestClient[Litestar], questions: Sequence[dict[str, Any]]
+) -> list[str]:
     return [
-        f"{q['question']}: {q['gold']}, not {found_by(client, q['question'])}"
+        f"{q['question']}: {q['gold']}, not {retrieved_documents(client, q['question'])}"
         for q in questions
-        if not set(q["gold"]) & set(found_by(client, q["question"]))
+        if not set(q["gold"]) & set(retrieved_documents(client, q["question"]))
     ]
 
 
-def test_sixty_questions_find_their_page(
+def test_retrieval_finds_the_page_of_sixty_questions(
     client: TestClient[Litestar], with_glossary: TestClient[Litestar]
 ) -> None:
-    """A glossary does no harm to questions in the documents' language."""
+    """A glossary does not harm questions in the language of the documents."""
     questions = read("retrieval_samples")
     assert len(questions) == 60
     for answer_service in (client, with_glossary):
-        wrong = missed(answer_service, questions)
+        wrong = missed_questions(answer_service, questions)
         assert len(wrong) <= 0.03 * len(questions), "\n".join(wrong)
 
 
-def test_the_glossary_finds_the_other_languages_page(with_glossary: TestClient[Litestar]) -> None:
-    """Always where it holds 2 in 5 of the words that name the page in its language; mostly where it
-    holds any: what it does not hold may be what the page is about.
+def test_glossary_finds_pages_in_the_other_language(with_glossary: TestClient[Litestar]) -> None:
+    """All pages if the glossary has 40 % of the words that name the page in its language; most if it has any.
+
+    A missing word may be the topic of the page.
     """
     questions = [*read("retrieval_cross_en_zh"), *read("retrieval_cross_zh_en")]
     glossary = Glossary(GLOSSARY["glossary"])
 
-    def held(question: dict[str, Any]) -> float:
-        needed = set(query_text(" ".join(question["terms"])).split())
-        given = set(query_text(" ".join(glossary.equivalents(question["question"]))).split())
-        return len(needed & given) / len(needed)
+    def glossary_share(question: dict[str, Any]) -> float:
+        expected = set(query_text(" ".join(question["terms"])).split())
+        added = set(query_text(" ".join(glossary.equivalents(question["question"]))).split())
+        return len(expected & added) / len(expected)
 
-    well = [question for question in questions if held(question) >= 0.4]
-    assert len(well) >= 10
-    assert not missed(with_glossary, well)
-    some = [question for question in questions if held(question) > 0]
-    assert len(missed(with_glossary, some)) <= 0.25 * len(some)
+    well_covered = [question for question in questions if glossary_share(question) >= 0.4]
+    assert len(well_covered) >= 10
+    assert not missed_questions(with_glossary, well_covered)
+    covered = [question for question in questions if glossary_share(question) > 0]
+    assert len(missed_questions(with_glossary, covered)) <= 0.25 * len(covered)
 
 
 @pytest.mark.parametrize("direction", ["en_zh", "zh_en"])
-def test_the_models_terms_find_the_other_languages_page(
+def test_search_terms_of_the_model_find_pages_in_the_other_language(
     model_client: MakeClient, model_server: ModelServer, direction: str
 ) -> None:
-    """The page is among the five that the model is given to answer from."""
+    """The page is among the five in the prompt for the answer."""
     terms: list[str] = []
     model_server.route(
         is_classification,
@@ -130,7 +133,7 @@ def test_the_models_terms_find_the_other_languages_page(
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("question", ["退款单怎么同意", "/dop/api/v1/order/ship 怎么签名"])
-def test_filters_narrow_what_is_retrieved(
+def test_filters_restrict_retrieval_and_citations(
     client: TestClient[Litestar], question: str, filters: dict[str, Any], allowed: Any
 ) -> None:
     body = {"question": question, "filters": filters, "k": 8}
@@ -141,12 +144,12 @@ def test_filters_narrow_what_is_retrieved(
     assert all(allowed(source) for source in cited) if allowed else not cited
 
 
-def test_both_parts_of_a_question_are_retrieved(client: TestClient[Litestar]) -> None:
+def test_retrieval_covers_all_parts_of_a_question(client: TestClient[Litestar]) -> None:
     questions = read("multi_part")
     wrong = [
         f"{q['question']} {split_question(q['question'])}: {q['gold']}, not {found}"
         for q in questions
-        if (found := set(found_by(client, q["question"])))
+        if (found := set(retrieved_documents(client, q["question"])))
         and not all(found & set(gold) for gold in q["gold"])
     ]
     assert len(wrong) <= len(questions) - 5, "\n".join(wrong)
@@ -168,7 +171,7 @@ def test_both_parts_of_a_question_are_retrieved(client: TestClient[Litestar]) ->
         ("", [""]),
     ],
 )
-def test_what_is_asked_in_sequence_is_split(question: str, expected: list[str]) -> None:
+def test_split_question_splits_sequences_only(question: str, expected: list[str]) -> None:
     assert split_question(question) == expected
 
 
@@ -183,7 +186,7 @@ def test_what_is_asked_in_sequence_is_split(question: str, expected: list[str]) 
         ("", []),
     ],
 )
-def test_the_glossary_is_read_in_both_directions(question: str, expected: list[str]) -> None:
+def test_glossary_is_read_in_both_directions(question: str, expected: list[str]) -> None:
     assert Glossary({"面单": ["waybill", "express sheet"]}).equivalents(question) == expected
 
 
@@ -199,12 +202,12 @@ def test_the_glossary_is_read_in_both_directions(question: str, expected: list[s
         ("", 5, ""),
     ],
 )
-def test_one_document_does_not_crowd_out_the_others(documents: str, k: int, expected: str) -> None:
-    found = [chunk_of(document, position) for position, document in enumerate(documents)]
+def test_diversify_limits_the_share_of_one_document(documents: str, k: int, expected: str) -> None:
+    found = [retrieved_chunk(document, position) for position, document in enumerate(documents)]
     assert "".join(r.chunk.document_id for r in diversify(found, k)) == expected
 
 
-def chunk_of(document: str, position: int) -> RetrievedChunk:
+def retrieved_chunk(document: str, position: int) -> RetrievedChunk:
     chunk = Chunk(
         id=f"{document}{position}", source="s", document_id=document, title="t", section="",
         kind="prose", position=position, language="zh", body="", text="", content_hash="",

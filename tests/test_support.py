@@ -1,4 +1,4 @@
-"""Support by words and numbers: what the rules tell apart, what they cannot, and how often they err."""
+"""Tests of lexical support: what the rules distinguish, what they cannot, and their error rates."""
 
 import json
 import random
@@ -37,15 +37,15 @@ ENGLISH = "Print data expires after 30 days. Up to ten parcels fit one request o
 
 
 def chunk(body: str = PAGE, title: str = "打印") -> Chunk:
-    (made,) = page(title, body)
-    return made
+    (only_chunk,) = page(title, body)
+    return only_chunk
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("statement", "expected"),
     [
         ("打印数据三十天过期", True),
         ("打印数据 30 days 过期", True),
@@ -70,9 +70,9 @@ def chunk(body: str = PAGE, title: str = "打印") -> Chunk:
         ("运费 1.58 元", False),
         ("最低 TLS 1.2", True),
         ("最低 TLS 1.20", False),
-        ("打印数据 SHA-256 过期", True),  # an identifier, which is looked at elsewhere
+        ("打印数据 SHA-256 过期", True),  # an identifier, which the fact check covers
         ("每天 4 点重置", True),
-        ("每天 16:00 重置", True),  # hours are counted to twelve
+        ("每天 16:00 重置", True),  # a 12-hour clock
         ("每天 6 点重置", False),
         ("每天 05:00 重置", False),
         ("2026 年 11 月 20 日起生效", True),
@@ -80,7 +80,7 @@ def chunk(body: str = PAGE, title: str = "打印") -> Chunk:
         ("等待 30 分钟再试", True),
         ("读取超时设为 20 秒", True),
         ("第 2 次等待 45 秒再试", True),
-        ("第 2 次等待 45 分钟再试", True),  # a number without a unit, as in a table, has any
+        ("第 2 次等待 45 分钟再试", True),  # a number without a unit, as in a table, matches any
         ("打印数据一次过期", True),
         ("打印数据十分重要，审核请求分两个", True),
         ("1. 打印数据过期", True),
@@ -91,16 +91,16 @@ def chunk(body: str = PAGE, title: str = "打印") -> Chunk:
         ("打印数据过期 [6][12]", True),
         ("打印数据过期，见 https://example.com/6?x=88", True),
         ("打印数据过期，见 `a[6]` 和 order_6", True),
-        ("打印最多 7 条请求", False),  # the page's 7 is the number of a list's item
+        ("打印最多 7 条请求", False),  # the 7 of the page is a list number
         ("打印数据 640 天过期", True),
     ],
 )
-def test_numbers_are_looked_up_with_their_units(said: str, expected: bool) -> None:
-    assert is_supported(said, [chunk()], "我有 640 天前的打印数据") is expected
+def test_numbers_are_compared_with_their_units(statement: str, expected: bool) -> None:
+    assert is_supported(statement, [chunk()], "我有 640 天前的打印数据") is expected
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("statement", "expected"),
     [
         ("Print data expires after thirty days.", True),
         ("Print data is kept for a 30-day period.", True),
@@ -111,8 +111,8 @@ def test_numbers_are_looked_up_with_their_units(said: str, expected: bool) -> No
         ("In step 4 print data expires.", True),
     ],
 )
-def test_english_numbers_are_looked_up_too(said: str, expected: bool) -> None:
-    assert is_supported(said, [chunk(ENGLISH, "Printing")], "") is expected
+def test_english_numbers_are_compared_with_their_units(statement: str, expected: bool) -> None:
+    assert is_supported(statement, [chunk(ENGLISH, "Printing")], "") is expected
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_english_numbers_are_looked_up_too(said: str, expected: bool) -> None:
         ("none", []),
     ],
 )
-def test_numbers_are_read(text: str, values: list[str]) -> None:
+def test_extract_quantities(text: str, values: list[str]) -> None:
     assert [quantity.value for quantity in extract_quantities(text)] == values
 
 
@@ -135,36 +135,36 @@ def test_numbers_are_read(text: str, values: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("statement", "expected"),
     [
         ("打印数据会过期。", True),
         ("请检查网络连接后重试。", False),
         ("退款原路退回买家账户。", False),
         ("可以。", True),
         ("", True),
-        ("Print data expires after 30 days.", True),  # in another language: by its numbers
+        ("Print data expires after 30 days.", True),  # another language: compared by numbers
         ("Print data expires after 31 days.", False),
-        ("Call waybill_create to get the print data.", True),  # and by its identifiers
+        ("Call waybill_create to get the print data.", True),  # and by identifiers
         ("Call refund_agree to give the money back.", False),
     ],
 )
-def test_telling_words_have_to_be_there(said: str, expected: bool) -> None:
-    assert is_supported(said, [chunk()], "") is expected
+def test_content_words_must_occur(statement: str, expected: bool) -> None:
+    assert is_supported(statement, [chunk()], "") is expected
 
 
 def test_without_chunks_nothing_is_supported() -> None:
     assert not is_supported("打印数据 30 天过期", [], "打印数据 30 天过期")
 
 
-def test_the_question_s_words_support_nothing() -> None:
+def test_words_of_the_question_support_nothing() -> None:
     assert not is_supported("退款原路退回买家账户", [chunk()], "退款原路退回买家账户吗")
 
 
-def test_several_chunks_support_together() -> None:
-    said = "打印数据 30 天过期，退款原路退回买家账户，3 天到账"
+def test_several_chunks_support_a_statement_together() -> None:
+    statement = "打印数据 30 天过期，退款原路退回买家账户，3 天到账"
     both = [chunk("退款原路退回买家账户，3 天到账。", "退款"), chunk()]
-    assert is_supported(said, both, "")
-    assert [is_supported(said, [each], "") for each in both] == [False, False]
+    assert is_supported(statement, both, "")
+    assert [is_supported(statement, [each], "") for each in both] == [False, False]
 
 
 # --- measured -------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def sample_chunks() -> list[Chunk]:
 
 
 def labelled(name: str) -> Iterator[tuple[str, bool, str, list[Chunk]]]:
-    """Statements of language models' kind: what is said, whether it is supported, why, and by what."""
+    """Yield labelled statements: text, whether it is supported, kind, and cited chunks."""
     places = defaultdict(list)
     for each in sample_chunks():
         places[each.title, each.section].append(each)
@@ -194,49 +194,49 @@ def labelled(name: str) -> Iterator[tuple[str, bool, str, list[Chunk]]]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a page and its tables, without code."""
+    """Yield the sentences of a page and its tables, without code."""
     prose = re.sub(r"```.*?(?:```|\Z)", "", text, flags=re.DOTALL)
     for part in re.split(r"[\n|]|(?<=[。！？])|(?<=[.!?])\s", prose):
-        said = re.sub(r"^\s*(?:[-*]|\d+\.)\s+|\[|\]\([^)]*\)", "", part.strip())
-        if len(said) >= 15 and said.endswith(("。", "！", "？", ".", "!", "?")):
-            yield said
+        sentence = re.sub(r"^\s*(?:[-*]|\d+\.)\s+|\[|\]\([^)]*\)", "", part.strip())
+        if len(sentence) >= 15 and sentence.endswith(("。", "！", "？", ".", "!", "?")):
+            yield sentence
 
 
 @pytest.mark.parametrize(
     ("name", "accepted", "refused"),
     [("support.jsonl", 1.0, 0.96), ("support_held_out.jsonl", 0.86, 0.93)],
 )
-def test_labelled_statements_are_told_apart(name: str, accepted: float, refused: float) -> None:
-    """All but opposites, which no rule about words can see: those are for the judge."""
+def test_labelled_statements_are_classified(name: str, accepted: float, refused: float) -> None:
+    """All kinds except opposites, which lexical rules cannot detect; the judge does."""
     right: dict[bool, list[bool]] = {True: [], False: []}
-    for said, supported, kind, chunks in labelled(name):
+    for statement, supported, kind, chunks in labelled(name):
         if kind != "opposite":
-            right[supported].append(is_supported(said, chunks, "") is supported)
+            right[supported].append(is_supported(statement, chunks, "") is supported)
     assert sum(right[True]) / len(right[True]) >= accepted
     assert sum(right[False]) / len(right[False]) >= refused
 
 
-def test_the_threshold_lies_between_paraphrases_and_other_topics() -> None:
+def test_threshold_separates_paraphrases_from_other_topics() -> None:
     shares: dict[str, list[float]] = defaultdict(list)
-    for said, _, kind, chunks in labelled("support.jsonl"):
+    for statement, _, kind, chunks in labelled("support.jsonl"):
         text = "\n".join(f"{c.title}\n{c.section}\n{c.body}" for c in chunks)
-        said = said.removesuffix(" [1]")
-        if detect_language(said) == detect_language(text):
-            shares[kind].append(word_share(said, text))
+        statement = statement.removesuffix(" [1]")
+        if detect_language(statement) == detect_language(text):
+            shares[kind].append(word_share(statement, text))
     assert (
         max(shares["filler"] + shares["other_topic"]) < MIN_WORD_SHARE < min(shares["paraphrase"])
     )
 
 
-def test_sentences_are_supported_by_their_own_chunk_and_not_by_any_other() -> None:
-    """The samples' own sentences; with other chunks those that no other document says as well."""
-    said = [(sentence, c) for c in sample_chunks() for sentence in sentences(c.body)]
+def test_sentences_are_supported_by_their_own_chunk_only() -> None:
+    """Sentences of the samples; other chunks are tried only with sentences unique to one document."""
+    all_sentences = [(sentence, c) for c in sample_chunks() for sentence in sentences(c.body)]
     documents = defaultdict(set)
-    for sentence, own in said:
+    for sentence, own in all_sentences:
         documents[sentence].add(own.document_id)
     draw = random.Random(0)
     by_own, by_other = [], []
-    for sentence, own in draw.sample(said, 600):
+    for sentence, own in draw.sample(all_sentences, 600):
         by_own.append(is_supported(sentence, [own], ""))
         other = draw.choice(sample_chunks())
         comparable = detect_language(other.body) == detect_language(sentence)

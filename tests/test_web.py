@@ -1,4 +1,4 @@
-"""The web as a source: what is sent, what of a reply can be cited, and that no failure costs the answer."""
+"""Tests of web search: requests, citable content of replies, and failures, which never cost the answer."""
 
 import asyncio
 import logging
@@ -31,19 +31,19 @@ from schemas.settings import read_settings
 from tests.model_server import Reply
 from tests.test_collection import page
 from tests.traces import Trace
-from tests.web_server import KEY, WebServer, found, refused, result
+from tests.web_server import KEY, WebServer, error_reply, result, search_reply
 
 QUESTION = "How do I rotate the signing key?"
 URL = "https://docs.example.com/keys"
 BODY = "Rotate it on the console. The old key works for a day."
 SECRET = SecretStr(KEY)
 TLS = httpx.create_ssl_context()
-"""Made once: it takes longer than a test."""
+"""Created once: it takes longer than a test."""
 
 
 @pytest.fixture(autouse=True)
-def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key and no proxy of whoever runs the tests."""
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ignore keys and proxies of the environment."""
     monkeypatch.setattr(httpx, "create_ssl_context", lambda: TLS)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("TAVILY_API_KEY", "TAVILY_PROJECT", "TAVILY_ORG_ID"):
@@ -57,30 +57,30 @@ def server() -> Iterator[WebServer]:
     assert not scripted.faults
 
 
-def opened(server: WebServer, **overrides: object) -> WebSearch:
-    given = {"web_search": "tavily", "web_api_key": SECRET, "web_base_url": server.base_url}
-    web = open_web_search(read_settings(**(given | overrides)))
+def open_search(server: WebServer, **overrides: object) -> WebSearch:
+    defaults = {"web_search": "tavily", "web_api_key": SECRET, "web_base_url": server.base_url}
+    web = open_web_search(read_settings(**(defaults | overrides)))
     assert web is not None
     return web
 
 
-def asked(text: str = QUESTION, **filters: object) -> Question:
+def question_of(text: str = QUESTION, **filters: object) -> Question:
     return Question(text=text, k=5, language="en", filters=Filters.model_validate(filters))
 
 
 def find(
     web: WebSearch, question: Question | None = None, config: RunnableConfig | None = None
 ) -> list[RetrievedChunk]:
-    return asyncio.run(web.search(question or asked(), config or {}))
+    return asyncio.run(web.search(question or question_of(), config or {}))
 
 
 def bodies(server: WebServer, *results: object, **overrides: object) -> list[str]:
-    """What can be cited of a reply with `results`."""
-    server.reply(found(*results))
-    return [each.chunk.body for each in find(opened(server, **overrides))]
+    """Return the bodies of the chunks from a reply with `results`."""
+    server.reply(search_reply(*results))
+    return [each.chunk.body for each in find(open_search(server, **overrides))]
 
 
-def evidence(question: Question, chunks: list[RetrievedChunk]) -> PipelineState:
+def state_of(question: Question, chunks: list[RetrievedChunk]) -> PipelineState:
     classified = Classification(StructuredQuestion(type="general"))
     return PipelineState(
         question=question, classification=classified, retrieved=chunks, chunks=chunks
@@ -92,13 +92,13 @@ def documents(count: int) -> list[RetrievedChunk]:
     return [RetrievedChunk(chunk=chunk, score=0.1) for chunk in chunks]
 
 
-# --- what is sent ---------------------------------------------------------------------------------
+# --- requests ------------------------------------------------------------------------------------
 
 
-def test_the_request_is_as_tavily_takes_it(server: WebServer) -> None:
-    server.reply(found())
+def test_request_format(server: WebServer) -> None:
+    server.reply(search_reply())
 
-    find(opened(server))
+    find(open_search(server))
 
     (request,) = server.requests
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -106,14 +106,14 @@ def test_the_request_is_as_tavily_takes_it(server: WebServer) -> None:
     assert KEY not in str(request.headers | {"authorization": ""})
 
 
-def test_settings_say_how_many_and_from_where(
+def test_settings_limit_results_and_domains(
     server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("APIDESK_WEB_DOMAINS", "Docs.example.com, *.example.org,")
     monkeypatch.setenv("APIDESK_WEB_RESULTS", "10")
-    server.reply(found())
+    server.reply(search_reply())
 
-    find(opened(server))
+    find(open_search(server))
 
     body = server.requests[0].body
     assert body["include_domains"] == ["docs.example.com", "*.example.org"]
@@ -130,16 +130,14 @@ def test_settings_say_how_many_and_from_where(
     ],
     ids=["url", "response", "long", "long zh"],
 )  # fmt: skip
-def test_the_query_is_short_and_has_no_pasted_values(
-    server: WebServer, text: str, query: str
-) -> None:
-    server.reply(found())
-    find(opened(server), asked(text))
+def test_query_is_short_and_without_pasted_values(server: WebServer, text: str, query: str) -> None:
+    server.reply(search_reply())
+    find(open_search(server), question_of(text))
     assert server.requests[0].body["query"] == query
 
 
 @pytest.mark.parametrize(
-    ("variables", "counts"),
+    ("variables", "is_accepted"),
     [
         ({"APIDESK_WEB_API_KEY": KEY, "TAVILY_API_KEY": "other"}, True),
         ({"APIDESK_WEB_API_KEY": "", "TAVILY_API_KEY": KEY}, True),
@@ -148,49 +146,51 @@ def test_the_query_is_short_and_has_no_pasted_values(
     ],
     ids=["both", "empty", "usual", "wrong"],
 )
-def test_our_variable_or_the_usual_one_holds_the_key(
-    server: WebServer, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], counts: bool
+def test_key_is_read_from_either_variable(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], is_accepted: bool
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    server.default = found(result(URL, BODY))
+    server.default = search_reply(result(URL, BODY))
     settings = read_settings(web_search="tavily", web_base_url=server.base_url)
     web = open_web_search(settings)
     assert web is not None
-    assert bool(find(web)) is counts
+    assert bool(find(web)) is is_accepted
 
 
-def test_an_environment_s_proxy_is_used(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_of_the_environment_is_used(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HTTP_PROXY", server.base_url)
     monkeypatch.setenv("http_proxy", server.base_url)
-    find(opened(server, web_base_url="http://tavily.example/v2"))
+    find(open_search(server, web_base_url="http://tavily.example/v2"))
     assert server.requests[0].path == "http://tavily.example/v2/search"
 
 
 @pytest.mark.parametrize(
     "question",
     [
-        asked(source="guides"),
-        asked(service="12"),
-        asked(metadata={"version": "2"}),
-        asked(" \n "),
+        question_of(source="guides"),
+        question_of(service="12"),
+        question_of(metadata={"version": "2"}),
+        question_of(" \n "),
     ],
     ids=["source", "service", "metadata", "empty"],
 )
-def test_a_filtered_question_asks_nothing(server: WebServer, question: Question) -> None:
-    assert find(opened(server), question) == []
+def test_question_with_filters_sends_no_request(server: WebServer, question: Question) -> None:
+    assert find(open_search(server), question) == []
     assert server.requests == []
 
 
-# --- what comes back ------------------------------------------------------------------------------
+# --- replies --------------------------------------------------------------------------------------
 
 
-def test_a_result_becomes_a_chunk_that_can_be_cited(server: WebServer) -> None:
+def test_result_becomes_a_citable_chunk(server: WebServer) -> None:
     server.reply(
-        found(result(URL, BODY, "Keys", 0.81), result(f"{URL}/2", "两把密钥", "密钥", 0.3))
+        search_reply(result(URL, BODY, "Keys", 0.81), result(f"{URL}/2", "两把密钥", "密钥", 0.3))
     )
 
-    first, second = find(opened(server))
+    first, second = find(open_search(server))
 
     assert first.score == 0.81
     chunk = first.chunk
@@ -202,9 +202,9 @@ def test_a_result_becomes_a_chunk_that_can_be_cited(server: WebServer) -> None:
     assert Source.from_chunk(6, first).metadata == {"web": "true"}
 
 
-def test_the_same_result_is_the_same_chunk(server: WebServer) -> None:
-    server.default = found(result(URL, BODY))
-    web = opened(server)
+def test_same_result_gives_the_same_chunk(server: WebServer) -> None:
+    server.default = search_reply(result(URL, BODY))
+    web = open_search(server)
     assert find(web) == find(web)
 
 
@@ -229,10 +229,10 @@ def test_the_same_result_is_the_same_chunk(server: WebServer) -> None:
     ],
     ids=[
         "none", "no content", "no results", "no links", "same page", "fragments", "too many", "entities",
-        "unseen characters", "passages", "table",
+        "invisible characters", "passages", "table",
     ],
 )  # fmt: skip
-def test_only_what_can_be_cited_is_taken(
+def test_only_citable_results_become_chunks(
     server: WebServer, results: list[object], expected: list[str]
 ) -> None:
     assert bodies(server, *results) == expected
@@ -243,14 +243,14 @@ def test_only_what_can_be_cited_is_taken(
     [(0.5, 0.5), (1, 1.0), (None, 0), ("0.9", 0), (True, 0), (float("nan"), 0),
      (float("inf"), 0), (10**400, 0)],
 )  # fmt: skip
-def test_a_score_is_a_number(server: WebServer, score: object, expected: float) -> None:
-    server.reply(found(result(URL, BODY, score=score)))
-    assert [each.score for each in find(opened(server))] == [expected]
+def test_invalid_scores_become_zero(server: WebServer, score: object, expected: float) -> None:
+    server.reply(search_reply(result(URL, BODY, score=score)))
+    assert [each.score for each in find(open_search(server))] == [expected]
 
 
-def test_a_page_that_comes_twice_has_its_better_score(server: WebServer) -> None:
-    server.reply(found(result(URL, "one", score=0.2), result(URL, "two", score=0.7)))
-    assert [each.score for each in find(opened(server))] == [0.7]
+def test_duplicate_page_keeps_the_better_score(server: WebServer) -> None:
+    server.reply(search_reply(result(URL, "one", score=0.2), result(URL, "two", score=0.7)))
+    assert [each.score for each in find(open_search(server))] == [0.7]
 
 
 @pytest.mark.parametrize(
@@ -263,23 +263,23 @@ def test_a_page_that_comes_twice_has_its_better_score(server: WebServer) -> None
         (None, "docs.example.com"),
     ],
 )
-def test_a_title_is_one_short_line(server: WebServer, title: object, expected: str) -> None:
-    server.reply(found(result(URL, BODY, title)))
-    ((chunk),) = (each.chunk for each in find(opened(server)))
+def test_title_is_one_short_line(server: WebServer, title: object, expected: str) -> None:
+    server.reply(search_reply(result(URL, BODY, title)))
+    ((chunk),) = (each.chunk for each in find(open_search(server)))
     assert chunk.title == expected
     assert yaml.safe_load(chunk.text.split("---\n")[1]) == {"pageUrl": URL, "web": "true"}
 
 
 @pytest.mark.parametrize(
-    ("domain", "taken"),
+    ("domain", "is_accepted"),
     [
         ("example.com", True), ("docs.example.com", True), ("https://docs.example.com/", True),
         ("*.com", True), ("docs.example.com/keys", True), ("other.example", False),
         ("ocs.example.com", False), ("www.docs.example.com", False),
     ],
 )  # fmt: skip
-def test_no_other_domain_comes_in(server: WebServer, domain: str, taken: bool) -> None:
-    assert bool(bodies(server, result(URL, BODY), web_domains=(domain,))) is taken
+def test_other_domains_are_dropped(server: WebServer, domain: str, is_accepted: bool) -> None:
+    assert bool(bodies(server, result(URL, BODY), web_domains=(domain,))) is is_accepted
 
 
 SENTENCE = "The key is rotated on the console, and 24 hours later the old one ends. "
@@ -300,7 +300,7 @@ SENTENCE = "The key is rotated on the console, and 24 hours later the old one en
     ],
     ids=["en", "zh", "unbroken", "unbroken zh", "words", "paragraphs", "list", "headings"],
 )
-def test_long_content_is_cut_into_chunks(server: WebServer, text: str, tokens: int) -> None:
+def test_long_content_is_split_into_chunks(server: WebServer, text: str, tokens: int) -> None:
     cut = bodies(server, result(URL, text), chunk_tokens=tokens)
 
     assert len(cut) > 1
@@ -308,7 +308,7 @@ def test_long_content_is_cut_into_chunks(server: WebServer, text: str, tokens: i
     assert "".join("".join(cut).split()) == "".join(text.split())
 
 
-def test_sentences_stay_whole_where_they_fit(server: WebServer) -> None:
+def test_sentences_stay_whole_if_they_fit(server: WebServer) -> None:
     cut = bodies(server, result(URL, SENTENCE * 30), chunk_tokens=50)
     assert {sentence for body in cut for sentence in body.split("ends. ")} <= {
         SENTENCE.strip(), SENTENCE.partition("ends. ")[0]
@@ -316,15 +316,15 @@ def test_sentences_stay_whole_where_they_fit(server: WebServer) -> None:
 
 
 @pytest.mark.parametrize("text", [SENTENCE * 900, "密钥在控制台轮换。" * 9_000, "a" * 90_000])
-def test_of_one_page_no_more_than_its_beginning_is_taken(server: WebServer, text: str) -> None:
+def test_long_page_is_truncated(server: WebServer, text: str) -> None:
     cut = "".join("".join(bodies(server, result(URL, text))).split())
     assert 3_000 < len(cut) <= 4_000
     assert "".join(text.split()).startswith(cut)
 
 
-def test_the_chunks_of_a_page_differ_in_id_and_position(server: WebServer) -> None:
-    server.reply(found(result(URL, SENTENCE * 30), result(f"{URL}/2", SENTENCE * 30)))
-    chunks = [each.chunk for each in find(opened(server, chunk_tokens=50))]
+def test_chunks_of_a_page_have_distinct_ids_and_positions(server: WebServer) -> None:
+    server.reply(search_reply(result(URL, SENTENCE * 30), result(f"{URL}/2", SENTENCE * 30)))
+    chunks = [each.chunk for each in find(open_search(server, chunk_tokens=50))]
     assert len({chunk.id for chunk in chunks}) == len(chunks)
     assert [c.position for c in chunks if c.page_url == URL] == list(range(len(chunks) // 2))
 
@@ -333,51 +333,51 @@ def test_the_chunks_of_a_page_differ_in_id_and_position(server: WebServer) -> No
 
 
 @pytest.mark.parametrize("count", [0, 3])
-def test_the_documents_come_first(server: WebServer, count: int) -> None:
-    server.reply(found(result(URL, BODY, score=0.99), result(f"{URL}/2", BODY, score=0.98)))
-    trace, of_documents = Trace(RUN_NAME), documents(count)
+def test_documents_precede_web_results(server: WebServer, count: int) -> None:
+    server.reply(search_reply(result(URL, BODY, score=0.99), result(f"{URL}/2", BODY, score=0.98)))
+    trace, document_chunks = Trace(RUN_NAME), documents(count)
 
-    run = build_web_search(opened(server)).ainvoke(
-        evidence(asked(), of_documents), {"callbacks": [trace]}
+    run = build_web_search(open_search(server)).ainvoke(
+        state_of(question_of(), document_chunks), {"callbacks": [trace]}
     )
-    given = asyncio.run(run)
+    state = asyncio.run(run)
 
-    assert given["chunks"][:count] == of_documents
-    assert [each.chunk.page_url for each in given["chunks"][count:]] == [URL, f"{URL}/2"]
-    assert given["retrieved"] == of_documents
+    assert state["chunks"][:count] == document_chunks
+    assert [each.chunk.page_url for each in state["chunks"][count:]] == [URL, f"{URL}/2"]
+    assert state["retrieved"] == document_chunks
     assert trace.names == ["web", RUN_NAME]
     assert trace.inputs == [QUESTION]
     assert trace.outputs[0]["skipped"] is None
 
 
-def test_a_filtered_question_keeps_its_chunks(server: WebServer) -> None:
-    given = evidence(asked(source="guides"), documents(2))
-    assert asyncio.run(build_web_search(opened(server)).ainvoke(given)) == given
+def test_question_with_filters_keeps_its_chunks(server: WebServer) -> None:
+    state = state_of(question_of(source="guides"), documents(2))
+    assert asyncio.run(build_web_search(open_search(server)).ainvoke(state)) == state
     assert server.requests == []
 
 
-def test_one_search_serves_several_loops_and_questions(server: WebServer) -> None:
-    server.default = found(result(URL, BODY))
-    web = opened(server)
+def test_one_search_works_in_several_event_loops(server: WebServer) -> None:
+    server.default = search_reply(result(URL, BODY))
+    web = open_search(server)
 
     async def several() -> list[list[RetrievedChunk]]:
-        return await asyncio.gather(*(web.search(asked(), {}) for _ in range(8)))
+        return await asyncio.gather(*(web.search(question_of(), {}) for _ in range(8)))
 
     for chunks in [*asyncio.run(several()), *asyncio.run(several())]:
         assert [each.chunk.body for each in chunks] == [BODY]
 
 
-# --- what goes wrong ------------------------------------------------------------------------------
+# --- failures -------------------------------------------------------------------------------------
 
 
-def skipped(
+def skip_reason(
     web: WebSearch, caplog: pytest.LogCaptureFixture, config: RunnableConfig | None = None
 ) -> str:
-    """Why the documents answer alone: in the trace and in one line of the log, without question and key."""
-    trace, given = Trace(RUN_NAME), evidence(asked(), documents(2))
+    """Return why the search was skipped; trace and log state it once, without question and key."""
+    trace, state = Trace(RUN_NAME), state_of(question_of(), documents(2))
     with caplog.at_level(logging.DEBUG):
-        run = build_web_search(web).ainvoke(given, {**(config or {}), "callbacks": [trace]})
-        assert asyncio.run(run) == given
+        run = build_web_search(web).ainvoke(state, {**(config or {}), "callbacks": [trace]})
+        assert asyncio.run(run) == state
     (output,) = trace.outputs
     (record,) = (r for r in caplog.records if r.levelno >= logging.WARNING)
     reason: str = output["skipped"]
@@ -389,21 +389,21 @@ def skipped(
     return reason
 
 
-ONE = found(result(URL, BODY))
+ONE = search_reply(result(URL, BODY))
 
 
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (refused(401), "refuses the key; check APIDESK_WEB_API_KEY"),
-        (refused(401, f"wrong key {KEY}, asked {QUESTION}"), "APIDESK_WEB_API_KEY"),
-        (refused(429, headers={"retry-after": "0"}), "too many requests"),
-        (refused(432), "the plan or limit of the key"),
-        (refused(433), "the plan or limit of the key"),
-        (refused(403), "the plan or limit of the key"),
-        (refused(400, "Invalid include_domains."), "check APIDESK_WEB_DOMAINS"),
-        (refused(404), "answers 404"),
-        (refused(500), "answers 500"),
+        (error_reply(401), "refuses the key; check APIDESK_WEB_API_KEY"),
+        (error_reply(401, f"wrong key {KEY}, asked {QUESTION}"), "APIDESK_WEB_API_KEY"),
+        (error_reply(429, headers={"retry-after": "0"}), "too many requests"),
+        (error_reply(432), "the plan or limit of the key"),
+        (error_reply(433), "the plan or limit of the key"),
+        (error_reply(403), "the plan or limit of the key"),
+        (error_reply(400, "Invalid include_domains."), "check APIDESK_WEB_DOMAINS"),
+        (error_reply(404), "answers 404"),
+        (error_reply(500), "answers 500"),
         (Reply(body=b"<html>502</html>", status=502), "answers 502"),
         (Reply(body=b"", status=307, headers={"location": "/search"}), "answers 307"),
         (Reply(body=b"", status=302, headers={"location": "http://127.0.0.1:9/"}), "answers 302"),
@@ -423,20 +423,20 @@ ONE = found(result(URL, BODY))
         (Reply(ONE, action="close", reset_after=3), "cannot be reached"),
     ],
 )  # fmt: skip
-def test_what_goes_wrong_leaves_the_documents(
+def test_failures_leave_the_documents(
     server: WebServer, caplog: pytest.LogCaptureFixture, reply: Reply, reason: str
 ) -> None:
     server.reply(reply)
 
-    assert reason in skipped(opened(server), caplog)
+    assert reason in skip_reason(open_search(server), caplog)
     assert len(server.requests) == 1
 
 
-def test_a_wrong_key_is_named_by_its_setting(
+def test_wrong_key_is_reported_by_its_setting(
     server: WebServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    web = opened(server, web_api_key=SecretStr("tvly-wrong"))
-    assert "APIDESK_WEB_API_KEY" in skipped(web, caplog)
+    web = open_search(server, web_api_key=SecretStr("tvly-wrong"))
+    assert "APIDESK_WEB_API_KEY" in skip_reason(web, caplog)
     assert "tvly-wrong" not in caplog.text
 
 
@@ -445,44 +445,48 @@ def test_a_wrong_key_is_named_by_its_setting(
     [Reply(action="stall"), Reply(ONE, chunk_size=1, chunk_delay=0.1)],
     ids=["silent", "trickles"],
 )
-def test_a_slow_server_is_not_waited_for(
+def test_slow_server_times_out(
     server: WebServer, caplog: pytest.LogCaptureFixture, reply: Reply
 ) -> None:
     server.reply(reply)
-    reason = skipped(opened(server, web_timeout=0.05), caplog)
+    reason = skip_reason(open_search(server, web_timeout=0.05), caplog)
     assert reason == "no answer in time; check APIDESK_WEB_TIMEOUT"
 
 
 @pytest.mark.parametrize("seconds", [0, 0.05])
-def test_the_run_s_own_deadline_counts_where_it_is_sooner(
+def test_earlier_deadline_of_the_run_applies(
     server: WebServer, caplog: pytest.LogCaptureFixture, seconds: float
 ) -> None:
     server.default = Reply(action="stall")
     config = with_deadline({}, seconds)
-    assert "no answer in time" in skipped(opened(server, web_timeout=60), caplog, config)
+    assert "no answer in time" in skip_reason(open_search(server, web_timeout=60), caplog, config)
 
 
-def test_who_gives_up_is_not_answered_with_the_documents(server: WebServer) -> None:
+def test_cancelling_the_question_cancels_the_search(server: WebServer) -> None:
     server.reply(Reply(action="stall"))
 
     async def cancelled() -> None:
         async with asyncio.timeout(0.05):
-            await opened(server).search(asked(), {})
+            await open_search(server).search(question_of(), {})
 
     with pytest.raises(TimeoutError):
         asyncio.run(cancelled())
 
 
-def test_a_server_that_is_not_there(server: WebServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreachable_server_is_reported(
+    server: WebServer, caplog: pytest.LogCaptureFixture
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    assert "check APIDESK_WEB_BASE_URL" in skipped(opened(server, web_base_url=url), caplog)
+    assert "check APIDESK_WEB_BASE_URL" in skip_reason(
+        open_search(server, web_base_url=url), caplog
+    )
 
 
 # --- settings -------------------------------------------------------------------------------------
 
 
-def test_by_default_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_web_search_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAVILY_API_KEY", KEY)
     monkeypatch.setitem(sys.modules, "tavily", None)
     assert open_web_search(read_settings()) is None
@@ -507,15 +511,15 @@ def test_by_default_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"web_domains": ",".join("a" * 301)}, "APIDESK_WEB_DOMAINS: "),
     ],
 )
-def test_a_mistake_is_named_before_anybody_asks(overrides: dict[str, Any], message: str) -> None:
-    given = {"web_search": "tavily", "web_api_key": SECRET}
+def test_invalid_settings_are_reported_at_startup(overrides: dict[str, Any], message: str) -> None:
+    defaults = {"web_search": "tavily", "web_api_key": SECRET}
     with pytest.raises(ConfigurationError) as raised:
-        open_web_search(read_settings(**(given | overrides)))
+        open_web_search(read_settings(**(defaults | overrides)))
     assert str(raised.value).startswith(message)
     assert KEY not in str(raised.value)
 
 
-def test_without_the_extra_one_sentence_says_what_to_install(
+def test_missing_package_names_the_extra_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "tavily", None)

@@ -1,4 +1,4 @@
-"""A scripted Tavily on loopback, for tests: `ModelServer` with `POST /search` and Tavily's replies."""
+"""A scripted Tavily server on localhost: `ModelServer` with `POST /search` and Tavily's replies."""
 
 import json
 from collections.abc import Mapping
@@ -17,37 +17,37 @@ FIELDS = {
     "include_image_descriptions", "include_favicon", "exclude_domains", "country", "auto_parameters",
     "exact_match", "include_usage",
 }  # fmt: skip
-"""What the body may hold."""
+"""Fields of a request that Tavily accepts."""
 
-SAID = {
+ERROR_MESSAGES = {
     401: "Unauthorized: missing or invalid API key.",
     429: "Your request has been blocked due to excessive requests. Please reduce rate of requests.",
     432: "This request exceeds your plan's set usage limit. Please upgrade your plan or contact support@tavily.com",
     433: "This request exceeds the pay-as-you-go limit. You can increase your limit on the Tavily dashboard.",
     500: "Internal Server Error",
 }
-"""Tavily's own words."""
+"""Tavily's error messages by status."""
 
 
 class WebServer(ModelServer):
-    """Asks for the key and checks the body as Tavily does; a result list goes out in its envelope."""
+    """Checks key and body like Tavily; a scripted text is sent as the whole body."""
 
     path = "/search"
 
     def __init__(self) -> None:
         super().__init__()
-        self._endpoints = {self.path: ("POST", self._found)}
+        self._endpoints = {self.path: ("POST", self._search)}
 
     @property
     def base_url(self) -> str:
-        """The address, which has no path."""
+        """The base URL, without a path."""
         return super().base_url.removesuffix("/v1")
 
-    async def _found(self, request: Recorded) -> Reply:
+    async def _search(self, request: Recorded) -> Reply:
         if request.headers.get("authorization") != f"Bearer {KEY}":
-            return refused(401)
+            return error_reply(401)
         if problem := _problem(request.body):
-            return refused(400, problem)
+            return error_reply(400, problem)
         reply = await self._chat(request)
         if reply.body is not None or reply.status >= 400:
             return reply
@@ -55,7 +55,7 @@ class WebServer(ModelServer):
 
 
 def _problem(body: Json) -> str | None:
-    """What Tavily would say against `body`."""
+    """The error message of Tavily for `body`; None if it is valid."""
     query, domains = body.get("query"), body.get("include_domains", [])
     if unknown := set(body) - FIELDS:
         return f"Unknown: {unknown}"
@@ -70,19 +70,19 @@ def _problem(body: Json) -> str | None:
     return None
 
 
-def refused(status: int, message: str = "", headers: Mapping[str, str] | None = None) -> Reply:
-    """An error as Tavily writes it."""
-    detail = {"detail": {"error": message or SAID.get(status, "Error")}}
+def error_reply(status: int, message: str = "", headers: Mapping[str, str] | None = None) -> Reply:
+    """Return an error reply in the format of Tavily."""
+    detail = {"detail": {"error": message or ERROR_MESSAGES.get(status, "Error")}}
     return Reply(status=status, body=encoded(detail), headers=headers or {})
 
 
 def result(url: object, text: object, title: object = "A page", score: object = 0.5) -> Json:
-    """One result as Tavily lists it."""
+    """Return one result in the format of Tavily."""
     return {"url": url, "title": title, "content": text, "score": score, "raw_content": None}
 
 
-def found(*results: object) -> str:
-    """The reply that lists `results`, NaN and all."""
+def search_reply(*results: object) -> str:
+    """Return the reply with `results`, which may contain NaN."""
     reply: Json = {
         "query": "as asked",
         "follow_up_questions": None,
