@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from app.analytics.insights.report import BYTE_ORDER_MARK
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
-from app.service.records import RecordStore
+from app.service.record_store import RecordStore
 from ingestion.database.engine import open_engine
 from ingestion.job import run_lock
 from schemas.answer import Page as DocumentPage
@@ -133,9 +133,9 @@ def test_a_key_is_asked_for_and_has_to_have_the_scope(chromium: Browser, served:
         page = opened.page
         page.goto(f"{served.url}/admin")
         dialog = page.get_by_role("dialog")
-        expect(dialog).to_contain_text("a valid API key is needed")
+        expect(dialog).to_contain_text("a valid API key is required")
         page.keyboard.press("Escape")
-        expect(page.get_by_role("alert")).to_contain_text("Without an API key")
+        expect(page.get_by_role("alert")).to_contain_text("This page requires an API key")
         page.get_by_role("button", name="Try again").click()
         page.get_by_label("API key", exact=True).fill(served.ask_key)
         page.keyboard.press("Enter")
@@ -158,7 +158,7 @@ def test_what_was_asked_is_shown(open_admin: Open) -> None:
     expect(page.get_by_role("img")).to_have_attribute(
         "aria-label", re.compile(r"About an API 9, Off topic 1, Failed 1\.")
     )
-    page.get_by_text("As a table").click()
+    page.get_by_text("Show as table").click()
     row = card(page, "Questions by day").get_by_role("row").nth(1)
     expect(row.get_by_role("cell")).to_have_text(["7", "1", "1"])
 
@@ -168,10 +168,10 @@ def test_what_was_asked_is_shown(open_admin: Open) -> None:
     expect(gap.locator(".missing")).to_contain_text("drone")
     expect(gap.get_by_role("link", name="Kettles")).to_have_attribute("href", NEAREST.page_url)
     expect(gap.locator("details li").first).to_be_hidden()
-    gap.get_by_text("Further wordings (2)").click()
+    gap.get_by_text("Other wordings (2)").click()
     expect(gap.locator("details li")).to_have_count(2)
 
-    shipping = card(page, "APIs asked for").get_by_role("row", name="订单发货")
+    shipping = card(page, "Questions by API").get_by_role("row", name="订单发货")
     expect(shipping.get_by_role("cell")).to_have_text(["4", "1"])
     code = card(page, "Error codes").get_by_role("row", name="44203")
     expect(code.get_by_role("cell")).to_have_text(["2"])
@@ -186,7 +186,7 @@ def test_what_was_asked_is_shown(open_admin: Open) -> None:
 def test_a_table_is_saved_as_csv(open_admin: Open, tmp_path: Path) -> None:
     page = open_admin("insights")
     with page.expect_download() as saving:
-        page.get_by_role("button", name="Save as CSV: What the documentation").click()
+        page.get_by_role("button", name="Save as CSV: Gaps").click()
     assert saving.value.suggested_filename == "insights-gaps-30-days.csv"
     saving.value.save_as(tmp_path / "gaps.csv")
     saved = (tmp_path / "gaps.csv").read_text(encoding="utf-8")
@@ -218,7 +218,7 @@ def test_a_run_is_followed_to_its_end(open_admin: Open, served: Served) -> None:
         expect(page.get_by_role("progressbar")).to_have_count(0)
         assert made_of_it(page) == []
     page.get_by_label("Dry run").check()
-    page.get_by_role("button", name="Begin a run").click()
+    page.get_by_role("button", name="Start a run").click()
     expect(page.get_by_role("status")).to_have_text("The run has ended: Succeeded.")
     expect(page.get_by_role("row").nth(1)).to_contain_text("by request · dry run")
 
@@ -232,7 +232,7 @@ def test_a_run_beside_another_is_refused_in_a_sentence(chromium: Browser, served
         page = opened.page
         page.add_init_script(f"sessionStorage.setItem('apidesk.key', '{ADMIN_KEY}')")
         page.goto(f"{served.url}/admin#ingestions")
-        page.get_by_role("button", name="Begin a run").click()
+        page.get_by_role("button", name="Start a run").click()
         expect(page.get_by_role("alert")).to_contain_text("another ingestion is under way: process")
 
 
@@ -270,24 +270,24 @@ def test_a_search_shows_scores(open_admin: Open) -> None:
     expect(found.locator(".excerpt")).to_contain_text(f"needs vinegar. {PAYLOADS[0]}")
     expect(found.locator(".from")).to_have_text("docs")
     assert found.get_by_role("link").count() == 0, "its page is no web address"
-    found.get_by_role("button", name="Read it whole").click()
+    found.get_by_role("button", name="Show full text").click()
     expect(page.get_by_role("dialog")).to_contain_text(PAYLOADS[1])
     assert made_of_it(page) == []
 
 
 def test_nothing_is_said_to_be_nothing(open_admin: Open) -> None:
     page = open_admin("search")
-    expect(page.locator(".nothing")).to_contain_text("Ask as a developer would")
+    expect(page.locator(".empty-state")).to_contain_text("Enter a question as a developer")
     page.get_by_role("searchbox").fill("zzzz")
     page.keyboard.press("Enter")
-    expect(page.locator(".nothing")).to_contain_text("Nothing was found")
+    expect(page.locator(".empty-state")).to_contain_text("No results")
     empty = Insights(days=30, questions=0, unanswered=0, off_topic_share=0, cached_share=0)
     page.route("**/insights?*", lambda route: route.fulfill(json=empty.as_json()))
     view(page, "Insights")
-    expect(page.locator(".nothing")).to_contain_text("Nobody asked in this time")
+    expect(page.locator(".empty-state")).to_contain_text("No questions in this period")
     page.route("**/ingestions", lambda route: route.fulfill(json={"ingestions": []}))
     view(page, "Ingestion")
-    expect(page.locator(".nothing")).to_contain_text("Nothing was ingested yet")
+    expect(page.locator(".empty-state")).to_contain_text("No ingestion runs yet")
 
 
 def test_a_problem_is_told_and_can_be_tried_again(chromium: Browser, served: Served) -> None:
@@ -316,14 +316,14 @@ def test_the_keyboard_is_enough(open_admin: Open) -> None:
     expect(page.get_by_role("heading", name="Ingestion runs")).to_be_visible()
     expect(page.get_by_role("link", name="Ingestion")).to_be_focused()
     page.go_back()
-    expect(page.get_by_role("heading", name="What people ask")).to_be_visible()
+    expect(page.get_by_role("heading", name="Question statistics")).to_be_visible()
 
 
 def test_it_speaks_both_languages(open_admin: Open) -> None:
     page = open_admin("insights")
     expect(page.locator(".tiles")).to_be_visible()
     page.get_by_role("button", name="切换到中文").click()
-    for name, heading in (("入库", "入库记录"), ("检索", "能找到什么"), ("洞察", "大家在问什么")):
+    for name, heading in (("入库", "入库记录"), ("检索", "检索"), ("洞察", "问题统计")):
         view(page, name)
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     expect(page.locator(".tiles dt").first).to_have_text("问题")
@@ -333,8 +333,8 @@ def test_it_speaks_both_languages(open_admin: Open) -> None:
 def test_axe_finds_nothing_serious(open_admin: Open, served: Served, scheme: str) -> None:
     page = open_admin("insights", color_scheme=scheme)
     expect(page.locator(".tiles")).to_be_visible()
-    page.get_by_text("As a table").click()
-    page.get_by_text("Further wordings").click()
+    page.get_by_text("Show as table").click()
+    page.get_by_text("Other wordings").click()
     sound(page)
     view(page, "Search")
     page.get_by_role("searchbox").fill("kettle vinegar")

@@ -58,7 +58,7 @@ def test_the_key_alone_is_on_stdout_and_its_secret_nowhere(
 
 
 def test_a_key_from_its_making_to_its_end(settings: Settings) -> None:
-    assert apidesk(settings, "list").stdout == "no key was made yet\n"
+    assert apidesk(settings, "list").stdout == "there are no keys yet\n"
     made = json.loads(
         apidesk(settings, "add", "n", "--scope", "ask", "--days", "2", "--json").stdout
     )
@@ -80,8 +80,8 @@ def test_a_key_from_its_making_to_its_end(settings: Settings) -> None:
     [
         (["add", "n"], "Missing option '--scope'"),
         (["add", "n", "--scope", "all"], "'all' is not one of 'ask', 'ingest', 'admin'"),
-        (["add", " ", "--scope", "ask"], "NAME: takes 1 to 100 printable characters"),
-        (["add", "a\nb", "--scope", "ask"], "NAME: takes 1 to 100 printable characters"),
+        (["add", " ", "--scope", "ask"], "NAME: must be 1 to 100 printable characters"),
+        (["add", "a\nb", "--scope", "ask"], "NAME: must be 1 to 100 printable characters"),
         (["add", "n", "--scope", "ask", "--days", "0"], "0 is not in the range"),
         (["revoke", "nope"], "there is no key nope: see `apidesk keys list`"),
     ],
@@ -97,7 +97,7 @@ def test_what_cannot_be_done_is_said(
 
 @pytest.mark.parametrize("value", ["short", "a" * 31, "with a space " * 4, "ü" * 40])
 def test_an_admin_key_that_can_be_guessed_is_refused(value: str) -> None:
-    with pytest.raises(ConfigurationError, match="APIDESK_ADMIN_KEY: takes at least 32") as caught:
+    with pytest.raises(ConfigurationError, match="APIDESK_ADMIN_KEY: must have at least 32") as caught:
         read_settings(admin_key=value)
     assert value not in str(caught.value)
 

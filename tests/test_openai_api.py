@@ -381,7 +381,7 @@ def test_a_source_without_a_page_is_named() -> None:
     ("body", "status", "param", "code", "sentence"),
     [
         ({"model": "gpt-5"}, 404, "model", "model_not_found", "model: gpt-5 does not exist; available: apidesk"),
-        ({"model": "apidesk-tools"}, 404, "model", "model_not_found", "model: there is no apidesk-tools"),
+        ({"model": "apidesk-tools"}, 404, "model", "model_not_found", "model: apidesk-tools does not exist"),
         ({"n": 2}, 400, "n", "invalid_input", "n: Input should be 1"),
         ({"messages": []}, 400, "messages", "invalid_input", "messages: contain no user message"),
         ({"messages": [user(" ")]}, 400, "messages", "invalid_input", "question: is empty"),

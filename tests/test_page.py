@@ -276,7 +276,7 @@ def test_what_cannot_be_verified_is_marked(
         expect(page.locator(".unsupported .doubt")).to_have_count(1)
         expect(page.locator(".confidence")).not_to_have_class(re.compile("high"))
         page.locator(".confidence summary").click()
-        expect(page.locator(".confidence p")).to_contain_text("in doubt")
+        expect(page.locator(".confidence p")).to_contain_text("not supported")
 
 
 def test_what_is_not_covered_names_the_nearest_pages(open_page: Open) -> None:
@@ -298,7 +298,7 @@ def test_feedback_is_stored(open_page: Open, sample_service: AnswerService) -> N
     page.get_by_role("button", name="Not helpful").click()
     page.get_by_label("What was right or wrong?").fill("it is another by now")
     page.keyboard.press("Enter")
-    expect(page.locator(".after form")).to_have_count(0)
+    expect(page.locator(".feedback-result form")).to_have_count(0)
     expect(page.get_by_role("button", name="Not helpful")).to_have_attribute("aria-pressed", "true")
     engine = open_engine(sample_service.settings)
     records = RecordStore(engine).since(datetime.now(UTC) - timedelta(hours=1))

@@ -1,8 +1,9 @@
 // <script src="https://desk.example.com/widget.js" data-language="zh" defer></script>
-// A button that opens the desk in a frame of the desk's own origin. It reads and sends nothing of the site.
+// A button that opens the question page in a frame of the server's own origin. It does not read or send
+// any data of the embedding site.
 (() => {
   const { src, dataset } = document.currentScript;
-  const desk = new URL(".", src);
+  const base = new URL(".", src);
   const language = (dataset.language ?? document.documentElement.lang) || navigator.language;
   const zh = language.toLowerCase().startsWith("zh");
   const label = zh ? "问文档" : "Ask the docs";
@@ -42,7 +43,7 @@
   root.append(button, frame);
 
   button.addEventListener("click", () => {
-    if (!frame.src) frame.src = new URL(`embed?language=${zh ? "zh" : "en"}`, desk).href;
+    if (!frame.src) frame.src = new URL(`embed?language=${zh ? "zh" : "en"}`, base).href;
     frame.hidden = false;
     button.hidden = true;
     frame.focus();
@@ -56,7 +57,7 @@
   }
 
   addEventListener("message", (event) => {
-    if (event.source === frame.contentWindow && event.origin === desk.origin && event.data === "apidesk:close") close();
+    if (event.source === frame.contentWindow && event.origin === base.origin && event.data === "apidesk:close") close();
   });
   addEventListener("keydown", (event) => event.key === "Escape" && close());
   document.body.append(host);

@@ -1,68 +1,68 @@
-// The admin view: what is asked, what is indexed, what is found. The address says which of them shows.
+// The admin page with its views: insights, ingestions and search. The URL fragment selects the view.
 
 import { InsightsView } from "./admin/insights.js";
 import { IngestionsView } from "./admin/ingestions.js";
 import { SearchView } from "./admin/search.js";
 import en from "./admin/text.en.js";
 import zh from "./admin/text.zh.js";
-import { readerTools } from "./bar.js";
+import { preferenceButtons } from "./bar.js";
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
-import { learn, t, translate } from "./i18n.js";
+import { addTexts, t, translate } from "./i18n.js";
 
-learn({ en, zh });
+addTexts({ en, zh });
 
-const at = (id) => document.getElementById(id);
-const say = (text) => (at("status").textContent = text);
+const byId = (id) => document.getElementById(id);
+const announce = (text) => (byId("status").textContent = text);
 
 const VIEWS = {
   insights: new InsightsView(),
-  ingestions: new IngestionsView(say),
-  search: new SearchView(say),
+  ingestions: new IngestionsView(announce),
+  search: new SearchView(announce),
 };
 
 let shown = null;
 
-/** Show the view that the address names. */
+/** Show the view that the URL fragment names. */
 function show() {
-  const name = named();
+  const name = requestedView();
   if (shown === name) return;
   if (shown) VIEWS[shown].hide();
   shown = name;
-  at("view").replaceChildren(VIEWS[name].node);
-  mark();
+  byId("view").replaceChildren(VIEWS[name].node);
+  renderViewLinks();
   scrollTo(0, 0);
   VIEWS[name].show();
 }
 
-function named() {
+function requestedView() {
   const name = location.hash.slice(1);
   return Object.hasOwn(VIEWS, name) ? name : "insights";
 }
 
-/** The links to the views; the one that shows is marked. */
-function mark() {
+/** Render the links to the views and mark the current one. */
+function renderViewLinks() {
   const link = (name) => el("a", { href: `#${name}`, "aria-current": name === shown && "page" }, t(name));
-  const focused = at("views").contains(document.activeElement);
-  at("views").replaceChildren(...Object.keys(VIEWS).map(link));
-  if (focused) at("views").querySelector("[aria-current]").focus();
+  const focused = byId("views").contains(document.activeElement);
+  byId("views").replaceChildren(...Object.keys(VIEWS).map(link));
+  if (focused) byId("views").querySelector("[aria-current]").focus();
 }
 
-function speak() {
+function translatePage() {
   translate();
-  mark();
-  const home = el("a", { href: "./", class: "home", title: t("toDesk") }, icon("question"), el("span", {}, t("toDesk")));
-  at("tools").replaceChildren(home, ...readerTools(speak));
+  renderViewLinks();
+  const home = el("a", { href: "./", class: "home", title: t("toQuestions") }, icon("question"), el("span", {}, t("toQuestions")));
+  byId("tools").replaceChildren(home, ...preferenceButtons(translatePage));
   for (const view of Object.values(VIEWS)) view.translate();
 }
 
-/** The link to the content leaves the address alone: that says which view shows. */
-function skip(event) {
+/** Focus the content without changing the URL fragment, which selects the view. */
+function skipToContent(event) {
   event.preventDefault();
-  at("view").focus();
+  byId("view").focus();
 }
 
 show();
-speak();
-document.querySelector(".skip").addEventListener("click", skip);
+translatePage();
+document.querySelector(".skip").addEventListener("click", skipToContent);
 addEventListener("hashchange", show);

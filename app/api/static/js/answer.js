@@ -1,4 +1,4 @@
-// What surrounds the steps of a finished answer.
+// The parts of a complete answer besides its steps.
 
 import { asMarkdown, copy } from "./clipboard.js";
 import { renderDetails } from "./details.js";
@@ -8,13 +8,13 @@ import { icon } from "./icons.js";
 import { has, t } from "./i18n.js";
 import { openSource, sourceName } from "./source.js";
 
-/** `refused` (not about the platform), `uncovered` (about it, but nowhere written) or `answered`. */
+/** `refused` (off topic), `uncovered` (not covered by the documentation) or `answered`. */
 export function outcome(answer) {
   if (answer.type === "unknown") return "refused";
   return answer.sources.length ? "answered" : "uncovered";
 }
 
-/** The parts below the steps, as far as the answer has them. */
+/** The parts below the steps that the answer has. */
 export function renderRest(question, answer) {
   const kind = outcome(answer);
   const feedback = renderFeedback(answer.id);
@@ -22,7 +22,7 @@ export function renderRest(question, answer) {
     unverified(answer.unverified),
     degraded(answer.degraded),
     sources(answer.sources),
-    pages(t("related"), answer.relatedUrl.map((url) => ({ title: nameOf(url, answer), pageUrl: url }))),
+    pages(t("related"), answer.relatedUrl.map((url) => ({ title: pageTitle(url, answer), pageUrl: url }))),
     pages(t("nearest"), answer.nearest),
     el(
       "div",
@@ -30,7 +30,7 @@ export function renderRest(question, answer) {
       kind === "answered" && confidence(answer.confidence),
       el("div", { class: "actions" }, copyButton(question, answer), ...feedback.buttons),
     ),
-    feedback.after,
+    feedback.result,
     renderDetails(answer),
   ].filter(Boolean);
 }
@@ -71,18 +71,18 @@ function pages(heading, list) {
   return el("section", { class: "pages" }, el("h3", {}, heading), el("ul", {}, ...items));
 }
 
-/** The title of the page at `url`, where a source of the answer lies on it. */
-function nameOf(url, answer) {
+/** The title of the page at `url` if it is a source of the answer, else the URL. */
+function pageTitle(url, answer) {
   return answer.sources.find((source) => source.pageUrl === url)?.title ?? url;
 }
 
 function confidence(level) {
-  const why = t({ high: "whyHigh", medium: "whyMedium", low: "whyLow" }[level]);
+  const explanation = t({ high: "whyHigh", medium: "whyMedium", low: "whyLow" }[level]);
   return el(
     "details",
     { class: `confidence ${level}` },
     el("summary", {}, `${t("confidence")} `, el("strong", {}, t(level))),
-    el("p", {}, why),
+    el("p", {}, explanation),
   );
 }
 

@@ -1,10 +1,10 @@
-// The desk's HTTP interface. Addresses are relative: the desk may live below a path.
+// The client of the HTTP API. URLs are relative, because the server may be mounted below a path.
 
 import { readEvents } from "./sse.js";
 import { tab } from "./store.js";
 import { t } from "./i18n.js";
 
-/** What went wrong, as an RFC 9457 problem; `retryAfter` is in seconds. */
+/** An RFC 9457 problem; `retryAfter` is in seconds. */
 export class Problem extends Error {
   constructor({ detail, status = 0, code = "", retryAfter = 0 }) {
     super(detail);
@@ -12,7 +12,7 @@ export class Problem extends Error {
   }
 }
 
-/** The events of an answer, as `{name, data}`; the last one is `answer`. Throws Problem or AbortError. */
+/** Yields the events of an answer as `{name, data}`; the last one is `answer`. Throws Problem or AbortError. */
 export async function* ask(question, session, signal) {
   const response = await send("POST", "ask", { question, session }, { Accept: "text/event-stream" }, signal);
   let ended = false;
@@ -40,15 +40,15 @@ export async function sendFeedback(answerId, score, comment) {
   await send("POST", `answers/${encodeURIComponent(answerId)}/feedback`, body);
 }
 
-/** Make the server forget a conversation, be it known there or not. */
-export async function forget(session) {
+/** Delete a session on the server; errors are ignored, because it may not exist. */
+export async function deleteSession(session) {
   await send("DELETE", `sessions/${encodeURIComponent(session)}`).catch(() => {});
 }
 
-/** The response to a call with the tab's key. Throws Problem, and AbortError where `signal` says so. */
-export async function send(method, address, body, headers = {}, signal) {
+/** Send a request with the API key of the tab. Throws Problem, and AbortError if `signal` aborts it. */
+export async function send(method, url, body, headers = {}, signal) {
   const key = tab.get("key");
-  const response = await fetch(address, {
+  const response = await fetch(url, {
     method,
     signal,
     headers: {
@@ -60,21 +60,21 @@ export async function send(method, address, body, headers = {}, signal) {
   }).catch((error) => {
     throw error.name === "AbortError" ? error : new Problem({ detail: t("unreachable") });
   });
-  if (!response.ok) throw await problemOf(response);
+  if (!response.ok) throw await readProblem(response);
   return response;
 }
 
-async function problemOf(response) {
-  const said = await response.json().catch(() => ({}));
+async function readProblem(response) {
+  const body = await response.json().catch(() => ({}));
   return new Problem({
-    detail: said.detail ?? `HTTP ${response.status}`,
+    detail: body.detail ?? `HTTP ${response.status}`,
     status: response.status,
-    code: said.code,
+    code: body.code,
     retryAfter: secondsUntil(response.headers.get("Retry-After")),
   });
 }
 
-/** Retry-After, which is a number of seconds or a date, in seconds. */
+/** The value of Retry-After, a number of seconds or a date, in seconds. */
 function secondsUntil(value) {
   if (!value) return 0;
   const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;

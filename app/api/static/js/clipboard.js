@@ -1,20 +1,20 @@
-// An answer as Markdown, and the way to the clipboard.
+// An answer as Markdown, and copying to the clipboard.
 
-import { webAddress } from "./dom.js";
+import { httpUrl } from "./dom.js";
 import { t } from "./i18n.js";
 import { sourceName } from "./source.js";
 
-/** The question, the numbered steps, the sources under their numbers and the related pages. */
+/** The question, the numbered steps, the numbered sources and the related pages as Markdown. */
 export function asMarkdown(question, answer) {
   const several = answer.answer.length > 1;
-  const steps = answer.answer.map((step, index) => (several ? `${index + 1}. ${indented(step)}` : step));
-  const sources = answer.sources.map((source) => `- [${source.number}] ${linked(sourceName(source), source.pageUrl)}`);
+  const steps = answer.answer.map((step, index) => (several ? `${index + 1}. ${indent(step)}` : step));
+  const sources = answer.sources.map((source) => `- [${source.number}] ${markdownLink(sourceName(source), source.pageUrl)}`);
   return [
     `## ${question.replace(/\s+/g, " ")}`,
     steps.join("\n"),
-    listed(t("sources"), sources),
-    listed(t("related"), answer.relatedUrl.filter(webAddress).map((url) => `- <${url}>`)),
-    listed(t("nearest"), answer.nearest.map((page) => `- ${linked(page.title, page.pageUrl)}`)),
+    section(t("sources"), sources),
+    section(t("related"), answer.relatedUrl.filter(httpUrl).map((url) => `- <${url}>`)),
+    section(t("nearest"), answer.nearest.map((page) => `- ${markdownLink(page.title, page.pageUrl)}`)),
     answer.unverified.length > 0 && `${t("unverified")} ${answer.unverified.map((fact) => `\`${fact}\``).join(", ")}`,
   ]
     .filter(Boolean)
@@ -22,20 +22,20 @@ export function asMarkdown(question, answer) {
     .concat("\n");
 }
 
-function listed(heading, items) {
+function section(heading, items) {
   return items.length ? `### ${heading}\n\n${items.join("\n")}` : null;
 }
 
-function indented(step) {
+function indent(step) {
   return step.replaceAll("\n", "\n   ");
 }
 
-function linked(name, url) {
+function markdownLink(name, url) {
   const label = name.replace(/[[\]\\]/g, "\\$&");
-  return webAddress(url) ? `[${label}](<${url}>)` : label;
+  return httpUrl(url) ? `[${label}](<${url}>)` : label;
 }
 
-/** Copy `text`. Pages without TLS have no clipboard API; the old way is left to them. Throws. */
+/** Copy `text`. Without TLS there is no clipboard API, so execCommand is used. Throws on failure. */
 export async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");

@@ -9,13 +9,13 @@ export class Composer {
   #button = el("button", { type: "submit", class: "send primary" });
   #hint = el("p", { class: "hint", id: "hint" });
 
-  /** `onAsk` gets the question; `onStop` is called while an answer is under way. */
+  /** `onAsk` receives the question; `onStop` is called to stop the current answer. */
   constructor(onAsk, onStop) {
     this.busy = false;
     this.onAsk = onAsk;
     this.onStop = onStop;
     this.#box.setAttribute("aria-describedby", "hint");
-    this.#box.addEventListener("keydown", (event) => this.#key(event));
+    this.#box.addEventListener("keydown", (event) => this.#onKeyDown(event));
     const submit = (event) => {
       event.preventDefault();
       this.busy ? this.onStop() : this.#send();
@@ -24,7 +24,7 @@ export class Composer {
     this.translate();
   }
 
-  /** Focus the box, except where that would bring up a keyboard over what is to be read. */
+  /** Focus the box, except on touch devices, where the keyboard would cover the answer. */
   focus() {
     if (matchMedia("(hover: hover)").matches) this.#box.focus({ preventScroll: true });
   }
@@ -44,8 +44,8 @@ export class Composer {
     this.#hint.textContent = t("hint");
   }
 
-  /** Enter sends, unless it only ends the composition of a character (Safari says so by code 229). */
-  #key(event) {
+  /** Enter sends, unless it confirms an input method composition (Safari reports code 229). */
+  #onKeyDown(event) {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     if (!this.busy) this.#send();

@@ -1,27 +1,28 @@
-// The questions of one session, and what the tab remembers of them.
+// The turns of one session, and their storage in the browser tab.
 
 import { outcome } from "./answer.js";
-import { ask, forget, Problem } from "./api.js";
+import { ask, deleteSession, Problem } from "./api.js";
 import { t } from "./i18n.js";
 import { askForKey } from "./key.js";
 import { tab } from "./store.js";
 import { Turn } from "./turn.js";
 
-const KEPT = 20;
+const MAX_STORED_TURNS = 20;
 
 export class Conversation {
-  #place;
+  #container;
   #turns = [];
   #abort = null;
-  #say;
+  #announce;
 
-  /** In `place`; `say` tells a screen reader, `changed` is called when asking begins or ends. */
-  constructor(place, say, changed) {
-    this.#place = place;
-    this.#say = say;
-    this.changed = changed;
+  /** Show the turns in `container`. `announce` informs screen readers; `onChange` is called when a
+   *  question starts or ends. */
+  constructor(container, announce, onChange) {
+    this.#container = container;
+    this.#announce = announce;
+    this.onChange = onChange;
     this.session = tab.get("session") ?? newSession();
-    for (const { question, answer } of remembered()) this.#add(new Turn(question)).finish(answer);
+    for (const { question, answer } of storedTurns()) this.#add(new Turn(question)).finish(answer);
   }
 
   get empty() {
@@ -32,10 +33,10 @@ export class Conversation {
     return this.#abort !== null;
   }
 
-  /** Ask, and show what comes. */
+  /** Ask a question and show the answer as it arrives. */
   async ask(question) {
     const turn = this.#add(new Turn(question));
-    this.#place.style.setProperty("--room", `${roomBelow()}px`);
+    this.#container.style.setProperty("--turn-height", `${availableHeight()}px`);
     turn.node.scrollIntoView({ block: "start" });
     await this.#run(turn);
   }
@@ -44,26 +45,26 @@ export class Conversation {
     this.#abort?.abort();
   }
 
-  /** Forget everything, here and at the server, and begin anew. */
+  /** Delete the conversation, here and on the server, and start a new one. */
   async clear() {
     this.stop();
     const session = this.session;
     this.#turns = [];
-    this.#place.replaceChildren();
+    this.#container.replaceChildren();
     tab.remove("turns");
     this.session = newSession();
-    this.changed();
-    await forget(session);
+    this.onChange();
+    await deleteSession(session);
   }
 
-  /** Say everything again in another language. */
-  renew() {
-    for (const turn of this.#turns) turn.renew();
+  /** Render every turn again in the current language. */
+  translate() {
+    for (const turn of this.#turns) turn.translate();
   }
 
   #add(turn) {
     this.#turns.push(turn);
-    this.#place.append(turn.node);
+    this.#container.append(turn.node);
     return turn;
   }
 
@@ -72,55 +73,55 @@ export class Conversation {
     this.#abort = abort;
     const retry = () => this.busy || this.#run(turn);
     turn.begin();
-    this.#say(t("reading"));
-    this.changed();
+    this.#announce(t("reading"));
+    this.onChange();
     try {
-      for await (const event of ask(turn.question, this.session, abort.signal)) turn.take(event);
-      this.#say(summary(turn.answer));
-      this.#remember();
+      for await (const event of ask(turn.question, this.session, abort.signal)) turn.apply(event);
+      this.#announce(summary(turn.answer));
+      this.#store();
     } catch (error) {
       if (this.#abort === abort) this.#abort = null;
-      this.changed();
-      await this.#failed(turn, error, retry);
+      this.onChange();
+      await this.#handleError(turn, error, retry);
     } finally {
       if (this.#abort === abort) this.#abort = null;
-      this.changed();
+      this.onChange();
     }
   }
 
-  async #failed(turn, error, retry) {
+  async #handleError(turn, error, retry) {
     if (error.name === "AbortError") {
       turn.stop(retry);
-      this.#say(t("stopped"));
+      this.#announce(t("stopped"));
     } else if (error instanceof Problem && error.status === 401) {
       tab.remove("key");
       if (await askForKey(error.message)) return this.#run(turn);
       turn.fail(new Problem({ detail: t("keyMissing") }), retry);
     } else {
-      turn.fail(error instanceof Problem ? error : unreadable(error), retry);
+      turn.fail(error instanceof Problem ? error : unexpectedProblem(error), retry);
     }
   }
 
-  #remember() {
-    const told = this.#turns.filter((turn) => turn.answer).slice(-KEPT);
-    tab.set("turns", JSON.stringify(told.map(({ question, answer }) => ({ question, answer }))));
+  #store() {
+    const turns = this.#turns.filter((turn) => turn.answer).slice(-MAX_STORED_TURNS);
+    tab.set("turns", JSON.stringify(turns.map(({ question, answer }) => ({ question, answer }))));
   }
 }
 
-/** What a screen reader is told once the answer is there. */
+/** The announcement for screen readers when the answer is complete. */
 function summary(answer) {
   if (outcome(answer) !== "answered") return answer.answer.join(" ");
   const { answer: steps, sources, confidence } = answer;
   return t("answered", { steps: steps.length, sources: sources.length, confidence: t(confidence) });
 }
 
-/** The problem of an answer that this page cannot make sense of. */
-function unreadable(error) {
+/** The problem shown for an unexpected error. */
+function unexpectedProblem(error) {
   console.error(error);
   return new Problem({ detail: t("cutOff") });
 }
 
-function remembered() {
+function storedTurns() {
   try {
     return JSON.parse(tab.get("turns") ?? "[]");
   } catch {
@@ -128,7 +129,7 @@ function remembered() {
   }
 }
 
-/** A name for a conversation; randomUUID is only there on pages with TLS. */
+/** A new session id. crypto.randomUUID is available with TLS only. */
 function newSession() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const session = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -136,8 +137,8 @@ function newSession() {
   return session;
 }
 
-/** What is left of the window for a turn, so that its question can stand at the top. */
-function roomBelow() {
-  const taken = ["header.bar", "#asking"].map((name) => document.querySelector(name)?.offsetHeight ?? 0);
-  return Math.max(0, innerHeight - taken[0] - taken[1] - 48);
+/** The height left for a turn, so that its question can scroll to the top of the window. */
+function availableHeight() {
+  const used = ["header.bar", "#asking"].map((name) => document.querySelector(name)?.offsetHeight ?? 0);
+  return Math.max(0, innerHeight - used[0] - used[1] - 48);
 }

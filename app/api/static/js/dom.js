@@ -1,4 +1,4 @@
-// Elements. Text goes in as text nodes: nothing is ever parsed as HTML.
+// Helpers to create elements. Text is inserted as text nodes and never parsed as HTML.
 
 /** An element with attributes, `on…` listeners and children; attributes that are null or false are left out. */
 export function el(name, attributes = {}, ...children) {
@@ -12,7 +12,7 @@ export function el(name, attributes = {}, ...children) {
   return node;
 }
 
-/** The same for SVG, whose `style` attributes the policy forbids: looks come from classes. */
+/** An SVG element. It is styled by classes, because the Content-Security-Policy forbids `style` attributes. */
 export function svg(name, attributes = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -20,8 +20,8 @@ export function svg(name, attributes = {}, ...children) {
   return node;
 }
 
-/** The address, if it is one of the web; else null. */
-export function webAddress(text) {
+/** The normalized URL if it is an HTTP URL, else null. */
+export function httpUrl(text) {
   try {
     const url = new URL(text);
     return url.protocol === "https:" || url.protocol === "http:" ? url.href : null;
@@ -30,9 +30,9 @@ export function webAddress(text) {
   }
 }
 
-/** A link that opens beside the page; its children alone where the address is none of the web. */
-export function link(address, ...children) {
-  const href = webAddress(address);
+/** A link that opens in a new tab, or a span with its children if the URL is not an HTTP URL. */
+export function link(target, ...children) {
+  const href = httpUrl(target);
   if (href === null) return el("span", {}, ...children);
   return el("a", { href, target: "_blank", rel: "noopener noreferrer" }, ...children);
 }

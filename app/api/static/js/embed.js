@@ -1,14 +1,14 @@
-// The desk in the widget's frame. All that it tells the site around it is that it wants to close.
+// The question page in the frame of the widget. The only message to the embedding site is "close".
 
-import { tool } from "./bar.js";
-import { openDesk } from "./desk.js";
+import { toolButton } from "./bar.js";
 import { t } from "./i18n.js";
+import { openQuestionPage } from "./question-page.js";
 
 function close() {
   parent.postMessage("apidesk:close", "*");
 }
 
-openDesk(() => (parent === window ? [] : [tool("close", t("close"), close)]));
+openQuestionPage(() => (parent === window ? [] : [toolButton("close", t("close"), close)]));
 
 addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !document.querySelector("dialog[open]")) close();

@@ -1,47 +1,47 @@
-// Thumbs, and a comment for whoever has more to say.
+// The rating buttons of an answer, and the comment form.
 
 import { sendFeedback } from "./api.js";
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { t } from "./i18n.js";
 
-/** Two buttons, and what follows them: the comment, thanks, or what went wrong. */
+/** Two rating buttons and the element for the result: the comment form, thanks, or the error. */
 export function renderFeedback(answerId) {
-  const after = el("div", { class: "after", role: "status" });
+  const result = el("div", { class: "feedback-result", role: "status" });
   const buttons = [thumb("up", "helpful", 1), thumb("down", "unhelpful", -1)];
 
   function thumb(name, label, score) {
     return el(
       "button",
-      { type: "button", class: "quiet", "aria-label": t(label), title: t(label), "aria-pressed": "false", onclick: (event) => give(event.currentTarget, score) },
+      { type: "button", class: "quiet", "aria-label": t(label), title: t(label), "aria-pressed": "false", onclick: (event) => rate(event.currentTarget, score) },
       icon(name),
     );
   }
 
-  async function give(button, score) {
+  async function rate(button, score) {
     for (const each of buttons) each.setAttribute("aria-pressed", String(each === button));
-    if (await noted(score)) after.replaceChildren(el("p", {}, t("thanks")), commentForm(score));
+    if (await submitRating(score)) result.replaceChildren(el("p", {}, t("thanks")), commentForm(score));
   }
 
-  async function noted(score, comment) {
+  async function submitRating(score, comment) {
     try {
       await sendFeedback(answerId, score, comment);
       return true;
     } catch (problem) {
       for (const each of buttons) each.setAttribute("aria-pressed", "false");
-      after.replaceChildren(el("p", { class: "failed" }, `${t("feedbackFailed")}: ${problem.message}`));
+      result.replaceChildren(el("p", { class: "failed" }, `${t("feedbackFailed")}: ${problem.message}`));
       return false;
     }
   }
 
   function commentForm(score) {
     const input = el("input", { type: "text", maxlength: "1000", "aria-label": t("comment"), placeholder: t("comment") });
-    const submit = async (event) => {
+    const onSubmit = async (event) => {
       event.preventDefault();
-      if (input.value.trim() && (await noted(score, input.value.trim()))) after.replaceChildren(el("p", {}, t("thanks")));
+      if (input.value.trim() && (await submitRating(score, input.value.trim()))) result.replaceChildren(el("p", {}, t("thanks")));
     };
-    return el("form", { class: "comment", onsubmit: submit }, input, el("button", { type: "submit" }, t("sendComment")));
+    return el("form", { class: "comment", onsubmit: onSubmit }, input, el("button", { type: "submit" }, t("sendComment")));
   }
 
-  return { buttons, after };
+  return { buttons, result };
 }

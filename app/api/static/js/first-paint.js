@@ -1,7 +1,7 @@
-// Not a module: it runs before the first paint, so that a chosen theme does not flash.
+// Not a module: it runs before the first paint, so that the page does not flash in another theme.
 try {
   const theme = localStorage.getItem("apidesk.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-  // A frame of another site may be kept from storage: the system's theme it is.
+  // Storage can be blocked in frames on other sites: the system theme applies.
 }

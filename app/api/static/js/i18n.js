@@ -1,4 +1,4 @@
-// The page's own words, in the reader's language.
+// The texts of the page in the user's language.
 
 import en from "./text.en.js";
 import zh from "./text.zh.js";
@@ -9,18 +9,18 @@ const TEXTS = { en: { ...en }, zh: { ...zh } };
 let language = initialLanguage();
 
 function initialLanguage() {
-  const named = new URLSearchParams(location.search).get("language");
-  const wanted = browser.get("language") ?? named ?? navigator.language;
-  return wanted.toLowerCase().startsWith("zh") ? "zh" : "en";
+  const requested = new URLSearchParams(location.search).get("language");
+  const preferred = browser.get("language") ?? requested ?? navigator.language;
+  return preferred.toLowerCase().startsWith("zh") ? "zh" : "en";
 }
 
 export function currentLanguage() {
   return language;
 }
 
-/** Words that only some pages use, by language. */
-export function learn(texts) {
-  for (const [spoken, more] of Object.entries(texts)) Object.assign(TEXTS[spoken], more);
+/** Add texts that only some pages use, by language. */
+export function addTexts(texts) {
+  for (const [code, added] of Object.entries(texts)) Object.assign(TEXTS[code], added);
 }
 
 /** Whether there is a text called `name`. */
@@ -33,14 +33,14 @@ export function t(name, values = {}) {
   return TEXTS[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
 }
 
-/** Put the texts in place that the HTML asks for by `data-text` and `data-label`. */
+/** Set the texts of elements with `data-text` and the labels of elements with `data-label`. */
 export function translate(root = document) {
   document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
   for (const node of root.querySelectorAll("[data-text]")) node.textContent = t(node.dataset.text);
   for (const node of root.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
 }
 
-/** Change to the other language, from now on. */
+/** Switch to the other language and remember the choice. */
 export function switchLanguage() {
   language = language === "zh" ? "en" : "zh";
   browser.set("language", language);

@@ -1,4 +1,4 @@
-// Icons as strokes on a grid of 24.
+// Icons, drawn as strokes on a 24 by 24 grid.
 
 import { svg } from "./dom.js";
 
@@ -20,7 +20,7 @@ const PATHS = {
   outside: "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
 };
 
-/** The icon called `name`; what it means is said by the text beside it or the button's label. */
+/** The icon called `name`. It is hidden from screen readers: a label next to it gives its meaning. */
 export function icon(name) {
   return svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, svg("path", { d: PATHS[name] }));
 }

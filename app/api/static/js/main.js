@@ -1,3 +1,3 @@
-import { openDesk } from "./desk.js";
+import { openQuestionPage } from "./question-page.js";
 
-openDesk();
+openQuestionPage();

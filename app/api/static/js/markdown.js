@@ -1,5 +1,5 @@
-// Markdown -> DOM nodes: markdown-it reads it, and each token becomes an element of the table below or
-// nothing. HTML in the text stays text.
+// Renders Markdown as DOM nodes: markdown-it parses it, and each token becomes one of the elements below.
+// HTML in the text is shown as text.
 
 import MarkdownIt from "../vendor/markdown-it/markdown-it.esm.min.mjs";
 import { el, link } from "./dom.js";
@@ -13,8 +13,8 @@ const CONTAINERS = new Set([
   "table", "thead", "tbody", "tr", "th", "td",
 ]);
 
-/** A fragment of nodes; `decorate(piece, plain)` makes those of each piece of text, plain where it is
- *  neither code nor in a link. */
+/** A document fragment. `decorate(piece, plain)` returns the nodes of each piece of text; `plain` is false
+ *  in code and in links. */
 export function renderMarkdown(text, decorate = (piece) => [piece]) {
   const fragment = document.createDocumentFragment();
   build(parser.parse(text, {}), fragment, decorate);
@@ -26,7 +26,7 @@ function build(tokens, root, decorate) {
   for (const token of tokens) {
     const parent = open.at(-1);
     if (token.nesting === 1 && token.hidden) {
-      open.push(parent); // the paragraph of an item in a tight list
+      open.push(parent); // the paragraph in an item of a tight list
     } else if (token.nesting === 1) {
       const [outer, inner] = container(token);
       parent.append(outer);
@@ -42,7 +42,7 @@ function build(tokens, root, decorate) {
   }
 }
 
-/** The element that a token opens, and the one that its children go into. */
+/** The outer element of an opening token, and the element for its children. */
 function container(token) {
   if (token.type === "link_open") return twice(link(token.attrGet("href")));
   if (token.type === "heading_open") return twice(el("p", { class: "heading" }));

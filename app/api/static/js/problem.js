@@ -1,10 +1,10 @@
-// What went wrong, in the server's own sentence, and another try.
+// The notice of a problem, with the message of the server and a retry button.
 
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { t } from "./i18n.js";
 
-/** The problem under `title`, with a button to try again, which waits as long as the server asked to. */
+/** The problem under `title`, with a retry button that is disabled for the time the server asked for. */
 export function renderProblem(problem, retry, title = t("problem")) {
   const label = el("span", {}, t("retry"));
   const button = el("button", { type: "button", onclick: retry }, icon("again"), label);

@@ -1,16 +1,16 @@
-// A quoted source, in a dialog.
+// The dialog that shows a source.
 
 import { el, link } from "./dom.js";
 import { icon } from "./icons.js";
 import { t } from "./i18n.js";
 import { renderMarkdown } from "./markdown.js";
 
-/** What a source is called: its page and the section there. */
+/** The display name of a source: its page and section. */
 export function sourceName({ title, section }) {
   return section ? `${title} › ${section}` : title;
 }
 
-/** Show the quoted text with its page. Closing gives the focus back to where it was. */
+/** Show the text of a source with a link to its page. Closing restores the focus. */
 export function openSource(source) {
   const dialog = el(
     "dialog",

@@ -1,6 +1,6 @@
-// Server-sent events over fetch, as the HTML standard parses them; EventSource can only GET.
+// Server-sent events over fetch, parsed as in the HTML standard. EventSource supports GET only.
 
-/** The `{name, data}` of each event of a response body, as they come. */
+/** Yields the `{name, data}` of each event of a response body. */
 export async function* readEvents(body) {
   let name = "message";
   let data = [];

@@ -1,29 +1,29 @@
-// The steps of an answer: their Markdown, with citations as buttons and what is unverified marked.
+// The steps of an answer: rendered Markdown with citation buttons and marks for unverified facts.
 
 import { el } from "./dom.js";
 import { t } from "./i18n.js";
 import { renderMarkdown } from "./markdown.js";
 import { openSource, sourceName } from "./source.js";
 
-/** A step as a list item. `sources` are those of its answer, by number. */
+/** A step as a list item. `sources` maps numbers to the sources of the answer. */
 export function renderStep({ text, unverified, supported }, sources) {
   const body = renderMarkdown(text, decorator(sources, unverified));
   const doubt = supported ? null : el("p", { class: "doubt" }, t("unsupported"));
   return el("li", { class: supported ? "step" : "step unsupported" }, el("div", { class: "prose" }, body), doubt);
 }
 
-/** What makes nodes of a piece of text: facts become marks and, outside code, `[n]` a citation. */
+/** A function that converts text to nodes: facts become marks and, outside code, `[n]` a citation. */
 function decorator(sources, facts) {
   const marks = facts.length > 0 ? new RegExp(`(${byLength(facts).map(escaped).join("|")})`) : null;
   return (piece, plain) =>
     (marks ? piece.split(marks) : [piece]).flatMap((part, index) => {
       if (index % 2) return [unverifiedMark(part)];
-      return plain ? cited(part, sources) : [part];
+      return plain ? withCitations(part, sources) : [part];
     });
 }
 
-/** Each citation together with the end of what it follows: none stands alone on a line. */
-function cited(text, sources) {
+/** Keeps each citation together with the end of the preceding text, so that no line starts with it. */
+function withCitations(text, sources) {
   const nodes = [];
   text.split(/\[(\d+)\]/).forEach((part, index) => {
     const source = index % 2 ? sources.get(Number(part)) : null;

@@ -1,5 +1,5 @@
-// What the browser remembers: for this tab (session) or for good (local). Where storage is refused,
-// as to frames of other sites, it is remembered until the page is left.
+// Storage per browser tab (session) or per browser (local). If storage is blocked, as in frames on other
+// sites, values are kept in memory until the page is closed.
 
 const PREFIX = "apidesk.";
 
@@ -32,7 +32,7 @@ class Store {
     try {
       this.#area().removeItem(PREFIX + name);
     } catch {
-      // nothing was kept there
+      // storage is blocked
     }
   }
 }

@@ -1,10 +1,10 @@
-// Questions to begin with.
+// Suggested questions.
 
 import { suggestions } from "./api.js";
 import { el } from "./dom.js";
 import { currentLanguage, t } from "./i18n.js";
 
-/** A list of buttons that fills when the questions are there; empty where none come. */
+/** A list of question buttons. `fill` loads the questions; the list stays empty on errors. */
 export function suggestionList(onAsk) {
   const list = el("ul", { class: "suggestions" });
   const fill = async () => {

@@ -1,10 +1,10 @@
-// Light and dark: the system's, until the reader chooses.
+// The theme, light or dark: that of the system until the user chooses one.
 
 import { browser } from "./store.js";
 
 const root = document.documentElement;
 
-/** The other theme than the one that shows, from now on. */
+/** Switch to the other theme and remember the choice. */
 export function switchTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const shown = root.dataset.theme ?? (dark ? "dark" : "light");

@@ -5,12 +5,12 @@ import { el } from "./dom.js";
 import { t } from "./i18n.js";
 import { renderProblem } from "./problem.js";
 import { renderStep } from "./steps.js";
+import { StreamedAnswer } from "./streamed-answer.js";
 
 let count = 0;
 
 export class Turn {
-  #sources = new Map();
-  #texts = [];
+  #streamed = new StreamedAnswer();
   #title = el("p", { class: "outcome" });
   #progress = el("p", { class: "progress" });
   #steps = el("ol", { class: "steps", role: "list" });
@@ -25,31 +25,36 @@ export class Turn {
     this.node = el("article", { class: "turn", "aria-labelledby": id }, el("h2", { class: "question", id }, question), this.body);
   }
 
-  /** Show that an answer is under way. */
+  /** Show that the answer is in progress. */
   begin() {
-    this.#forgetSteps();
+    this.#showSteps(new StreamedAnswer());
     this.#rest.replaceChildren();
     this.body.setAttribute("aria-busy", "true");
     this.#progress.textContent = t("reading");
     this.#progress.hidden = false;
   }
 
-  /** Take in one event of the answer. */
-  take({ name, data }) {
-    if (name === "structured") this.#progress.textContent = t("looking");
-    else if (name === "sources") this.#beginSteps(data.sources);
-    else if (name === "step") this.#addStep(data);
-    else if (name === "answer") this.finish(data);
+  /** Show one event of the answer. */
+  apply(event) {
+    const { name, data } = event;
+    this.#streamed.apply(event);
+    if (name === "structured") {
+      this.#progress.textContent = t("looking");
+    } else if (name === "sources") {
+      this.#steps.replaceChildren();
+      this.#progress.textContent = data.sources.length ? t("writing", { count: data.sources.length }) : "";
+    } else if (name === "step") {
+      this.#steps.append(renderStep(data, this.#streamed.sources));
+    } else if (name === "answer") {
+      this.finish(data);
+    }
   }
 
-  /** Show the whole answer; steps that stand there as they should are left alone. */
+  /** Show the final answer; steps that are shown already are kept. */
   finish(answer) {
     this.answer = answer;
     this.#end();
-    if (answer.answer.join("\n") !== this.#texts.join("\n")) {
-      this.#beginSteps(answer.sources);
-      stepsOf(answer).forEach((step) => this.#addStep(step));
-    }
+    if (!this.#streamed.matches(answer)) this.#showSteps(StreamedAnswer.of(answer));
     const kind = outcome(answer);
     this.body.dataset.outcome = kind;
     this.#steps.lang = answer.language === "zh" ? "zh-CN" : "en";
@@ -58,53 +63,33 @@ export class Turn {
     this.#rest.replaceChildren(...renderRest(this.question, answer));
   }
 
-  /** Show why there is no answer; what has come so far stays. */
+  /** Show why there is no answer; the steps received so far stay visible. */
   fail(problem, retry) {
     this.#end();
     this.#rest.replaceChildren(renderProblem(problem, retry));
   }
 
-  /** Show that the asker wanted no more. */
+  /** Show that the user stopped the answer. */
   stop(retry) {
     this.#end();
-    const again = el("button", { type: "button", onclick: retry }, t("retry"));
-    this.#rest.replaceChildren(el("p", { class: "stopped" }, t("stopped"), " ", again));
+    const button = el("button", { type: "button", onclick: retry }, t("retry"));
+    this.#rest.replaceChildren(el("p", { class: "stopped" }, t("stopped"), " ", button));
   }
 
-  /** Say everything again, in the language that is the page's now. */
-  renew() {
+  /** Render the answer again in the current language of the page. */
+  translate() {
     if (!this.answer) return;
-    this.#forgetSteps();
+    this.#showSteps(StreamedAnswer.of(this.answer));
     this.finish(this.answer);
   }
 
-  #beginSteps(sources) {
-    this.#forgetSteps();
-    this.#sources = new Map(sources.map((source) => [source.number, source]));
-    this.#progress.textContent = sources.length ? t("writing", { count: sources.length }) : "";
-  }
-
-  #addStep(step) {
-    this.#texts.push(step.text);
-    this.#steps.append(renderStep(step, this.#sources));
-  }
-
-  #forgetSteps() {
-    this.#texts = [];
-    this.#steps.replaceChildren();
+  #showSteps(streamed) {
+    this.#streamed = streamed;
+    this.#steps.replaceChildren(...streamed.steps.map((step) => renderStep(step, streamed.sources)));
   }
 
   #end() {
     this.body.removeAttribute("aria-busy");
     this.#progress.hidden = true;
   }
-}
-
-/** The steps of a finished answer, as the events would have told them. */
-function stepsOf(answer) {
-  return answer.answer.map((text, index) => ({
-    text,
-    unverified: answer.unverified.filter((fact) => text.includes(fact)),
-    supported: !answer.unsupported.includes(index + 1),
-  }));
 }

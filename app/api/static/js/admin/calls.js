@@ -1,40 +1,40 @@
-// The calls of the admin view; each takes a key with the scope `admin` where the server wants one.
+// The API calls of the admin page. They require a key with the scope `admin` if keys are configured.
 
 import { Problem, send } from "../api.js";
 import { t } from "../i18n.js";
 import { askForKey } from "../key.js";
 import { tab } from "../store.js";
 
-let asking = null;
+let keyDialog = null;
 
-export const insights = (days) => json("GET", `insights?days=${days}`);
+export const getInsights = (days) => json("GET", `insights?days=${days}`);
 
-export const ingestions = async () => (await json("GET", "ingestions")).ingestions;
+export const listIngestions = async () => (await json("GET", "ingestions")).ingestions;
 
-export const ingestion = (id) => json("GET", `ingestions/${encodeURIComponent(id)}`);
+export const getIngestion = (id) => json("GET", `ingestions/${encodeURIComponent(id)}`);
 
-export const beginIngestion = (options) => json("POST", "ingestions", options);
+export const startIngestion = (options) => json("POST", "ingestions", options);
 
 export const retrieve = async (question, k) => (await json("POST", "retrieve", { question, k })).sources;
 
 /** A table of the insights as a CSV file. */
-export async function insightsFile(days, table) {
-  const response = await keyed(() => send("GET", `insights?days=${days}&table=${table}&format=csv`));
+export async function getInsightsCsv(days, table) {
+  const response = await withKey(() => send("GET", `insights?days=${days}&table=${table}&format=csv`));
   return { name: `insights-${table}-${days}-days.csv`, content: await response.blob() };
 }
 
-/** Ask for another key than the one that is not enough. True when one was given. */
-export function changeKey(why) {
-  asking ??= askForKey(why).finally(() => (asking = null));
-  return asking;
+/** Ask for another key. Resolves to true if one was entered. */
+export function changeKey(reason) {
+  keyDialog ??= askForKey(reason).finally(() => (keyDialog = null));
+  return keyDialog;
 }
 
 async function json(...request) {
-  return (await keyed(() => send(...request))).json();
+  return (await withKey(() => send(...request))).json();
 }
 
-/** What `call` gives, once there is a key that the server knows; calls that wait ask for one together. */
-async function keyed(call) {
+/** The result of `call`, repeated with a new key while the server rejects it; concurrent calls share one dialog. */
+async function withKey(call) {
   for (;;) {
     const used = tab.get("key");
     try {

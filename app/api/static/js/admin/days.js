@@ -1,4 +1,4 @@
-// Questions by day and type: the chart, its legend, and the same as a table.
+// Questions by day and type: the chart, its legend, and the same data as a table.
 
 import { el } from "../dom.js";
 import { t } from "../i18n.js";
@@ -8,7 +8,7 @@ import { table } from "./table.js";
 
 const TYPES = ["api_call", "general", "unknown", "failed"];
 
-export function byType({ days, byType: rows }) {
+export function questionsByDay({ days, byType: rows }) {
   const counted = byDay(days, rows);
   const totals = TYPES.map((_, index) => sum(counted.map(({ parts }) => parts[index])));
   const present = TYPES.filter((_, index) => totals[index]);
@@ -22,13 +22,13 @@ export function byType({ days, byType: rows }) {
 }
 
 function chart(counted, totals) {
-  const said = (parts) => TYPES.flatMap((type, index) => (parts[index] ? [`${t(`type_${type}`)} ${number(parts[index])}`] : []));
+  const describe = (parts) => TYPES.flatMap((type, index) => (parts[index] ? [`${t(`type_${type}`)} ${number(parts[index])}`] : []));
   const columns = counted.map(({ date, parts }) => ({
     label: day(date),
-    title: [day(date), ...said(parts)].join("\n"),
+    title: [day(date), ...describe(parts)].join("\n"),
     parts,
   }));
-  const label = t("chartLabel", { first: columns[0].label, last: columns.at(-1).label, counts: said(totals).join(", ") });
+  const label = t("chartLabel", { first: columns[0].label, last: columns.at(-1).label, counts: describe(totals).join(", ") });
   return stackedBars({ columns, classes: TYPES.map((type) => `type-${type}`), label, format: number });
 }
 
@@ -45,7 +45,7 @@ function dayTable(counted, types) {
   return table(t("byType"), columns, counted.filter(({ parts }) => sum(parts)).reverse());
 }
 
-/** Every day of the period with its counts, also those that nobody asked on. */
+/** Every day of the period with its counts, including days without questions. */
 function byDay(days, rows) {
   const first = Math.min(Date.now() - (days - 1) * 864e5, ...rows.map((row) => Date.parse(row.day)));
   const counted = new Map();
@@ -64,5 +64,5 @@ function isoDay(milliseconds) {
 }
 
 function sum(numbers) {
-  return numbers.reduce((all, each) => all + each, 0);
+  return numbers.reduce((total, number) => total + number, 0);
 }

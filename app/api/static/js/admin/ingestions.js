@@ -1,107 +1,107 @@
-// The ingestion runs, the one that goes on as it goes on, and a button that begins one.
+// The ingestion runs with live progress, and a button that starts a run.
 
 import { el } from "../dom.js";
 import { icon } from "../icons.js";
 import { t } from "../i18n.js";
-import { beginIngestion, ingestion, ingestions } from "./calls.js";
-import { nothing, Panel } from "./panel.js";
+import { getIngestion, listIngestions, startIngestion } from "./calls.js";
+import { emptyState, Panel } from "./panel.js";
 import { runningCard, runTable } from "./runs.js";
 
-const PAUSE = 1000;
+const POLL_INTERVAL_MS = 1000;
 
 export class IngestionsView {
   node = el("section", { class: "ingestions", "aria-labelledby": "ingestions-title" });
-  #say;
+  #announce;
   #shown = false;
   #timer = null;
   #dryRun = false;
   #head = el("header", { class: "head" });
-  #refusal = el("div", { role: "alert" });
+  #error = el("div", { role: "alert" });
   #panel = new Panel((runs) => {
-    this.#follow();
-    return shownRuns(runs);
+    this.#schedulePoll();
+    return renderRuns(runs);
   });
 
-  /** `say` tells a screen reader. */
-  constructor(say) {
-    this.#say = say;
-    this.node.append(this.#head, this.#refusal, this.#panel.node);
-    document.addEventListener("visibilitychange", () => this.#follow());
+  /** `announce` informs screen readers. */
+  constructor(announce) {
+    this.#announce = announce;
+    this.node.append(this.#head, this.#error, this.#panel.node);
+    document.addEventListener("visibilitychange", () => this.#schedulePoll());
   }
 
   show() {
     this.#shown = true;
-    this.#panel.load(ingestions);
+    this.#panel.load(listIngestions);
   }
 
   hide() {
     this.#shown = false;
-    this.#follow();
+    this.#schedulePoll();
   }
 
   translate() {
     const chosen = (event) => (this.#dryRun = event.currentTarget.checked);
-    const begin = el("button", { type: "button", class: "primary", onclick: (event) => this.#begin(event.currentTarget) }, icon("again"), t("begin"));
+    const startButton = el("button", { type: "button", class: "primary", onclick: (event) => this.#start(event.currentTarget) }, icon("again"), t("begin"));
     this.#head.replaceChildren(
       el("div", {}, el("h2", { id: "ingestions-title" }, t("ingestionsTitle")), el("p", {}, t("ingestionsHint"))),
       el(
         "div",
         { class: "choices" },
         el("label", { class: "check" }, el("input", { type: "checkbox", onchange: chosen, checked: this.#dryRun }), t("dryRun")),
-        begin,
+        startButton,
       ),
     );
     if (this.#panel.data) this.#panel.translate();
   }
 
-  async #begin(button) {
+  async #start(button) {
     button.disabled = true;
-    this.#refusal.replaceChildren();
+    this.#error.replaceChildren();
     try {
-      const run = await beginIngestion({ dryRun: this.#dryRun });
-      this.#say(t("begun"));
+      const run = await startIngestion({ dryRun: this.#dryRun });
+      this.#announce(t("begun"));
       this.#panel.show([run, ...(this.#panel.data ?? [])]);
     } catch (problem) {
-      this.#refusal.replaceChildren(el("p", { class: "problem" }, problem.message));
-      if (problem.status === 409) await this.#panel.load(ingestions);
+      this.#error.replaceChildren(el("p", { class: "problem" }, problem.message));
+      if (problem.status === 409) await this.#panel.load(listIngestions);
     }
     button.disabled = false;
   }
 
-  /** Ask for the run that goes on, each second, for as long as somebody looks. */
-  #follow() {
+  /** Poll the current run each second while the view is visible. */
+  #schedulePoll() {
     clearTimeout(this.#timer);
     const run = this.#panel.data?.find(({ state }) => state === "running");
-    if (run && this.#shown && !document.hidden) this.#timer = setTimeout(() => this.#ask(run.id), PAUSE);
+    if (run && this.#shown && !document.hidden) this.#timer = setTimeout(() => this.#poll(run.id), POLL_INTERVAL_MS);
   }
 
-  async #ask(id) {
+  async #poll(id) {
     try {
-      const now = await ingestion(id);
-      const runs = this.#panel.data.map((run) => (run.id === id ? now : run));
-      if (now.state === "running") this.#goesOn(now, runs);
-      else this.#ended(now, runs);
+      const current = await getIngestion(id);
+      const runs = this.#panel.data.map((run) => (run.id === id ? current : run));
+      if (current.state === "running") this.#updateProgress(current, runs);
+      else this.#showEnd(current, runs);
     } catch (problem) {
       this.#panel.fail(problem);
     }
   }
 
-  /** Only the card changes: what a reader opened in the table stays open. */
-  #goesOn(run, runs) {
-    this.#panel.keep(runs);
+  /** Replace only the card, so that expanded rows of the table stay open. */
+  #updateProgress(run, runs) {
+    this.#panel.replaceData(runs);
     this.node.querySelector(".card.running")?.replaceWith(runningCard(run));
-    this.#follow();
+    this.#schedulePoll();
   }
 
-  #ended({ state }, runs) {
+  #showEnd({ state }, runs) {
     this.#panel.show(runs);
-    this.#refusal.replaceChildren();
-    this.#say(t("ended", { state: t(`state_${state}`) }));
+    this.#error.replaceChildren();
+    this.#announce(t("ended", { state: t(`state_${state}`) }));
   }
 }
 
-function shownRuns(runs) {
-  if (!runs.length) return [nothing(t("noRuns"), t("noRunsHint"))];
+function renderRuns(runs) {
+  if (!runs.length) return [emptyState(t("noRuns"), t("noRunsHint"))];
   const running = runs.find(({ state }) => state === "running");
   const others = runs.filter((run) => run !== running);
   return [running && runningCard(running), others.length > 0 && runTable(others)].filter(Boolean);

@@ -1,21 +1,21 @@
-// What was asked in the last days, and what the documentation does not answer.
+// The insights report: questions of the last days and gaps of the documentation.
 
 import { el } from "../dom.js";
 import { icon } from "../icons.js";
 import { t } from "../i18n.js";
-import { insights, insightsFile } from "./calls.js";
-import { byType } from "./days.js";
+import { getInsights, getInsightsCsv } from "./calls.js";
+import { questionsByDay } from "./days.js";
 import { number, share } from "./format.js";
-import { nothing, Panel } from "./panel.js";
+import { emptyState, Panel } from "./panel.js";
 import { apis, errors, feedback, gaps } from "./reports.js";
 import { saveFile } from "./save.js";
 
-const CHOICES = [7, 30, 90];
+const PERIOD_DAYS = [7, 30, 90];
 
 export class InsightsView {
   node = el("section", { class: "insights", "aria-labelledby": "insights-title" });
   #days = 30;
-  #panel = new Panel((found) => this.#report(found));
+  #panel = new Panel((report) => this.#render(report));
   #head = el("header", { class: "head" });
 
   constructor() {
@@ -35,17 +35,17 @@ export class InsightsView {
         { type: "button", class: "quiet", "aria-pressed": String(days === this.#days), onclick: () => this.#choose(days) },
         t("lastDays", { days }),
       );
-    const again = el("button", { type: "button", class: "quiet", "aria-label": t("reload"), title: t("reload"), onclick: () => this.#load() }, icon("again"));
+    const reloadButton = el("button", { type: "button", class: "quiet", "aria-label": t("reload"), title: t("reload"), onclick: () => this.#load() }, icon("again"));
     this.#head.replaceChildren(
       el("div", {}, el("h2", { id: "insights-title" }, t("insightsTitle")), el("p", {}, t("insightsHint"))),
-      el("div", { class: "choices", role: "group", "aria-label": t("period") }, CHOICES.map(choice), again),
+      el("div", { class: "choices", role: "group", "aria-label": t("period") }, PERIOD_DAYS.map(choice), reloadButton),
     );
     if (this.#panel.data) this.#panel.translate();
   }
 
   async #choose(days) {
     this.#days = days;
-    for (const [index, each] of CHOICES.entries()) {
+    for (const [index, each] of PERIOD_DAYS.entries()) {
       this.#head.querySelectorAll("[aria-pressed]")[index].setAttribute("aria-pressed", String(each === days));
     }
     await this.#load();
@@ -53,46 +53,46 @@ export class InsightsView {
 
   async #load() {
     const days = this.#days;
-    await this.#panel.load(() => insights(days));
+    await this.#panel.load(() => getInsights(days));
   }
 
-  #report(found) {
-    const notes = found.notes.map((note) => el("p", { class: "notice" }, note));
-    if (found.questions === 0) return [...notes, nothing(t("noQuestions"), t("noQuestionsHint"))];
-    const card = (name, content, wide) => reportCard(name, content, found[name].length && found.days, wide);
+  #render(report) {
+    const notes = report.notes.map((note) => el("p", { class: "notice" }, note));
+    if (report.questions === 0) return [...notes, emptyState(t("noQuestions"), t("noQuestionsHint"))];
+    const card = (name, content, wide) => reportCard(name, content, report[name].length && report.days, wide);
     return [
       ...notes,
-      tiles(found),
-      card("byType", byType(found), true),
-      card("gaps", gaps(found.gaps), true),
-      card("byApi", apis(found.byApi)),
-      card("errors", errors(found.errors)),
-      card("feedback", feedback(found.feedback), true),
+      tiles(report),
+      card("byType", questionsByDay(report), true),
+      card("gaps", gaps(report.gaps), true),
+      card("byApi", apis(report.byApi)),
+      card("errors", errors(report.errors)),
+      card("feedback", feedback(report.feedback), true),
     ];
   }
 }
 
-function tiles(found) {
+function tiles(report) {
   const tile = (name, value, hint) => el("div", {}, el("dt", {}, t(name)), el("dd", {}, el("b", {}, value), el("span", {}, hint)));
   return el(
     "dl",
     { class: "tiles" },
-    tile("questions", number(found.questions), t("questionsHint", { count: number(found.unanswered) })),
-    tile("offTopic", share(found.offTopicShare), t("offTopicHint")),
-    tile("cached", share(found.cachedShare), t("cachedHint")),
-    tile("gapCount", number(found.gaps.length), t("gapCountHint")),
+    tile("questions", number(report.questions), t("questionsHint", { count: number(report.unanswered) })),
+    tile("offTopic", share(report.offTopicShare), t("offTopicHint")),
+    tile("cached", share(report.cachedShare), t("cachedHint")),
+    tile("gapCount", number(report.gaps.length), t("gapCountHint")),
   );
 }
 
-/** A part of the report; with `days` it can be had as CSV. */
+/** A card of the report; with `days`, it has a button that saves it as CSV. */
 function reportCard(name, content, days, wide) {
   const id = `card-${name}`;
-  const after = el("div", { role: "status" });
+  const result = el("div", { role: "status" });
   const save = async (event) => {
     event.currentTarget.disabled = true;
-    after.replaceChildren();
-    await saveFile(() => insightsFile(days, name)).catch((problem) =>
-      after.replaceChildren(el("p", { class: "failed" }, `${t("notSaved")}: ${problem.message}`)),
+    result.replaceChildren();
+    await saveFile(() => getInsightsCsv(days, name)).catch((problem) =>
+      result.replaceChildren(el("p", { class: "failed" }, `${t("notSaved")}: ${problem.message}`)),
     );
     button.disabled = false;
   };
@@ -102,7 +102,7 @@ function reportCard(name, content, days, wide) {
     { class: wide ? "card wide" : "card", "aria-labelledby": id },
     el("header", {}, el("h3", { id }, t(name)), days > 0 && button),
     el("p", { class: "hint" }, t(`${name}Hint`)),
-    after,
+    result,
     content,
   );
 }

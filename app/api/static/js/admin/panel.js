@@ -1,4 +1,4 @@
-// A part of a view that is loaded: what is awaited, what is there, what went wrong.
+// A panel that loads data and shows progress, the data, or an error.
 
 import { Problem } from "../api.js";
 import { el } from "../dom.js";
@@ -15,7 +15,7 @@ export class Panel {
   #data = null;
   #problem = null;
 
-  /** `render` makes nodes of what is loaded; `idle`, if given, what stands there before. */
+  /** `render` returns the nodes for the data; `idle`, if given, the nodes shown before anything is loaded. */
   constructor(render, idle = () => []) {
     this.#render = render;
     this.idle = idle;
@@ -25,7 +25,7 @@ export class Panel {
     return this.#data;
   }
 
-  /** Show what `load` gives; of several loads the last one counts. Problems are shown, with a retry. */
+  /** Load and show data; only the last of several loads counts. Errors are shown with a retry button. */
   async load(load) {
     this.#load = load;
     this.#problem = null;
@@ -45,8 +45,8 @@ export class Panel {
     this.translate();
   }
 
-  /** Remember `data` as what is shown, because whoever loaded it has shown it. */
-  keep(data) {
+  /** Replace the data without rendering: the caller has updated the page. */
+  replaceData(data) {
     this.#data = data;
   }
 
@@ -56,27 +56,27 @@ export class Panel {
     this.translate();
   }
 
-  /** Say everything again, in the language that is the page's now. */
+  /** Render again in the current language of the page. */
   translate() {
     this.node.removeAttribute("aria-busy");
-    if (this.#problem) this.node.replaceChildren(this.#failure());
+    if (this.#problem) this.node.replaceChildren(this.#errorNotice());
     else this.node.replaceChildren(...(this.#data === null ? this.idle() : this.#render(this.#data)));
   }
 
-  #failure() {
-    const again = () => this.load(this.#load);
-    const shown = renderProblem(this.#problem, again, t("notShown"));
-    if (this.#problem.status === 403 && tab.get("key")) shown.append(otherKey(this.#problem.message, again));
-    return shown;
+  #errorNotice() {
+    const retry = () => this.load(this.#load);
+    const notice = renderProblem(this.#problem, retry, t("notShown"));
+    if (this.#problem.status === 403 && tab.get("key")) notice.append(changeKeyButton(this.#problem.message, retry));
+    return notice;
   }
 }
 
-function otherKey(why, again) {
-  const change = async () => (await changeKey(why)) && again();
+function changeKeyButton(reason, retry) {
+  const change = async () => (await changeKey(reason)) && retry();
   return el("button", { type: "button", onclick: change }, t("otherKey"));
 }
 
-/** What stands where there is nothing to show, and what would bring it there. */
-export function nothing(title, hint) {
-  return el("div", { class: "nothing" }, icon("empty"), el("p", {}, el("strong", {}, title)), hint && el("p", {}, hint));
+/** The placeholder for missing data, with a hint. */
+export function emptyState(title, hint) {
+  return el("div", { class: "empty-state" }, icon("empty"), el("p", {}, el("strong", {}, title)), hint && el("p", {}, hint));
 }

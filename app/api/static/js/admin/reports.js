@@ -1,18 +1,18 @@
-// The lists of the report: gaps, APIs, errors, feedback.
+// The lists of the insights report: gaps, APIs, errors, feedback.
 
 import { el, link } from "../dom.js";
 import { icon } from "../icons.js";
 import { t } from "../i18n.js";
 import { shareBar } from "./chart.js";
 import { day, moment, number } from "./format.js";
-import { nothing } from "./panel.js";
+import { emptyState } from "./panel.js";
 import { table } from "./table.js";
 
-const SHOWN = 10;
+const MAX_VISIBLE_ROWS = 10;
 
-export function gaps(found) {
-  if (!found.length) return nothing(t("noGaps"), t("noGapsHint"));
-  return el("ol", { class: "gaps", role: "list" }, more(found.map(gap)));
+export function gaps(rows) {
+  if (!rows.length) return emptyState(t("noGaps"), t("noGapsHint"));
+  return el("ol", { class: "gaps", role: "list" }, collapsible(rows.map(gap)));
 }
 
 function gap({ question, size, wordings, missing, nearest, firstAsked, lastAsked }) {
@@ -40,44 +40,44 @@ function gap({ question, size, wordings, missing, nearest, firstAsked, lastAsked
 }
 
 export function apis(rows) {
-  const found = [...merged(rows).values()];
-  if (!found.length) return nothing(t("noApis"));
-  const most = Math.max(...found.map(({ questions }) => questions));
-  return barTable(t("byApi"), found, [
+  const totals = [...sumByApi(rows).values()];
+  if (!totals.length) return emptyState(t("noApis"));
+  const maxQuestions = Math.max(...totals.map(({ questions }) => questions));
+  return barTable(t("byApi"), totals, [
     { name: t("api"), head: true, cell: ({ apiName, apiUrl }) => [apiName || apiUrl, apiName && apiUrl && el("code", {}, apiUrl)].filter(Boolean) },
-    { name: t("questions"), kind: "numeric", cell: ({ questions }) => [number(questions), shareBar(questions / most)] },
+    { name: t("questions"), kind: "numeric", cell: ({ questions }) => [number(questions), shareBar(questions / maxQuestions)] },
     { name: t("unanswered"), kind: "numeric", cell: ({ unanswered }) => (unanswered ? el("span", { class: "bad" }, number(unanswered)) : "0") },
   ]);
 }
 
-/** The rows of each day put together by API, in the order that they come in. */
-function merged(rows) {
-  const found = new Map();
+/** The daily rows summed by API, in order of first appearance. */
+function sumByApi(rows) {
+  const totals = new Map();
   for (const { apiName, apiUrl, questions, unanswered } of rows) {
     const key = JSON.stringify([apiName, apiUrl]);
-    const sum = found.get(key) ?? { apiName, apiUrl, questions: 0, unanswered: 0 };
+    const sum = totals.get(key) ?? { apiName, apiUrl, questions: 0, unanswered: 0 };
     sum.questions += questions;
     sum.unanswered += unanswered;
-    found.set(key, sum);
+    totals.set(key, sum);
   }
-  return found;
+  return totals;
 }
 
-export function errors(found) {
-  if (!found.length) return nothing(t("noErrors"));
-  const most = Math.max(...found.map(({ questions }) => questions));
-  return barTable(t("errors"), found, [
+export function errors(rows) {
+  if (!rows.length) return emptyState(t("noErrors"));
+  const maxQuestions = Math.max(...rows.map(({ questions }) => questions));
+  return barTable(t("errors"), rows, [
     { name: t("error"), head: true, cell: ({ error }) => el("code", {}, error) },
-    { name: t("questions"), kind: "numeric", cell: ({ questions }) => [number(questions), shareBar(questions / most)] },
+    { name: t("questions"), kind: "numeric", cell: ({ questions }) => [number(questions), shareBar(questions / maxQuestions)] },
   ]);
 }
 
-export function feedback(found) {
-  if (!found.length) return nothing(t("noFeedback"), t("noFeedbackHint"));
-  return el("ul", { class: "ratings", role: "list" }, more(found.map(rated)));
+export function feedback(rows) {
+  if (!rows.length) return emptyState(t("noFeedback"), t("noFeedbackHint"));
+  return el("ul", { class: "ratings", role: "list" }, collapsible(rows.map(rating)));
 }
 
-function rated({ askedAt, question, confidence, score, comment }) {
+function rating({ askedAt, question, confidence, score, comment }) {
   const helped = score > 0;
   return el(
     "li",
@@ -94,19 +94,19 @@ function rated({ askedAt, question, confidence, score, comment }) {
 }
 
 function barTable(label, rows, columns) {
-  const tables = [rows.slice(0, SHOWN), rows.slice(SHOWN)].filter((part) => part.length).map((part) => table(label, columns, part));
-  return el("div", {}, tables[0], tables[1] && el("details", {}, el("summary", {}, t("more", { count: number(rows.length - SHOWN) })), tables[1]));
+  const tables = [rows.slice(0, MAX_VISIBLE_ROWS), rows.slice(MAX_VISIBLE_ROWS)].filter((part) => part.length).map((part) => table(label, columns, part));
+  return el("div", {}, tables[0], tables[1] && el("details", {}, el("summary", {}, t("more", { count: number(rows.length - MAX_VISIBLE_ROWS) })), tables[1]));
 }
 
 /** The first items, and a button that shows the others. */
-function more(items) {
-  if (items.length <= SHOWN) return items;
-  const rest = items.slice(SHOWN);
+function collapsible(items) {
+  if (items.length <= MAX_VISIBLE_ROWS) return items;
+  const rest = items.slice(MAX_VISIBLE_ROWS);
   const show = () => {
     row.replaceWith(...rest);
     rest[0].tabIndex = -1;
     rest[0].focus();
   };
   const row = el("li", { class: "more" }, el("button", { type: "button", onclick: show }, t("more", { count: number(rest.length) })));
-  return [...items.slice(0, SHOWN), row];
+  return [...items.slice(0, MAX_VISIBLE_ROWS), row];
 }

@@ -1,28 +1,28 @@
-// Ingestion runs: the one that goes on, and the table of the others.
+// Ingestion runs: the card of the current run and the table of the others.
 
 import { el } from "../dom.js";
 import { t } from "../i18n.js";
 import { duration, moment, number } from "./format.js";
 import { table } from "./table.js";
 
-/** How far a run is, source by source. */
+/** The progress of a run by source. */
 export function runningCard(run) {
   return el(
     "section",
     { class: "card running", "aria-labelledby": "running-title" },
-    el("header", {}, el("h3", { id: "running-title" }, t("running")), el("p", { class: "hint" }, t(`trigger_${run.trigger}`), options(run), ` · ${took(run)}`)),
-    run.sources.length ? run.sources.map(progress) : el("p", { class: "progress" }, t("starting")),
+    el("header", {}, el("h3", { id: "running-title" }, t("running")), el("p", { class: "hint" }, t(`trigger_${run.trigger}`), options(run), ` · ${elapsed(run)}`)),
+    run.sources.length ? run.sources.map(sourceProgress) : el("p", { class: "progress" }, t("starting")),
   );
 }
 
-function progress({ name, documents, expected, ...counts }) {
-  const far = expected ? { max: expected, value: Math.min(documents, expected) } : {};
-  const said = expected ? t("readOf", { count: number(documents), expected: number(expected) }) : t("read", { count: number(documents) });
+function sourceProgress({ name, documents, expected, ...counts }) {
+  const progress = expected ? { max: expected, value: Math.min(documents, expected) } : {};
+  const label = expected ? t("readOf", { count: number(documents), expected: number(expected) }) : t("read", { count: number(documents) });
   return el(
     "div",
     { class: "source-progress" },
-    el("p", {}, el("b", {}, name), el("span", {}, said)),
-    el("progress", { ...far, "aria-label": `${name}: ${said}` }),
+    el("p", {}, el("b", {}, name), el("span", {}, label)),
+    el("progress", { ...progress, "aria-label": `${name}: ${label}` }),
     el("p", { class: "hint" }, changes(counts)),
   );
 }
@@ -30,7 +30,7 @@ function progress({ name, documents, expected, ...counts }) {
 export function runTable(runs) {
   const columns = [
     { name: t("run"), head: true, cell: (run) => [state(run), el("span", { class: "hint" }, t(`trigger_${run.trigger}`), options(run))] },
-    { name: t("startedAt"), kind: "short", cell: (run) => [moment(run.startedAt), el("span", { class: "hint" }, took(run))] },
+    { name: t("startedAt"), kind: "short", cell: (run) => [moment(run.startedAt), el("span", { class: "hint" }, elapsed(run))] },
     { name: t("documents"), cell: documents },
   ];
   return table(t("runs"), columns, runs);
@@ -41,11 +41,11 @@ function state({ state }) {
 }
 
 function options({ options: { dryRun, rebuild, allowDeletes } }) {
-  const said = [dryRun && t("dryRunShort"), rebuild && t("rebuild"), allowDeletes && t("allowDeletes")].filter(Boolean);
-  return said.map((option) => ` · ${option}`);
+  const labels = [dryRun && t("dryRunShort"), rebuild && t("rebuild"), allowDeletes && t("allowDeletes")].filter(Boolean);
+  return labels.map((option) => ` · ${option}`);
 }
 
-function took({ state, startedAt, seconds }) {
+function elapsed({ state, startedAt, seconds }) {
   return duration(state === "running" ? Math.max(0, (Date.now() - Date.parse(startedAt)) / 1000) : seconds);
 }
 
@@ -65,8 +65,8 @@ function documents({ error, sources }) {
   ].filter(Boolean);
 }
 
-/** What became of documents; what did not happen is left out. */
+/** The counts of changed documents; zero counts are omitted. */
 function changes(counts) {
-  const said = ["added", "changed", "deleted", "kept"].filter((name) => counts[name]).map((name) => t(name, { count: number(counts[name]) }));
-  return said.length ? said.join(" · ") : t("noChanges");
+  const labels = ["added", "changed", "deleted", "kept"].filter((name) => counts[name]).map((name) => t(name, { count: number(counts[name]) }));
+  return labels.length ? labels.join(" · ") : t("noChanges");
 }

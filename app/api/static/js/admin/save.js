@@ -1,8 +1,8 @@
-// Files that the reader keeps. They are fetched, because a link could not send the key.
+// Saves files. They are fetched with the API key, which a download link could not send.
 
-/** Save what `fetched` gives as `{name, content}`. Throws what it throws. */
-export async function saveFile(fetched) {
-  const { name, content } = await fetched();
+/** Save the file `{name, content}` that `fetchFile` returns. Throws its errors. */
+export async function saveFile(fetchFile) {
+  const { name, content } = await fetchFile();
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
   link.download = name;

@@ -1,4 +1,4 @@
-// A search box over retrieval: the chunks that an answer would rest on, and their scores.
+// A search box for retrieval: the chunks that an answer would be based on, and their scores.
 
 import { el, link } from "../dom.js";
 import { icon } from "../icons.js";
@@ -7,26 +7,26 @@ import { renderMarkdown } from "../markdown.js";
 import { openSource } from "../source.js";
 import { retrieve } from "./calls.js";
 import { shareBar } from "./chart.js";
-import { nothing, Panel } from "./panel.js";
+import { emptyState, Panel } from "./panel.js";
 
 const COUNTS = [5, 10, 20, 50];
 
 export class SearchView {
   node = el("section", { class: "search", "aria-labelledby": "search-title" });
-  #say;
+  #announce;
   #head = el("header", { class: "head" });
   #question = el("input", { type: "search", id: "search-question", required: true, autocomplete: "off" });
   #count = el("select", { id: "search-count" }, COUNTS.map((count) => el("option", { value: count }, String(count))));
   #button = el("button", { type: "submit", class: "primary" });
   #label = el("label", { for: "search-question", class: "unseen" });
   #countLabel = el("label", { for: "search-count" });
-  #panel = new Panel(results, () => [nothing(t("notSearched"), t("notSearchedHint"))]);
+  #panel = new Panel(results, () => [emptyState(t("notSearched"), t("notSearchedHint"))]);
 
-  /** `say` tells a screen reader. */
-  constructor(say) {
-    this.#say = say;
+  /** `announce` informs screen readers. */
+  constructor(announce) {
+    this.#announce = announce;
     this.#count.value = "10";
-    const form = el("form", { class: "find", role: "search", onsubmit: (event) => this.#find(event) }, this.#label, this.#question, this.#countLabel, this.#count, this.#button);
+    const form = el("form", { class: "find", role: "search", onsubmit: (event) => this.#search(event) }, this.#label, this.#question, this.#countLabel, this.#count, this.#button);
     this.node.append(this.#head, form, this.#panel.node);
   }
 
@@ -45,33 +45,33 @@ export class SearchView {
     this.#panel.translate();
   }
 
-  async #find(event) {
+  async #search(event) {
     event.preventDefault();
     const question = this.#question.value.trim();
     const count = Number(this.#count.value);
     if (!question) return;
     await this.#panel.load(async () => {
-      const found = await retrieve(question, count);
-      this.#say(t("found", { count: found.length }));
-      return found;
+      const sources = await retrieve(question, count);
+      this.#announce(t("found", { count: sources.length }));
+      return sources;
     });
   }
 }
 
-function results(found) {
-  if (!found.length) return [nothing(t("nothingFound"), t("nothingFoundHint"))];
-  const most = Math.max(...found.map(({ score }) => score));
-  return [el("ol", { class: "results", role: "list" }, found.map((source) => result(source, most)))];
+function results(sources) {
+  if (!sources.length) return [emptyState(t("nothingFound"), t("nothingFoundHint"))];
+  const maxScore = Math.max(...sources.map(({ score }) => score));
+  return [el("ol", { class: "results", role: "list" }, sources.map((source) => result(source, maxScore)))];
 }
 
-function result(source, most) {
+function result(source, maxScore) {
   const { number: place, title, section, score, text, pageUrl, apiUrl } = source;
   return el(
     "li",
     { class: "card" },
     el("header", {}, el("span", { class: "number", "aria-hidden": "true" }, String(place)), el("div", {}, el("h3", {}, title), section && el("p", { class: "hint" }, section))),
-    el("p", { class: "score" }, el("span", {}, t("score")), el("b", {}, String(score)), shareBar(most > 0 ? score / most : 0)),
-    el("p", { class: "excerpt" }, plain(text)),
+    el("p", { class: "score" }, el("span", {}, t("score")), el("b", {}, String(score)), shareBar(maxScore > 0 ? score / maxScore : 0)),
+    el("p", { class: "excerpt" }, plainText(text)),
     el(
       "footer",
       {},
@@ -83,8 +83,8 @@ function result(source, most) {
   );
 }
 
-/** The words of a Markdown text on one line. */
-function plain(text) {
+/** The text of Markdown without formatting, on one line. */
+function plainText(text) {
   const body = el("div", {}, renderMarkdown(text));
   const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
   const words = [];

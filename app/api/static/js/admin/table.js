@@ -2,7 +2,7 @@
 
 import { el } from "../dom.js";
 
-/** A table called `label`; each column is `{name, cell, kind, head}`, `head` for what names its row. */
+/** A table with the accessible name `label`. Columns are `{name, cell, kind, head}`; `head` marks row headers. */
 export function table(label, columns, rows) {
   const heading = ({ name, kind }) => el("th", { scope: "col", class: kind }, name);
   const cell = (row) => ({ cell, kind, head }) =>
