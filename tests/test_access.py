@@ -129,7 +129,7 @@ def test_every_route_that_is_described_is_shut(guarded: Guarded) -> None:
             assert response.headers["www-authenticate"] == "Bearer"
             code, sentence = told(response)
             assert code == "unauthorized"
-            assert sentence.startswith("a valid API key is needed")
+            assert sentence.startswith("a valid API key is required")
     described = [route for route in ROUTES if not route[1].startswith("/v1/")]
     assert shut == {(method, path.replace(NONE, "")) for method, path, *_ in described}
 

@@ -1,4 +1,4 @@
-"""The same question again: the answer that was given, while what it cites is as it was."""
+"""The answer cache: repeated questions, changed documents, an unavailable database, shared answers."""
 
 import asyncio
 import threading
@@ -16,9 +16,9 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from app.main import create_app
-from app.service import cache as answers
+from app.service import answer_cache
 from app.service.answer_service import AnswerService
-from app.service.records import RecordStore
+from app.service.record_store import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.ingestion import IngestionOptions
 from schemas.record import QuestionRecord
@@ -29,15 +29,15 @@ from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
 from tests.live_server import live_server
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as Said
+from tests.model_server import Answer as ModelAnswer
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.serving_process import wait_until
-from tests.test_keeper import LONG_AGO
+from tests.test_record_writer import LONG_AGO
 
 QUESTION = "发货接口是哪个"
 STEP = "用“订单发货”接口。[1]"
 TOKENS = 50
-"""Of each call of the scripted model."""
+"""The tokens of each call of the scripted model."""
 
 PAGES = {
     "quotas": "# Quotas\n\nEvery workspace may create 20 tokens. Ask support for more.\n",
@@ -55,49 +55,49 @@ QUESTIONS = (
 Http = TestClient[Litestar]
 
 
-def good(request: Recorded) -> Reply:
-    said = structured() if is_classification(request) else draft(STEP)
+def valid_reply(request: Recorded) -> Reply:
+    content = structured() if is_classification(request) else draft(STEP)
     tokens = {"prompt_tokens": TOKENS - 10, "completion_tokens": 10, "total_tokens": TOKENS}
-    return Reply(said, usage=tokens)
+    return Reply(content, usage=tokens)
 
 
 @pytest.fixture
 def caching(url: str) -> dict[str, object]:
-    """Settings: a cache in either database."""
+    """Settings that enable the cache in the database of this test."""
     return {"cache_answers": True, "database_url": url}
 
 
 def lookups(client: Http) -> dict[str, int]:
-    """What the cache counted, by result."""
+    """The cache lookups in the metrics, by result."""
     name = "apidesk_cache_lookups_total"
     lines = [line for line in client.get("/metrics").text.splitlines() if line.startswith(name)]
     return {line.split('"')[1]: round(float(line.split()[-1])) for line in lines}
 
 
 @contextmanager
-def database(url: str) -> Iterator[Callable[[str], None]]:
-    """Says something to the database."""
+def database_statements(url: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that executes a statement in the database."""
     engine = open_engine(read_settings(database_url=url))
 
-    def say(statement: str) -> None:
+    def execute(statement: str) -> None:
         with engine.begin() as connection:
             connection.execute(text(statement))
 
-    yield say
+    yield execute
     engine.dispose()
 
 
-def cached(client: Http, question: str = QUESTION, **body: Any) -> bool:
+def is_cached(client: Http, question: str = QUESTION, **body: Any) -> bool:
     return bool(ask(client, question, **body)["cached"])
 
 
-# --- what is the same question ------------------------------------------------------------------
+# --- repeated questions ------------------------------------------------------------------
 
 
-def test_an_answer_is_given_again(
+def test_repeated_question_is_answered_from_cache(
     model_client: MakeClient, model_server: ModelServer, caching: dict[str, object], url: str
 ) -> None:
-    model_server.default = good
+    model_server.default = valid_reply
     client = model_client(**caching)
     first, second, third = (
         ask(client, QUESTION),
@@ -114,21 +114,21 @@ def test_an_answer_is_given_again(
     assert rest[0] == rest[1] == rest[2]
     assert second["timings"].keys() == {"total"}
 
-    anew = client.post("/ask", json={"question": QUESTION}, headers={"Cache-Control": "No-Cache"})
-    assert not anew.json()["cached"]
+    fresh = client.post("/ask", json={"question": QUESTION}, headers={"Cache-Control": "No-Cache"})
+    assert not fresh.json()["cached"]
     assert len(model_server.chat_requests) == 4
     assert lookups(client) == {"miss": 1, "hit": 2, "bypass": 1}
 
     model_server.reply({"question": QUESTION, "small_talk": False})
-    assert not cached(
+    assert not is_cached(
         client, "那它呢", session="mine"
-    )  # it was remembered, and condensed with that
-    wait_until(lambda: len(kept_records(url)) == 5, "all records are in the database")
-    kept = {record.id: record.cached for record in kept_records(url)}
-    assert [kept[each["id"]] for each in (first, second, third)] == [False, True, True]
+    )  # the cached answer is in the session, so the follow-up is condensed
+    wait_until(lambda: len(stored_records(url)) == 5, "all records are in the database")
+    is_record_cached = {record.id: record.cached for record in stored_records(url)}
+    assert [is_record_cached[each["id"]] for each in (first, second, third)] == [False, True, True]
 
 
-def kept_records(url: str) -> list[QuestionRecord]:
+def stored_records(url: str) -> list[QuestionRecord]:
     engine = open_engine(read_settings(database_url=url))
     try:
         return list(RecordStore(engine).since(LONG_AGO))
@@ -136,40 +136,40 @@ def kept_records(url: str) -> list[QuestionRecord]:
         engine.dispose()
 
 
-def test_whatever_else_is_asked_is_another_question(
+def test_other_options_or_settings_miss_the_cache(
     serve_samples: MakeClient, caching: dict[str, object]
 ) -> None:
     client = serve_samples(**caching)
-    assert not cached(client)
-    assert cached(client, k=read_settings().top_k, filters={}, mode="pipeline", language="zh")
+    assert not is_cached(client)
+    assert is_cached(client, k=read_settings().top_k, filters={}, mode="pipeline", language="zh")
     others: list[dict[str, Any]] = [
         {"k": 3},
         {"language": "en"},
         {"filters": {"source": "reference"}},
         {"mode": "tools"},
     ]
-    assert [cached(client, **other) for other in others] == [False] * 4
-    assert [cached(client, **other) for other in others] == [True] * 3 + [False]  # degraded
-    assert not cached(serve_samples(**caching, top_k=3, history_turns=9))
-    assert not cached(serve_samples(**caching, unverified="remove"))
-    assert cached(client)
+    assert [is_cached(client, **other) for other in others] == [False] * 4
+    assert [is_cached(client, **other) for other in others] == [True] * 3 + [False]  # degraded
+    assert not is_cached(serve_samples(**caching, top_k=3, history_turns=9))
+    assert not is_cached(serve_samples(**caching, unverified="remove"))
+    assert is_cached(client)
 
 
-INVENTED = "调用 /dop/api/v9/nothing 并传 nothing_id。[1]"
+UNVERIFIED_STEP = "调用 /dop/api/v9/nothing 并传 nothing_id。[1]"
 
 
 @pytest.mark.parametrize(
     ("question", "steps", "cites"),
     [
         pytest.param(QUESTION, ("香蕉奶昔要加三勺蜂蜜。[1]",), False, id="not covered"),
-        pytest.param(QUESTION, (INVENTED,), True, id="low"),
+        pytest.param(QUESTION, (UNVERIFIED_STEP,), True, id="low"),
         pytest.param(QUESTION, None, True, id="degraded"),
         pytest.param(
             f"{QUESTION} sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352", (STEP,), True, id="secret"
         ),
     ],
 )
-def test_what_may_be_better_next_time_or_holds_a_secret_is_not_kept(
+def test_weak_answers_and_secrets_are_not_cached(
     model_client: MakeClient,
     model_server: ModelServer,
     tmp_path: Path,
@@ -177,18 +177,18 @@ def test_what_may_be_better_next_time_or_holds_a_secret_is_not_kept(
     steps: tuple[str, ...] | None,
     cites: bool,
 ) -> None:
-    def says(request: Recorded) -> Said:
+    def reply(request: Recorded) -> ModelAnswer:
         if is_classification(request):
             return structured()
         return draft(*steps) if steps else Reply(status=401)
 
-    model_server.default = says
+    model_server.default = reply
     client = model_client(cache_answers=True, database_url=f"sqlite:///{tmp_path / 'own.db'}")
     found = [ask(client, question) for _ in range(2)]
     assert [(bool(each["sources"]), each["cached"]) for each in found] == [(cites, False)] * 2
 
 
-# --- what the documents say meanwhile -----------------------------------------------------------
+# --- changed documents -----------------------------------------------------------
 
 
 def write_pages(folder: Path, **pages: str) -> None:
@@ -198,7 +198,7 @@ def write_pages(folder: Path, **pages: str) -> None:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A platform of three pages."""
+    """A platform with three pages."""
     (tmp_path / "guides").mkdir()
     (tmp_path / "platform.toml").write_text(PLATFORM)
     write_pages(tmp_path, **PAGES)
@@ -211,41 +211,41 @@ def ingest(answer_service: AnswerService, **options: bool) -> None:
     )
 
 
-def test_exactly_the_answers_that_cite_a_changed_document_are_gone(
+def test_changed_document_invalidates_exactly_the_answers_that_cite_it(
     make_service: ServiceFactory, site: Path, caching: dict[str, object]
 ) -> None:
     answer_service = make_service(platform=site / "platform.toml", **caching)
     with http_client(create_app(answer_service)) as client:
 
-        def cites() -> dict[str, set[str]]:
+        def cited_documents() -> dict[str, set[str]]:
             answers = {question: ask(client, question) for question in QUESTIONS}
             return {q: {s["documentId"] for s in a["sources"]} for q, a in answers.items()}
 
-        def known() -> set[str]:
-            return {question for question in QUESTIONS if cached(client, question)}
+        def cached_questions() -> set[str]:
+            return {question for question in QUESTIONS if is_cached(client, question)}
 
-        cited = cites()
-        assert known() == set(QUESTIONS)
+        cited = cited_documents()
+        assert cached_questions() == set(QUESTIONS)
         (changed,) = cited[QUESTIONS[0]]
         citing = {question for question, documents in cited.items() if changed in documents}
         assert {QUESTIONS[0], QUESTIONS[3]} <= citing < set(QUESTIONS)
 
         ingest(answer_service, rebuild=True)
-        assert known() == set(QUESTIONS)
+        assert cached_questions() == set(QUESTIONS)
         write_pages(site, quotas=PAGES["quotas"].replace("20 tokens", "30 tokens"))
         ingest(answer_service)
-        assert known() == set(QUESTIONS) - citing
+        assert cached_questions() == set(QUESTIONS) - citing
         assert "30 tokens" in ask(client, QUESTIONS[0])["answer"][0]
-        assert known() == set(QUESTIONS)
+        assert cached_questions() == set(QUESTIONS)
         (site / "guides" / "quotas.md").unlink()
         ingest(answer_service, allow_deletes=True)
-        assert known() == set(QUESTIONS) - citing
+        assert cached_questions() == set(QUESTIONS) - citing
 
 
-def test_what_was_changed_while_it_was_answered_is_not_kept(
+def test_document_changed_during_the_answer_prevents_caching(
     make_service: ServiceFactory, site: Path, model_server: ModelServer
 ) -> None:
-    def says(request: Recorded) -> Said:
+    def reply(request: Recorded) -> ModelAnswer:
         if is_classification(request):
             return structured(type="general", api_name=None)
         if changing.pop():
@@ -254,7 +254,7 @@ def test_what_was_changed_while_it_was_answered_is_not_kept(
         return draft("A workspace may create 20 tokens. [1]")
 
     changing = [False, False, True]
-    model_server.default = says
+    model_server.default = reply
     answer_service = make_service(
         platform=site / "platform.toml",
         cache_answers=True,
@@ -263,10 +263,10 @@ def test_what_was_changed_while_it_was_answered_is_not_kept(
         chat_api_key=SecretStr("test-key"),
     )
     with http_client(create_app(answer_service)) as client:
-        assert [cached(client, QUESTIONS[0]) for _ in range(3)] == [False, False, True]
+        assert [is_cached(client, QUESTIONS[0]) for _ in range(3)] == [False, False, True]
 
 
-# --- when it cannot be looked up ----------------------------------------------------------------
+# --- expired entries and an unavailable database ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -276,35 +276,35 @@ def test_what_was_changed_while_it_was_answered_is_not_kept(
         pytest.param("UPDATE cached_answers SET answer = '{}'", id="of another version"),
     ],
 )
-def test_what_is_too_old_is_made_anew(
+def test_unusable_entry_is_replaced(
     serve_samples: MakeClient, caching: dict[str, object], url: str, statement: str
 ) -> None:
     client = serve_samples(**caching)
-    assert [cached(client) for _ in range(2)] == [False, True]
-    with database(url) as say:
-        say(statement)
-    assert [cached(client) for _ in range(2)] == [False, True]
+    assert [is_cached(client) for _ in range(2)] == [False, True]
+    with database_statements(url) as execute:
+        execute(statement)
+    assert [is_cached(client) for _ in range(2)] == [False, True]
 
 
-def test_without_the_database_questions_are_answered(
+def test_questions_are_answered_while_database_is_down(
     serve_samples: MakeClient, caching: dict[str, object], url: str
 ) -> None:
     client = serve_samples(**caching)
-    with database(url) as say:
-        say("ALTER TABLE cached_answers RENAME TO away")
-        assert [cached(client) for _ in range(2)] == [False, False]
-        say("ALTER TABLE away RENAME TO cached_answers")
-    assert [cached(client) for _ in range(2)][-1]
+    with database_statements(url) as execute:
+        execute("ALTER TABLE cached_answers RENAME TO away")
+        assert [is_cached(client) for _ in range(2)] == [False, False]
+        execute("ALTER TABLE away RENAME TO cached_answers")
+    assert [is_cached(client) for _ in range(2)][-1]
 
 
-def test_a_database_that_hangs_keeps_no_answer_waiting(
+def test_hanging_database_does_not_delay_answers(
     serve_samples: MakeClient,
     caching: dict[str, object],
     url: str,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(answers, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(answer_cache, "DATABASE_TIMEOUT_S", 0.1)
     client = serve_samples(**caching, keep_questions=False)
     engine = open_engine(read_settings(database_url=url))
     lock = {
@@ -313,28 +313,28 @@ def test_a_database_that_hangs_keeps_no_answer_waiting(
     }[engine.dialect.name]
     with closing(engine.connect()) as connection:
         connection.exec_driver_sql(lock)
-        assert [cached(client) for _ in range(2)] == [False, False]
+        assert [is_cached(client) for _ in range(2)] == [False, False]
         connection.rollback()
     engine.dispose()
-    assert "the database takes too long" in caplog.text
+    assert "the database did not answer in time" in caplog.text
 
 
-# --- several at once, and as events -------------------------------------------------------------
+# --- events and concurrent callers -------------------------------------------------------------
 
 
-def test_events_come_again(
+def test_cached_answer_is_streamed_as_events(
     sample_service: AnswerService, model_server: ModelServer, caching: dict[str, object]
 ) -> None:
-    def told(url: str) -> list[ServerSentEvent]:
+    def receive_events(url: str) -> list[ServerSentEvent]:
         with (
             httpx.Client(base_url=url, timeout=20, trust_env=False) as client,
             connect_sse(client, "POST", "/ask", json={"question": QUESTION}) as source,
         ):
             return list(source.iter_sse())
 
-    model_server.default = good
-    with live_server(scripted(sample_service, model_server, caching)) as url:
-        first, second = told(url), told(url)
+    model_server.default = valid_reply
+    with live_server(make_scripted_service(sample_service, model_server, caching)) as url:
+        first, second = receive_events(url), receive_events(url)
     assert [event.event for event in second] == ["structured", "sources", "step", "answer"]
     assert [event.event for event in first] == [event.event for event in second]
     assert [event.json() for event in (first[0], first[2])] == [
@@ -344,10 +344,10 @@ def test_events_come_again(
     assert second[1].json()["sources"] == second[-1].json()["sources"]
 
 
-def scripted(
+def make_scripted_service(
     answer_service: AnswerService, server: ModelServer, overrides: dict[str, object]
 ) -> AnswerService:
-    """A desk over the samples with the scripted model."""
+    """An answer service with the samples and the scripted model."""
     model = {
         "chat_model": "openai:scripted-chat",
         "chat_base_url": server.base_url,
@@ -357,8 +357,8 @@ def scripted(
     return AnswerService(settings, answer_service.platform, answer_service.job)
 
 
-class Crowd:
-    """Many who ask the same at the same time, as JSON and as events; those who leave do so midway."""
+class ConcurrentCallers:
+    """Callers that ask the same question at once, as JSON and as events; some disconnect early."""
 
     def __init__(self, url: str, classified: threading.Event, writing: threading.Event) -> None:
         limits = httpx.Limits(max_connections=200)
@@ -378,7 +378,7 @@ class Crowd:
         return dict(events[-1].json())
 
     async def ask(self, may_answer: threading.Event) -> list[dict[str, Any]]:
-        """The answers of the hundred; the one that began it and nine others have left by then."""
+        """The answers of the 90 callers that stay; the first caller and nine others disconnect."""
         async with self._http:
             leaving = [asyncio.create_task(self.json())]
             await asyncio.to_thread(self._classified.wait, 20)
@@ -395,7 +395,7 @@ class Crowd:
             return await asyncio.gather(*staying)
 
 
-def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
+def test_concurrent_callers_share_one_answer_and_one_charge(
     sample_service: AnswerService, model_server: ModelServer, tmp_path: Path
 ) -> None:
     classified, writing, may_answer = threading.Event(), threading.Event(), threading.Event()
@@ -405,8 +405,8 @@ def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
             classified.set()
         else:
             writing.set()
-            assert may_answer.wait(30), "nobody let it answer"
-        return good(request)
+            assert may_answer.wait(30), "the test did not release the answer"
+        return valid_reply(request)
 
     model_server.default = slow
     own: dict[str, object] = {
@@ -414,8 +414,8 @@ def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
         "database_url": f"sqlite:///{tmp_path / 'own.db'}",
         "token_limit": f"{3 * TOKENS}/day",
     }
-    with live_server(scripted(sample_service, model_server, own)) as url:
-        found = asyncio.run(Crowd(url, classified, writing).ask(may_answer))
+    with live_server(make_scripted_service(sample_service, model_server, own)) as url:
+        found = asyncio.run(ConcurrentCallers(url, classified, writing).ask(may_answer))
         assert [is_classification(each) for each in model_server.chat_requests] == [True, False]
         assert len({each["id"] for each in found}) == 90
         assert {tuple(each["answer"]) for each in found} == {tuple(found[0]["answer"])}
@@ -428,7 +428,7 @@ def test_a_hundred_at_once_are_one_call_of_each_kind_and_are_charged_once(
     assert statuses == [200, 429]  # two calls, then four
 
 
-def test_a_cached_answer_is_a_trace_of_its_own(
+def test_cached_answer_has_its_own_trace(
     sample_service: AnswerService, caching: dict[str, object]
 ) -> None:
     with langsmith_server(tracing=True) as langsmith:

@@ -122,8 +122,8 @@ BAD_PLATFORMS = {
 BAD_SOURCES = {
     "a missing source path": ('"guides"\n\n', '"guidse"\n\n', ["guidse: no such folder"]),
     "a file as source path": ('"guides"\n\n', '"guides/orders.md"\n\n', ["no such folder"]),
-    "an empty source folder": ('"guides"\n\n', '"empty"\n\n', ["empty: holds no .md or .mdx file"]),
-    "a folder without its kind": ('"guides"\n\n', '"api"\n\n', ["api: holds no .md or .mdx file"]),
+    "an empty source folder": ('"guides"\n\n', '"empty"\n\n', ["empty: contains no .md or .mdx file"]),
+    "a folder without its kind": ('"guides"\n\n', '"api"\n\n', ["api: contains no .md or .mdx file"]),
 }
 
 BAD_DOCUMENTS = {
@@ -336,7 +336,7 @@ class TestIngest:
     @pytest.mark.skipif(not UNREADABLE.exists(), reason="whoever may read everything needs /proc")
     def test_a_document_that_leads_elsewhere(self, tmp_path: Path, platform: Path) -> None:
         (platform.parent / "guides" / "a.md").symlink_to(UNREADABLE)
-        words = "a.md: is a link that leads out of the source's folder"
+        words = "a.md: symbolic link points outside the source folder"
         self._assert_the_rest_is_indexed(tmp_path / "milvus.db", platform, "guides", words)
 
     def _assert_the_rest_is_indexed(

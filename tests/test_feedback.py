@@ -10,14 +10,15 @@ from litestar.testing import TestClient
 from sqlalchemy.engine import Engine
 
 from app.security.api_keys import ApiKeyStore
-from app.service import record_writer as keeper_module
-from app.service.record_writer import Outbox, RecordWriter
-from app.service.records import RecordStore
+from app.service import record_writer as record_writer_module
+from app.service.outbox import Outbox
+from app.service.record_writer import RecordWriter
+from app.service.record_store import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.record import Feedback
 from schemas.settings import Settings, read_settings
 from tests.model_desk import MakeClient
-from tests.test_keeper import LONG_AGO, record
+from tests.test_record_writer import LONG_AGO, record
 
 Http = TestClient[Litestar]
 Headers = dict[str, str]
@@ -26,7 +27,7 @@ Headers = dict[str, str]
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for long for a record that does not come."""
-    monkeypatch.setattr(keeper_module, "ARRIVAL_SECONDS", 0.5)
+    monkeypatch.setattr(record_writer_module, "ARRIVAL_TIMEOUT_S", 0.5)
 
 
 @pytest.fixture

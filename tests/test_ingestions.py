@@ -189,7 +189,9 @@ def test_the_second_run_says_who_holds_the_lock(job: IngestionJob, settings: Set
     first = threading.Thread(target=lambda: job.run(job.new_run("schedule"), wait))
     first.start()
     begun.wait(10)
-    with pytest.raises(IngestionRunning, match=rf"process {os.getpid()} on .*, begun by schedule"):
+    with pytest.raises(
+        IngestionRunning, match=rf"process {os.getpid()} on .*, started by schedule"
+    ):
         done(job)
     over.set()
     first.join()
@@ -223,7 +225,7 @@ def test_the_lock_holds_across_processes_and_dies_with_its_holder(
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(
-            IngestionRunning, match=rf"process {holder.pid} on .*, begun by command"
+            IngestionRunning, match=rf"process {holder.pid} on .*, started by command"
         ):
             done(job)
         holder.kill()

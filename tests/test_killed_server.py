@@ -1,4 +1,4 @@
-"""`apidesk serve`, asked and killed: no question that was answered is lost."""
+"""A killed `apidesk serve` loses no record of an answered question."""
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ from ingestion.database.engine import open_engine
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
 from tests.serving_process import ServingProcess, ask, wait_until
-from tests.test_keeper import kept, used
+from tests.test_record_writer import run_writer, stored
 from tests.test_workers import QUOTAS
 
 pytestmark = pytest.mark.acceptance
@@ -22,20 +22,20 @@ pytestmark = pytest.mark.acceptance
 QUESTIONS = [f"how many tokens may workspace {number} create?" for number in range(12)]
 
 
-class Killed(NamedTuple):
-    """What became of a server and its questions."""
+class KilledServer(NamedTuple):
+    """The results of a server that was killed."""
 
     answered: dict[str, str]
-    """Questions, by the ids of the answers that came."""
-    kept: dict[str, str]
-    """Questions, by the ids of the records that the next process brought into the database."""
+    """Questions by the ids of the answers that were received."""
+    recorded: dict[str, str]
+    """Questions by the ids of the records that the next process wrote to the database."""
     replay: Result
-    """Of `apidesk replay` while the server held the store."""
+    """The result of `apidesk replay` while the server held the store."""
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
-    """A server that is killed as soon as its last answer has come."""
+def killed(tmp_path_factory: pytest.TempPathFactory) -> KilledServer:
+    """A server that is killed right after its last answer."""
     folder = tmp_path_factory.mktemp("killed")
     (folder / "guides").mkdir()
     (folder / "guides" / "quotas.md").write_text(QUOTAS.format(number=20))
@@ -53,7 +53,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
     try:
         url, engine = server.url, open_engine(settings)
         first = ask(url, QUESTIONS[0])
-        wait_until(lambda: bool(kept(engine)), "the first record is in the database")
+        wait_until(lambda: bool(stored(engine)), "the first record is in the database")
         replay = CliRunner().invoke(main, ["replay"], env=environment)
         with ThreadPoolExecutor(4) as pool:
             responses = [first, *pool.map(partial(ask, url), QUESTIONS[1:])]
@@ -61,18 +61,18 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
         server.process.kill()
     assert server.process.wait() == -signal.SIGKILL
     answered = {response.json()["id"]: response.json()["question"] for response in responses}
-    used(RecordWriter(engine, settings), lambda: None)
-    found = {record.id: record.question for record in kept(engine)}
+    run_writer(RecordWriter(engine, settings), lambda: None)
+    recorded = {record.id: record.question for record in stored(engine)}
     engine.dispose()
-    return Killed(answered, found, replay)
+    return KilledServer(answered, recorded, replay)
 
 
-def test_every_question_that_was_answered_is_in_the_database(killed: Killed) -> None:
+def test_every_answered_question_is_recorded(killed: KilledServer) -> None:
     assert sorted(killed.answered.values()) == sorted(QUESTIONS)
-    assert killed.kept == killed.answered
+    assert killed.recorded == killed.answered
 
 
-def test_a_store_that_the_server_holds_is_one_sentence_for_a_replay(killed: Killed) -> None:
+def test_replay_on_locked_store_prints_one_line(killed: KilledServer) -> None:
     assert (killed.replay.exit_code, killed.replay.stdout) == (1, "")
     assert killed.replay.stderr.count("\n") == 1
     assert killed.replay.stderr.endswith(": stop the server, or replay on a Milvus server\n")

@@ -1,4 +1,4 @@
-"""Conversations over HTTP: what was said before is remembered, in its own session and nowhere else."""
+"""Sessions over HTTP: follow-up questions use the earlier turns of their own session only."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from schemas.answer import Answer
 from schemas.model_output import CondensedQuestion
 from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as Said
+from tests.model_server import Answer as ModelAnswer
 from tests.model_server import ModelServer, Recorded
 from tests.postgres import missing_postgres, running_postgres
 
@@ -32,11 +32,11 @@ APIS = {
 
 
 def document_of(answer: dict[str, Any]) -> str:
-    """The id in the page of an answer's first source."""
+    """The document id in the page URL of the answer's first source."""
     return str(answer["sources"][0]["pageUrl"]).rpartition("=")[2]
 
 
-def test_a_follow_up_is_about_what_was_said_before(client: TestClient[Litestar]) -> None:
+def test_follow_up_uses_earlier_turns(client: TestClient[Litestar]) -> None:
     ask(client, "发货接口是哪个", session="follow-up")
     codes = ask(client, "那错误码呢", session="follow-up")
     assert (document_of(codes), codes["sources"][0]["section"]) == ("1110", "错误码")
@@ -48,7 +48,7 @@ def test_a_follow_up_is_about_what_was_said_before(client: TestClient[Litestar])
     assert alone["question"] == "那错误码呢"
 
 
-def test_thanks_retrieve_nothing(client: TestClient[Litestar]) -> None:
+def test_small_talk_retrieves_nothing(client: TestClient[Litestar]) -> None:
     ask(client, "发货接口是哪个", session="thanks")
     thanked = ask(client, "好的，谢谢！", session="thanks")
     assert thanked["sources"] == thanked["relatedUrl"] == []
@@ -56,13 +56,13 @@ def test_thanks_retrieve_nothing(client: TestClient[Litestar]) -> None:
     assert ask(client, "权限包呢？", session="thanks")["sources"][0]["section"] == "权限包"
 
 
-def test_memory_makes_nothing_on_topic(client: TestClient[Litestar]) -> None:
+def test_off_topic_question_in_session_is_refused(client: TestClient[Litestar]) -> None:
     ask(client, "发货接口是哪个", session="off-topic")
     assert ask(client, "那今天天气怎么样", session="off-topic")["type"] == "unknown"
     assert document_of(ask(client, "那错误码呢", session="off-topic")) == "1110"
 
 
-def test_a_session_can_be_deleted(client: TestClient[Litestar]) -> None:
+def test_deleted_session_is_empty(client: TestClient[Litestar]) -> None:
     ask(client, "发货接口是哪个", session="deleted")
     assert client.delete("/sessions/deleted").status_code == 204
     assert client.delete("/sessions/deleted").status_code == 404
@@ -70,24 +70,24 @@ def test_a_session_can_be_deleted(client: TestClient[Litestar]) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 65, "../x", "名", 7])
-def test_a_bad_name_is_one_sentence(client: TestClient[Litestar], name: object) -> None:
+def test_invalid_session_name_returns_400(client: TestClient[Litestar], name: object) -> None:
     response = client.post("/ask", json={"question": "怎么发货", "session": name})
     assert response.status_code == 400
     assert response.json()["detail"].startswith("session: ")
 
 
-def test_a_model_condenses_only_what_has_a_history(
+def test_model_condenses_only_follow_ups(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     def is_condensing(request: Recorded) -> bool:
         return "<history>" in request.text and "<documents>" not in request.text
 
-    def said(request: Recorded) -> Said:
+    def reply(request: Recorded) -> ModelAnswer:
         if is_condensing(request):
             return CondensedQuestion(question="订单发货接口有哪些错误码", small_talk=False)
         return structured() if is_classification(request) else draft("订单发货用它。[1]")
 
-    model_server.default = said
+    model_server.default = reply
     client = model_client()
     ask(client, "发货接口是哪个", session="model")
     assert len(model_server.chat_requests) == 2
@@ -110,10 +110,10 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
-def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
+def test_concurrent_sessions_are_not_mixed_up(
     sample_service: AnswerService, tmp_path: Path, database: str
 ) -> None:
-    """Each session is about one API; four requests each, all sessions at once."""
+    """Fifty sessions at once, each with four questions about one API."""
 
     def converse(client: TestClient[Litestar], number: int) -> list[str]:
         name, document = list(APIS.items())[number % len(APIS)]
@@ -125,7 +125,7 @@ def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
                 wrong.append(f"{session} {question}: {json.dumps(answer, ensure_ascii=False)}")
         return wrong
 
-    def all_at_once(url: str) -> list[str]:
+    def converse_concurrently(url: str) -> list[str]:
         settings = sample_service.settings.model_copy(update={"database_url": url})
         answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
         with http_client(create_app(answer_service)) as client, ThreadPoolExecutor(50) as pool:
@@ -133,22 +133,22 @@ def test_two_hundred_requests_over_fifty_sessions_mix_nothing_up(
             return [line for lines in found for line in lines]
 
     if database == "sqlite":
-        wrong = all_at_once(f"sqlite:///{tmp_path / 'sessions.db'}")
+        wrong = converse_concurrently(f"sqlite:///{tmp_path / 'sessions.db'}")
     else:
         with postgres_url() as url:
-            wrong = all_at_once(url)
+            wrong = converse_concurrently(url)
     assert not wrong, "\n".join(wrong[:3])
 
 
-def test_an_answer_that_cannot_be_remembered_is_given(
+def test_answer_is_returned_when_session_store_is_down(
     client: TestClient[Litestar], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.service.sessions import SessionStore
+    from app.service.session_store import SessionStore
     from schemas.errors import StoreUnavailable
 
     async def refuse(*_: object) -> None:
         raise StoreUnavailable("the database does not answer")
 
     monkeypatch.setattr(SessionStore, "append", refuse)
-    answer = Answer.model_validate(ask(client, "怎么发货", session="unremembered"))
+    answer = Answer.model_validate(ask(client, "怎么发货", session="unavailable"))
     assert answer.sources

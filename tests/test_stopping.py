@@ -1,4 +1,4 @@
-"""A signal to stop: a run ends at its next document and says so."""
+"""SIGTERM ends an ingestion run at its next document."""
 
 import os
 import signal
@@ -16,17 +16,17 @@ from tests.serving_process import APIDESK, PATIENCE, wait_until
 
 pytestmark = pytest.mark.acceptance
 
-STOPPED = "the run was stopped before its end; the next one goes on from there"
+STOPPED = "the run was stopped before its end; the next run continues it"
 
 
 @pytest.fixture
 def embedding() -> threading.Event:
-    """Set when the model may embed."""
+    """Set to release the embedding model."""
     return threading.Event()
 
 
 @pytest.mark.parametrize(("arguments", "code"), [([], 1), (["--watch"], 0)], ids=["once", "watch"])
-def test_sigterm_ends_a_run_at_its_next_document(
+def test_sigterm_ends_run_at_next_document(
     tmp_path: Path,
     model_server: ModelServer,
     embedding: threading.Event,
@@ -34,7 +34,7 @@ def test_sigterm_ends_a_run_at_its_next_document(
     code: int,
 ) -> None:
     def embed(request: Recorded) -> Reply | None:
-        assert embedding.wait(PATIENCE), "nobody let it go on"
+        assert embedding.wait(PATIENCE), "the test did not release the model"
         return None
 
     model_server.embedding_reply = embed
@@ -61,9 +61,9 @@ def test_sigterm_ends_a_run_at_its_next_document(
     wait_until(lambda: bool(model_server.embedding_requests), "the run embeds")
     process.send_signal(signal.SIGTERM)
     embedding.set()
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == code, said
-    assert "Traceback" not in said
+    _, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code, stderr
+    assert "Traceback" not in stderr
     settings = read_settings(
         milvus_uri=environment["APIDESK_MILVUS_URI"],
         database_url=environment["APIDESK_DATABASE_URL"],

@@ -21,7 +21,7 @@ from app.masking.masking import mask
 from app.security.keyring import Caller
 from app.service.record_writer import RecordWriter
 from app.service.session_store import SessionStore
-from ingestion.text.language import storable
+from ingestion.text.language import storable_text
 from schemas.base import ApiModel, examples
 from schemas.errors import StoreUnavailable
 from schemas.record import Feedback, Score
@@ -56,7 +56,7 @@ async def give_feedback(
     """Rate an answer as helpful (1) or not helpful (-1); 0 removes the rating. 404 for an answer that
     another key asked for, or that was not recorded.
     """
-    feedback = Feedback(score=data.score, comment=mask(storable(data.comment)))
+    feedback = Feedback(score=data.score, comment=mask(storable_text(data.comment)))
     if not await record_writer.rate(caller.id, parse_id(answer_id), feedback):
         raise NotFoundException
 

@@ -1,16 +1,12 @@
-"""The answers under way: each bounded in time, and all of them ended when the server has to stop.
-A question with all that its caller said about it.
-"""
+"""A question with its options, and the interface of everything that answers one."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from schemas.answer import Answer, EventSink
 from schemas.choices import Language
-from schemas.errors import ModelTimeout, QuestionError, QuestionTooLong, ServerStopping
+from schemas.errors import QuestionError, QuestionTooLong
 from schemas.question import AnswerMode, Filters, Turn
 from schemas.settings import Settings
 
@@ -18,75 +14,45 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import BaseCallbackHandler
 
 
-class InFlight:
-    """What is being answered, on one event loop."""
-
-    def __init__(self) -> None:
-        self._limits: set[asyncio.Timeout] = set()
-        self._ended = False
-
-    @asynccontextmanager
-    async def within(self, seconds: float) -> AsyncIterator[None]:
-        """The block has `seconds`, and less when `end` is called.
-
-        Raises ModelTimeout, or ServerStopping after `end`.
-        """
-        try:
-            async with asyncio.timeout(0 if self._ended else seconds) as limit:
-                self._limits.add(limit)
-                try:
-                    yield
-                finally:
-                    self._limits.discard(limit)
-        except TimeoutError:
-            if self._ended:
-                raise ServerStopping("the server is stopping: ask again") from None
-            raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
-
-    def end(self) -> None:
-        """Let every block raise ServerStopping now, and those to come."""
-        self._ended = True
-        for limit in self._limits:
-            if not limit.expired():
-                limit.reschedule(0)
-
-
 @dataclass(frozen=True)
 class AskCommand:
-    """What reaches the desk; all but `text` may be left out."""
+    """A question as the caller asked it. Every field except `text` is optional."""
 
     text: str
     k: int | None = None
+    """The number of chunks to retrieve; None means APIDESK_TOP_K."""
     language: Language | None = None
+    """The language of the answer; None means the language of the question."""
     filters: Filters | None = None
     mode: AnswerMode = "pipeline"
     session: str | None = None
+    """The session that the question belongs to; None for a question without a session."""
     owner: str = ""
-    """The id of the API key that asks; empty where there are no keys."""
+    """The id of the caller's API key; empty if no keys are configured."""
     account: str = ""
-    """What the tokens that it takes are charged to."""
+    """The account that is charged for the tokens."""
     fresh: bool = False
-    """Whether an answer that was given before will not do."""
+    """Whether to bypass the cache."""
     history: tuple[Turn, ...] = ()
-    """What was said before in the session, oldest first."""
+    """The earlier turns of the session, oldest first."""
     callbacks: "tuple[BaseCallbackHandler, ...]" = field(default=(), repr=False)
-    """They hear of every step and call."""
+    """LangChain callbacks for this run."""
 
 
 @runtime_checkable
 class Answerer(Protocol):
-    """Whoever answers: the desk, or something around it that answers by it."""
+    """Answers questions: the answer service, or middleware around it."""
 
-    def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Awaitable[Answer]:
-        """The answer; `listener` is told how it comes about. Raises ApideskError."""
+    def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Awaitable[Answer]:
+        """Return the answer; `on_event` receives the events on the way. Raises ApideskError."""
 
 
 def check_question(text: str, settings: Settings) -> None:
-    """Raises QuestionError for a question that is blank or too long."""
+    """Raise QuestionError if the question is blank or too long."""
     if not text.strip():
         raise QuestionError("question: is empty", field="question")
     if len(text) > settings.max_question_chars:
         raise QuestionTooLong(
-            f"question: {len(text)} characters, at most {settings.max_question_chars} are taken",
+            f"question: {len(text)} characters, at most {settings.max_question_chars} are allowed",
             field="question",
         )

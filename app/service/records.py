@@ -7,7 +7,7 @@ from uuid import uuid4
 from app.analytics.insights.terms import MAX_QUESTION_CHARS
 from app.masking.masking import find_secrets, mask
 from app.service.ask_command import AskCommand
-from ingestion.text.language import storable
+from ingestion.text.language import storable_text
 from runnables.grounding.support import coverage
 from schemas.answer import Answer, Page, Source
 from schemas.question import Filters
@@ -93,8 +93,8 @@ def _question_coverage(answer: Answer) -> float:
 
 
 def _mask_text(text: str, secrets: Mapping[str, str]) -> str:
-    return mask(storable(text[:MAX_TEXT_CHARS]), secrets)
+    return mask(storable_text(text[:MAX_TEXT_CHARS]), secrets)
 
 
 def _mask_name(text: str | None, secrets: Mapping[str, str]) -> str | None:
-    return mask(storable(text), secrets)[:MAX_NAME_CHARS] if text else None
+    return mask(storable_text(text), secrets)[:MAX_NAME_CHARS] if text else None

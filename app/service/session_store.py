@@ -14,7 +14,7 @@ from sqlalchemy.engine import Engine
 
 from ingestion.database.engine import database_errors, open_engine
 from ingestion.database.tables import turns_table
-from ingestion.text.language import storable
+from ingestion.text.language import storable_text
 from schemas.question import Turn
 from schemas.settings import Settings
 
@@ -168,7 +168,7 @@ def _texts(turn: Turn) -> dict[str, str | None]:
 
 def _storable(turn: Turn) -> Turn:
     return turn.model_copy(
-        update={name: text and storable(text) for name, text in _texts(turn).items()}
+        update={name: text and storable_text(text) for name, text in _texts(turn).items()}
     )
 
 

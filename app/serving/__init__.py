@@ -1,1 +1,1 @@
-"""The processes that stay: the server, its workers, the scheduler."""
+"""The long-running processes: the server, its workers and the scheduler."""

@@ -1,6 +1,7 @@
-"""What the garbage collector need not look at: half a million objects of modules, which stay.
+"""Keeps the garbage collector away from the half million objects of imported modules.
 
-A full collection of them stops every answer for 0.2 s; of what came after the start it takes 0.01.
+A full collection that includes them stops every answer for 0.2 s; without them it takes 0.01 s. This
+module imports nothing heavy: the command line imports it before the modules of the server.
 """
 
 import gc
@@ -9,8 +10,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def importing() -> Iterator[None]:
-    """Within the block nothing is collected: each import would be looked at again by the next ones."""
+def pause_gc() -> Iterator[None]:
+    """Disable collections within the block: during imports, they would scan the same objects repeatedly."""
     gc.disable()
     try:
         yield
@@ -18,7 +19,7 @@ def importing() -> Iterator[None]:
         gc.enable()
 
 
-def keep_what_is_there() -> None:
-    """What lives now, stays: no later collection looks at it. It blocks."""
+def freeze_objects() -> None:
+    """Exclude all current objects from later collections. It blocks."""
     gc.collect()
     gc.freeze()

@@ -1,32 +1,36 @@
-"""Where the server that holds an embedded store can be reached.
+"""The address of the server that holds an embedded store.
 
-Milvus Lite serves one process at a time. The server leaves its address beside the store, locked as long as
-it runs, so that another command can ask it instead of waiting for its own imports to fail on the store's
-lock; and a key, good for as long, since whoever may read the store may ask it.
+Milvus Lite serves one process at a time. The server writes its address and a temporary API key to a
+file next to the store, so that other commands can ask the server instead of failing on the store's
+lock. As long as it runs, the server holds a lock of its own: a file that a killed server has left is
+recognised by its free lock. Any user that may read the store may also use the key.
 """
 
-import fcntl
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
+from filelock import FileLock, Timeout
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from schemas.settings import Settings
 
+LOCK_TIMEOUT_S = 1.0
+"""Other commands hold the lock for an instant when they look whether the server runs."""
+
 
 class LocalServer(BaseModel):
-    """What the server left."""
+    """The content of the address file."""
 
     url: str
     platform: str = ""
-    """Its platform.toml; empty where that is not known."""
+    """The path of its platform.toml; empty if unknown."""
     key: SecretStr = SecretStr("")
 
     def client(self, timeout: float) -> httpx.AsyncClient:
-        """A client that the server lets in."""
+        """Return an authorised client with a timeout in seconds."""
         headers = {"Authorization": f"Bearer {self.key.get_secret_value()}"}
         return httpx.AsyncClient(
             base_url=self.url, headers=headers, timeout=timeout, trust_env=False
@@ -34,40 +38,44 @@ class LocalServer(BaseModel):
 
 
 @contextmanager
-def announced(settings: Settings, host: str, port: int, key: str) -> Iterator[None]:
-    """Within the block the address stands beside the embedded store; a Milvus server needs none."""
+def announce_server(settings: Settings, host: str, port: int, key: str) -> Iterator[None]:
+    """Keep the address file next to the embedded store within the block.
+
+    Without an embedded store, it does nothing.
+    """
     if not settings.embedded:
         yield
         return
-    address = _address_file(settings)
+    path = _address_file(settings)
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    left = {"url": url, "platform": str(settings.platform.resolve()), "key": key}
-    _write_privately(address, json.dumps(left))
-    try:
-        with address.open("rb") as announcement:
-            # On a file system without locks other commands find out the slower way.
-            with suppress(OSError):
-                fcntl.flock(announcement, fcntl.LOCK_SH)
+    content = {"url": url, "platform": str(settings.platform.resolve()), "key": key}
+    with ExitStack() as stack:
+        # Without the lock (some file systems have none), other commands still work, but more slowly.
+        with suppress(OSError):
+            stack.enter_context(_server_lock(settings, LOCK_TIMEOUT_S))
+        _write_privately(path, json.dumps(content))
+        try:
             yield
-    finally:
-        address.unlink(missing_ok=True)
+        finally:
+            path.unlink(missing_ok=True)
 
 
-def running_server(settings: Settings) -> LocalServer | None:
-    """The server that holds the embedded store and still runs, as its lock on what it left shows."""
+def find_running_server(settings: Settings) -> LocalServer | None:
+    """Return the server that holds the embedded store, or None if none is running."""
+    server = read_local_server(settings)
+    if server is None:
+        return None
     try:
-        with _address_file(settings).open("rb") as announcement:
-            try:
-                fcntl.flock(announcement, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return LocalServer.model_validate_json(announcement.read())
-    except (OSError, ValidationError):
-        pass
-    return None
+        with _server_lock(settings, timeout_s=0):
+            return None
+    except Timeout:
+        return server
+    except OSError:
+        return None
 
 
-def local_server(settings: Settings) -> LocalServer | None:
-    """The server that left its address beside the embedded store, whether or not it still runs."""
+def read_local_server(settings: Settings) -> LocalServer | None:
+    """Return the server in the address file, whether or not it is still running."""
     try:
         return LocalServer.model_validate_json(_address_file(settings).read_bytes())
     except (OSError, ValidationError):
@@ -75,7 +83,7 @@ def local_server(settings: Settings) -> LocalServer | None:
 
 
 def _write_privately(path: Path, text: str) -> None:
-    """Nobody else may read the file, not even before it is written; an old one may be open to all."""
+    """Write a new file that is never readable by other users, even if an old one was."""
     path.unlink(missing_ok=True)
     path.touch(mode=0o600, exist_ok=False)
     path.write_text(text, encoding="utf-8")
@@ -83,3 +91,8 @@ def _write_privately(path: Path, text: str) -> None:
 
 def _address_file(settings: Settings) -> Path:
     return Path(f"{settings.milvus_uri}.server.json")
+
+
+def _server_lock(settings: Settings, timeout_s: float) -> FileLock:
+    path = f"{settings.milvus_uri}.server.lock"
+    return FileLock(path, timeout=timeout_s, mode=0o600, thread_local=False)

@@ -1,9 +1,12 @@
-"""`apidesk schedule`: the ingestion job at its times, beside servers that only answer."""
+"""`apidesk schedule`: runs the ingestion job on its schedule, in a process of its own.
+
+A module of its own, so that this process does not import the server.
+"""
 
 import asyncio
 import logging
 
-from app.telemetry.ingestion_metrics import log_run
+from app.telemetry.ingestion_metrics import log_ingestion_run
 from app.telemetry.logs import configure_logging
 from ingestion.job import IngestionJob, run_in_thread
 from ingestion.platform_config import read_platform
@@ -15,26 +18,26 @@ log = logging.getLogger(__name__)
 
 
 async def run_scheduler(settings: Settings) -> None:
-    """Run the job whenever platform.toml says, until cancelled. Raises ApideskError."""
+    """Run the job on the schedule of platform.toml until cancelled. Raises ApideskError."""
     configure_logging(settings.log_level, settings.log_format)
     plan = read_platform(settings.platform).ingestion
     if not plan.schedule:
-        raise ConfigurationError(f"{settings.platform}: [ingestion] names no schedule")
+        raise ConfigurationError(f"{settings.platform}: [ingestion] has no schedule")
     if settings.embedded:
         raise ConfigurationError(
-            "the embedded store serves one process: `apidesk serve` keeps the schedule itself"
+            "the embedded store serves one process: `apidesk serve` runs the schedule itself"
         )
     job = await asyncio.to_thread(IngestionJob.connect, settings)
 
-    async def index() -> None:
+    async def run_job() -> None:
         run = job.new_run("schedule")
         try:
             await run_in_thread(job, run)
         finally:
-            log_run(run)
+            log_ingestion_run(run)
 
-    log.info("indexing at %s (%s)", plan.schedule, plan.timezone)
+    log.info("ingestion scheduled: %s (%s)", plan.schedule, plan.timezone)
     try:
-        await run_on_schedule(plan, index)
+        await run_on_schedule(plan, run_job)
     finally:
         job.close()

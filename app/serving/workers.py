@@ -1,4 +1,4 @@
-"""`apidesk serve --workers`: processes that answer on one port, and the one that keeps them running."""
+"""`apidesk serve --workers`: several processes that answer on one port, and their supervisor."""
 
 import asyncio
 import signal
@@ -14,32 +14,37 @@ import uvicorn
 from litestar.types import ASGIApp, Receive, Scope, Send
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 from uvicorn.config import STARTUP_FAILURE
-from uvicorn.supervisors.multiprocess import Multiprocess
+from uvicorn.supervisors import Multiprocess
 
 from app.main import create_app
 from app.service.answer_service import AnswerService, open_answer_service
-from app.serving.gc_tuning import keep_what_is_there
-from app.serving.server import check_doors, first_ingestion, stop_on_signals, uvicorn_options
+from app.serving.gc_tuning import freeze_objects
+from app.serving.server import (
+    check_bind_address,
+    first_ingestion_progress,
+    install_signal_handlers,
+    uvicorn_options,
+)
 from app.telemetry.logs import configure_logging
-from app.telemetry.metrics import forget_process
+from app.telemetry.metrics import remove_process_gauges
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
 from schemas.settings import PREFIX, Settings, variable_if_unset
 
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Where prometheus-client finds what the other processes counted, by its own variable."""
+METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""prometheus-client's own variable: the directory in which processes share their metrics."""
 
-START_SECONDS = 30
-"""How long a worker may take to start, or not answer, until it counts as dead."""
+STARTUP_TIMEOUT_S = 30
+"""A worker that takes longer to start, or to answer a health check, counts as dead."""
 
-STORE_SECONDS = 300
-"""How long a worker that takes the place of a dead one waits for a store that is away."""
+STORE_TIMEOUT_S = 300
+"""How long a worker that replaces a dead one waits for an unavailable store."""
 
 
 def run_workers(settings: Settings, host: str, port: int) -> None:
-    """Serve by `settings.workers` processes until a signal comes; what is wrong comes out before.
+    """Serve with `settings.workers` processes until a signal stops them.
 
-    Raises ConfigurationError for an embedded store and for an address that others reach while no key
-    is configured, ApideskError when the desk cannot be opened, or a worker could not.
+    Raises ConfigurationError for an embedded store and for a public address without API keys, and
+    ApideskError if the answer service cannot be opened or a worker cannot start.
     """
     configure_logging(settings.log_level, settings.log_format)
     if settings.embedded:
@@ -47,85 +52,82 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
             f"{PREFIX}WORKERS={settings.workers}: the embedded store serves one process, "
             f"name a Milvus server in {PREFIX}MILVUS_URI"
         )
-    check_doors(settings, host)
-    asyncio.run(_prepare(settings))
+    check_bind_address(settings, host)
+    asyncio.run(_open_once(settings))
     config = uvicorn.Config(
-        partial(worker_app, settings),
+        partial(create_worker_app, settings),
         host,
         port,
         factory=True,
         workers=settings.workers,
         lifespan="on",
-        timeout_worker_healthcheck=START_SECONDS,
+        timeout_worker_healthcheck=STARTUP_TIMEOUT_S,
         **uvicorn_options(settings),
     )
-    with _metrics_folder():
-        workers = _Workers(config, [config.bind_socket()])
-        workers.run()
-    if workers.failed_to_start:
-        raise ApideskError("a worker could not start: the log says why")
+    with _metrics_directory():
+        supervisor = _Supervisor(config, [config.bind_socket()])
+        supervisor.run()
+    if supervisor.has_failed_worker:
+        raise ApideskError("a worker could not start: see the log")
 
 
-async def _prepare(settings: Settings) -> None:
-    """Index what never was, and find out what is wrong with the settings, once for all workers."""
-    with first_ingestion(settings) as progress:
-        async with open_answer_service(settings, progress):
-            pass
-
-
-def worker_app(settings: Settings) -> ASGIApp:
-    """The application of one worker, which opens its desk when it starts."""
+def create_worker_app(settings: Settings) -> ASGIApp:
+    """Return the application of one worker; it opens its answer service on startup."""
     configure_logging(settings.log_level, settings.log_format)
     return _WorkerApp(settings)
 
 
+async def _open_once(settings: Settings) -> None:
+    """Index an empty platform and report errors in the settings once, not in each worker."""
+    with first_ingestion_progress(settings) as progress:
+        async with open_answer_service(settings, progress):
+            pass
+
+
+@contextmanager
+def _metrics_directory() -> Iterator[None]:
+    """Share metrics in a temporary directory unless the variable names another one."""
+    with (
+        tempfile.TemporaryDirectory(prefix="apidesk-metrics-") as directory,
+        variable_if_unset(METRICS_DIRECTORY_VARIABLE, directory),
+    ):
+        yield
+
+
 class _WorkerApp:
-    """ASGI: the desk's application, open as long as its lifespan."""
+    """ASGI application that opens the answer service for its lifespan."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":  # type: ignore[comparison-overlap]  # Litestar's Scope has no such
-            await self._live(scope, receive, send)
+        if scope["type"] == "lifespan":  # type: ignore[comparison-overlap]  # not in Litestar's Scope
+            await self._run_lifespan(scope, receive, send)
         else:
-            assert self._app is not None, "a request comes after the start"
+            assert self._app is not None, "requests come after startup"
             await self._app(scope, receive, send)
 
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with AsyncExitStack() as stack:
-                answer_service = await _opened(self._settings, stack)
+                answer_service = await _open_with_retries(self._settings, stack)
                 self._app = create_app(answer_service)
-                keep_what_is_there()
-                stop_on_signals(answer_service)
-                _leave_signals_to_the_parent()
+                freeze_objects()
+                install_signal_handlers(answer_service)
+                _follow_parent()
                 await self._app(scope, receive, send)
         except ApideskError as error:
             failed: Any = {"type": "lifespan.startup.failed", "message": str(error)}
             await send(failed)
 
 
-def _leave_signals_to_the_parent() -> None:
-    """Ctrl-C is the parent's to hear; should that be killed, stop well and hold the port for nobody."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent, loop = parent_process(), asyncio.get_running_loop()
-    assert parent is not None, "a worker has one"
-
-    def died() -> None:
-        loop.remove_reader(parent.sentinel)
-        signal.raise_signal(signal.SIGTERM)
-
-    loop.add_reader(parent.sentinel, died)
-
-
-async def _opened(settings: Settings, stack: AsyncExitStack) -> AnswerService:
-    """The desk of a worker; who takes the place of a dead one may find the store away for a while."""
+async def _open_with_retries(settings: Settings, stack: AsyncExitStack) -> AnswerService:
+    """Retry while the store is unavailable: a worker may replace a dead one at such a moment."""
     async for attempt in AsyncRetrying(
         retry=retry_if_exception_type(StoreUnavailable),
         wait=wait_fixed(1),
-        stop=stop_after_delay(STORE_SECONDS),
+        stop=stop_after_delay(STORE_TIMEOUT_S),
         reraise=True,
     ):
         with attempt:
@@ -133,44 +135,51 @@ async def _opened(settings: Settings, stack: AsyncExitStack) -> AnswerService:
     return answer_service
 
 
-@contextmanager
-def _metrics_folder() -> Iterator[None]:
-    """A fresh folder for what workers count, where none is named."""
-    with (
-        tempfile.TemporaryDirectory(prefix="apidesk-metrics-") as folder,
-        variable_if_unset(METRICS_FOLDER, folder),
-    ):
-        yield
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the parent, and stop gracefully if the parent is killed, to free the port."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent, loop = parent_process(), asyncio.get_running_loop()
+    assert parent is not None, "a worker has a parent"
+
+    def stop() -> None:
+        loop.remove_reader(parent.sentinel)
+        signal.raise_signal(signal.SIGTERM)
+
+    loop.add_reader(parent.sentinel, stop)
 
 
-class _Workers(Multiprocess):
-    """uvicorn's supervisor; it leaves the port when it stops, and a second signal stops at once."""
+class _Supervisor(Multiprocess):
+    """uvicorn's supervisor, which closes the port when it stops and stops at once on a second signal.
+
+    uvicorn documents neither hooks for this nor the attributes of its supervisor. They are used in this
+    class only; tests/test_workers.py checks each of these behaviours.
+    """
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket]) -> None:
         super().__init__(config, sockets)
-        self._known: set[int | None] = set()
+        self._worker_ids: set[int | None] = set()
 
     @property
-    def failed_to_start(self) -> bool:
-        """Whether it ended because a worker could not begin."""
+    def has_failed_worker(self) -> bool:
+        """Whether a worker could not start."""
         return any(worker.exitcode == STARTUP_FAILURE for worker in self.processes)
 
     def keep_subprocess_alive(self) -> None:
-        """Replace dead workers, and drop the gauges of those that are no more."""
+        """Replace dead workers, and remove their gauges from the metrics."""
         super().keep_subprocess_alive()
-        living = {worker.pid for worker in self.processes}
-        for pid in self._known - living:
-            forget_process(cast(int, pid))
-        self._known = living
+        worker_ids = {worker.pid for worker in self.processes}
+        for pid in self._worker_ids - worker_ids:
+            remove_process_gauges(cast(int, pid))
+        self._worker_ids = worker_ids
 
     def terminate_all(self) -> None:
-        """Tell the workers to stop; whoever comes now is refused rather than kept waiting."""
+        """Stop the workers and close the port, so that new connections are refused at once."""
         super().terminate_all()
-        for listening in self.sockets:
-            listening.close()
+        for listener in self.sockets:
+            listener.close()
 
     def join_all(self) -> None:
-        """Wait for the workers to finish what they do."""
+        """Wait for the workers to end; kill them on a second signal."""
         for worker in self.processes:
             while worker.process.is_alive():
                 worker.process.join(timeout=0.1)

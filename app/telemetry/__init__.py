@@ -1,1 +1,1 @@
-"""What an operator sees: traces, metrics, logs."""
+"""Logs, metrics and traces."""

@@ -1,5 +1,6 @@
-"""A line in the log for each ingestion that nobody watches at a terminal.
-What a scrape sees of ingestion: read from the stores then, since any process may have indexed.
+"""Ingestion in the log and in the metrics.
+
+The metrics are read from the stores at each scrape, since any process may have run an ingestion.
 """
 
 import asyncio
@@ -16,15 +17,18 @@ from ingestion.job import IngestionJob
 from schemas.errors import ApideskError
 from schemas.ingestion import IngestionRun
 
+DATABASE_TIMEOUT_S = 2.0
+"""The database's share of a scrape; Prometheus gives up after ten seconds."""
+
 log = structured_logger(__name__)
 
 
-def log_run(run: IngestionRun) -> None:
-    """Say how `run` ended; nothing of one that goes on, or never began."""
+def log_ingestion_run(run: IngestionRun) -> None:
+    """Log the result of `run`. A run that has not ended, or never started, is not logged."""
     if run.finished_at is None:
         return
-    tell = log.warning if run.state == "failed" else log.info
-    tell(
+    log_line = log.warning if run.state == "failed" else log.info
+    log_line(
         "ingestion",
         ingestion=run.id,
         trigger=run.trigger,
@@ -38,27 +42,26 @@ def log_run(run: IngestionRun) -> None:
     )
 
 
-PATIENCE = 2.0
-"""Seconds that the database has; Prometheus itself gives up after ten."""
-
-
 @dataclass(frozen=True)
 class IngestionMetrics(Collector):
-    """The last runs and the chunks; what a store did not tell is None, and has no metric."""
+    """A collector of the last runs and the number of chunks.
+
+    A value that its store did not provide is None, and has no metric.
+    """
 
     runs: Sequence[IngestionRun] | None
     chunks: int | None
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics."""
+        """Yield the metrics."""
         yield _gauge("chunks", "Chunks in the collection", self.chunks)
         yield _gauge(
             "ingestion_last_success_timestamp_seconds",
-            "When the last run that indexed ended well",
+            "Time of the last successful run",
             self._last_success,
         )
         states = GaugeMetricFamily(
-            "apidesk_ingestion_runs", "The last runs, 50 at most, by state", labels=["state"]
+            "apidesk_ingestion_runs", "The last runs, at most 50, by state", labels=["state"]
         )
         for state, count in Counter(run.state for run in self.runs or ()).items():
             states.add_metric([state], count)
@@ -66,17 +69,17 @@ class IngestionMetrics(Collector):
 
     @property
     def _last_success(self) -> float | None:
-        ended = (run.finished_at for run in self.runs or () if _indexed(run))
-        return max((moment.timestamp() for moment in ended if moment), default=None)
+        finished = (run.finished_at for run in self.runs or () if _is_successful(run))
+        return max((moment.timestamp() for moment in finished if moment), default=None)
 
 
-async def ingestion_metrics(job: IngestionJob) -> IngestionMetrics:
-    """What is known of `job` within PATIENCE. It raises nothing that stores do."""
+async def collect_ingestion_metrics(job: IngestionJob) -> IngestionMetrics:
+    """Read the metrics of `job` within DATABASE_TIMEOUT_S; errors of the stores leave values None."""
     runs: Sequence[IngestionRun] | None = None
     chunks: int | None = None
     try:
-        chunks = job.collection.contract.rows
-        async with asyncio.timeout(PATIENCE):
+        chunks = job.collection.manifest.rows
+        async with asyncio.timeout(DATABASE_TIMEOUT_S):
             runs = await asyncio.to_thread(job.runs.latest)
     except (ApideskError, TimeoutError):
         pass
@@ -90,6 +93,6 @@ def _gauge(name: str, help_text: str, value: float | None) -> Metric:
     return gauge
 
 
-def _indexed(run: IngestionRun) -> bool:
-    """Whether the collection was in step with the documents after it, but for what was refused."""
+def _is_successful(run: IngestionRun) -> bool:
+    """Whether the collection was up to date after the run, except for refused documents."""
     return run.state in ("succeeded", "partial") and not run.options.dry_run

@@ -1,6 +1,4 @@
-"""Facts for a request's line in the log, noted by whoever learns them while it is answered.
-Where the log goes, what it looks like and what of it is worth reading.
-"""
+"""Configures the log: its levels, its format, and the fields of a request's log line."""
 
 import logging
 import sys
@@ -20,61 +18,42 @@ from structlog.dev import (
 from structlog.stdlib import BoundLogger, ProcessorFormatter
 from structlog.types import Processor
 
-_facts: ContextVar[dict[str, object] | None] = ContextVar("request_facts", default=None)
-
-
-@contextmanager
-def log_context() -> Iterator[dict[str, object]]:
-    """What is noted within the block, in tasks and threads that it begins as well."""
-    facts: dict[str, object] = {}
-    token = _facts.set(facts)
-    try:
-        yield facts
-    finally:
-        _facts.reset(token)
-
-
-def bind_log_context(**facts: object) -> None:
-    """Note `facts` for the request that is being answered, if there is one."""
-    noted = _facts.get()
-    if noted is not None:
-        noted.update(facts)
-
-
 LogFormat = Literal["auto", "json", "console"]
 
-OURS = ("app", "runnables", "ingestion", "uvicorn")
+APPLICATION_LOGGERS = ("app", "runnables", "ingestion", "uvicorn")
 
-NOISE = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
-"""Milvus Lite logs as errors, with stacks, a call of its own client that it does not know, and a store
-that another process holds; the second comes to the user as our own StoreLocked. LangSmith's client and
-OpenTelemetry's say of each batch of traces that it was lost; app.telemetry.trace_client says it once."""
+NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
+"""Loggers whose errors are not worth reading. Milvus Lite logs an unknown call of its own client, and a
+store that another process holds, which the user sees as StoreLocked. LangSmith's client and
+OpenTelemetry's log each lost batch of traces; app.telemetry.tracing logs the first loss."""
+
+_fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", default=None)
 
 
 def configure_logging(level: str, log_format: LogFormat = "auto") -> None:
-    """Log to stderr: our own loggers at `level`, libraries from WARNING on.
+    """Log to stderr: the application's loggers at `level`, libraries at WARNING.
 
-    Where a process logs elsewhere already, that stays as it is.
+    Handlers that the process has already installed for other outputs are not changed.
     """
     logging.basicConfig(level=logging.WARNING)
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:
             handler.setFormatter(log_formatter(log_format, handler.stream))
-    for name in OURS:
+    for name in APPLICATION_LOGGERS:
         logging.getLogger(name).setLevel(level)
-    for name in NOISE:
+    for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def is_json(log_format: LogFormat, stream: TextIO) -> bool:
-    """Whether the log on `stream` is for programs."""
+    """Whether the log on `stream` is written as JSON."""
     return log_format == "json" or (log_format == "auto" and not stream.isatty())
 
 
 def log_formatter(log_format: LogFormat, stream: TextIO) -> logging.Formatter:
-    """Formats any record, whoever logged it: one JSON object a line, or text, coloured on a terminal.
+    """Return a formatter for the records of all loggers: JSON lines, or text, coloured on a terminal.
 
-    Whatever is bound to the context (the request's id) stands in each line.
+    Each line includes what is bound to structlog's context, such as the request id.
     """
     rendered = _json() if is_json(log_format, stream) else _text(colours=stream.isatty())
     return ProcessorFormatter(
@@ -88,13 +67,31 @@ def log_formatter(log_format: LogFormat, stream: TextIO) -> logging.Formatter:
 
 
 def structured_logger(name: str) -> BoundLogger:
-    """The standard library's logger `name`, for lines that have fields."""
+    """Return the standard library's logger `name`, wrapped so that lines can have fields."""
     logger: BoundLogger = structlog.wrap_logger(
         logging.getLogger(name),
         processors=[*_PRE_CHAIN, ProcessorFormatter.wrap_for_formatter],
         wrapper_class=BoundLogger,
     )
     return logger
+
+
+@contextmanager
+def log_context() -> Iterator[dict[str, object]]:
+    """Collect the fields that are bound within the block, also in tasks and threads that it starts."""
+    fields: dict[str, object] = {}
+    token = _fields.set(fields)
+    try:
+        yield fields
+    finally:
+        _fields.reset(token)
+
+
+def bind_log_context(**fields: object) -> None:
+    """Add fields to the log line of the current request, if there is one."""
+    bound = _fields.get()
+    if bound is not None:
+        bound.update(fields)
 
 
 _PRE_CHAIN: list[Processor] = [
@@ -112,18 +109,18 @@ def _json() -> list[Processor]:
 
 
 def _text(*, colours: bool) -> list[Processor]:
-    """Stacks are Python's own: rich ones would show the values of variables, keys among them."""
+    """Tracebacks are plain: rich ones would show the values of variables, such as keys."""
     style = ConsoleRenderer.get_default_column_styles(colours)
     levels = ConsoleRenderer.get_default_level_styles(colours)
 
-    def said(key: str, value_style: str) -> Column:
+    def value_column(key: str, value_style: str) -> Column:
         return Column(key, KeyValueColumnFormatter(None, value_style, style.reset, str))
 
     columns = [
-        said("timestamp", style.timestamp),
+        value_column("timestamp", style.timestamp),
         Column("level", LogLevelColumnFormatter(levels, reset_style=style.reset)),
-        said("logger", style.logger_name),
-        said("event", style.bright),
+        value_column("logger", style.logger_name),
+        value_column("event", style.bright),
         Column("", KeyValueColumnFormatter(style.kv_key, style.kv_value, style.reset, repr)),
     ]
     return [ConsoleRenderer(columns=columns, sort_keys=False, exception_formatter=plain_traceback)]

@@ -1,6 +1,4 @@
-"""What an operator counts, for Prometheus.
-How late the event loop is: what blocks it delays every request at once.
-"""
+"""The Prometheus metrics, and the measurement of the event loop's lag."""
 
 import asyncio
 from collections import deque
@@ -27,17 +25,23 @@ if TYPE_CHECKING:
     from runnables.models.chat_model import ChatModel
     from runnables.models.concurrency import ConcurrencyLimiter
 
-SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)
+DURATION_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)
 
-LAGS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
+LAG_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
 
-CIRCUIT = {"closed": 0, "half_open": 1, "open": 2}
+CIRCUIT_VALUES = {"closed": 0, "half_open": 1, "open": 2}
+
+LAG_INTERVAL_S = 0.1
+"""The time between two measurements. A shorter block of the loop is measured in part."""
+
+LAG_WINDOW = 600
+"""The number of measurements of which the longest lag is reported: one minute."""
 
 
 class Metrics:
-    """The metrics of one desk, in a registry of their own: a process may hold several desks.
+    """The metrics of one answer service, in a registry of its own.
 
-    Labels take few values: those of the code and of Settings, never what callers send.
+    Labels take few values: those of the code and of the settings, never values that callers send.
     """
 
     def __init__(self) -> None:
@@ -50,7 +54,7 @@ class Metrics:
 
         def histogram(name: str, help_text: str, *labels: str) -> Histogram:
             return Histogram(
-                f"apidesk_{name}", help_text, labels, buckets=SECONDS, registry=registry
+                f"apidesk_{name}", help_text, labels, buckets=DURATION_BUCKETS_S, registry=registry
             )
 
         def gauge(name: str, help_text: str, *labels: str) -> Gauge:
@@ -60,68 +64,77 @@ class Metrics:
 
         self.requests = counter("requests", "Requests", "method", "route", "status")
         self.request_seconds = histogram(
-            "request_seconds", "Seconds a request, a stream's to its end", "method", "route"
+            "request_seconds", "Duration of a request, including its stream", "method", "route"
         )
         self.questions = counter(
             "questions", "Questions answered", "type", "mode", "confidence", "degraded"
         )
-        self.step_seconds = histogram("step_seconds", "Seconds a step of a question", "step")
-        self.tokens = counter("tokens", "Tokens, as models count them", "role", "model", "kind")
+        self.step_seconds = histogram("step_seconds", "Duration of a pipeline step", "step")
+        self.tokens = counter(
+            "tokens", "Tokens, as the providers report them", "role", "model", "kind"
+        )
         self.structured_outputs = counter(
-            "structured_outputs", "Objects that models wrote, by the rung that gave them",
+            "structured_outputs", "Structured outputs of models, by the method that gave them",
             "step", "rung",
         )  # fmt: skip
-        self.model_retries = counter("model_retries", "Calls made once more", "role", "model")
+        self.model_retries = counter(
+            "model_retries", "Repeated calls of chat models", "role", "model"
+        )
         self.model_failures = counter(
-            "model_failures", "Replies that failed, retries and all", "role", "model", "code"
+            "model_failures",
+            "Calls of chat models that failed after all retries",
+            "role",
+            "model",
+            "code",
         )
         self.circuit_state = Gauge(
             "apidesk_model_circuit_state",
-            "0 closed, 1 half-open, 2 open; the worst of all processes",
+            "Circuit breaker: 0 closed, 1 half-open, 2 open; the maximum of all processes",
             ("role", "model"),
             registry=registry,
             multiprocess_mode="livemax",
         )
         self.questions_under_way = gauge(
-            "questions_under_way", "Questions that a model answers, or that wait for it", "state"
+            "questions_under_way",
+            "Questions that a model answers, running or waiting for a slot",
+            "state",
         )
         self.model_calls_under_way = gauge(
-            "model_calls_under_way", "Calls of chat models, or that wait for a slot", "state"
+            "model_calls_under_way", "Calls of chat models, running or waiting for a slot", "state"
         )
         self.cache_lookups = counter(
-            "cache_lookups", "Questions, by where their answer came from", "result"
+            "cache_lookups", "Questions, by the result of their cache lookup", "result"
         )
         self.refused_citations = counter(
-            "refused_citations", "Citations taken out of what models wrote"
+            "refused_citations", "Citations removed from answers of models"
         )
-        self.refused_links = counter("refused_links", "Links taken out of what models wrote")
+        self.refused_links = counter("refused_links", "Links removed from answers of models")
         self.unverified_facts = counter(
-            "unverified_facts", "Facts in answers that nothing cited holds"
+            "unverified_facts", "Facts in answers that no cited source contains"
         )
         self.unsupported_steps = counter(
-            "unsupported_steps", "Steps that what they cite does not bear out"
+            "unsupported_steps", "Steps of answers that their cited sources do not support"
         )
-
         self.loop_lag = Histogram(
             "apidesk_event_loop_lag_seconds",
-            "Seconds that the event loop wakes up late",
-            buckets=LAGS,
+            "Delay of the event loop",
+            buckets=LAG_BUCKETS_S,
             registry=registry,
         )
-        self.longest_loop_lag = Gauge(
+        self.max_loop_lag = Gauge(
             "apidesk_event_loop_lag_max_seconds",
-            "The longest of the last minute, of each process",
+            "Longest delay of the event loop in the last minute, by process",
             registry=registry,
             multiprocess_mode="liveall",
         )
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request that has ended."""
+        """Count a request that has ended."""
         self.requests.labels(method, route, str(status)).inc()
         self.request_seconds.labels(method, route).observe(seconds)
 
     def count_answer(self, answer: Answer, mode: AnswerMode) -> None:
-        """An answer that goes out, and what grounding found wrong with it."""
+        """Count an answer and the problems that grounding found in it."""
         degraded = "true" if answer.degraded else "false"
         self.questions.labels(answer.type, mode, answer.confidence, degraded).inc()
         self.refused_citations.inc(answer.refused.citations)
@@ -130,64 +143,60 @@ class Metrics:
         self.unsupported_steps.inc(len(answer.unsupported))
 
     def update_circuit_gauge(self, models: Iterable["ChatModel"]) -> None:
-        """The circuits of `models`, as they are now."""
+        """Set the state of each model's circuit breaker."""
         for model in models:
-            self.circuit_state.labels(**model.role.labels).set(CIRCUIT[model.circuit])
+            self.circuit_state.labels(**model.role.labels).set(CIRCUIT_VALUES[model.circuit])
 
-    def update_question_gauge(self, slots: "ConcurrencyLimiter") -> None:
-        """The questions under way, as they are now."""
-        _see(self.questions_under_way, slots)
+    def update_question_gauge(self, limiter: "ConcurrencyLimiter") -> None:
+        """Set the number of running and waiting questions."""
+        _update_limiter_gauge(self.questions_under_way, limiter)
 
-    def update_call_gauge(self, slots: "ConcurrencyLimiter") -> None:
-        """The calls of chat models under way, as they are now."""
-        _see(self.model_calls_under_way, slots)
+    def update_call_gauge(self, limiter: "ConcurrencyLimiter") -> None:
+        """Set the number of running and waiting calls of chat models."""
+        _update_limiter_gauge(self.model_calls_under_way, limiter)
 
-    def update_loop_lag(self, seconds: float, longest: float) -> None:
-        """How late the event loop was just now, and at most during the last minute."""
-        self.loop_lag.observe(seconds)
-        self.longest_loop_lag.set(longest)
+    def update_loop_lag(self, lag_s: float, max_lag_s: float) -> None:
+        """Record the current lag of the event loop, and the longest of the last minute."""
+        self.loop_lag.observe(lag_s)
+        self.max_loop_lag.set(max_lag_s)
 
     def exposition(self, *scraped: Collector) -> bytes:
-        """All metrics in Prometheus's text format, with what `scraped` collects now.
+        """Return all metrics, and those of the collectors `scraped`, in Prometheus's text format.
 
-        Where PROMETHEUS_MULTIPROC_DIR was set before this was imported, they are those of all the
-        processes that share it; what describes one process alone is left out then.
+        If PROMETHEUS_MULTIPROC_DIR was set before the import of prometheus_client, these are the metrics
+        of all processes that share it, without those that describe a single process.
         """
-        return b"".join(map(generate_latest, (_of_all_processes(self._registry), *scraped)))
+        return b"".join(map(generate_latest, (_shared_registry(self._registry), *scraped)))
 
 
-def _see(gauge: Gauge, slots: "ConcurrencyLimiter") -> None:
-    gauge.labels("running").set(slots.running)
-    gauge.labels("waiting").set(slots.waiting)
+def _update_limiter_gauge(gauge: Gauge, limiter: "ConcurrencyLimiter") -> None:
+    gauge.labels("running").set(limiter.running)
+    gauge.labels("waiting").set(limiter.waiting)
 
 
-def forget_process(pid: int) -> None:
-    """Drop the gauges of a worker that has ended, for whoever started it; what it counted stays."""
+def remove_process_gauges(pid: int) -> None:
+    """Remove the gauges of a worker that has ended; its counters stay."""
     mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
-def _of_all_processes(registry: CollectorRegistry) -> CollectorRegistry:
-    together = CollectorRegistry()
+def _shared_registry(registry: CollectorRegistry) -> CollectorRegistry:
+    shared = CollectorRegistry()
     try:
-        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-    except ValueError:  # it knows of no directory: this process is the only one
+        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+    except ValueError:  # no directory is configured: this process is the only one
         return registry
-    return together
+    return shared
 
 
-SLEEP_SECONDS = 0.1
-"""Between two looks; a block that is longer is seen whole, a shorter one in proportion."""
+async def measure_loop_lag(metrics: Metrics) -> None:
+    """Measure how late each sleep wakes up, until cancelled.
 
-REMEMBERED = 600
-"""Looks of which the longest lag is told: those of a minute."""
-
-
-async def watch_loop(metrics: Metrics) -> None:
-    """Tell `metrics` how late each sleep wakes up, until it is cancelled."""
+    Code that blocks the event loop delays every request.
+    """
     loop = asyncio.get_running_loop()
-    lags = deque[float](maxlen=REMEMBERED)
+    lags = deque[float](maxlen=LAG_WINDOW)
     while True:
-        due = loop.time() + SLEEP_SECONDS
-        await asyncio.sleep(SLEEP_SECONDS)
+        due = loop.time() + LAG_INTERVAL_S
+        await asyncio.sleep(LAG_INTERVAL_S)
         lags.append(max(0.0, loop.time() - due))
         metrics.update_loop_lag(lags[-1], max(lags))

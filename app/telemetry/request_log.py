@@ -1,4 +1,4 @@
-"""A line in the log for each request, under an id that its response and its trace have too."""
+"""Logs and counts each request, under an id that its response and its trace share."""
 
 import re
 import time
@@ -16,20 +16,20 @@ from structlog.contextvars import bound_contextvars
 from app.telemetry.logs import log_context, structured_logger
 from app.telemetry.metrics import Metrics
 
-HEADER = "X-Request-ID"
+REQUEST_ID_HEADER = "X-Request-ID"
 
-CLIENT_LEFT = 499
-"""The status, in logs and metrics, of a request whose client did not wait for the end; nginx's own."""
+CLIENT_CLOSED_REQUEST = 499
+"""The status, in logs and metrics, of a request whose client disconnected early; as in nginx."""
 
-QUIET = {"/health/live", "/health/ready", "/metrics"}
-"""Routes that machines ask every few seconds."""
+QUIET_ROUTES = {"/health/live", "/health/ready", "/metrics"}
+"""Routes that monitoring calls every few seconds; they are logged at level DEBUG."""
 
-NO_ROUTE = "unmatched"
+UNMATCHED_ROUTE = "unmatched"
 
 METHODS: frozenset[str] = frozenset(HTTPMethod)
 OTHER_METHOD = "other"
 
-LONGEST_PATH = 200
+MAX_PATH_CHARS = 200
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
@@ -37,9 +37,9 @@ log = structured_logger(__name__)
 
 
 class RequestLog(ASGIMiddleware):
-    """Gives each request its id, then tells the log and `metrics` how it went.
+    """Gives each request an id, then logs and counts it.
 
-    It stands around the whole application: Litestar's own middleware never sees a 404.
+    It wraps the whole application: Litestar's own middleware never sees a 404.
     """
 
     scopes = (ScopeType.HTTP,)
@@ -48,27 +48,28 @@ class RequestLog(ASGIMiddleware):
         self._metrics = metrics
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """One request. What `next_app` raises is logged as 500, and raised."""
+        """Handle one request. An exception of `next_app` is logged as status 500 and raised again."""
         exchange = _Exchange(_request_id(scope), receive, send)
-        path = quote(scope["path"], errors="replace")[:LONGEST_PATH]
-        with bound_contextvars(request_id=exchange.request_id), log_context() as facts:
+        path = quote(scope["path"], errors="replace")[:MAX_PATH_CHARS]
+        with bound_contextvars(request_id=exchange.request_id), log_context() as fields:
             try:
                 await next_app(scope, exchange.receive, exchange.send)
             except Exception:
                 exchange.status = HTTPStatus.INTERNAL_SERVER_ERROR
                 raise
             finally:
-                self._tell(scope, path, exchange, facts)
+                self._log(scope, path, exchange, fields)
 
-    def _tell(
-        self, scope: Scope, path: str, exchange: "_Exchange", facts: dict[str, object]
+    def _log(
+        self, scope: Scope, path: str, exchange: "_Exchange", fields: dict[str, object]
     ) -> None:
-        asked = str(scope.get("method"))
-        method = asked if asked in METHODS else OTHER_METHOD
-        route = str(scope.get("path_template") or NO_ROUTE)
+        method = str(scope.get("method"))
+        if method not in METHODS:
+            method = OTHER_METHOD
+        route = str(scope.get("path_template") or UNMATCHED_ROUTE)
         self._metrics.count_request(method, route, exchange.outcome, exchange.seconds)
-        tell = log.debug if route in QUIET else log.info
-        tell(
+        log_line = log.debug if route in QUIET_ROUTES else log.info
+        log_line(
             "request",
             method=method,
             route=route,
@@ -76,52 +77,52 @@ class RequestLog(ASGIMiddleware):
             status=exchange.outcome,
             milliseconds=round(exchange.seconds * 1000),
             bytes=exchange.bytes,
-            **facts,
+            **fields,
         )
 
 
 class _Exchange:
-    """One request and its response, as they pass by."""
+    """One request and its response, observed at the ASGI interface."""
 
     def __init__(self, request_id: str, receive: Receive, send: Send) -> None:
         self.request_id = request_id
-        self.status = int(CLIENT_LEFT)
+        self.status = int(CLIENT_CLOSED_REQUEST)
         self.bytes = 0
         self._receive = receive
         self._send = send
-        self._began = time.monotonic()
-        self._complete = False
-        self._left = False
+        self._started = time.monotonic()
+        self._is_complete = False
+        self._has_disconnected = False
 
     @property
     def outcome(self) -> int:
-        """The response's status, or CLIENT_LEFT."""
-        return CLIENT_LEFT if self._left else int(self.status)
+        """The response's status, or CLIENT_CLOSED_REQUEST."""
+        return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
 
     @property
     def seconds(self) -> float:
-        """How long it has taken until now."""
-        return time.monotonic() - self._began
+        """The time since the request arrived."""
+        return time.monotonic() - self._started
 
     async def receive(self) -> Any:
-        """The client's next message; that it leaves before the end is noted."""
+        """Return the client's next message, and note an early disconnect."""
         message = await self._receive()
-        if message["type"] == "http.disconnect" and not self._complete:
-            self._left = True
+        if message["type"] == "http.disconnect" and not self._is_complete:
+            self._has_disconnected = True
         return message
 
     async def send(self, message: Message) -> None:
-        """The response's next message, with the id in its head."""
+        """Send the response's next message, with the request id among its headers."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            MutableScopeHeaders.from_message(message)[HEADER] = self.request_id
+            MutableScopeHeaders.from_message(message)[REQUEST_ID_HEADER] = self.request_id
         elif message["type"] == "http.response.body":
             self.bytes += len(message.get("body", b""))
-            self._complete = not message.get("more_body", False)
+            self._is_complete = not message.get("more_body", False)
         await self._send(message)
 
 
 def _request_id(scope: Scope) -> str:
-    """The caller's id if it is one that any log can hold, else a new one."""
-    given = Headers.from_scope(scope).get(HEADER, "")
-    return given if _ID.fullmatch(given) else uuid4().hex
+    """The caller's id if its characters are safe in a log, else a new one."""
+    request_id = Headers.from_scope(scope).get(REQUEST_ID_HEADER, "")
+    return request_id if _ID.fullmatch(request_id) else uuid4().hex

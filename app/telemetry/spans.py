@@ -1,57 +1,49 @@
-"""Runs as spans for an OpenTelemetry collector, over OTLP/HTTP; needs the extra `otel`.
+"""Sends runs as spans to an OpenTelemetry collector, over OTLP/HTTP. Requires the extra `otel`.
 
-LangSmith's client makes the spans; the tracer provider is our own, and nobody else's.
+LangSmith's client turns runs into spans. The tracer provider is private: the process's global one
+stays as it is.
 """
 
 import threading
 from collections.abc import Callable, Sequence
 
-from langsmith._internal.otel._otel_exporter import OTELExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 
-from app.telemetry.tracing import CLOSE_SECONDS, TraceLossWarning
-
-SPARE_SECONDS = 60
-"""How long after a question's own time its spans may still want their parent."""
-
 
 class SpanExport:
-    """Takes runs and sends them to `endpoint`; a question takes `seconds` at most."""
+    """A tracer provider that sends its spans to `endpoint`; `on_loss` is called if spans are lost."""
 
-    def __init__(self, endpoint: str, seconds: float) -> None:
-        # Its own name, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES give another.
-        ours = Resource.create({"service.name": "apidesk"}).merge(OTELResourceDetector().detect())
-        self.provider = TracerProvider(resource=ours, shutdown_on_exit=False)
-        # By default it remembers each span, with its texts, for an hour.
-        remembered = int(seconds) + SPARE_SECONDS
-        self.exporter = OTELExporter(self.provider, remembered)  # type: ignore[no-untyped-call]
-        lost = TraceLossWarning("the OpenTelemetry collector; see OTEL_EXPORTER_OTLP_ENDPOINT")
-        self._sender = WatchedExporter(endpoint, lost)
-        self.provider.add_span_processor(BatchSpanProcessor(self._sender))
+    def __init__(self, endpoint: str, on_loss: Callable[[], None]) -> None:
+        # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence over the default name.
+        default = Resource.create({"service.name": "apidesk"})
+        resource = default.merge(OTELResourceDetector().detect())
+        self.provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._exporter = LossReportingExporter(endpoint, on_loss)
+        self.provider.add_span_processor(BatchSpanProcessor(self._exporter))
 
-    def close(self) -> None:
-        """Send what waits, within CLOSE_SECONDS: the provider by itself would take half a minute."""
+    def close(self, timeout_s: float) -> None:
+        """Send pending spans within `timeout_s` seconds; the provider's own timeout is 30 seconds."""
         closing = threading.Thread(target=self.provider.shutdown, name="trace-close", daemon=True)
         closing.start()
-        closing.join(CLOSE_SECONDS)
+        closing.join(timeout_s)
         if closing.is_alive():
-            self._sender.shutdown()  # type: ignore[no-untyped-call]  # it tries no more
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # stops its retries
             closing.join(1)
 
 
-class WatchedExporter(OTLPSpanExporter):
-    """Tells `lost` of spans that did not arrive."""
+class LossReportingExporter(OTLPSpanExporter):
+    """An exporter that calls `on_loss` after a failed export."""
 
-    def __init__(self, endpoint: str, lost: Callable[[], None]) -> None:
+    def __init__(self, endpoint: str, on_loss: Callable[[], None]) -> None:
         super().__init__(endpoint)
-        self._lost = lost
+        self._on_loss = on_loss
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """As its base."""
+        """Export the spans and report a failure."""
         result = super().export(spans)
         if result is not SpanExportResult.SUCCESS:
-            self._lost()
+            self._on_loss()
         return result

@@ -1,0 +1,224 @@
+"""Question records: written to the outbox at once, delivered to the database, never lost by a kill."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from langchain_core.utils.uuid import uuid7
+from sqlalchemy import text
+from sqlalchemy.engine import Engine
+
+from app.service.outbox import Outbox
+from app.service.record_store import RecordStore
+from app.service.record_writer import RecordWriter
+from ingestion.database.engine import open_engine
+from schemas.answer import Page
+from schemas.question import Filters
+from schemas.record import Feedback, QuestionRecord, RecordedPage
+from schemas.settings import Settings, read_settings
+
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+
+KILLED_SCRIPT = """
+import os, signal, sys
+from pathlib import Path
+from app.service.outbox import Outbox
+from tests.test_record_writer import record
+
+outbox = Outbox(Path(sys.argv[1]))
+for number in range(30):
+    outbox.append(record(f"killed-{number}"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def record(record_id: str, **fields: object) -> QuestionRecord:
+    """A record of an answered question, with `fields` changed."""
+    complete = QuestionRecord(
+        id=record_id,
+        owner="key-1",
+        asked_at=datetime.now(UTC),
+        session="s",
+        question="怎么发货\u2028\r\n",
+        understood="怎么发货",
+        language="zh",
+        mode="pipeline",
+        k=5,
+        filters=Filters(metadata={"version": "v2"}),
+        type="api_call",
+        confidence="high",
+        answer=("先调用接口 [1]",),
+        pages=(RecordedPage(title="发货", page_url="https://x/1", source="api", document_id="1"),),
+        nearest=Page(title="发货", page_url="https://x/1"),
+        milliseconds=12,
+    )
+    return complete.model_copy(update=fields)
+
+
+@pytest.fixture
+def settings(url: str, tmp_path: Path) -> Settings:
+    return read_settings(database_url=url, spool=tmp_path / "spool")
+
+
+@pytest.fixture
+def engine(settings: Settings) -> Engine:
+    return open_engine(settings)
+
+
+def stored(engine: Engine) -> list[QuestionRecord]:
+    return list(RecordStore(engine).since(LONG_AGO))
+
+
+def run_writer(record_writer: RecordWriter, use: Callable[[], None]) -> None:
+    async def run() -> None:
+        async with record_writer.running():
+            use()
+
+    asyncio.run(run())
+
+
+def write_all(record_writer: RecordWriter, records: Iterable[QuestionRecord]) -> None:
+    for each in records:
+        record_writer.write(each)
+
+
+def test_records_are_read_back_unchanged(engine: Engine, settings: Settings) -> None:
+    asked = [record("a"), record("b", failure="model_timeout", type=None, confidence=None)]
+    run_writer(
+        record_writer := RecordWriter(engine, settings), lambda: write_all(record_writer, asked)
+    )
+    assert stored(engine) == asked
+
+
+def test_record_with_known_id_is_skipped(engine: Engine) -> None:
+    store = RecordStore(engine)
+    store.add([record("a")])
+    store.add([record("a", question="another"), record("b")])
+    assert [(each.id, each.question) for each in stored(engine)] == [
+        ("a", record("a").question),
+        ("b", record("b").question),
+    ]
+
+
+def test_records_of_killed_process_are_delivered(engine: Engine, settings: Settings) -> None:
+    record_writer = RecordWriter(engine, settings)
+    folder = record_writer.folder
+    assert folder is not None
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_SCRIPT, folder], cwd=Path(__file__).parents[1]
+    )
+    assert killed.returncode == -signal.SIGKILL
+    run_writer(record_writer, lambda: record_writer.write(record("mine")))
+    assert {each.id for each in stored(engine)} == {"mine", *(f"killed-{n}" for n in range(30))}
+    assert list(folder.iterdir()) == []
+
+
+def test_records_of_live_process_are_left_to_it(engine: Engine, settings: Settings) -> None:
+    record_writer = RecordWriter(engine, settings)
+    assert record_writer.folder is not None
+    other = Outbox(record_writer.folder)
+    other.append(record("other's"))
+    run_writer(record_writer, lambda: record_writer.write(record("mine")))
+    assert [each.id for each in stored(engine)] == ["mine"]
+    other.drain(RecordStore(engine).add)
+    other.close()
+    assert len(stored(engine)) == 2
+
+
+def test_truncated_line_is_skipped(engine: Engine, settings: Settings) -> None:
+    record_writer = RecordWriter(engine, settings)
+    assert record_writer.folder is not None
+    whole = record("whole").model_dump_json()
+    (record_writer.folder / "gone.000000001.jsonl").write_text(f'{whole}\n{{"id": "torn", "ow')
+    (record_writer.folder / "gone.lock").touch()
+    run_writer(record_writer, lambda: None)
+    assert [each.id for each in stored(engine)] == ["whole"]
+
+
+def test_outbox_holds_records_while_database_is_down(
+    engine: Engine, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE questions RENAME TO away"))
+    run_writer(
+        record_writer := RecordWriter(engine, settings), lambda: record_writer.write(record("a"))
+    )
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE away RENAME TO questions"))
+    assert stored(engine) == []
+    run_writer(RecordWriter(engine, settings), lambda: None)
+    assert [each.id for each in stored(engine)] == ["a"]
+
+
+def test_unwritable_outbox_is_logged(
+    engine: Engine, settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    record_writer = RecordWriter(engine, settings.model_copy(update={"spool": tmp_path / "file"}))
+    run_writer(record_writer, lambda: record_writer.write(record("a")))
+    assert "questions cannot be recorded" in caplog.text
+
+
+def test_only_the_owner_can_rate_an_answer(engine: Engine, settings: Settings) -> None:
+    record_writer = RecordWriter(engine, settings)
+    helpful, foreign = Feedback(score=1, comment="谢谢"), Feedback(score=-1)
+    answer = uuid7()
+
+    async def rate() -> list[bool]:
+        async with record_writer.running():
+            record_writer.write(record(str(answer)))
+            return [
+                await record_writer.rate("key-1", answer, helpful),
+                await record_writer.rate("key-2", answer, foreign),
+                await record_writer.rate("key-1", uuid4(), foreign),
+            ]
+
+    assert asyncio.run(rate()) == [True, False, False]
+    assert [each.feedback for each in stored(engine)] == [helpful]
+
+
+def test_expired_records_are_deleted(engine: Engine, settings: Settings) -> None:
+    old = datetime.now(UTC) - timedelta(days=settings.keep_days, minutes=1)
+    RecordStore(engine).add([record("old", asked_at=old), record("new")])
+    record_writer = RecordWriter(engine, settings)
+
+    async def wait() -> None:
+        async with record_writer.running():
+            while len(await asyncio.to_thread(stored, engine)) > 1:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    asyncio.run(wait())
+    assert [each.id for each in stored(engine)] == ["new"]
+
+
+def test_keep_questions_false_writes_nothing(
+    engine: Engine, settings: Settings, tmp_path: Path
+) -> None:
+    record_writer = RecordWriter(engine, settings.model_copy(update={"keep_questions": False}))
+    run_writer(record_writer, lambda: record_writer.write(record("a")))
+    assert stored(engine) == []
+    assert not settings.spool.exists()
+    assert not asyncio.run(record_writer.rate("key-1", uuid7(), Feedback(score=1)))
+
+
+def test_threads_append_complete_lines(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    drained: list[QuestionRecord] = []
+
+    def write_batch(records: Sequence[QuestionRecord]) -> None:
+        drained.extend(records)
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(400):
+            pool.submit(outbox.append, record(str(number)))
+            if number % 50 == 0:
+                pool.submit(outbox.drain, write_batch)
+    outbox.drain(write_batch)
+    assert sorted(int(each.id) for each in drained) == list(range(400))
