@@ -42,7 +42,7 @@ class AnswerDraft(ApiModel):
     answer: Annotated[list[str], BeforeValidator(_steps)] = Field(
         min_length=1,
         description="the answer in steps; each statement ends with the numbers of the chunks it "
-        "is taken from, like [1] or [1][3]",
+        "is based on, like [1] or [1][3]",
     )
     question: Annotated[str, BeforeValidator(_sentence)] = Field(
         default="", description="what was asked, in one sentence, without pasted API details"

@@ -20,11 +20,11 @@ class CondensedQuestion(ApiModel):
     model_config = ConfigDict(extra="ignore")
 
     question: _Text = Field(
-        description="the follow-up as a question that stands by itself, in its own language; "
-        "word for word where it already does"
+        description="the follow-up as a standalone question in its own language; "
+        "word for word if it already is one"
     )
     small_talk: _Flag = Field(
-        default=False, description="true for thanks, greetings, praise: where nothing is asked"
+        default=False, description="true for thanks, greetings, praise: nothing is asked"
     )
 
 
