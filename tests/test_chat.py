@@ -25,21 +25,19 @@ from prompt_toolkit.output import DummyOutput
 from pydantic import SecretStr
 from rich.console import Console
 
-from app.cli.chat.chat import Chat
-from app.cli.chat.commands import ChatCommand, read_command
+from app.cli.chat.chat import Chat, ChatCommand, read_command
 from app.cli.chat.line_input import (
-    LineReader,
     MaskedHistory,
-    TerminalReader,
-    copy,
+    PipeInput,
+    PromptInput,
     open_history,
-    until_interrupted,
 )
+from app.cli.chat.terminal import cancel_on_interrupt, copy_to_clipboard
 from app.cli.terminal.answerers import RemoteAnswerer, TerminalAnswerer
 from app.cli.terminal.local_answerer import LocalAnswerer
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
-from app.serving.local_server import LocalServer, announced
+from app.serving.local_server import LocalServer, announce_server
 from schemas.answer import Answer, EventSink, Source
 from schemas.choices import Language
 from tests.live_server import live_server
@@ -47,7 +45,7 @@ from tests.model_server import ModelServer, Reply
 
 APIDESK = Path(sys.executable).with_name("apidesk")
 KEY = "a-key-for-local-commands"
-PATIENCE = 60.0
+TIMEOUT_S = 60.0
 
 ALT_ENTER = "\x1b\r"
 PASTED = "\x1b[200~{}\x1b[201~"
@@ -136,7 +134,7 @@ class Talk:
         settings, console = self._answer_service.settings, self.console
         chat = Chat(answer_service or local, settings, self._language, "pipeline", console, console)
         try:
-            asyncio.run(chat.run(LineReader(console)))
+            asyncio.run(chat.run(PipeInput(console)))
         finally:
             local.close()
         return chat.failures
@@ -209,7 +207,7 @@ def test_links_and_the_clipboard_of_a_terminal(
 
 def test_copying() -> None:
     console = Console(file=io.StringIO(), force_terminal=True)
-    assert copy("发货", console)
+    assert copy_to_clipboard("发货", console)
     assert console.file.getvalue() == "\x1b]52;c;5Y+R6LSn\x07"  # type: ignore[attr-defined]
 
 
@@ -232,11 +230,11 @@ class Reconnecting:
         self._server = LocalServer(url=url, key=SecretStr(KEY))
 
     async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        async with RemoteAnswerer.connected(self._server, PATIENCE) as answer_service:
+        async with RemoteAnswerer.connect(self._server, TIMEOUT_S) as answer_service:
             return await answer_service.ask(asked, listener)
 
     async def retrieve(self, asked: AskCommand) -> list[Source]:
-        async with RemoteAnswerer.connected(self._server, PATIENCE) as answer_service:
+        async with RemoteAnswerer.connect(self._server, TIMEOUT_S) as answer_service:
             return await answer_service.retrieve(asked)
 
 
@@ -244,7 +242,7 @@ class Reconnecting:
 def test_what_is_typed(keys: str, text: str | None) -> None:
     with create_pipe_input() as keyboard, create_app_session(keyboard, DummyOutput()):
         keyboard.send_text(keys)
-        reader = TerminalReader(InMemoryHistory(), "zh")
+        reader = PromptInput(InMemoryHistory(), "zh")
         assert asyncio.run(reader.read()) == text
 
 
@@ -275,7 +273,7 @@ def test_ctrl_c_ends_the_work_alone() -> None:
     async def work() -> str:
         try:
             asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
-            await asyncio.sleep(PATIENCE)
+            await asyncio.sleep(TIMEOUT_S)
         finally:
             ended.append("cleaned up")
         return "never"
@@ -284,7 +282,7 @@ def test_ctrl_c_ends_the_work_alone() -> None:
         return "done"
 
     async def main() -> list[str | None]:
-        return [await until_interrupted(work()), await until_interrupted(quick())]
+        return [await cancel_on_interrupt(work()), await cancel_on_interrupt(quick())]
 
     assert asyncio.run(main()) == [None, "done"]
     assert ended == ["cleaned up"]
@@ -312,7 +310,7 @@ class Terminal:
 
     def read_to(self, text: str) -> str:
         """What is shown until `text` is."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while text not in self._unread:
             assert time.monotonic() < deadline, self._unread
             assert self.process.poll() is None, self._unread
@@ -348,7 +346,7 @@ def announced_server(answer_service: AnswerService) -> Iterator[None]:
     """A server that commands find, since it holds the desk's store."""
     with live_server(answer_service, KEY) as url:
         host, port = url.removeprefix("http://").split(":")
-        with announced(answer_service.settings, host, int(port), KEY):
+        with announce_server(answer_service.settings, host, int(port), KEY):
             yield
 
 
@@ -383,19 +381,19 @@ def test_at_a_terminal(
         )
         assert "\x1b]8;" in terminal.read_to("by extractive")
         terminal.type("怎么发货\r")
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while not any("怎么发货" in request.text for request in model_server.chat_requests):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         terminal.type("\x03")
         terminal.read_to("已中断。")
-        assert model_server.abandoned.wait(PATIENCE), "the answer goes on"
+        assert model_server.abandoned.wait(TIMEOUT_S), "the answer goes on"
         terminal.type("/h")
         terminal.read_to("列出命令")
         terminal.type("\t\r")
         terminal.read_to("/quit")
         terminal.read_to("› ")
         terminal.type("\x04")
-        assert terminal.process.wait(PATIENCE) == 0
+        assert terminal.process.wait(TIMEOUT_S) == 0
     kept = (tmp_path / "apidesk" / "chat-history").read_text(encoding="utf-8")
     assert in_order(["+what does error 44203 mean?\n+token=‹token›\n", "+怎么发货\n"], kept)

@@ -12,8 +12,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli.main import main
-from app.cli.setup.platform_file import LONGEST_ABOUT, PlatformDraft, about_of, render, write
-from app.cli.setup.survey import DocumentSurvey, hosts_of, survey
+from app.cli.setup.platform_file import (
+    MAX_ABOUT_CHARS,
+    PlatformDraft,
+    describe_platform,
+    render,
+    write_platform_file,
+)
+from app.cli.setup.survey import DocumentSurvey, distinct_hosts, survey_documents
 from ingestion.platform_config import read_platform
 from ingestion.sources.openapi.reader import DescriptionSummary
 from schemas.errors import SourceError
@@ -113,8 +119,8 @@ NOTHING: dict[str, tuple[dict[str, str], str, str]] = {
 def test_what_lies_in_a_folder(
     tmp_path: Path, files: dict[str, str], sources: list[tuple[str, str, str]], language: str
 ) -> None:
-    found = survey(str(folder_of(tmp_path, **files)), SourceLimits())
-    named = [(s.name, s.kind, holds) for s, holds in zip(found.sources, found.holds, strict=True)]
+    found = survey_documents(str(folder_of(tmp_path, **files)), SourceLimits())
+    named = [(s.name, s.kind, holds) for s, holds in zip(found.sources, found.contents, strict=True)]
     assert named == sources
     assert found.language == language
 
@@ -125,7 +131,7 @@ def test_where_nothing_can_be_read(
 ) -> None:
     monkeypatch.chdir(folder_of(tmp_path, **files))
     with pytest.raises(SourceError) as caught:
-        survey(where, SourceLimits())
+        survey_documents(where, SourceLimits())
     assert said in str(caught.value)
     assert str(caught.value).count("\n") == 0
 
@@ -155,7 +161,7 @@ def test_what_is_written_can_be_read(
     """Whatever was answered; comments never become keys."""
     path = tmp_path / "platform.toml"
     made = draft(name=text, about=text, language=language, page_url=page_url)
-    write(made, path)
+    write_platform_file(made, path)
     platform = read_platform(path)
     said = "".join(c for c in " ".join(text.replace("\ud800", "\ufffd").split()) if c.isprintable())
     assert (platform.platform.name, platform.platform.description) == (said, said)
@@ -181,12 +187,12 @@ def test_every_line_that_is_no_value_is_explained(tmp_path: Path) -> None:
 def test_what_a_description_says_it_is_about() -> None:
     def said(description: str, *tags: str) -> str:
         summary = DescriptionSummary("Acme", description, tags, (), "en", 1)
-        return about_of(DocumentSurvey((), (), summary, "en"))
+        return describe_platform(DocumentSurvey((), (), summary, "en"))
 
     assert said("One\nline.\n\nAnother.", "a", "b") == "One line. (a, b)"
     assert said("") == "Acme"
-    assert len(said("word " * 1_000)) <= LONGEST_ABOUT + 2
-    assert about_of(DocumentSurvey((), (), None, "en")) == ""
+    assert len(said("word " * 1_000)) <= MAX_ABOUT_CHARS + 2
+    assert describe_platform(DocumentSurvey((), (), None, "en")) == ""
 
 
 def test_hosts() -> None:
@@ -198,7 +204,7 @@ def test_hosts() -> None:
         "http://api.a.example",
         "",
     )
-    assert hosts_of(urls) == ("api.a.example",)
+    assert distinct_hosts(urls) == ("api.a.example",)
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ from app.service.records import build_record
 from ingestion.database.engine import open_engine
 from ingestion.providers import open_embeddings
 from ingestion.text.words import index_words, query_text
-from runnables.question.topic_scorer import DEVELOPER_WORDS
+from runnables.question.content_words import DEVELOPER_WORDS
 from schemas.answer import Answer, Page
 from schemas.errors import ModelUnavailable, StoreUnavailable
 from schemas.insights import TABLES, Insights, Table
@@ -49,7 +49,7 @@ from tests.http_client import http_client
 from tests.model_desk import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply
-from tests.test_keeper import record
+from tests.test_record_writer import record
 
 DATA = Path(__file__).parent / "data"
 
@@ -428,7 +428,7 @@ def test_a_table_on_the_command_line(kept: Kept) -> None:
 def test_the_report_for_a_person(sample_service: AnswerService, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     store = {"APIDESK_MILVUS_URI": sample_service.settings.milvus_uri}
-    assert apidesk(url, **store).stdout == "no question of the last 30 days was kept\n"
+    assert apidesk(url, **store).stdout == "no questions were recorded in the last 30 days\n"
     engine = open_engine(read_settings(database_url=url))
     keep(RecordStore(engine), RECORDS)
     engine.dispose()

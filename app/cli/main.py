@@ -1,4 +1,7 @@
-"""The command line. Heavy imports stand in the commands that use them: `--help` is instant."""
+"""Entry point of the command line: the group `apidesk` and its commands.
+
+Commands import heavy modules inside their functions, so that `--help` is instant.
+"""
 
 import click
 
@@ -31,7 +34,7 @@ COMMANDS = (
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="apidesk")
 def main() -> None:
-    """Answers developers' questions about an open platform from its own documentation."""
+    """Answer developers' questions about an open platform from its documentation."""
 
 
 for command in COMMANDS:

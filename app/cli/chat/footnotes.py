@@ -1,4 +1,4 @@
-"""An answer with its citations as footnotes, each with the page that it is from."""
+"""Formats an answer with its citations as footnotes, for the terminal and the clipboard."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -12,7 +12,7 @@ from schemas.answer import Answer, Source
 
 
 def print_with_footnotes(answer: Answer, console: Console) -> None:
-    """Steps, a rule, footnotes, and what else there is to say."""
+    """Print the steps, the footnotes and the notes of `answer`."""
     print_steps(answer, console)
     if answer.sources:
         console.print(Text("────", style="dim"))
@@ -21,7 +21,7 @@ def print_with_footnotes(answer: Answer, console: Console) -> None:
 
 
 def print_footnotes(answer: Answer, console: Console) -> None:
-    """A line a citation, and beneath those of one page its address."""
+    """Print one line per citation, and the URL below the citations of each page."""
     for line in _lines(answer):
         console.print(line, soft_wrap=True)
 
@@ -35,18 +35,18 @@ def _lines(answer: Answer) -> Iterator[Text]:
 
 
 def source_heading(source: Source) -> str:
-    """The page's title and the section."""
+    """Title of the page and section."""
     return " > ".join(part for part in (source.title, source.section) if part)
 
 
 def _link(url: str) -> Style:
-    """What terminals that know OSC 8 open on a click; others show the text alone."""
+    """Style of a hyperlink (OSC 8); terminals without support show the text alone."""
     return Style(link=url) if url else Style()
 
 
 def as_markdown(answer: Answer) -> str:
-    """The answer and its footnotes as text, for wherever it is pasted."""
-    several = len(answer.answer) > 1
-    steps = [f"{n}. {step}" if several else step for n, step in enumerate(answer.answer, 1)]
+    """The answer and its footnotes as Markdown, for pasting."""
+    is_numbered = len(answer.answer) > 1
+    steps = [f"{n}. {step}" if is_numbered else step for n, step in enumerate(answer.answer, 1)]
     notes = [f"[{s.number}] {source_heading(s)} {s.page_url}".rstrip() for s in answer.sources]
     return "\n\n".join(["\n".join(steps), *(["\n".join(notes)] if notes else [])])

@@ -1,17 +1,10 @@
-"""What was typed in earlier chats, for the arrow keys.
-Ctrl-C ends what is being done, not the program.
-The clipboard of whoever sits at the terminal, by OSC 52: it works over ssh and needs no program.
-Where questions come from: a person at a terminal, or the lines of a file or pipe.
-"""
+"""Input of the chat: an editable prompt on a terminal, or the lines of a file or pipe."""
 
-import asyncio
-import base64
 import signal
 import sys
-from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 from platformdirs import user_data_path
 from prompt_toolkit import PromptSession
@@ -27,20 +20,18 @@ from rich.console import Console
 from rich.text import Text
 
 from app.masking.masking import mask
-from ingestion.text.language import whole_characters
+from ingestion.text.language import replace_surrogates
 from prompts.user_text import user_text
 from schemas.choices import Language
 
 
 def history_path() -> Path:
-    """Where it lies: in the user's own data folder."""
+    """Path of the chat history, in the user's data folder."""
     return user_data_path("apidesk", appauthor=False) / "chat-history"
 
 
 def open_history(path: Path) -> History:
-    """The history at `path`, which nobody else may read; one that ends with the program where none can
-    be kept.
-    """
+    """Open the history at `path`, readable by the user only; fall back to a history in memory."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
@@ -51,46 +42,12 @@ def open_history(path: Path) -> History:
 
 
 class MaskedHistory(FileHistory):
-    """A file without secrets: they are there again only as long as the program runs."""
+    """A history file with masked secrets. The history in memory stays unmasked."""
 
     def store_string(self, string: str) -> None:
-        """Append `string`; a disk that is full costs nobody their answer."""
+        """Append `string`, ignoring write errors such as a full disk."""
         with suppress(OSError):
-            super().store_string(whole_characters(mask(string)))
-
-
-T = TypeVar("T")
-
-
-async def cancel_on_interrupt(work: Coroutine[Any, Any, T]) -> T | None:
-    """What `work` gives; None when SIGINT cancelled it. For the main thread."""
-    loop = asyncio.get_running_loop()
-    task = loop.create_task(work)
-    before = signal.signal(signal.SIGINT, lambda *_: loop.call_soon_threadsafe(task.cancel))
-    try:
-        return await task
-    except asyncio.CancelledError:
-        if _is_being_cancelled():
-            raise
-        return None
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _is_being_cancelled() -> bool:
-    """Whether it is the caller that is to end, and not only its work."""
-    current = asyncio.current_task()
-    return current is not None and current.cancelling() > 0
-
-
-def copy_to_clipboard(text: str, console: Console) -> bool:
-    """Hand `text` to the terminal; whether there is one. What it does with it, it does not say."""
-    if not console.is_terminal:
-        return False
-    encoded = base64.b64encode(text.encode()).decode()
-    console.file.write(f"\x1b]52;c;{encoded}\x07")
-    console.file.flush()
-    return True
+            super().store_string(replace_surrogates(mask(string)))
 
 
 PROMPT = "› "
@@ -99,14 +56,14 @@ STYLE = Style.from_dict({"prompt": "bold ansicyan", "placeholder": "ansibrightbl
 
 
 class LineInput(Protocol):
-    """Gives one text after the other."""
+    """Source of inputs."""
 
     async def read(self) -> str | None:
-        """The next text; None when there is none any more."""
+        """Read the next input; None at the end."""
 
 
 def open_line_input(history: Path, language: Language, console: Console) -> LineInput:
-    """A person's, who finds in `history` what was typed before, where standard input is a terminal."""
+    """Open an editable prompt with the history at `history`, or read lines if stdin is no terminal."""
     if not sys.stdin.isatty():
         return PipeInput(console)
     output = create_output(always_prefer_tty=True)
@@ -114,7 +71,7 @@ def open_line_input(history: Path, language: Language, console: Console) -> Line
 
 
 class PromptInput:
-    """Lines that can be edited: Enter sends, Alt+Enter begins a line, what is pasted stays together."""
+    """An editable prompt: Enter sends, Alt+Enter starts a line, pasted text stays together."""
 
     def __init__(self, history: History, language: Language, output: Output | None = None) -> None:
         text = user_text(language).chat
@@ -126,16 +83,16 @@ class PromptInput:
             placeholder=FormattedText([("class:placeholder", text.keys)]),
             completer=WordCompleter(list(meanings), meta_dict=meanings, sentence=True),
             history=history,
-            key_bindings=_keys(),
+            key_bindings=_key_bindings(),
             style=STYLE,
             output=output,
         )
 
     async def read(self) -> str | None:
-        """What was sent; empty after Ctrl-C, None after Ctrl-D."""
+        """Read an input; empty after Ctrl-C, None after Ctrl-D."""
         try:
             text = await self._session.prompt_async()
-            self._session.placeholder = None  # whoever has sent something knows how
+            self._session.placeholder = None  # not needed after the first input
             return text
         except KeyboardInterrupt:
             return ""
@@ -143,37 +100,37 @@ class PromptInput:
             return None
 
 
-def _keys() -> KeyBindings:
-    keys = KeyBindings()
+def _key_bindings() -> KeyBindings:
+    bindings = KeyBindings()
 
-    @keys.add("enter", filter=has_focus(DEFAULT_BUFFER))
+    @bindings.add("enter", filter=has_focus(DEFAULT_BUFFER))
     def send(event: KeyPressEvent) -> None:
         if event.current_buffer.text.strip():
             event.current_buffer.validate_and_handle()
 
-    @keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))
-    def begin_a_line(event: KeyPressEvent) -> None:
+    @bindings.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))
+    def start_line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    return keys
+    return bindings
 
 
 class PipeInput:
-    """A question a line, each shown before its answer."""
+    """Reads one question per line and echoes it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     async def read(self) -> str | None:
-        """The next line; None at the end.
+        """Read the next line; None at the end.
 
-        It blocks: nothing else goes on meanwhile, and a thread that waits would outlive Ctrl-C.
+        Blocks the event loop: nothing else runs meanwhile, and a reading thread would outlive Ctrl-C.
         """
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        previous = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             line = sys.stdin.readline()
         finally:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, previous)
         if line.strip():
             self._console.print(Text(f"{PROMPT}{line.strip()}", style="bold"), soft_wrap=True)
         return line or None

@@ -1,7 +1,4 @@
-"""`apidesk evaluate`: how well retrieval finds.
-`apidesk insights`: what the kept questions tell.
-`apidesk replay`: kept questions, asked again.
-"""
+"""Commands that analyse questions: `apidesk evaluate`, `apidesk insights` and `apidesk replay`."""
 
 import asyncio
 import json
@@ -12,45 +9,50 @@ import click
 
 from app.cli.commands.base import (
     EXIT_FAILED,
-    complain,
     fail,
-    one_line_errors,
+    load_settings,
     platform_option,
-    settings_with,
+    print_error,
+    report_errors,
 )
 
 if TYPE_CHECKING:
     from schemas.insights import Table
 
+TABLES: tuple["Table", ...] = ("byType", "byApi", "gaps", "errors", "feedback")
+"""The same as in `schemas.insights`, which takes a tenth of a second to import."""
+
 
 @click.command()
 @click.argument("questions", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--k", type=click.IntRange(1, 20), help="Documents that count.  [default: top_k]")
+@click.option(
+    "--k", type=click.IntRange(1, 20), help="Number of documents to measure at.  [default: top_k]"
+)
 @click.option(
     "--mode",
     type=click.Choice(["all", "full_text", "dense", "hybrid"]),
     default="all",
     show_default=True,
-    help="The route to measure; all means all that are possible.",
+    help="Retrieval route to measure; all means every available route.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw recall over k into this .svg or .png.",
+    help="Plot recall over k into this .svg or .png file.",
 )
 @click.option(
     "--min-recall",
     type=click.FloatRange(0, 1),
-    help="Exit with 1 when recall@k of the configured route is lower.",
+    help="Exit with code 1 if recall@k of the configured route is lower.",
 )
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where made questions are kept.  [default: data/evaluation/<name>.jsonl]",
+    help="File for generated questions.  [default: data/evaluation/<name>.jsonl]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print everything that was found as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 @platform_option
-@one_line_errors
+@report_errors
 def evaluate(
     questions: Path | None,
     k: int | None,
@@ -61,10 +63,10 @@ def evaluate(
     as_json: bool,
     platform: Path | None,
 ) -> None:
-    """Measure retrieval by QUESTIONS, or by questions made from the documents.
+    """Measure retrieval on QUESTIONS, or on questions generated from the documents.
 
-    Each line of QUESTIONS is {"question": "...", "gold": ["..."], "type": "general"}: gold names the
-    documents that answer it, by id, page url, api url or api name; type is optional.
+    Each line of QUESTIONS is {"question": "...", "gold": ["..."], "type": "general"}. gold lists the
+    documents that answer the question, each by id, page url, api url or api name; type is optional.
     """
     from app.analytics.evaluation.plots import check_plot, plot_recall
     from app.analytics.evaluation.report import print_evaluation
@@ -73,79 +75,83 @@ def evaluate(
     if plot:
         check_plot(plot)
     options = EvaluationOptions(questions=questions, k=k, mode=mode, save=save)
-    found = asyncio.run(evaluate_retrieval(settings_with(platform), options))
+    result = asyncio.run(evaluate_retrieval(load_settings(platform), options))
     if plot:
-        plot_recall(found, plot)
+        plot_recall(result, plot)
     if as_json:
-        click.echo(found.model_dump_json(by_alias=True, indent=2))
+        click.echo(result.model_dump_json(by_alias=True, indent=2))
     else:
-        print_evaluation(found)
-    if min_recall is not None and found.recall < min_recall:
-        route = found.judged_route.label
-        fail(f"recall@{found.k} of {route} is {found.recall:.3f}, below {min_recall}", EXIT_FAILED)
-
-
-TABLES: tuple["Table", ...] = ("byType", "byApi", "gaps", "errors", "feedback")
-"""Those of `schemas.insights`, which would take a tenth of a second to import."""
+        print_evaluation(result)
+    if min_recall is not None and result.recall < min_recall:
+        measured = f"recall@{result.k} of {result.primary_route.label} is {result.recall:.3f}"
+        fail(f"{measured}, below {min_recall}", EXIT_FAILED)
 
 
 @click.command()
 @click.option(
-    "--days", default=30, show_default=True, type=click.IntRange(1, 36_500), help="How far back."
+    "--days",
+    default=30,
+    show_default=True,
+    type=click.IntRange(1, 36_500),
+    help="Number of days to report on.",
 )
-@click.option("--table", type=click.Choice(TABLES), help="This part of the report alone.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print the --table as CSV.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print the body that GET /insights would give."
-)
+@click.option("--table", type=click.Choice(TABLES), help="Print only this table of the report.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV; requires --table.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as GET /insights returns it.")
 @platform_option
-@one_line_errors
+@report_errors
 def insights(
     days: int, table: "Table | None", as_csv: bool, as_json: bool, platform: Path | None
 ) -> None:
-    """Show what the questions of the last days tell about the documentation."""
+    """Report on recent questions: counts, feedback and gaps in the documentation."""
     if as_csv and as_json:
-        raise click.UsageError("--csv and --json are two formats: name one")
+        raise click.UsageError("--csv and --json cannot be combined")
     if as_csv and table is None:
-        raise click.UsageError("--csv takes a --table")
+        raise click.UsageError("--csv requires --table")
 
-    from app.analytics.insights.report import csv_of
-    from app.cli.terminal.insights import insights_once
+    from app.analytics.insights.report import to_csv
+    from app.cli.terminal.insights import load_insights
     from app.cli.terminal.insights_report import print_insights
 
-    found = asyncio.run(insights_once(settings_with(platform), days, table))
+    report = asyncio.run(load_insights(load_settings(platform), days, table))
     if as_csv:
-        assert table is not None, "it was asked for above"
-        for note in found.notes:
-            complain(note)
-        click.echo(csv_of(found, table), nl=False)
+        assert table is not None, "checked above"
+        for note in report.notes:
+            print_error(note)
+        click.echo(to_csv(report, table), nl=False)
     elif as_json:
-        click.echo(json.dumps(found.as_json(table), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(report.as_json(table), ensure_ascii=False, indent=2))
     else:
-        print_insights(found, table)
+        print_insights(report, table)
 
 
 @click.command()
-@click.option("--days", default=30, show_default=True, type=click.IntRange(1), help="How far back.")
+@click.option(
+    "--days",
+    default=30,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of days to go back.",
+)
 @click.option(
     "--limit",
     default=200,
     show_default=True,
     type=click.IntRange(1),
-    help="At most so many, newest first.",
+    help="Maximum number of questions, newest first.",
 )
-@click.option("--model", help="Ask this provider:model instead.")
-@click.option("-k", type=click.IntRange(1, 50), help="Retrieve so many chunks instead.")
+@click.option("--model", help="Use this provider:model instead of the configured one.")
+@click.option("-k", type=click.IntRange(1, 50), help="Number of chunks to retrieve.")
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw what changed into this .svg or .png.",
+    help="Plot the changes into this .svg or .png file.",
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print every question, then and now, as JSON."
+    "--json", "as_json", is_flag=True, help="Print both outcomes of every question as JSON."
 )
 @platform_option
-@one_line_errors
+@report_errors
 def replay(
     days: int,
     limit: int,
@@ -155,9 +161,9 @@ def replay(
     as_json: bool,
     platform: Path | None,
 ) -> None:
-    """Ask the questions of the last days again, and show what has changed.
+    """Ask recorded questions again and show how the answers have changed.
 
-    After a change of the documentation, or to try another model or k. Nothing of it is kept.
+    Use it after a change of the documentation, or to try another model or k. Nothing is recorded.
     """
     from app.analytics.evaluation.plots import check_plot
     from app.analytics.replay.plot import plot_replay
@@ -170,12 +176,12 @@ def replay(
         check_plot(plot)
     options = ReplayOptions(days=days, limit=limit, k=k)
     with question_progress() as progress:
-        found = asyncio.run(
-            replay_questions(settings_with(platform, chat_model=model), options, progress)
+        result = asyncio.run(
+            replay_questions(load_settings(platform, chat_model=model), options, progress)
         )
     if plot:
-        plot_replay(found, plot)
+        plot_replay(result, plot)
     if as_json:
-        click.echo(found.model_dump_json(by_alias=True, indent=2))
+        click.echo(result.model_dump_json(by_alias=True, indent=2))
     else:
-        print_replay(found)
+        print_replay(result)

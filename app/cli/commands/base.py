@@ -1,4 +1,4 @@
-"""What every command has in common: its settings, and how it fails."""
+"""Shared by all commands: settings, error reporting, exit codes and signal handling."""
 
 import asyncio
 import signal
@@ -20,8 +20,8 @@ EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 
 
-def one_line_errors(command: F) -> F:
-    """Run `command`; what it raises on purpose becomes one line and an exit code, never a stack."""
+def report_errors(command: F) -> F:
+    """Decorator: report an ApideskError as one line on stderr and an exit code, without a traceback."""
 
     @wraps(command)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -41,37 +41,37 @@ def one_line_errors(command: F) -> F:
 
 
 def platform_option(command: F) -> F:
-    """The option that every command has."""
+    """Decorator: add the option `--platform`."""
     return click.option(
         "--platform",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="The platform.toml to use.  [default: APIDESK_PLATFORM, else the sample platform]",
+        help="Path of platform.toml.  [default: APIDESK_PLATFORM, else the sample platform]",
     )(command)
 
 
-def settings_with(platform: Path | None, **options: object) -> "Settings":
-    """Settings, with what was given on the command line. Raises ConfigurationError."""
+def load_settings(platform: Path | None, **options: object) -> "Settings":
+    """Read the settings; options other than None override them. Raises ConfigurationError."""
     from schemas.settings import read_settings
 
-    given = {"platform": platform, **options}
-    return read_settings(**{name: value for name, value in given.items() if value is not None})
+    overrides = {"platform": platform, **options}
+    return read_settings(**{name: value for name, value in overrides.items() if value is not None})
 
 
-def run_to_signal(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` gives; SIGTERM stops it as Ctrl-C does. Raises KeyboardInterrupt."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` and return its result; SIGTERM interrupts it like Ctrl-C. Raises KeyboardInterrupt."""
+    previous = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         return asyncio.run(work)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
-def complain(message: str) -> None:
-    """Say on stderr what is wrong."""
+def print_error(message: str) -> None:
+    """Print `message` on stderr."""
     click.echo(f"apidesk: {message}", err=True)
 
 
 def fail(message: str, code: int = EXIT_FAILED) -> NoReturn:
-    """Say on stderr what is wrong, and exit with `code`."""
-    complain(message)
+    """Print `message` on stderr and exit with `code`."""
+    print_error(message)
     sys.exit(code)

@@ -1,6 +1,4 @@
-"""`apidesk graph`: a picture of the pipeline.
-`apidesk completion`: the shell's own completion.
-"""
+"""`apidesk graph` draws the pipeline; `apidesk completion` prints shell completion scripts."""
 
 import sys
 from pathlib import Path
@@ -8,42 +6,51 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.commands.base import one_line_errors, platform_option, settings_with
+from app.cli.commands.base import load_settings, platform_option, report_errors
 
 if TYPE_CHECKING:
     from schemas.question import AnswerMode
 
-FORMS = {".png": "png", ".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid", ".md": "mermaid"}
+FORMATS = {".png": "png", ".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid", ".md": "mermaid"}
+
+
+SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--png", "form", flag_value="png", help="A picture; needs the extra evaluate.")
-@click.option("--svg", "form", flag_value="svg", help="A picture that is dark on a dark screen.")
-@click.option("--mermaid", "form", flag_value="mermaid", help="A Mermaid flowchart.")
+@click.option(
+    "--png", "output_format", flag_value="png", help="Draw a PNG; needs the extra evaluate."
+)
+@click.option(
+    "--svg", "output_format", flag_value="svg", help="Draw an SVG with a light and a dark theme."
+)
+@click.option("--mermaid", "output_format", flag_value="mermaid", help="Print a Mermaid flowchart.")
 @click.option(
     "--mode",
     default="pipeline",
     show_default=True,
     type=click.Choice(("pipeline", "tools")),
-    help="How questions are answered.",
+    help="Answer mode to draw.",
 )
 @platform_option
-@one_line_errors
-def graph(file: Path | None, form: str | None, mode: "AnswerMode", platform: Path | None) -> None:
-    """Draw the pipeline that runs, as Mermaid, SVG or PNG.
+@report_errors
+def graph(
+    file: Path | None, output_format: str | None, mode: "AnswerMode", platform: Path | None
+) -> None:
+    """Draw the configured pipeline as Mermaid, SVG or PNG.
 
-    FILE's name says as what; without FILE it is Mermaid, on stdout.
+    The suffix of FILE selects the format. Without FILE, Mermaid is printed on stdout.
     """
     from app.cli.graph.draw import draw, read_pipeline
     from schemas.errors import ConfigurationError
 
-    form = form or FORMS.get(file.suffix.lower() if file else ".mmd")
-    if form is None:
-        raise click.UsageError(f"{file}: say --png, --svg or --mermaid")
-    if form == "png" and file is None and sys.stdout.isatty():
-        raise click.UsageError("a PNG on a terminal is of no use: name a FILE")
-    picture = draw(read_pipeline(settings_with(platform), mode), form)
+    output_format = output_format or FORMATS.get(file.suffix.lower() if file else ".mmd")
+    if output_format is None:
+        raise click.UsageError(f"{file}: pass --png, --svg or --mermaid")
+    if output_format == "png" and file is None and sys.stdout.isatty():
+        raise click.UsageError("cannot print a PNG on a terminal: pass a FILE")
+    picture = draw(read_pipeline(load_settings(platform), mode), output_format)
     if file is None:
         sys.stdout.buffer.write(picture)
         return
@@ -53,17 +60,14 @@ def graph(file: Path | None, form: str | None, mode: "AnswerMode", platform: Pat
         raise ConfigurationError(f"{file}: {error.strerror}") from None
 
 
-SHELLS = ("bash", "zsh", "fish")
-
-
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete commands and options."""
+    """Print the completion script for SHELL."""
     from click.shell_completion import get_completion_class
 
     program = context.find_root()
-    kind = get_completion_class(shell)
-    assert kind is not None, "click knows each of SHELLS"
-    click.echo(kind(program.command, {}, "apidesk", "_APIDESK_COMPLETE").source())
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None, "click supports all SHELLS"
+    click.echo(completion_class(program.command, {}, "apidesk", "_APIDESK_COMPLETE").source())

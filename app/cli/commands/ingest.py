@@ -1,4 +1,4 @@
-"""`apidesk ingest`: one ingestion run, or one after the other."""
+"""`apidesk ingest`: runs ingestion once, or again after every change."""
 
 import sys
 from contextlib import suppress
@@ -8,24 +8,24 @@ import click
 
 from app.cli.commands.base import (
     EXIT_FAILED,
-    complain,
-    one_line_errors,
+    load_settings,
     platform_option,
-    run_to_signal,
-    settings_with,
+    print_error,
+    report_errors,
+    run_until_signal,
 )
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would be added, changed and deleted.")
-@click.option("--allow-deletes", is_flag=True, help="Delete also when much of a source vanished.")
-@click.option("--rebuild", is_flag=True, help="Fill a new collection, then put it in place.")
-@click.option("--watch", is_flag=True, help="Go on, and index again what changes.")
+@click.option("--dry-run", is_flag=True, help="Show what would be added, changed and deleted.")
+@click.option("--allow-deletes", is_flag=True, help="Allow deleting a large part of a source.")
+@click.option("--rebuild", is_flag=True, help="Build a new collection, then switch to it.")
+@click.option("--watch", is_flag=True, help="Keep running and index changes as they happen.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print the run as GET /ingestions/{id} would."
+    "--json", "as_json", is_flag=True, help="Print JSON, as GET /ingestions/{id} returns it."
 )
 @platform_option
-@one_line_errors
+@report_errors
 def ingest(
     dry_run: bool,
     allow_deletes: bool,
@@ -34,22 +34,22 @@ def ingest(
     as_json: bool,
     platform: Path | None,
 ) -> None:
-    """Index what changed in the platform's documents."""
-    from app.cli.terminal.ingest import ingest_and_watch, ingest_once
+    """Index new, changed and deleted documents of the platform."""
+    from app.cli.terminal.ingest import run_ingestion, run_ingestion_and_watch
     from app.cli.terminal.printing import print_report
     from schemas.ingestion import IngestionOptions
 
     options = IngestionOptions(dry_run=dry_run, allow_deletes=allow_deletes, rebuild=rebuild)
-    settings = settings_with(platform)
+    settings = load_settings(platform)
     if watch:
         with suppress(KeyboardInterrupt):
-            run_to_signal(
-                ingest_and_watch(
-                    settings, options, lambda run: print_report(run, as_json), complain
+            run_until_signal(
+                run_ingestion_and_watch(
+                    settings, options, lambda run: print_report(run, as_json), print_error
                 )
             )
         return
-    run = run_to_signal(ingest_once(settings, options))
+    run = run_until_signal(run_ingestion(settings, options))
     print_report(run, as_json)
     if run.state != "succeeded":
         sys.exit(EXIT_FAILED)

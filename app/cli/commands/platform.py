@@ -53,9 +53,9 @@ def init(
         raise click.UsageError("--openapi and --documents cannot be combined")
     check_overwrite(file, force)
     settings = load_settings(file)
-    given = InterviewAnswers(openapi or documents, name, about, language, page_url)
-    make = interview if openapi is None else draft_from_openapi
-    write_platform_file(make(given, SourceLimits.from_settings(settings)), file)
+    answers = InterviewAnswers(openapi or documents, name, about, language, page_url)
+    build_draft = interview if openapi is None else draft_from_openapi
+    write_platform_file(build_draft(answers, SourceLimits.from_settings(settings)), file)
     click.echo(f"written: {file}")
 
     with ingestion_progress(summary=False) as progress:

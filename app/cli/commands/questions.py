@@ -1,6 +1,4 @@
-"""`apidesk ask`: one question.
-`apidesk chat`: one question after the other.
-"""
+"""`apidesk ask` answers one question; `apidesk chat` holds a conversation."""
 
 import asyncio
 import sys
@@ -8,18 +6,18 @@ from pathlib import Path
 
 import click
 
-from app.cli.commands.base import EXIT_FAILED, one_line_errors, platform_option, settings_with
+from app.cli.commands.base import EXIT_FAILED, load_settings, platform_option, report_errors
 
 
 @click.command()
 @click.argument("question")
-@click.option("--model", help="Ask this provider:model, this once.")
-@click.option("-k", type=click.IntRange(1, 50), help="How many chunks to retrieve.")
-@click.option("--tools", is_flag=True, help="Let the model look things up before it answers.")
+@click.option("--model", help="Use this provider:model for this question.")
+@click.option("-k", type=click.IntRange(1, 50), help="Number of chunks to retrieve.")
+@click.option("--tools", is_flag=True, help="Let the model search the documents with tools first.")
 @click.option("--show-retrieved", is_flag=True, help="List the retrieved chunks on stderr.")
-@click.option("--json", "as_json", is_flag=True, help="Print the body that POST /ask would give.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as POST /ask returns it.")
 @platform_option
-@one_line_errors
+@report_errors
 def ask(
     question: str,
     model: str | None,
@@ -29,22 +27,22 @@ def ask(
     as_json: bool,
     platform: Path | None,
 ) -> None:
-    """Answer one QUESTION."""
+    """Answer QUESTION."""
     from app.cli.terminal.answerers import ask_once
     from app.cli.terminal.printing import live_answer, print_answer, print_retrieved
     from schemas.answer import Answer, Source
     from schemas.question import AnswerMode
 
-    settings = settings_with(platform, chat_model=model)
+    settings = load_settings(platform, chat_model=model)
     mode: AnswerMode = "tools" if tools else "pipeline"
 
-    async def asking() -> tuple[Answer, list[Source]]:
-        async with live_answer() as listener:
+    async def ask_with_live_output() -> tuple[Answer, list[Source]]:
+        async with live_answer() as on_event:
             return await ask_once(
-                settings, question, k, show_retrieved, bool(model), mode, listener
+                settings, question, k, show_retrieved, bool(model), mode, on_event
             )
 
-    answer, sources = asyncio.run(asking())
+    answer, sources = asyncio.run(ask_with_live_output())
     if show_retrieved:
         print_retrieved(sources)
     if as_json:
@@ -54,20 +52,20 @@ def ask(
 
 
 @click.command()
-@click.option("--model", help="Ask this provider:model, as long as the chat lasts.")
-@click.option("--tools", is_flag=True, help="Let the model look things up before it answers.")
+@click.option("--model", help="Use this provider:model for this chat.")
+@click.option("--tools", is_flag=True, help="Let the model search the documents with tools first.")
 @platform_option
-@one_line_errors
+@report_errors
 def chat(model: str | None, tools: bool, platform: Path | None) -> None:
     """Answer questions and follow-ups until Ctrl-D.
 
-    Where standard input is no terminal, each line is a question.
+    If standard input is not a terminal, each line is a question.
     """
-    from app.cli.chat.chat import chat_at_terminal
+    from app.cli.chat.chat import run_chat
     from schemas.question import AnswerMode
 
-    settings = settings_with(platform, chat_model=model)
+    settings = load_settings(platform, chat_model=model)
     mode: AnswerMode = "tools" if tools else "pipeline"
-    failures = asyncio.run(chat_at_terminal(settings, mode, bool(model)))
+    failures = asyncio.run(run_chat(settings, mode, bool(model)))
     if failures and not sys.stdin.isatty():
         sys.exit(EXIT_FAILED)

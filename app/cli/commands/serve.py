@@ -1,7 +1,4 @@
-"""`apidesk serve`: the HTTP service.
-`apidesk schedule`: ingestion at its times.
-`apidesk mcp`: the documentation as tools for a coding agent.
-"""
+"""Long-running commands: `apidesk serve`, `apidesk schedule` and `apidesk mcp`."""
 
 import asyncio
 from contextlib import suppress
@@ -9,31 +6,37 @@ from pathlib import Path
 
 import click
 
-from app.cli.commands.base import one_line_errors, platform_option, run_to_signal, settings_with
+from app.cli.commands.base import load_settings, platform_option, report_errors, run_until_signal
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--port",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 picks a free one.",
+)
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
-    help="Processes that answer; more than one needs a Milvus server.  [default: APIDESK_WORKERS, else 1]",
+    help="Number of processes; more than one needs a Milvus server.  [default: APIDESK_WORKERS, else 1]",
 )
 @platform_option
-@one_line_errors
+@report_errors
 def serve(host: str, port: int, workers: int | None, platform: Path | None) -> None:
-    """Answer questions over HTTP; index the platform first, if that was never done."""
-    from app.serving.gc_tuning import importing
+    """Serve the HTTP API. The platform is indexed first if it has never been indexed."""
+    from app.serving.gc_tuning import pause_gc
 
-    settings = settings_with(platform, workers=workers)
+    settings = load_settings(platform, workers=workers)
     if settings.workers > 1:
-        with importing():
+        with pause_gc():
             from app.serving.workers import run_workers
 
         run_workers(settings, host, port)
     else:
-        with importing():
+        with pause_gc():
             from app.serving.server import run_server
 
         asyncio.run(run_server(settings, host, port))
@@ -41,24 +44,24 @@ def serve(host: str, port: int, workers: int | None, platform: Path | None) -> N
 
 @click.command()
 @platform_option
-@one_line_errors
+@report_errors
 def schedule(platform: Path | None) -> None:
-    """Index when [ingestion] schedule says, as a process of its own."""
+    """Run ingestion on the schedule of platform.toml, as a separate process."""
     from app.serving.scheduler import run_scheduler
 
     with suppress(KeyboardInterrupt):
-        run_to_signal(run_scheduler(settings_with(platform)))
+        run_until_signal(run_scheduler(load_settings(platform)))
 
 
 @click.command()
 @platform_option
-@one_line_errors
+@report_errors
 def mcp(platform: Path | None) -> None:
-    """Offer the documentation as tools of the Model Context Protocol, on stdin and stdout.
+    """Serve the documentation as Model Context Protocol tools on stdin and stdout.
 
-    A coding agent starts it. While `apidesk serve` holds the store, that server is asked.
+    Coding agents start this command. While `apidesk serve` holds the store, calls go to that server.
     """
-    from app.api.mcp_stdio import serve_stdio
+    from app.api.mcp.stdio import serve_stdio
 
     with suppress(KeyboardInterrupt):
-        run_to_signal(serve_stdio(settings_with(platform)))
+        run_until_signal(serve_stdio(load_settings(platform)))

@@ -1,5 +1,6 @@
-"""Where the parts of a pipeline stand: nested boxes, read from top to bottom.
-A drawing as SVG, which is dark where its reader's screen is.
+"""Lays out a pipeline as nested boxes from top to bottom, and renders the drawing as SVG.
+
+The SVG has a light and a dark theme.
 """
 
 from dataclasses import dataclass, field, replace
@@ -16,16 +17,16 @@ from app.cli.graph.parts import (
 )
 
 CHARACTER_WIDTH = 7.9
-"""Width of a letter: labels are set in a monospaced font of 13 px."""
+"""Width of a character in a monospaced font of 13 px."""
 
 STEP_HEIGHT = 34.0
 VERTICAL_GAP = 36.0
-"""Between what stands one above the other: room for an arrow."""
+"""Space between stacked boxes, for an arrow."""
 HORIZONTAL_GAP = 22.0
 ARROW_HEAD_LENGTH = 9.0
-"""What an arrow's head needs to stand upright."""
+"""Length of the straight end of an arrow."""
 LABEL_OFFSET = 18.0
-"""From an arrow to the middle of its label."""
+"""Distance from an arrow to the middle of its label."""
 PADDING = 18.0
 TITLE_HEIGHT = 26.0
 
@@ -34,7 +35,7 @@ BoxKind = Literal["end", "step", "condition", "group"]
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle, by its left upper corner; a group's label is its title."""
+    """A rectangle, given by its upper left corner; the label of a group is its title."""
 
     kind: BoxKind
     label: str
@@ -50,7 +51,7 @@ BoxPoint = tuple[float, float]
 
 @dataclass(frozen=True)
 class Arrow:
-    """Straight down from `start` to the height `leave`, in a curve to `arrive`, straight down to `end`."""
+    """Straight down from `start` to height `leave`, a curve to height `arrive`, straight down to `end`."""
 
     start: BoxPoint
     leave: float
@@ -60,7 +61,7 @@ class Arrow:
 
     @property
     def points(self) -> tuple[BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint]:
-        """Its corners, between the third and fourth the control points of the curve."""
+        """Points of the path; the third and fourth are the control points of the curve."""
         (x1, _), (x2, _) = self.start, self.end
         arrive = min(self.arrive, self.end[1] - ARROW_HEAD_LENGTH)
         half = (self.leave + arrive) / 2
@@ -68,7 +69,7 @@ class Arrow:
 
     @property
     def label_at(self) -> BoxPoint:
-        """The middle of its label: on the outer side of where it arrives."""
+        """The middle of the label, on the outer side of the arrow's end."""
         (x1, _), (x2, _) = self.start, self.end
         return x2 + (-LABEL_OFFSET if x2 < x1 else LABEL_OFFSET), self.arrive - 10
 
@@ -80,7 +81,7 @@ class Arrow:
 
 @dataclass
 class Drawing:
-    """What was placed; `entries` and `exits` are where arrows come and go."""
+    """Boxes and arrows; arrows arrive at `entries` and leave from `exits`."""
 
     width: float
     height: float
@@ -90,9 +91,9 @@ class Drawing:
     exits: list[BoxPoint] = field(default_factory=list)
 
     def moved(self, x: float, y: float) -> "Drawing":
-        """The same, further right and down."""
+        """A copy, moved right by `x` and down by `y`."""
 
-        def to(point: BoxPoint) -> BoxPoint:
+        def move(point: BoxPoint) -> BoxPoint:
             return point[0] + x, point[1] + y
 
         return Drawing(
@@ -100,18 +101,18 @@ class Drawing:
             self.height,
             [replace(box, x=box.x + x, y=box.y + y) for box in self.boxes],
             [arrow.moved(x, y) for arrow in self.arrows],
-            [to(point) for point in self.entries],
-            [to(point) for point in self.exits],
+            [move(point) for point in self.entries],
+            [move(point) for point in self.exits],
         )
 
-    def take(self, other: "Drawing") -> None:
-        """Draw what `other` holds too."""
+    def add(self, other: "Drawing") -> None:
+        """Add the boxes and arrows of `other`."""
         self.boxes += other.boxes
         self.arrows += other.arrows
 
 
 def lay_out(part: DiagramPart, begin: str, end: str) -> Drawing:
-    """The whole: `begin`, what `part` is made of, `end`."""
+    """Lay out `part` between boxes labelled `begin` and `end`."""
     return _stack([_box("end", begin), _lay_out_part(part, 0), _box("end", end)])
 
 
@@ -136,22 +137,22 @@ def _box(kind: BoxKind, label: str) -> Drawing:
 
 
 def _stack(drawings: list[Drawing]) -> Drawing:
-    """One above the other, centred, with arrows between them."""
+    """Stack drawings vertically, centred, with arrows between them."""
     width = max((each.width for each in drawings), default=0.0)
     whole = Drawing(width, 0.0)
     for number, each in enumerate(drawings):
         top = whole.height + (VERTICAL_GAP if number else 0.0)
-        here = each.moved((width - each.width) / 2, top)
-        whole.take(here)
+        placed = each.moved((width - each.width) / 2, top)
+        whole.add(placed)
         if number:
             whole.arrows += [
                 Arrow(start, whole.height, top, end)
                 for start in whole.exits
-                for end in here.entries
+                for end in placed.entries
             ]
         else:
-            whole.entries = here.entries
-        whole.exits = here.exits
+            whole.entries = placed.entries
+        whole.exits = placed.exits
         whole.height = top + each.height
     return whole
 
@@ -161,16 +162,16 @@ def _side_by_side(drawings: list[Drawing]) -> Drawing:
     whole = Drawing(0.0, height)
     for number, each in enumerate(drawings):
         left = whole.width + (HORIZONTAL_GAP if number else 0.0)
-        here = each.moved(left, 0.0)
-        whole.take(here)
-        whole.entries += here.entries
-        whole.exits += here.exits
+        placed = each.moved(left, 0.0)
+        whole.add(placed)
+        whole.entries += placed.entries
+        whole.exits += placed.exits
         whole.width = left + each.width
     return whole
 
 
 def _lay_out_branch(choice: DiagramBranch, depth: int) -> Drawing:
-    """The first condition; beneath it what is done where it holds, and what where it does not."""
+    """The first condition, with the branches for yes and no below it."""
     condition = _box("condition", choice.conditions[0])
     yes, no = _lay_out_part(choice.arms[0], depth), _lay_out_else(choice, depth)
     arms = _side_by_side([yes, no])
@@ -184,7 +185,7 @@ def _lay_out_branch(choice: DiagramBranch, depth: int) -> Drawing:
 
 
 def _lay_out_else(choice: DiagramBranch, depth: int) -> Drawing:
-    """What is done where the first condition does not hold: the next one is tried, if there is one."""
+    """The branch for no: the next condition, or the default branch."""
     if len(choice.conditions) == 1:
         return _lay_out_part(choice.arms[-1], depth)
     rest = replace(choice, conditions=choice.conditions[1:], arms=choice.arms[1:])
@@ -192,7 +193,7 @@ def _lay_out_else(choice: DiagramBranch, depth: int) -> Drawing:
 
 
 def _group(name: str, inner: Drawing, depth: int) -> Drawing:
-    """A box around `inner`, with `name` for its title, which no arrow crosses."""
+    """A box around `inner` titled `name`, wide enough that no arrow crosses the title."""
     title = len(name) * CHARACTER_WIDTH + PADDING
     first = min((x for x, _ in inner.entries), default=title)
     width = inner.width + 2 * max(PADDING, title + PADDING / 2 - first)
@@ -207,7 +208,7 @@ MARGIN = 16.0
 
 
 def draw_svg(drawing: Drawing, title: str) -> str:
-    """The text of an SVG file; `title` is what a screen reader says."""
+    """Render an SVG file; `title` is for screen readers."""
     environment = Environment(
         loader=PackageLoader("app.cli.graph", ""),
         undefined=StrictUndefined,

@@ -1,7 +1,7 @@
-"""A Runnable as what a reader cares about: which steps there are, and in which order.
+"""Reads the structure of a Runnable: its steps, sequences, parallels and branches.
 
-LangChain's `get_graph()` draws a branch as one box and forgets what composites are called. What is read
-here are the same objects, by their kinds; what only passes a value on is left out.
+LangChain's `get_graph()` draws a branch as one box and drops the names of composites. This module reads
+the Runnables by type instead, and leaves out those that only pass a value on.
 """
 
 from dataclasses import dataclass
@@ -22,21 +22,21 @@ AnyRunnable = Runnable[Any, Any]
 
 @dataclass(frozen=True)
 class DiagramStep:
-    """Something that is done."""
+    """A single step."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class DiagramSequence:
-    """One after the other."""
+    """Parts that run one after the other."""
 
     parts: tuple["DiagramPart", ...]
 
 
 @dataclass(frozen=True)
 class DiagramParallel:
-    """All at the same time; or, inside a step that calls them, as it sees fit."""
+    """Parts that run concurrently, or that a step calls itself."""
 
     name: str
     parts: tuple["DiagramPart", ...]
@@ -44,24 +44,24 @@ class DiagramParallel:
 
 @dataclass(frozen=True)
 class DiagramBranch:
-    """The first whose condition holds, else the last."""
+    """Runs the arm of the first condition that holds, else the last arm."""
 
     name: str
     conditions: tuple[str, ...]
     arms: tuple["DiagramPart", ...]
-    """One more than there are conditions."""
+    """One arm per condition, and the default arm."""
 
 
 DiagramPart = DiagramStep | DiagramSequence | DiagramParallel | DiagramBranch
 
 
 def read_parts(runnable: AnyRunnable) -> DiagramPart:
-    """What `runnable` is made of."""
+    """Read the structure of `runnable`."""
     return _read(runnable, None) or DiagramStep(runnable.get_name())
 
 
 def _read(runnable: AnyRunnable, name: str | None) -> DiagramPart | None:
-    """None for what only passes a value on; `name` is what a binding around it calls it."""
+    """None if `runnable` only passes a value on; `name` is the run name set by a binding around it."""
     match runnable:
         case RunnableBindingBase():
             return _read(runnable.bound, runnable.config.get("run_name") or name)

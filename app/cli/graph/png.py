@@ -1,4 +1,4 @@
-"""A drawing as PNG, by matplotlib (extra `evaluate`)."""
+"""Renders a drawing as PNG with matplotlib (extra `evaluate`)."""
 
 from importlib.util import find_spec
 from io import BytesIO
@@ -17,16 +17,16 @@ FILLS = {
     "condition": ("#fdf1d6", "#b07d14"),
     "end": ("#e4f3ea", "#37805a"),
 }
-"""Of SVG's light colours: a PNG is the same on every screen."""
+"""Fill and line colours, from the light theme of the SVG."""
 
 GROUPS = ("#f4f6fa", "#ffffff")
 
 POINTS_PER_INCH = 72
-"""A pixel of the drawing is a point of the figure."""
+"""One unit of the drawing is one point of the figure."""
 
 
 def draw_png(drawing: Drawing) -> bytes:
-    """A PNG of twice the drawing's size. Raises ConfigurationError without matplotlib."""
+    """Render a PNG at twice the drawing's size. Raises ConfigurationError without matplotlib."""
     if find_spec("matplotlib") is None:
         raise ConfigurationError("--png needs matplotlib: pip install 'apidesk[evaluate]'")
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""The five questions, asked where they are not answered yet."""
+"""Asks for the answers of `apidesk init` that the command line does not give."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from typing import TypeVar, get_args
 
 import click
 
-from app.cli.setup.platform_file import PlatformDraft, about_of, check_page_url
-from app.cli.setup.survey import DocumentSurvey, survey
+from app.cli.setup.platform_file import PlatformDraft, check_page_url, describe_platform
+from app.cli.setup.survey import DocumentSurvey, survey_documents
 from schemas.choices import Language
 from schemas.errors import ApideskError, ConfigurationError
 from schemas.source import SourceLimits
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class InterviewAnswers:
-    """What was answered on the command line; None is to be asked."""
+    """Answers given on the command line; None for those to ask."""
 
     documents: str | None
     name: str | None
@@ -27,28 +27,30 @@ class InterviewAnswers:
 
 
 def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
-    """A draft from what is given and from what is answered at the terminal, where a bad answer is asked
-    for again.
+    """Ask for the missing answers on the terminal, repeating a question after an invalid answer.
 
-    Raises ApideskError for what is given and cannot be used.
+    Raises ApideskError for an invalid answer in `given`.
     """
-    found = _answered(
+    surveyed = _prompt(
         "Where are the documents? A folder, or an OpenAPI file or url",
         given.documents,
-        lambda where: survey(where, limits),
+        lambda where: survey_documents(where, limits),
         "docs",
     )
-    click.echo(f"found: {'; '.join(found.holds)}", err=True)
-    title = found.summary.title if found.summary else None
+    click.echo(f"found: {'; '.join(surveyed.contents)}", err=True)
+    title = surveyed.summary.title if surveyed.summary else None
     return PlatformDraft(
-        survey=found,
-        name=_answered("What is the platform called?", given.name, _sentence, title),
-        about=_answered(
-            "What is it, and what may be asked about it?", given.about, _sentence, about_of(found)
+        survey=surveyed,
+        name=_prompt("What is the platform called?", given.name, _one_line, title),
+        about=_prompt(
+            "What is it, and which questions does it cover?",
+            given.about,
+            _one_line,
+            describe_platform(surveyed),
         ),
-        language=given.language or _language(found),
-        page_url=_answered(
-            "A page's url, such as https://docs.example.com/{page_path} (Enter: none)",
+        language=given.language or _prompt_language(surveyed),
+        page_url=_prompt(
+            "URL of a page, such as https://docs.example.com/{page_path} (Enter: none)",
             given.page_url,
             check_page_url,
             "",
@@ -56,54 +58,55 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     )
 
 
-def draft_of(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
-    """A draft without a question: what is not given, the documents say.
+def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
+    """Build a draft without asking, taking missing answers from the OpenAPI description.
 
-    Raises ApideskError for what cannot be used, and for documents that do not say it.
+    Raises ApideskError for an invalid answer, or if the description lacks one.
     """
-    found = survey(given.documents or "", limits)
-    if found.summary is None:
+    surveyed = survey_documents(given.documents or "", limits)
+    if surveyed.summary is None:
         raise ConfigurationError(
-            f"{given.documents}: is no OpenAPI description; --documents takes a folder"
+            f"{given.documents}: not an OpenAPI description; use --documents for a folder"
         )
-    name = given.name or found.summary.title
+    name = given.name or surveyed.summary.title
     if not name.strip():
-        raise ConfigurationError("the description has no title: say --name")
+        raise ConfigurationError("the description has no title: pass --name")
     return PlatformDraft(
-        survey=found,
-        name=_sentence(name),
-        about=_sentence(given.about or about_of(found)),
-        language=given.language or found.language,
+        survey=surveyed,
+        name=_one_line(name),
+        about=_one_line(given.about or describe_platform(surveyed)),
+        language=given.language or surveyed.language,
         page_url=check_page_url(given.page_url or ""),
     )
 
 
-def _answered(question: str, given: str | None, read: Callable[[str], T], default: str | None) -> T:
+def _prompt(question: str, given: str | None, parse: Callable[[str], T], default: str | None) -> T:
+    """Parse `given`, or the answer on the terminal if it is None."""
     if given is not None:
-        return read(given)
+        return parse(given)
 
-    def tried(text: str) -> T:
+    def parse_answer(text: str) -> T:
         try:
-            return read(text)
+            return parse(text)
         except ApideskError as error:
             raise click.UsageError(str(error)) from None
 
-    found: T = click.prompt(
-        question, default=default, show_default=bool(default), value_proc=tried, err=True
+    answer: T = click.prompt(
+        question, default=default, show_default=bool(default), value_proc=parse_answer, err=True
     )
-    return found
+    return answer
 
 
-def _language(found: DocumentSurvey) -> Language:
-    kinds: click.Choice[Language] = click.Choice(get_args(Language))
+def _prompt_language(surveyed: DocumentSurvey) -> Language:
+    languages: click.Choice[Language] = click.Choice(get_args(Language))
     language: Language = click.prompt(
-        "Its own language?", default=found.language, type=kinds, err=True
+        "Language of the platform?", default=surveyed.language, type=languages, err=True
     )
     return language
 
 
-def _sentence(text: str) -> str:
-    said = " ".join(text.split())
-    if not said:
-        raise ConfigurationError("a few words are needed")
-    return said
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    if not line:
+        raise ConfigurationError("the answer must not be empty")
+    return line

@@ -1,6 +1,4 @@
-"""What a platform.toml is going to say.
-A draft as a file: commented, and valid before it is there.
-"""
+"""Writes the platform.toml of `apidesk init`: commented, and validated before it is in place."""
 
 import json
 import os
@@ -12,91 +10,97 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from app.cli.setup.survey import DocumentSurvey, hosts_of
+from app.cli.setup.survey import DocumentSurvey, distinct_hosts
 from ingestion.platform_config import read_platform
-from ingestion.text.language import whole_characters
+from ingestion.text.language import replace_surrogates
 from schemas.choices import Language
 from schemas.errors import ConfigurationError
 from schemas.source import OpenApiSourceConfig, SourceConfig
 
-OF_OPERATIONS = frozenset({"operationId", "tag", "method", "apiId", "apiUrl", "serviceId"})
-"""What only an operation has: a template that names one is no page's."""
+OPERATION_PLACEHOLDERS = frozenset({"operationId", "tag", "method", "apiId", "apiUrl", "serviceId"})
+"""URL placeholders that only operations have: a template with one of them is not for pages."""
 
-LONGEST_ABOUT = 400
-"""Characters of what a description says the platform is."""
+MAX_ABOUT_CHARS = 400
+"""A longer description of the platform is truncated."""
 
-MOST_TAGS = 20
+MAX_TAGS = 20
 
 
 @dataclass(frozen=True)
 class PlatformDraft:
-    """What is known of the platform."""
+    """The content of a platform.toml."""
 
     name: str
     about: str
     language: Language
     survey: DocumentSurvey
     page_url: str = ""
-    """A template, or nothing."""
+    """URL template; empty if pages have no URL."""
 
     @cached_property
     def hosts(self) -> tuple[str, ...]:
-        """The platform's own: where its API is called, and where its pages lie."""
+        """Hosts of the API servers and of the pages."""
         servers = self.survey.summary.servers if self.survey.summary else ()
-        return hosts_of((*servers, self.page_url))
+        return distinct_hosts((*servers, self.page_url))
 
     def page_url_of(self, source: SourceConfig) -> str:
-        """The template, for the source that it is meant for: operations, or pages where there are any."""
-        operations = isinstance(source, OpenApiSourceConfig)
-        only_one = len({isinstance(each, OpenApiSourceConfig) for each in self.survey.sources}) == 1
-        meant = bool(_names(self.page_url) & OF_OPERATIONS)
-        return self.page_url if only_one or meant == operations else ""
+        """The URL template if it applies to `source`, else an empty string.
+
+        With both kinds of sources, a template with operation placeholders applies to OpenAPI sources and
+        any other template to pages.
+        """
+        is_openapi = isinstance(source, OpenApiSourceConfig)
+        kinds = {isinstance(each, OpenApiSourceConfig) for each in self.survey.sources}
+        for_operations = bool(_placeholders(self.page_url) & OPERATION_PLACEHOLDERS)
+        return self.page_url if len(kinds) == 1 or for_operations == is_openapi else ""
 
 
 def check_page_url(template: str) -> str:
-    """The template. Raises ConfigurationError for one that makes no links."""
+    """Return the stripped template. Raises ConfigurationError if it cannot produce links to pages."""
     template = template.strip()
     if not template:
         return ""
     if not template.startswith(("http://", "https://")):
-        raise ConfigurationError(f"{template}: a page's url begins with http:// or https://")
+        raise ConfigurationError(
+            f"{template}: the URL of a page must begin with http:// or https://"
+        )
     try:
-        names = _names(template)
+        names = _placeholders(template)
     except ValueError as error:
         raise ConfigurationError(f"{template}: {error}") from None
     if not names:
         raise ConfigurationError(
-            f"{template}: names nothing in braces, so that every page would have the same url"
+            f"{template}: has no placeholder in braces, so every page would have the same URL"
         )
     return template
 
 
-def about_of(survey: DocumentSurvey) -> str:
-    """What the documents say the platform is; empty where they do not."""
+def describe_platform(survey: DocumentSurvey) -> str:
+    """Describe the platform from its OpenAPI description; empty without one."""
     if survey.summary is None:
         return ""
-    first = whole_characters(survey.summary.description).strip().partition("\n\n")[0]
-    said = _shortened(" ".join(first.split())) or survey.summary.title
-    topics = ", ".join(survey.summary.tags[:MOST_TAGS])
-    return " ".join(f"{said} ({topics})".split()) if topics else said
+    first = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
+    about = _shorten(" ".join(first.split())) or survey.summary.title
+    topics = ", ".join(survey.summary.tags[:MAX_TAGS])
+    return " ".join(f"{about} ({topics})".split()) if topics else about
 
 
-def _names(template: str) -> frozenset[str]:
+def _placeholders(template: str) -> frozenset[str]:
     return frozenset(name for _, name, _, _ in string.Formatter().parse(template) if name)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_ABOUT else text[:LONGEST_ABOUT].rsplit(" ", 1)[0] + " …"
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_ABOUT_CHARS else text[:MAX_ABOUT_CHARS].rsplit(" ", 1)[0] + " …"
 
 
-def check_free(path: Path, force: bool) -> None:
-    """Raises ConfigurationError for a file that is there, and is not to be written over."""
+def check_overwrite(path: Path, force: bool) -> None:
+    """Raise ConfigurationError if `path` exists and `force` is not set."""
     if path.exists() and not force:
-        raise ConfigurationError(f"{path} is there already: --force writes over it")
+        raise ConfigurationError(f"{path} already exists: pass --force to overwrite it")
 
 
-def write(draft: PlatformDraft, path: Path) -> None:
-    """The draft as a platform.toml at `path`, whole or not at all. Raises ConfigurationError."""
+def write_platform_file(draft: PlatformDraft, path: Path) -> None:
+    """Write `draft` to `path` atomically. Raises ConfigurationError."""
     new = path.with_name(f".{path.name}.new")
     try:
         new.write_text(render(draft, path.parent), encoding="utf-8")
@@ -110,7 +114,7 @@ def write(draft: PlatformDraft, path: Path) -> None:
 
 
 def render(draft: PlatformDraft, folder: Path) -> str:
-    """The text of a platform.toml that lies in `folder`."""
+    """The text of a platform.toml; its paths are relative to `folder`."""
     environment = Environment(
         loader=PackageLoader("app.cli.setup", ""),
         undefined=StrictUndefined,
@@ -120,24 +124,24 @@ def render(draft: PlatformDraft, folder: Path) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        toml=_toml, comment=_printable, beside=lambda path: _beside(path, folder)
+        toml=_toml, comment=_printable, relative=lambda path: _relative_path(path, folder)
     )
     return environment.get_template("platform.toml.j2").render(draft=draft)
 
 
 def _toml(value: str | tuple[str, ...]) -> str:
-    """A string, or strings, as TOML has them: JSON's escapes are TOML's."""
+    """Format a string or strings as TOML, whose escapes are those of JSON."""
     if isinstance(value, str):
         return json.dumps(_printable(value), ensure_ascii=False)
     return f"[{', '.join(map(_toml, value))}]"
 
 
 def _printable(text: str) -> str:
-    """`text` on one line, without what TOML does not let stand in a string or a comment."""
-    words = " ".join(whole_characters(text).split())
+    """`text` on one line, without the characters that TOML forbids in strings and comments."""
+    words = " ".join(replace_surrogates(text).split())
     return "".join(character for character in words if character.isprintable())
 
 
-def _beside(path: Path, folder: Path) -> str:
-    """`path` as it is found from `folder`."""
+def _relative_path(path: Path, folder: Path) -> str:
+    """`path` relative to `folder`, with forward slashes."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()

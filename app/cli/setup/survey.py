@@ -1,4 +1,4 @@
-"""What lies where somebody says that their documents are, and which sources that makes."""
+"""Surveys a folder or OpenAPI description and derives source configurations for platform.toml."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from ingestion.sources.files import file_suffixes
 from ingestion.sources.folder import list_files
 from ingestion.sources.markdown import SUFFIXES as MARKDOWN
-from ingestion.sources.openapi.reader import DescriptionSummary, summarise
+from ingestion.sources.openapi.reader import DescriptionSummary, summarize_openapi
 from ingestion.sources.registry import read_source
 from schemas.choices import Language
 from schemas.document import SourceDocument
@@ -23,116 +23,120 @@ from schemas.source import (
     SourceLimits,
 )
 
-DESCRIPTIONS = (".json", ".yaml", ".yml")
+DESCRIPTION_SUFFIXES = (".json", ".yaml", ".yml")
 
-SNIFFED = 20_000
-"""Bytes at the beginning of a file in which a description says that it is one."""
+SNIFF_BYTES = 20_000
+"""Bytes at the beginning of a file that are searched for `openapi` or `swagger`."""
 
-MOST_DESCRIPTIONS = 20
+MAX_DESCRIPTIONS = 20
 
-SAMPLE = 5
-"""Documents that the language is found out from."""
+LANGUAGE_SAMPLE_DOCUMENTS = 5
+"""Documents per source whose language is detected."""
 
 
 @dataclass(frozen=True)
 class DocumentSurvey:
-    """The sources that were found, what each holds, and what they say of the platform."""
+    """The sources found, their contents, and properties of the platform."""
 
     sources: tuple[SourceConfig, ...]
-    holds: tuple[str, ...]
-    """As many as `sources`: "14 Markdown pages"."""
+    contents: tuple[str, ...]
+    """The contents of each source, such as "14 Markdown pages"."""
     summary: DescriptionSummary | None
-    """Of the first OpenAPI description."""
+    """Summary of the first OpenAPI description, if any."""
     language: Language
+    """The most frequent language of the documents."""
 
 
-def survey(where: str, limits: SourceLimits) -> DocumentSurvey:
-    """What is at `where`: a folder, an OpenAPI description as a file, or the url of one.
+def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
+    """Survey `where`: a folder, an OpenAPI description file, or the URL of a description.
 
-    Raises SourceError for what is not there or holds nothing that could be read.
+    Raises SourceError if `where` does not exist or contains no readable document.
     """
-    found = list(_look(where, limits))
-    if not found:
+    surveyed = list(_find_sources(where, limits))
+    if not surveyed:
         raise SourceError(
-            f"{where}: holds no Markdown, no OpenAPI description and no HTML, PDF or Word file"
+            f"{where}: contains no Markdown, no OpenAPI description and no HTML, PDF or Word file"
         )
     return DocumentSurvey(
-        sources=tuple(each.source for each in found),
-        holds=tuple(each.holds for each in found),
-        summary=next((each.summary for each in found if each.summary), None),
-        language=_language(found, limits),
+        sources=tuple(each.source for each in surveyed),
+        contents=tuple(each.contents for each in surveyed),
+        summary=next((each.summary for each in surveyed if each.summary), None),
+        language=_most_frequent_language(surveyed, limits),
     )
 
 
 @dataclass(frozen=True)
-class _Find:
+class _SurveyedSource:
     source: SourceConfig
-    holds: str
+    contents: str
     summary: DescriptionSummary | None = None
 
 
-def _look(where: str, limits: SourceLimits) -> Iterator[_Find]:
+def _find_sources(where: str, limits: SourceLimits) -> Iterator[_SurveyedSource]:
     if where.startswith(("http://", "https://")):
-        yield _description(OpenApiSourceConfig(name="reference", kind="openapi", url=where), limits)
+        yield _survey_description(
+            OpenApiSourceConfig(name="reference", kind="openapi", url=where), limits
+        )
         return
     path = Path(where).expanduser()
     if path.is_dir():
-        yield from _in_folder(path, limits)
+        yield from _survey_folder(path, limits)
     elif path.is_file():
-        yield _description(OpenApiSourceConfig(name="reference", kind="openapi", path=path), limits)
+        yield _survey_description(
+            OpenApiSourceConfig(name="reference", kind="openapi", path=path), limits
+        )
     else:
         raise SourceError(f"{where}: no such file or folder")
 
 
-def _description(source: OpenApiSourceConfig, limits: SourceLimits) -> _Find:
-    """Raises SourceError for what is no description, or describes no operation."""
-    at = source.url or str(source.path)
+def _survey_description(source: OpenApiSourceConfig, limits: SourceLimits) -> _SurveyedSource:
+    """Raises SourceError if it is not a description, or describes no operation."""
+    location = source.url or str(source.path)
     try:
-        summary = summarise(source, limits)
+        summary = summarize_openapi(source, limits)
     except SourceError as error:
-        known_as = source.path.name if source.path else "the description"
-        said = str(error).removeprefix(f"{known_as}: ")
-        raise SourceError(f"{at}: {said}") from None
+        name = source.path.name if source.path else "the description"
+        message = str(error).removeprefix(f"{name}: ")
+        raise SourceError(f"{location}: {message}") from None
     if not summary.operations:
-        raise SourceError(f"{at}: describes no operation")
-    name = f"“{summary.title}”, " if summary.title else ""
-    return _Find(source, f"{name}{_several(summary.operations, 'operation')}", summary)
+        raise SourceError(f"{location}: describes no operation")
+    title = f"“{summary.title}”, " if summary.title else ""
+    return _SurveyedSource(source, f"{title}{_count_of(summary.operations, 'operation')}", summary)
 
 
-def _in_folder(folder: Path, limits: SourceLimits) -> Iterator[_Find]:
+def _survey_folder(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSource]:
     yield from _descriptions(folder, limits)
     if pages := _files(folder, MARKDOWN):
         source = MarkdownSourceConfig(name="pages", kind="markdown", path=folder)
-        yield _Find(source, _several(len(pages), "Markdown page"))
+        yield _SurveyedSource(source, _count_of(len(pages), "Markdown page"))
     files = FilesSourceConfig(name="files", kind="files", path=folder)
-    if found := _files(folder, file_suffixes(files) - {".txt"}):
-        suffixes = sorted({path.suffix.lower() for path in found})
-        # As if read from TOML: the field's type is one of literals.
-        source_of = {"name": "files", "kind": "files", "path": folder, "suffixes": suffixes}
-        holds = f"{_several(len(found), 'file')} ({', '.join(suffixes)})"
-        yield _Find(FilesSourceConfig.model_validate(source_of), holds)
+    if paths := _files(folder, file_suffixes(files) - {".txt"}):
+        suffixes = sorted({path.suffix.lower() for path in paths})
+        # Validated like TOML, because the type of `suffixes` is a union of literals.
+        fields = {"name": "files", "kind": "files", "path": folder, "suffixes": suffixes}
+        contents = f"{_count_of(len(paths), 'file')} ({', '.join(suffixes)})"
+        yield _SurveyedSource(FilesSourceConfig.model_validate(fields), contents)
 
 
-def _descriptions(folder: Path, limits: SourceLimits) -> Iterator[_Find]:
-    """Files that call themselves a description; one that is none after all is left out."""
-    found: list[_Find] = []
-    for path in _files(folder, DESCRIPTIONS):
-        if len(found) == MOST_DESCRIPTIONS or not _claims_to_be_one(path):
+def _descriptions(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSource]:
+    """The valid OpenAPI descriptions in `folder`, at most `MAX_DESCRIPTIONS`."""
+    surveyed: list[_SurveyedSource] = []
+    for path in _files(folder, DESCRIPTION_SUFFIXES):
+        if len(surveyed) == MAX_DESCRIPTIONS or not _looks_like_description(path):
             continue
-        name = f"reference-{len(found) + 1}" if found else "reference"
+        name = f"reference-{len(surveyed) + 1}" if surveyed else "reference"
+        source = OpenApiSourceConfig(name=name, kind="openapi", path=path)
         try:
-            found.append(
-                _description(OpenApiSourceConfig(name=name, kind="openapi", path=path), limits)
-            )
+            surveyed.append(_survey_description(source, limits))
         except SourceError:
             continue
-    yield from found
+    yield from surveyed
 
 
-def _claims_to_be_one(path: Path) -> bool:
+def _looks_like_description(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            head = file.read(SNIFFED)
+            head = file.read(SNIFF_BYTES)
     except OSError:
         return False
     return b"openapi" in head or b"swagger" in head
@@ -145,34 +149,34 @@ def _files(folder: Path, suffixes: tuple[str, ...] | set[str]) -> list[Path]:
         return []
 
 
-def _several(count: int, noun: str) -> str:
+def _count_of(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _language(found: list[_Find], limits: SourceLimits) -> Language:
-    """The language of most of the first documents. Raises SourceError where none can be read."""
+def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimits) -> Language:
+    """The most frequent language of the sampled documents. Raises SourceError if none can be read."""
     counts: Counter[Language] = Counter()
-    for each in found:
-        counts.update(_languages(each, limits))
+    for each in surveyed:
+        counts.update(_sample_languages(each, limits))
     if not counts:
-        raise SourceError("none of the files there can be read")
+        raise SourceError("none of the files can be read")
     return counts.most_common(1)[0][0]
 
 
-def _languages(found: _Find, limits: SourceLimits) -> list[Language]:
-    if found.summary is not None:  # fetched once is enough
-        return [found.summary.language] * min(found.summary.operations, SAMPLE)
-    documents = islice(read_source(found.source, limits), SAMPLE)
+def _sample_languages(surveyed: _SurveyedSource, limits: SourceLimits) -> list[Language]:
+    if summary := surveyed.summary:  # avoids fetching the description again
+        return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
+    documents = islice(read_source(surveyed.source, limits), LANGUAGE_SAMPLE_DOCUMENTS)
     return [each.language for each in documents if isinstance(each, SourceDocument)]
 
 
-def hosts_of(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """The hosts of those `urls` that have one, each once."""
+def distinct_hosts(urls: tuple[str, ...]) -> tuple[str, ...]:
+    """The distinct hosts of `urls`; relative and invalid URLs are skipped."""
     return tuple(dict.fromkeys(host for host in map(_host, urls) if host))
 
 
 def _host(url: str) -> str | None:
-    """None for a path, for what is no url, and for a host that is a template."""
+    """The host of `url`; None for a path, an invalid URL, or a host with placeholders."""
     try:
         parts = urlsplit(url)
         return None if "{" in parts.netloc else parts.hostname

@@ -1,6 +1,7 @@
-"""A desk in another process: the server that holds the embedded store, asked over HTTP.
-Whoever answers at the terminal: the server that holds the embedded store, or a desk of this process.
-One question from the command line.
+"""Answers questions for the terminal: by the server that holds the store, or in this process.
+
+An embedded store can be opened by one process only. If a server holds it, questions are sent to that
+server over HTTP; otherwise this process opens its own answer service.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -16,56 +17,68 @@ import httpx
 from httpx_sse import SSEError, aconnect_sse
 
 from app.service.ask_command import Answerer, AskCommand, check_question
-from app.serving.local_server import LocalServer, local_server, running_server
-from ingestion.text.language import whole_characters
+from app.serving.local_server import LocalServer, find_running_server, read_local_server
+from ingestion.text.language import replace_surrogates
 from schemas.answer import Answer, Event, EventName, EventSink, Source, Sources, Step
 from schemas.base import ApiModel
 from schemas.errors import ApideskError, StoreLocked, StoreUnavailable
 from schemas.question import AnswerMode, StructuredQuestion
 from schemas.settings import Settings
 
-TOLD: dict[EventName, type[ApiModel]] = {
+EVENT_MODELS: dict[EventName, type[ApiModel]] = {
     "structured": StructuredQuestion,
     "sources": Sources,
     "step": Step,
 }
-"""What comes before the answer, by event."""
+"""Data types of the events before the answer."""
+
+EXTRA_TIMEOUT_S = 5.0
+"""Added to the server's request timeout, for connecting and transferring the answer."""
+
+
+class TerminalAnswerer(Answerer, Protocol):
+    """Answers questions, also within sessions, and retrieves chunks."""
+
+    async def retrieve(self, command: AskCommand) -> list[Source]:
+        """The k best chunks, without asking a model. Raises ApideskError."""
 
 
 class RemoteAnswerer:
-    """Asks as any client of the API would, and remembers nothing: sessions are the server's."""
+    """Sends questions to a server's HTTP API, which also keeps the sessions."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
     @classmethod
     @asynccontextmanager
-    async def connected(
-        cls, server: LocalServer, seconds: float
+    async def connect(
+        cls, server: LocalServer, timeout_s: float
     ) -> AsyncIterator["RemoteAnswerer"]:
-        """The desk of `server`, which may take `seconds` for an answer."""
-        async with server.client(seconds) as client:
+        """Connect to `server`, which may take `timeout_s` for an answer."""
+        async with server.client(timeout_s) as client:
             yield cls(client)
 
-    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        """The answer at the end of the server's events, each of which `listener` is told.
+    async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
+        """Ask the server; `on_event` receives the events that it streams before the answer.
 
-        Raises ApideskError, StoreUnavailable when the server does not answer.
+        Raises ApideskError, StoreUnavailable if the server does not answer.
         """
-        body = {**_body(asked), "mode": asked.mode}
-        if asked.session is not None:
-            body["session"] = asked.session
-        with self._wire_errors():
-            return await self._events(body, listener)
+        body = {**_body(command), "mode": command.mode}
+        if command.session is not None:
+            body["session"] = command.session
+        with self._translate_errors():
+            return await self._stream_answer(body, on_event)
 
-    async def retrieve(self, asked: AskCommand) -> list[Source]:
-        """The k best chunks. Raises ApideskError, StoreUnavailable when the server does not answer."""
-        with self._wire_errors():
-            response = await self._client.post("/retrieve", json=_body(asked))
-            found = _checked(response, response.json())
-            return [Source.model_validate(source) for source in found["sources"]]
+    async def retrieve(self, command: AskCommand) -> list[Source]:
+        """The k best chunks. Raises ApideskError, StoreUnavailable if the server does not answer."""
+        with self._translate_errors():
+            response = await self._client.post("/retrieve", json=_body(command))
+            content = _checked(response, response.json())
+            return [Source.model_validate(source) for source in content["sources"]]
 
-    async def _events(self, body: Mapping[str, object], listener: EventSink | None) -> Answer:
+    async def _stream_answer(
+        self, body: Mapping[str, object], on_event: EventSink | None
+    ) -> Answer:
         async with aconnect_sse(self._client, "POST", "/ask", json=body) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
                 await stream.response.aread()
@@ -75,79 +88,68 @@ class RemoteAnswerer:
                     raise ApideskError(sent.json()["detail"])
                 if sent.event == "answer":
                     return Answer.model_validate_json(sent.data)
-                if listener is not None and sent.event in TOLD:
-                    told = TOLD[sent.event].model_validate_json(sent.data)
-                    await listener(Event(sent.event, told))
+                if on_event is not None and sent.event in EVENT_MODELS:
+                    data = EVENT_MODELS[sent.event].model_validate_json(sent.data)
+                    await on_event(Event(sent.event, data))
         raise SSEError("the events ended before the answer")
 
     @contextmanager
-    def _wire_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (httpx.HTTPError, SSEError, ValueError) as error:
-            at = self._client.base_url
-            raise StoreUnavailable(f"the server at {at} does not answer") from error
+            url = self._client.base_url
+            raise StoreUnavailable(f"the server at {url} does not answer") from error
 
 
-def _body(asked: AskCommand) -> dict[str, object]:
-    return {"question": asked.text} | ({"k": asked.k} if asked.k else {})
+def _body(command: AskCommand) -> dict[str, object]:
+    return {"question": command.text} | ({"k": command.k} if command.k else {})
 
 
-def _checked(response: httpx.Response, found: dict[str, Any]) -> dict[str, Any]:
+def _checked(response: httpx.Response, content: dict[str, Any]) -> dict[str, Any]:
     if response.is_error:
-        raise ApideskError(found.get("detail", response.reason_phrase))
-    return found
-
-
-PATIENCE = 5.0
-"""Seconds beyond those that an answer may take, for what comes before and after it."""
-
-
-class TerminalAnswerer(Answerer, Protocol):
-    """Answers, in sessions too, and retrieves."""
-
-    async def retrieve(self, asked: AskCommand) -> list[Source]:
-        """The k best chunks, without asking a model. Raises ApideskError."""
+        raise ApideskError(content.get("detail", response.reason_phrase))
+    return content
 
 
 @asynccontextmanager
 async def open_terminal_answerer(
-    settings: Settings, other_model: bool = False
+    settings: Settings, custom_model: bool = False
 ) -> AsyncIterator[TerminalAnswerer]:
-    """The server's desk, where one holds the embedded store; else one of this process.
+    """Connect to the server that holds the embedded store, or open an answer service in this process.
 
-    With `other_model` the settings name another model than the server's, which cannot serve then.
+    `custom_model` says that the command line names a model, which only this process can use.
 
-    Raises ApideskError.
+    Raises ApideskError; StoreLocked if `custom_model` is set while a server holds the store.
     """
     async with AsyncExitStack() as stack:
-        found: TerminalAnswerer
-        server = running_server(settings)
+        answerer: TerminalAnswerer
+        server = find_running_server(settings)
         if server is None:
             try:
-                found = await stack.enter_async_context(_own(settings))
-            except StoreLocked:  # by a server that has just begun
-                server = local_server(settings)
+                answerer = await stack.enter_async_context(_open_local(settings))
+            except StoreLocked:  # by a server that has just started
+                server = read_local_server(settings)
                 if server is None:
                     raise
         if server is not None:
-            if other_model:
-                raise _has_its_own_model(server) from None
-            seconds = settings.request_timeout + PATIENCE
-            found = await stack.enter_async_context(RemoteAnswerer.connected(server, seconds))
-        yield found
+            if custom_model:
+                raise _model_conflict(server) from None
+            timeout_s = settings.request_timeout + EXTRA_TIMEOUT_S
+            answerer = await stack.enter_async_context(RemoteAnswerer.connect(server, timeout_s))
+        yield answerer
 
 
-def _own(settings: Settings) -> AbstractAsyncContextManager[TerminalAnswerer]:
-    # Imported here: it takes two seconds, which a question to a server need not wait.
+def _open_local(settings: Settings) -> AbstractAsyncContextManager[TerminalAnswerer]:
+    # The import takes two seconds, which a question to a server does not need.
     from app.cli.terminal.local_answerer import open_local_answerer
 
     return open_local_answerer(settings)
 
 
-def _has_its_own_model(server: LocalServer) -> StoreLocked:
+def _model_conflict(server: LocalServer) -> StoreLocked:
     return StoreLocked(
-        f"the server at {server.url} holds the store and has its own model: stop it to try another"
+        f"the server at {server.url} holds the store and uses its own model: stop it to use another"
     )
 
 
@@ -156,18 +158,17 @@ async def ask_once(
     question: str,
     k: int | None,
     show_retrieved: bool,
-    other_model: bool = False,
+    custom_model: bool = False,
     mode: AnswerMode = "pipeline",
-    listener: EventSink | None = None,
+    on_event: EventSink | None = None,
 ) -> tuple[Answer, list[Source]]:
-    """The answer, and the chunks that were retrieved if they are to be shown; `listener` is told how it
-    comes about. Raises ApideskError.
+    """Answer one question; with `show_retrieved`, also return the retrieved chunks.
 
-    With `other_model` the settings name another model than the server's, which cannot serve then.
+    For `custom_model` see `open_terminal_answerer`. Raises ApideskError.
     """
-    question = whole_characters(question)
+    question = replace_surrogates(question)
     check_question(question, settings)
-    asked = AskCommand(question, k=k, mode=mode)
-    async with open_terminal_answerer(settings, other_model) as answer_service:
-        sources = await answer_service.retrieve(asked) if show_retrieved else []
-        return await answer_service.ask(asked, listener), sources
+    command = AskCommand(question, k=k, mode=mode)
+    async with open_terminal_answerer(settings, custom_model) as answerer:
+        sources = await answerer.retrieve(command) if show_retrieved else []
+        return await answerer.ask(command, on_event), sources

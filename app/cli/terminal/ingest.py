@@ -1,4 +1,4 @@
-"""Ingestion from the command line: by a job of its own, or by the server that holds the store."""
+"""Runs ingestion for the command line: in this process, or by the server that holds the store."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -9,8 +9,8 @@ from typing import Protocol
 import httpx
 
 from app.cli.terminal.progress import ingestion_progress
-from app.serving.local_server import LocalServer, local_server
-from ingestion.job import IngestionJob, IngestionProgress, check_free, run_in_thread
+from app.serving.local_server import LocalServer, read_local_server
+from ingestion.job import IngestionJob, IngestionProgress, check_not_running, run_in_thread
 from ingestion.platform_config import read_platform
 from schemas.errors import (
     ApideskError,
@@ -23,87 +23,88 @@ from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
 from schemas.settings import Settings
 from schemas.source import OpenApiSourceConfig
 
-POLL_SECONDS = 0.2
+POLL_INTERVAL_S = 0.2
 
 
-class Ingester(Protocol):
-    """Whoever does the runs."""
+class IngestionRunner(Protocol):
+    """Runs ingestions."""
 
     async def run(
         self, trigger: Trigger, options: IngestionOptions, progress: IngestionProgress
     ) -> IngestionRun:
-        """A run, to its end. Raises ApideskError."""
+        """Run an ingestion to its end. Raises ApideskError."""
 
 
 @asynccontextmanager
-async def open_ingester(settings: Settings) -> AsyncIterator[Ingester]:
-    """This process, or the server that holds the embedded store.
+async def open_ingestion_runner(settings: Settings) -> AsyncIterator[IngestionRunner]:
+    """Open a runner in this process, or for the server that holds the embedded store.
 
-    Raises ConfigurationError, IngestionRunning when another run holds the store, StoreError.
+    Raises ConfigurationError, IngestionRunning if another run holds the store, StoreError.
     """
     try:
         job = await asyncio.to_thread(IngestionJob.connect, settings)
     except StoreLocked:
-        server = local_server(settings)
+        server = read_local_server(settings)
         if server is None:
-            check_free(settings)
+            check_not_running(settings)
             raise
         _check_platform(settings, server)
         async with server.client(timeout=30) as client:
-            yield _ByServer(client)
+            yield _RemoteRunner(client)
         return
     try:
-        yield _ByItself(job)
+        yield _LocalRunner(job)
     finally:
         job.close()
 
 
-async def ingest_once(settings: Settings, options: IngestionOptions) -> IngestionRun:
-    """One run, its progress shown on stderr. Raises ApideskError."""
-    async with open_ingester(settings) as ingester:
+async def run_ingestion(settings: Settings, options: IngestionOptions) -> IngestionRun:
+    """Run one ingestion and show its progress on stderr. Raises ApideskError."""
+    async with open_ingestion_runner(settings) as runner:
         with ingestion_progress(summary=False) as progress:
-            return await ingester.run("command", options, progress)
+            return await runner.run("command", options, progress)
 
 
-async def ingest_and_watch(
+async def run_ingestion_and_watch(
     settings: Settings,
     options: IngestionOptions,
-    report: Callable[[IngestionRun], None],
-    complain: Callable[[str], None],
+    on_run: Callable[[IngestionRun], None],
+    on_error: Callable[[str], None],
 ) -> None:
-    """One run, and another after each change of a document, until cancelled.
+    """Run an ingestion now and after each change of a document, until cancelled.
 
-    What a run fails with goes to `complain`; the next change is a new chance.
+    `on_run` receives each finished run; `on_error` the error of a run after a change. Raises ApideskError
+    if the first run fails.
     """
-    async with open_ingester(settings) as ingester:
+    async with open_ingestion_runner(settings) as runner:
         with ingestion_progress(summary=False) as progress:
-            report(await ingester.run("command", options, progress))
+            on_run(await runner.run("command", options, progress))
         async for _ in _changes(settings):
             try:
                 with ingestion_progress(summary=False) as progress:
-                    report(await ingester.run("watch", IngestionOptions(), progress))
+                    on_run(await runner.run("watch", IngestionOptions(), progress))
             except ApideskError as error:
-                complain(str(error))
+                on_error(str(error))
 
 
 async def _changes(settings: Settings) -> AsyncIterator[None]:
-    """One item for each change of platform.toml or of what it names."""
+    """Yield after each change of platform.toml or of the files and folders it names."""
     from watchfiles import awatch
 
     while True:
-        paths = _watched(settings)
+        paths = _watched_paths(settings)
         async for _ in awatch(*paths, debounce=400):
             yield
-            if _watched(settings) != paths:
+            if _watched_paths(settings) != paths:
                 break
 
 
-def _watched(settings: Settings) -> set[Path]:
-    """What there is of platform.toml and of the sources' files and folders."""
+def _watched_paths(settings: Settings) -> set[Path]:
+    """The existing paths among platform.toml's folder and the sources' files and folders."""
     paths: set[Path | None] = {settings.platform.resolve().parent}
     try:
         sources = read_platform(settings.platform).sources
-    except ConfigurationError:  # it is being edited
+    except ConfigurationError:  # platform.toml is being edited
         sources = ()
     for source in sources:
         paths.add(source.path)
@@ -113,7 +114,7 @@ def _watched(settings: Settings) -> set[Path]:
 
 
 def _check_platform(settings: Settings, server: LocalServer) -> None:
-    """A server indexes its own platform, whatever this command was told."""
+    """Refuse a server that serves another platform: it would index that one."""
     if server.platform not in ("", str(settings.platform.resolve())):
         raise StoreLocked(
             f"the server at {server.url} holds the store and indexes {server.platform}: "
@@ -121,7 +122,7 @@ def _check_platform(settings: Settings, server: LocalServer) -> None:
         )
 
 
-class _ByItself:
+class _LocalRunner:
     def __init__(self, job: IngestionJob) -> None:
         self._job = job
 
@@ -132,36 +133,36 @@ class _ByItself:
         return await run_in_thread(self._job, run, progress)
 
 
-class _ByServer:
+class _RemoteRunner:
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
     async def run(
         self, trigger: Trigger, options: IngestionOptions, progress: IngestionProgress
     ) -> IngestionRun:
-        run = await self._ask("POST", "/ingestions", options)
+        run = await self._request("POST", "/ingestions", options)
         while run.state == "running":
             progress(run)
-            await asyncio.sleep(POLL_SECONDS)
-            run = await self._ask("GET", f"/ingestions/{run.id}")
+            await asyncio.sleep(POLL_INTERVAL_S)
+            run = await self._request("GET", f"/ingestions/{run.id}")
         progress(run)
         if run.state == "failed":
             raise ApideskError(run.error or "the run failed")
         return run
 
-    async def _ask(
+    async def _request(
         self, method: str, path: str, options: IngestionOptions | None = None
     ) -> IngestionRun:
         body = options.model_dump(by_alias=True) if options else None
         try:
             response = await self._client.request(method, path, json=body)
-            found = response.json()
+            content = response.json()
         except (httpx.HTTPError, ValueError) as error:
             raise StoreUnavailable(
                 f"the server at {self._client.base_url} does not answer"
             ) from error
         if response.status_code == httpx.codes.CONFLICT:
-            raise IngestionRunning(found.get("detail", "another ingestion is under way"))
+            raise IngestionRunning(content.get("detail", "another ingestion is under way"))
         if response.is_error:
-            raise ApideskError(found.get("detail", response.reason_phrase))
-        return IngestionRun.model_validate(found)
+            raise ApideskError(content.get("detail", response.reason_phrase))
+        return IngestionRun.model_validate(content)

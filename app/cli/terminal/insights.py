@@ -1,4 +1,8 @@
-"""Insights from the command line: from the database, or by the server that holds the store."""
+"""Builds the insights report for the command line: in this process, or by the server.
+
+The records are in the database. Gaps also need the documents; if a server holds the embedded store, that
+server builds the report.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,10 +11,10 @@ from contextlib import asynccontextmanager
 import httpx
 from langchain_core.embeddings import Embeddings
 
-from app.analytics.insights.documentation import DocumentationTerms, documentation_of
-from app.analytics.insights.report import report, takes_documentation
-from app.service.records import RecordStore
-from app.serving.local_server import LocalServer, local_server
+from app.analytics.insights.documentation import DocumentationContext, build_documentation_context
+from app.analytics.insights.report import build_report, needs_documentation
+from app.service.record_store import RecordStore
+from app.serving.local_server import LocalServer, read_local_server
 from ingestion.database.engine import open_engine
 from ingestion.platform_config import read_platform
 from ingestion.providers import open_embeddings
@@ -27,77 +31,77 @@ from schemas.insights import Insights, Table
 from schemas.platform import PlatformConfig
 from schemas.settings import Settings
 
-SERVER_SECONDS = 120.0
-"""What a server may take: a report takes its turn there."""
+SERVER_TIMEOUT_S = 120.0
+"""Timeout of a server, which builds one report at a time."""
 
 
-async def insights_once(settings: Settings, days: int, table: Table | None) -> Insights:
-    """What the questions of the last `days` tell, with what `table` takes.
+async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
+    """Build the report on the last `days` days, with gaps only if `table` needs them.
 
     Raises ConfigurationError, StoreUnavailable.
     """
-    if not takes_documentation(table):
+    if not needs_documentation(table):
         return await _from_database(settings, days, None)
     try:
         async with _documentation(settings) as documentation:
             return await _from_database(settings, days, documentation)
     except StoreLocked as error:
-        if server := local_server(settings):
+        if server := read_local_server(settings):
             return await _from_server(server, days, table)
-        return await _from_database(settings, days, _missing(error))
+        return await _from_database(settings, days, _unavailable(error))
 
 
 @asynccontextmanager
-async def _documentation(settings: Settings) -> AsyncIterator[DocumentationTerms]:
-    """What can be known of the documentation. Raises ConfigurationError, StoreLocked."""
+async def _documentation(settings: Settings) -> AsyncIterator[DocumentationContext]:
+    """Open the available parts of the documentation. Raises ConfigurationError, StoreLocked."""
     platform = read_platform(settings.platform)
     embeddings = open_embeddings(settings)
     try:
         collection = await asyncio.to_thread(Collection.connect, settings)
     except StoreUnavailable as error:
-        yield _missing(error)
+        yield _unavailable(error)
         return
     try:
-        yield await asyncio.to_thread(_loaded, collection, platform, embeddings, settings)
+        yield await asyncio.to_thread(_load_context, collection, platform, embeddings, settings)
     finally:
         await asyncio.to_thread(collection.close)
 
 
-def _loaded(
+def _load_context(
     collection: Collection,
     platform: PlatformConfig,
     embeddings: Embeddings | None,
     settings: Settings,
-) -> DocumentationTerms:
+) -> DocumentationContext:
     try:
         collection.load()
     except (StoreError, CollectionMismatch) as error:
-        return _missing(error)
+        return _unavailable(error)
     models = open_chat_models(settings)
-    return documentation_of(platform, collection, embeddings, models, settings)
+    return build_documentation_context(platform, collection, embeddings, models, settings)
 
 
-def _missing(error: ApideskError) -> DocumentationTerms:
-    return DocumentationTerms(
-        notes=(f"the documents cannot be looked into, so only failed answers tell a gap: {error}",)
+def _unavailable(error: ApideskError) -> DocumentationContext:
+    return DocumentationContext(
+        notes=(f"the documents are not available, so only failed answers reveal a gap: {error}",)
     )
 
 
 async def _from_database(
-    settings: Settings, days: int, documentation: DocumentationTerms | None
+    settings: Settings, days: int, documentation: DocumentationContext | None
 ) -> Insights:
     engine = await asyncio.to_thread(open_engine, settings)
     try:
-        return await report(RecordStore(engine).since, days, documentation)
+        return await build_report(RecordStore(engine).since, days, documentation)
     finally:
         await asyncio.to_thread(engine.dispose)
 
 
 async def _from_server(server: LocalServer, days: int, table: Table | None) -> Insights:
-    wanted = {"days": days} | ({"table": table} if table else {})
+    parameters = {"days": days} | ({"table": table} if table else {})
     try:
-        async with server.client(SERVER_SECONDS) as client:
-            response = await client.get("/insights", params=wanted)
+        async with server.client(SERVER_TIMEOUT_S) as client:
+            response = await client.get("/insights", params=parameters)
         if response.is_error:
             raise ApideskError(response.json().get("detail", response.reason_phrase))
         return Insights.model_validate_json(response.content)

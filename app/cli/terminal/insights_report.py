@@ -1,4 +1,4 @@
-"""Insights, printed for a person."""
+"""Prints the insights report as text."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,17 +12,17 @@ from rich.text import Text
 from schemas.insights import Gap, Insights, Rated, Table
 from schemas.question import QuestionType
 
-SHOWN = 10
-"""Lines of a section that is not all that was asked for."""
+MAX_ROWS = 10
+"""Rows per section of the whole report."""
 
-MORE_WORDINGS = 2
+EXTRA_WORDINGS = 2
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 
-LONGEST_LINE = 40
-"""Characters of the line that draws the days."""
+MAX_SPARKLINE_DAYS = 40
+"""Characters of the sparkline of questions per day."""
 
-LONGEST_BAR = 30
+MAX_BAR_WIDTH = 30
 
 TYPES: Mapping[QuestionType | None, str] = {
     "general": "how it works",
@@ -32,59 +32,59 @@ TYPES: Mapping[QuestionType | None, str] = {
 }
 
 
-def print_insights(found: Insights, table: Table | None = None) -> None:
-    """The whole report, or all of one table."""
+def print_insights(insights: Insights, table: Table | None = None) -> None:
+    """Print the whole report with shortened sections, or one complete table."""
     console = Console(highlight=False)
-    for note in found.notes:
+    for note in insights.notes:
         console.print(Text(note, style="yellow"))
-    if not found.questions:
-        console.print(f"no question of {_span(found)} was kept")
+    if not insights.questions:
+        console.print(f"no questions were recorded in {_span(insights)}")
         return
-    most = None if table else SHOWN
+    limit = None if table else MAX_ROWS
     for name, section in SECTIONS.items():
         if table in (None, name):
-            console.print(Group(*section(found, most)))
+            console.print(Group(*section(insights, limit)))
             console.print()
     if table is None:
         console.print(
-            Text("all of a section: --table NAME, as CSV: --table NAME --csv", style="dim")
+            Text("a complete section: --table NAME; as CSV: --table NAME --csv", style="dim")
         )
 
 
-def _types(found: Insights, most: int | None) -> list[RenderableType]:
-    """How many questions there were, on which days and of which types."""
+def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
+    """Number of questions, per day and per type."""
     counts: Counter[QuestionType | None] = Counter()
     days: Counter[date] = Counter()
-    for each in found.by_type:
+    for each in insights.by_type:
         counts[each.type] += each.questions
         days[each.day] += each.questions
     summary = (
-        f"{found.unanswered} about the platform unanswered, {found.off_topic_share:.0%} off topic, "
-        f"{found.cached_share:.0%} from the cache"
+        f"{insights.unanswered} about the platform unanswered, {insights.off_topic_share:.0%} off topic, "
+        f"{insights.cached_share:.0%} from the cache"
     )
     grid = _grid(2)
     for type_ in TYPES:
         if counts[type_]:
-            bar = Text("█" * _scaled(counts[type_], max(counts.values()), LONGEST_BAR), "cyan")
+            bar = Text("█" * _scale(counts[type_], max(counts.values()), MAX_BAR_WIDTH), "cyan")
             grid.add_row(str(counts[type_]), TYPES[type_], bar)
-    heading = _heading(f"{found.questions} questions of {_span(found)}")
-    return [heading, Text(summary), _indented(_line(days, found.days)), grid]
+    heading = _heading(f"{insights.questions} questions of {_span(insights)}")
+    return [heading, Text(summary), _indented(_sparkline(days, insights.days)), grid]
 
 
-def _span(found: Insights) -> str:
-    return "the last day" if found.days == 1 else f"the last {found.days} days"
+def _span(insights: Insights) -> str:
+    return "the last day" if insights.days == 1 else f"the last {insights.days} days"
 
 
-def _line(days: Mapping[date, int], span: int) -> Text:
-    """A block for each day, or for as many days as it takes; a dot where nothing was asked."""
+def _sparkline(days: Mapping[date, int], span: int) -> Text:
+    """A block character per day, or per several days for long spans; a dot for days without questions."""
     today = datetime.now(UTC).date()
-    step = span // LONGEST_LINE + 1
+    step = span // MAX_SPARKLINE_DAYS + 1
     starts = range(span, -1, -step)
     sums = [
         sum(days.get(today - timedelta(days=start - offset), 0) for offset in range(step))
         for start in starts
     ]
-    blocks = [BLOCKS[_scaled(each, max(sums), len(BLOCKS)) - 1] if each else "·" for each in sums]
+    blocks = [BLOCKS[_scale(each, max(sums), len(BLOCKS)) - 1] if each else "·" for each in sums]
     first = today - timedelta(days=span)
     unit = f"in {step} days" if step > 1 else "a day"
     return Text.assemble(
@@ -93,66 +93,66 @@ def _line(days: Mapping[date, int], span: int) -> Text:
     )  # fmt: skip
 
 
-def _gaps(found: Insights, most: int | None) -> list[RenderableType]:
+def _gaps(insights: Insights, limit: int | None) -> list[RenderableType]:
     grid = _grid(1)
-    for gap in found.gaps[:most]:
+    for gap in insights.gaps[:limit]:
         grid.add_row(str(gap.size), Group(*_gap(gap)))
         grid.add_row()
-    return _section("What the documentation does not answer", grid, len(found.gaps), most)
+    return _section("Gaps in the documentation", grid, len(insights.gaps), limit)
 
 
 def _gap(gap: Gap) -> list[Text]:
-    """Its wordings, and where its answers came to."""
-    nearest, missing = gap.nearest, ", ".join(gap.missing[:SHOWN])
-    said = f"{gap.name}: {gap.question}" if gap.name else gap.question
-    lines = [_line_of(said, "bold")]
-    lines += [_line_of(text) for text in gap.wordings[1 : 1 + MORE_WORDINGS]]
+    """Name and question of the gap, further wordings, missing words and the nearest page."""
+    nearest, missing = gap.nearest, ", ".join(gap.missing[:MAX_ROWS])
+    title = f"{gap.name}: {gap.question}" if gap.name else gap.question
+    lines = [_single_line(title, "bold")]
+    lines += [_single_line(text) for text in gap.wordings[1 : 1 + EXTRA_WORDINGS]]
     if missing:
-        lines.append(_line_of(f"not in the documents: {missing}", "dim"))
+        lines.append(_single_line(f"not in the documents: {missing}", "dim"))
     if nearest:
         page = Text.assemble(("nearest: ", "dim"), nearest.title, "  ", (nearest.page_url, "cyan"))
         lines.append(page)
     return lines
 
 
-def _apis(found: Insights, most: int | None) -> list[RenderableType]:
+def _apis(insights: Insights, limit: int | None) -> list[RenderableType]:
     asked: Counter[tuple[str, str]] = Counter()
     unanswered: Counter[tuple[str, str]] = Counter()
-    for each in found.by_api:
+    for each in insights.by_api:
         asked[each.api_name, each.api_url] += each.questions
         unanswered[each.api_name, each.api_url] += each.unanswered
     grid = _grid(1)
-    for (name, url), count in asked.most_common(most):
+    for (name, url), count in asked.most_common(limit):
         missed = unanswered[name, url]
-        said = Text.assemble(
-            _tame(name or url), ("  " + _tame(url) if name and url else "", "cyan")
+        line = Text.assemble(
+            _printable(name or url), ("  " + _printable(url) if name and url else "", "cyan")
         )
-        said.append(f"  {missed} unanswered" if missed else "", "yellow")
-        grid.add_row(str(count), said)
-    return _section("APIs that were asked for", grid, len(asked), most)
+        line.append(f"  {missed} unanswered" if missed else "", "yellow")
+        grid.add_row(str(count), line)
+    return _section("Most asked APIs", grid, len(asked), limit)
 
 
-def _errors(found: Insights, most: int | None) -> list[RenderableType]:
+def _errors(insights: Insights, limit: int | None) -> list[RenderableType]:
     grid = _grid(1)
-    for each in found.errors[:most]:
-        grid.add_row(str(each.questions), _line_of(each.error))
-    return _section("Errors that questions name", grid, len(found.errors), most)
+    for each in insights.errors[:limit]:
+        grid.add_row(str(each.questions), _single_line(each.error))
+    return _section("Errors named in questions", grid, len(insights.errors), limit)
 
 
-def _feedback(found: Insights, most: int | None) -> list[RenderableType]:
+def _feedback(insights: Insights, limit: int | None) -> list[RenderableType]:
     grid = _grid(1)
-    for each in found.feedback[:most]:
+    for each in insights.feedback[:limit]:
         grid.add_row("+" if each.score > 0 else "-", Group(*_rated(each)))
-    helped = sum(each.score > 0 for each in found.feedback)
-    heading = f"Feedback: {helped} helped, {len(found.feedback) - helped} did not"
-    return _section(heading, grid, len(found.feedback), most)
+    helped = sum(each.score > 0 for each in insights.feedback)
+    heading = f"Feedback: {helped} helped, {len(insights.feedback) - helped} did not"
+    return _section(heading, grid, len(insights.feedback), limit)
 
 
 def _rated(rated: Rated) -> list[Text]:
     day = f"{rated.asked_at:%m-%d}  confidence {rated.confidence}"
-    lines = [_line_of(rated.question, "bold" if rated.score < 0 else "")]
+    lines = [_single_line(rated.question, "bold" if rated.score < 0 else "")]
     if rated.comment:
-        lines.append(Text(_tame(rated.comment)))
+        lines.append(Text(_printable(rated.comment)))
     return [*lines, Text(day, style="dim")]
 
 
@@ -165,14 +165,14 @@ SECTIONS: dict[Table, Callable[[Insights, int | None], Sequence[RenderableType]]
 }
 
 
-def _section(title: str, grid: Grid, count: int, most: int | None) -> list[RenderableType]:
-    """A heading over its lines; what is left out is counted."""
+def _section(title: str, grid: Grid, count: int, limit: int | None) -> list[RenderableType]:
+    """A heading with its rows, and the number of rows left out."""
     lines: list[RenderableType] = [
         _heading(title),
         grid if count else _indented(Text("none", "dim")),
     ]
-    if most and count > most:
-        lines.append(_indented(Text(f"{count - most} more", style="dim")))
+    if limit and count > limit:
+        lines.append(_indented(Text(f"{count - limit} more", style="dim")))
     return lines
 
 
@@ -192,16 +192,16 @@ def _indented(text: Text) -> Padding:
     return Padding(text, (0, 0, 0, 4), expand=False)
 
 
-def _line_of(text: str, style: str = "") -> Text:
-    """One line, however long `text` is."""
-    return Text(_tame(text), style=style, no_wrap=True, overflow="ellipsis")
+def _single_line(text: str, style: str = "") -> Text:
+    """`text` on one line, with an ellipsis if it is too long."""
+    return Text(_printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _tame(text: str) -> str:
-    """Without line breaks, nor what a terminal would obey: strangers wrote it."""
+def _printable(text: str) -> str:
+    """Remove line breaks and control characters, because the text comes from users."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _scaled(value: int, largest: int, length: int) -> int:
-    """`value` as a length, at least 1."""
+def _scale(value: int, largest: int, length: int) -> int:
+    """Scale `value` to a length, at least 1."""
     return max(1, round(length * value / largest))

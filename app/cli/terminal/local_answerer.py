@@ -1,4 +1,4 @@
-"""This process's own answer service, used where no server holds the store."""
+"""Answers questions in this process. A separate module, because its imports take two seconds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,40 +8,40 @@ from app.cli.terminal.progress import ingestion_progress
 from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
 from app.service.middleware import SessionAnswerer
-from app.service.sessions import SessionStore
+from app.service.session_store import SessionStore
 from schemas.answer import Answer, EventSink, Source
 from schemas.settings import Settings
 
 
 class LocalAnswerer:
-    """A desk, and the sessions in its database. Opening it blocks."""
+    """An answer service with the sessions of its database. Creating it blocks."""
 
     def __init__(self, answer_service: AnswerService) -> None:
         self._answer_service = answer_service
-        self._history = SessionStore.open(answer_service.settings)
-        self._conversations = SessionAnswerer(answer_service, self._history)
+        self._sessions = SessionStore.open(answer_service.settings)
+        self._session_answerer = SessionAnswerer(answer_service, self._sessions)
 
-    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        """The answer, remembered where a session is named. Raises ApideskError."""
-        return await self._conversations.ask(asked, listener)
+    async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
+        """Answer, within the session of `command` if it names one. Raises ApideskError."""
+        return await self._session_answerer.ask(command, on_event)
 
-    async def retrieve(self, asked: AskCommand) -> list[Source]:
+    async def retrieve(self, command: AskCommand) -> list[Source]:
         """The k best chunks. Raises ApideskError."""
-        return await self._answer_service.retrieve(asked)
+        return await self._answer_service.retrieve(command)
 
     def close(self) -> None:
-        """Close the sessions; the desk is closed by whoever opened it."""
-        self._history.close()
+        """Close the sessions. The answer service stays open."""
+        self._sessions.close()
 
 
 @asynccontextmanager
 async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer]:
-    """A desk ready to answer; a first ingestion is shown. Raises ApideskError."""
+    """Open an answer service; show the progress of a first ingestion. Raises ApideskError."""
     async with AsyncExitStack() as stack:
         with ingestion_progress() as progress:
             answer_service = await stack.enter_async_context(
                 open_answer_service(settings, progress)
             )
-        local = await asyncio.to_thread(LocalAnswerer, answer_service)
-        stack.push_async_callback(asyncio.to_thread, local.close)
-        yield local
+        answerer = await asyncio.to_thread(LocalAnswerer, answer_service)
+        stack.push_async_callback(asyncio.to_thread, answerer.close)
+        yield answerer

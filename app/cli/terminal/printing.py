@@ -1,8 +1,4 @@
-"""Markdown of documents on a terminal: nothing of it is left out.
-Answers and retrieved chunks, printed for a person.
-The steps of an answer on a terminal, as they come; what is printed at the end takes their place.
-API keys, printed for a person or a program.
-"""
+"""Prints answers, retrieved chunks, ingestion runs, model checks and API keys on the terminal."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -18,24 +14,25 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from app.service.streamed_answer import StreamedAnswer
 from prompts.user_text import user_text
-from schemas.answer import Answer, Event, EventSink, Source, Sources, Step
+from schemas.answer import Answer, Event, EventSink, Source
 from schemas.ingestion import IngestionRun
 
 if TYPE_CHECKING:
-    from app.cli.setup.trial import ModelCheck
+    from app.cli.setup.model_check import ModelCheck
     from app.security.api_keys import ApiKey
 
 
 class _FoldingTable(markdown.TableElement):
-    """Rich cuts what is too wide for its cell, and Chinese has no spaces to break at."""
+    """A table whose cells fold. Rich truncates long cells, and Chinese has no spaces to break at."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         return _fold_cells(super().__rich_console__(console, options))
 
 
 class Markdown(markdown.Markdown):
-    """As rich's, with tables whose cells fold."""
+    """Rich's Markdown with tables whose cells fold."""
 
     elements = {**markdown.Markdown.elements, "table_open": _FoldingTable}  # noqa: RUF012
 
@@ -48,7 +45,7 @@ def _fold_cells(rendered: RenderResult) -> Iterator[RenderableType | Segment]:
 
 
 def print_answer(answer: Answer) -> None:
-    """The answer on stdout: its steps, then what they cite and where to read on."""
+    """Print an answer on stdout: steps, sources, related pages and notes."""
     labels = user_text(answer.language).answer
     console = Console(highlight=False)
     console.print(Text(answer.introduction, style="dim"))
@@ -60,13 +57,15 @@ def print_answer(answer: Answer) -> None:
 
 
 def print_steps(answer: Answer, console: Console) -> None:
-    """What the answer says, numbered where it says more than one thing."""
-    one = len(answer.answer) == 1
-    console.print(Markdown(answer.answer[0]) if one else _steps(answer.answer))
+    """Print the steps of an answer, numbered if there are several."""
+    if len(answer.answer) == 1:
+        console.print(Markdown(answer.answer[0]))
+    else:
+        console.print(_numbered_steps(answer.answer))
 
 
 def print_notes(answer: Answer, console: Console) -> None:
-    """Where to look instead, what to be careful with, and how the answer came about."""
+    """Print the nearest pages, the warnings, and how the answer was produced."""
     nearest = [Text.assemble(f"{p.title}  ", (p.page_url, "cyan")) for p in answer.nearest]
     _print_list(console, user_text(answer.language).answer.nearest, nearest)
     console.print()
@@ -84,7 +83,7 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
 
 
 def _warnings(answer: Answer) -> Iterator[str]:
-    """What a reader should know before they rely on the answer."""
+    """Warnings about unverified and unsupported parts and a degraded answer."""
     labels = user_text(answer.language).answer
     if answer.unverified:
         yield f"{labels.unverified}: {', '.join(answer.unverified)}"
@@ -96,15 +95,15 @@ def _warnings(answer: Answer) -> Iterator[str]:
 
 
 def _footer(answer: Answer) -> str:
-    """How sure the answer is, where it answers anything, who gave it and how fast."""
+    """Confidence (if there are sources), type, model and time of the answer."""
     labels = user_text(answer.language).answer
-    said = [f"{labels.confidence} {answer.confidence}"] if answer.sources else []
-    said += [answer.type, f"{labels.answered_by} {answer.answered_by}"]
-    return " · ".join([*said, f"{answer.timings.get('total', 0)} ms"])
+    parts = [f"{labels.confidence} {answer.confidence}"] if answer.sources else []
+    parts += [answer.type, f"{labels.answered_by} {answer.answered_by}"]
+    return " · ".join([*parts, f"{answer.timings.get('total', 0)} ms"])
 
 
 def print_checks(checks: "list[ModelCheck]") -> None:
-    """A table of models and what became of their calls, on stdout."""
+    """Print a table of models with the result of each check, on stdout."""
     console = Console(highlight=False)
     if not checks:
         console.print("no model is configured: questions are answered from the documents alone")
@@ -118,7 +117,7 @@ def print_checks(checks: "list[ModelCheck]") -> None:
 
 
 def print_retrieved(sources: list[Source], console: Console | None = None) -> None:
-    """Score, page and section of each chunk, on stderr unless a console is given."""
+    """Print score, page and section of each chunk, on stderr unless a console is given."""
     table = Table("#", "score", "page", "section", box=None, header_style="bold")
     for source in sources:
         page = Group(Text(source.title), Text(source.page_url, style="dim"))
@@ -127,7 +126,7 @@ def print_retrieved(sources: list[Source], console: Console | None = None) -> No
 
 
 def print_report(run: IngestionRun, as_json: bool) -> None:
-    """What an ingestion did, on stdout: for a person, or as the HTTP API tells it."""
+    """Print a finished run on stdout: as text, or as the JSON of the HTTP API."""
     if as_json:
         print(run.model_dump_json(by_alias=True, indent=2))
     else:
@@ -135,7 +134,7 @@ def print_report(run: IngestionRun, as_json: bool) -> None:
 
 
 def print_run(run: IngestionRun, console: Console) -> None:
-    """What an ingestion did, by source, and what it refused."""
+    """Print the counts of a run by source, and the refused documents."""
     counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("source")
@@ -148,12 +147,12 @@ def print_run(run: IngestionRun, console: Console) -> None:
         console.print(table)
     for line in run.refused:
         console.print(Text(f"refused  {line}", style="yellow"), soft_wrap=True)
-    did = "compared, nothing was written," if run.options.dry_run else "done"
+    summary = "compared, nothing was written," if run.options.dry_run else "done"
     if run.state in ("succeeded", "partial"):
-        console.print(f"{did} in {run.seconds:.1f} s")
+        console.print(f"{summary} in {run.seconds:.1f} s")
 
 
-def _steps(steps: list[str]) -> Table:
+def _numbered_steps(steps: list[str]) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(justify="right", style="bold")
     grid.add_column(overflow="fold")
@@ -169,40 +168,40 @@ def _source_line(source: Source) -> Text:
 
 @asynccontextmanager
 async def live_answer() -> AsyncIterator[EventSink | None]:
-    """A listener that shows what it is told on stderr; None where that is no terminal."""
+    """Yield an event sink that shows the steps of an answer on stderr; None if it is no terminal.
+
+    The output disappears when the block ends.
+    """
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
         yield None
         return
-    steps: list[Step] = []
+    streamed = StreamedAnswer()
 
-    def shown() -> Group:
-        written = "\n".join(f"{step.number}. {step.text}" for step in steps)
-        return Group(Markdown(written), Spinner("dots"))
+    def render() -> Group:
+        text = "\n".join(f"{step.number}. {step.text}" for step in streamed.steps)
+        return Group(Markdown(text), Spinner("dots"))
 
-    with Live(shown(), console=console, transient=True, refresh_per_second=8) as live:
+    with Live(render(), console=console, transient=True, refresh_per_second=8) as live:
 
         async def show(event: Event) -> None:
-            if isinstance(event.data, Sources):
-                steps.clear()
-            elif isinstance(event.data, Step):
-                steps.append(event.data)
-            live.update(shown(), refresh=True)
+            streamed.apply(event)
+            live.update(render(), refresh=True)
 
         yield show
 
 
 def print_keys(keys: "Sequence[ApiKey]", as_json: bool) -> None:
-    """A table of API keys on stdout, or a JSON list of them."""
+    """Print API keys on stdout, as a table or a JSON list."""
     if as_json:
-        known = [key.model_dump(mode="json", by_alias=True) | {"state": key.state} for key in keys]
-        print(json.dumps(known, ensure_ascii=False, indent=2))
+        items = [key.model_dump(mode="json", by_alias=True) | {"state": key.state} for key in keys]
+        print(json.dumps(items, ensure_ascii=False, indent=2))
         return
-    headings = ("id", "name", "scopes", "state", "made", "expires", "last used")
+    headings = ("id", "name", "scopes", "state", "created", "expires", "last used")
     table = Table(*headings, box=None, header_style="bold", pad_edge=False)
     for key in keys:
-        moments = (key.created_at, key.expires_at, key.last_used_at)
-        days = [f"{moment:%Y-%m-%d}" if moment else "never" for moment in moments]
+        times = (key.created_at, key.expires_at, key.last_used_at)
+        days = [f"{time:%Y-%m-%d}" if time else "never" for time in times]
         table.add_row(key.id, Text(key.name), " ".join(key.scopes), key.state, *days)
     console = Console(highlight=False)
-    console.print(table if keys else "no key was made yet")
+    console.print(table if keys else "there are no keys yet")

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar a source or plain lines for an ingestion, a bar for questions."""
+"""Shows progress on stderr: bars on a terminal, plain lines elsewhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,22 +14,22 @@ OnProgress = Callable[[IngestionRun], None]
 
 @contextmanager
 def ingestion_progress(summary: bool = True) -> Iterator[OnProgress]:
-    """A callback that shows each run it is given; with `summary` the whole, when the block ends well."""
+    """Yield a callback that shows the progress of a run; `summary` prints the run after success."""
     console = Console(stderr=True, highlight=False)
-    shown = _Bars(console) if console.is_terminal else _Lines(console)
-    with shown:
-        yield shown.show
-    if summary and shown.last is not None:
-        print_run(shown.last, console)
+    display = _BarDisplay(console) if console.is_terminal else _LineDisplay(console)
+    with display:
+        yield display.show
+    if summary and display.last is not None:
+        print_run(display.last, console)
 
 
-class _Lines:
-    """A line when a source begins."""
+class _LineDisplay:
+    """Prints a line when a source starts."""
 
     def __init__(self, console: Console) -> None:
         self.last: IngestionRun | None = None
         self._console = console
-        self._begun: set[str] = set()
+        self._started: set[str] = set()
 
     def __enter__(self) -> None:
         pass
@@ -38,19 +38,19 @@ class _Lines:
         pass
 
     def show(self, run: IngestionRun) -> None:
-        """Take note of `run`, and show what is new in it."""
+        """Show the sources of `run` that have started since the last call."""
         self.last = run
         for source in run.sources:
-            if source.name not in self._begun:
-                self._begun.add(source.name)
-                self._begin(source.name)
+            if source.name not in self._started:
+                self._started.add(source.name)
+                self._start_source(source.name)
 
-    def _begin(self, source: str) -> None:
+    def _start_source(self, source: str) -> None:
         self._console.print(f"reading {source} …")
 
 
-class _Bars(_Lines):
-    """A bar a source, over its documents; it only moves where nobody knows how many there are."""
+class _BarDisplay(_LineDisplay):
+    """Shows a bar per source; it pulses if the number of documents is unknown."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -69,24 +69,24 @@ class _Bars(_Lines):
         self._progress.stop()
 
     def show(self, run: IngestionRun) -> None:
-        """Move the bars to where `run` is."""
+        """Update the bars."""
         super().show(run)
         for source in run.sources:
             self._progress.update(
                 self._tasks[source.name], completed=source.documents, total=source.expected
             )
 
-    def _begin(self, source: str) -> None:
+    def _start_source(self, source: str) -> None:
         self._tasks[source] = self._progress.add_task(source, total=None)
 
 
 @contextmanager
 def question_progress() -> Iterator[Callable[[int, int], None]]:
-    """A callback that shows how many questions of how many are done; only on a terminal."""
+    """Yield a callback that shows the number of finished questions; it prints only on a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("asking"), BarColumn(), TextColumn("{task.completed} of {task.total}"))
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bars:
         task = bars.add_task("asking", total=None)
-        yield lambda done, count: bars.update(task, completed=done, total=count)
+        yield lambda done, total: bars.update(task, completed=done, total=total)

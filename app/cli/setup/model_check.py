@@ -1,0 +1,66 @@
+"""Checks each configured model with one small call."""
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from langchain_core.messages import HumanMessage
+from langsmith import tracing_context
+
+from ingestion.providers import ModelRole, model_errors, open_embeddings
+from runnables.models.chat_model import ChatModel
+from runnables.models.chat_models import open_chat_models, open_judge_model
+from runnables.run_context import with_deadline
+from schemas.errors import ModelError
+from schemas.settings import Settings
+
+CHECK_TIMEOUT_S = 15.0
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """Result of checking one model."""
+
+    role: ModelRole
+    problem: str | None
+    """Error message, naming the setting to look at; None if the model answered."""
+    milliseconds: int
+
+
+async def check_models(settings: Settings) -> list[ModelCheck]:
+    """Check all configured models concurrently; an empty list if none is configured.
+
+    Raises ConfigurationError for a model name or provider that cannot be used.
+    """
+    checks: list[Awaitable[ModelCheck]] = []
+    if models := open_chat_models(settings):
+        checks += [_timed(model.role, probe_model(model)) for model in models.all]
+    if judge := open_judge_model(settings):
+        checks.append(_timed(judge.role, probe_model(judge)))
+    if embeddings := open_embeddings(settings):
+        role = ModelRole("EMBEDDING", settings.embedding_model or "")
+
+        async def embed() -> None:
+            with model_errors(role):
+                async with asyncio.timeout(CHECK_TIMEOUT_S):
+                    await embeddings.aembed_query("ping")
+
+        checks.append(_timed(role, embed()))
+    return list(await asyncio.gather(*checks))
+
+
+async def probe_model(model: ChatModel) -> None:
+    """Make one small call. Raises ModelError, which `model.last_error` keeps."""
+    with tracing_context(enabled=False):
+        await model.ask([HumanMessage("ping")], with_deadline({}, CHECK_TIMEOUT_S))
+
+
+async def _timed(role: ModelRole, call: Awaitable[None]) -> ModelCheck:
+    started = time.monotonic()
+    problem: str | None = None
+    try:
+        await call
+    except ModelError as error:
+        problem = str(error)
+    return ModelCheck(role, problem, round((time.monotonic() - started) * 1000))
