@@ -1,4 +1,4 @@
-"""SourceDocument -> Chunks: one a section, long prose split between blocks."""
+"""Cuts documents into chunks: one per section, with long prose split between blocks."""
 
 import hashlib
 import math
@@ -14,34 +14,37 @@ from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
 
 CHUNKER_VERSION = 2
-"""Raise it when the same document would give other chunks: collections made before are refused."""
+"""Increment it when the same document would give other chunks: older collections are then refused."""
 
 API_SECTION_FACTOR = 6
-"""A section of an API document is one chunk up to this many times the cap of prose."""
+"""Sections of API documents may be this many times as long as a chunk of prose."""
 
-HARD_LIMIT = 12_000
-"""Characters after which even a code fence is split; a Milvus text field holds 65,535 bytes."""
+MAX_BLOCK_CHARS = 12_000
+"""Longer blocks are split, even code fences: a Milvus text field holds 65,535 bytes."""
 
-MAX_WEIGHT = 8_000
-"""No chunk of several blocks is heavier, whatever the cap: at most 56,000 bytes, with line ends."""
+MAX_CHUNK_WEIGHT = 8_000
+"""Limit of a chunk of several blocks, whatever the settings: 56,000 bytes including line ends."""
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def chunk_document(document: SourceDocument, max_tokens: int) -> Iterator[Chunk]:
-    """The chunks of `document`, with stable ids; `max_tokens` is the soft cap of a prose chunk."""
+    """Yield the chunks of `document`. Their ids are stable across runs.
+
+    `max_tokens` is a soft limit for chunks of prose.
+    """
     position = 0
-    seen: Counter[tuple[str, ...]] = Counter()
+    occurrences: Counter[tuple[str, ...]] = Counter()
     for section in document.sections:
         key = (section.kind, *section.heading)
-        seen[key] += 1
-        for part, body in enumerate(_split(section, max_tokens)):
-            identity = (document.source, document.id, *key, str(seen[key]), str(part))
-            yield _chunk(document, section, body, position, _digest(*identity)[:32])
+        occurrences[key] += 1
+        for part, body in enumerate(_split_section(section, max_tokens)):
+            identity = (document.source, document.id, *key, str(occurrences[key]), str(part))
+            yield _build_chunk(document, section, body, position, _digest(*identity)[:32])
             position += 1
 
 
-def _chunk(
+def _build_chunk(
     document: SourceDocument, section: Section, body: str, position: int, chunk_id: str
 ) -> Chunk:
     heading = " > ".join(section.heading)
@@ -90,77 +93,81 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _split(section: Section, max_tokens: int) -> Iterator[str]:
-    """The section's body in parts of about `max_tokens`, cut between blocks only."""
+def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
+    """Yield the section's body in parts of about `max_tokens`, split between blocks."""
     factor = 1 if section.kind == "prose" else API_SECTION_FACTOR
-    cap = min(max_tokens * factor, MAX_WEIGHT)
+    max_weight = min(max_tokens * factor, MAX_CHUNK_WEIGHT)
     if not section.body.strip():
         return
-    if len(section.body) <= HARD_LIMIT and _weight(section.body) <= cap:
+    if len(section.body) <= MAX_BLOCK_CHARS and _weight(section.body) <= max_weight:
         yield section.body
         return
     part: list[str] = []
-    size = 0
-    for piece in _pieces(parse_blocks(section.body), cap):
+    part_weight = 0
+    for piece in _split_blocks(parse_blocks(section.body), max_weight):
         weight = _weight(piece)
-        if part and size + weight > cap:
+        if part and part_weight + weight > max_weight:
             yield "\n\n".join(part)
-            part, size = [], 0
+            part, part_weight = [], 0
         part.append(piece)
-        size += weight
+        part_weight += weight
     if part:
         yield "\n\n".join(part)
 
 
-def _pieces(blocks: list[MarkdownBlock], cap: int) -> Iterator[str]:
-    """Blocks, the oversize ones of a kind that can be cut already cut."""
+def _split_blocks(blocks: list[MarkdownBlock], max_weight: int) -> Iterator[str]:
+    """Yield the text of blocks, with oversized tables and other long blocks split."""
     for block in blocks:
-        if block.kind == "table" and _weight(block.text) <= cap:
+        if block.kind == "table" and _weight(block.text) <= max_weight:
             yield block.text
-        elif block.kind == "table" and max(map(len, block.text.split("\n"))) <= HARD_LIMIT // 2:
-            yield from _split_table(block.text, cap)
-        elif len(block.text) > HARD_LIMIT:
+        elif (
+            block.kind == "table" and max(map(len, block.text.split("\n"))) <= MAX_BLOCK_CHARS // 2
+        ):
+            yield from _split_table(block.text, max_weight)
+        elif len(block.text) > MAX_BLOCK_CHARS:
             yield from _split_lines(block)
         else:
             yield block.text
 
 
-def _split_table(table: str, cap: int) -> Iterator[str]:
-    """Runs of rows, each under the table's header."""
+def _split_table(table: str, max_weight: int) -> Iterator[str]:
+    """Yield groups of rows, each with the table's header."""
     lines = table.split("\n")
     header, rows = lines[:2], lines[2:]
-    yield from _pack(rows, cap - sum(map(_weight, header)), header, [])
+    yield from _group_lines(rows, max_weight - sum(map(_weight, header)), header, [])
 
 
 def _split_lines(block: MarkdownBlock) -> Iterator[str]:
-    """Runs of lines; a fence is opened and closed again around each."""
-    lines = [line[i : i + HARD_LIMIT] for line in block.text.split("\n")
-             for i in range(0, max(len(line), 1), HARD_LIMIT)]  # fmt: skip
-    fence = _FENCE.match(lines[0])
+    """Yield groups of lines; groups of a code block each get its opening and closing fence."""
+    lines = [line[i : i + MAX_BLOCK_CHARS] for line in block.text.split("\n")
+             for i in range(0, max(len(line), 1), MAX_BLOCK_CHARS)]  # fmt: skip
+    fence = _OPENING_FENCE.match(lines[0])
     if block.kind == "fence" and fence:
-        last = lines[-1].strip()
-        closed = last.startswith(fence[1]) and not last.strip(fence[1][0])
-        inner = lines[1:-1] if closed else lines[1:]
-        yield from _pack(inner, HARD_LIMIT // 4, [lines[0]], [fence[1]])
+        last_line = lines[-1].strip()
+        is_closed = last_line.startswith(fence[1]) and not last_line.strip(fence[1][0])
+        inner = lines[1:-1] if is_closed else lines[1:]
+        yield from _group_lines(inner, MAX_BLOCK_CHARS // 4, [lines[0]], [fence[1]])
     else:
-        yield from _pack(lines, HARD_LIMIT // 4, [], [])
+        yield from _group_lines(lines, MAX_BLOCK_CHARS // 4, [], [])
 
 
-def _pack(lines: list[str], cap: int, head: list[str], tail: list[str]) -> Iterator[str]:
-    """Runs of `lines` of at most `cap` in weight (one line at least), between `head` and `tail`."""
-    run: list[str] = []
-    size = 0
+def _group_lines(
+    lines: list[str], max_weight: int, head: list[str], tail: list[str]
+) -> Iterator[str]:
+    """Yield groups of `lines` of at most `max_weight`, or of one line, between `head` and `tail`."""
+    group: list[str] = []
+    group_weight = 0
     for line in lines:
         weight = _weight(line)
-        if run and size + weight > cap:
-            yield "\n".join([*head, *run, *tail])
-            run, size = [], 0
-        run.append(line)
-        size += weight
-    if run:
-        yield "\n".join([*head, *run, *tail])
+        if group and group_weight + weight > max_weight:
+            yield "\n".join([*head, *group, *tail])
+            group, group_weight = [], 0
+        group.append(line)
+        group_weight += weight
+    if group:
+        yield "\n".join([*head, *group, *tail])
 
 
 def _weight(text: str) -> int:
-    """The tokens of `text`, but at least 1, and at least 1 for 5 bytes: a cap in tokens bounds bytes."""
+    """Return the tokens of `text`, at least 1 per 5 bytes, so that a limit also limits bytes."""
     return max(1, estimate_tokens(text), math.ceil(len(text.encode()) / 5))

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ingestion.sources.folder import FileResult
+from ingestion.sources.reader import FileResult
 from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_table
 from schemas.document import SourceDocument

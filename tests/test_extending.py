@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 import prompts
 import schemas.source
 from app.service.answer_service import AnswerService
+from ingestion.sources.registry import count_files, digest_source, get_reader, read_source
 from runnables.models.chat_models import open_chat_models
 from runnables.tools.lookup_tools import TOOLS
 from schemas.document import SourceDocument
@@ -78,13 +79,20 @@ def test_a_tool(sample_service: AnswerService, model_server: ModelServer) -> Non
     assert "44203" in looked_up.state["chunks"][0].chunk.text
 
 
-def test_a_source_without_code(tmp_path: Path) -> None:
+def test_markdown_source_needs_no_code() -> None:
     (source,) = tomllib.loads(block("toml", "[[sources]]"))["sources"]
     read: SourceConfig = TypeAdapter[SourceConfig](SourceConfig).validate_python(source)
     assert isinstance(read, MarkdownSourceConfig)
 
 
-def test_a_source_of_a_new_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["api_docs", "openapi", "markdown", "files"])
+def test_every_kind_has_a_reader(kind: str) -> None:
+    assert callable(get_reader(kind).read)
+
+
+def test_new_kind_needs_a_config_class_and_a_reader_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     defined = run(
         "from typing import Literal\n" + block("python", "class FaqSourceConfig"),
         PageSourceConfig=PageSourceConfig,
@@ -92,13 +100,19 @@ def test_a_source_of_a_new_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         schemas.source, "FaqSourceConfig", defined["FaqSourceConfig"], raising=False
     )
-    reader = run(block("python", "def read_faq"))
+    module = ModuleType("faq")
+    module.__dict__.update(run(block("python", "FolderReader[FaqSourceConfig]")))
+    monkeypatch.setitem(sys.modules, "ingestion.sources.faq", module)
     (tmp_path / "keys.csv").write_text("question,answer\nHow many keys?,Twenty a team.\n")
     (tmp_path / "wrong.csv").write_text("frage,antwort\na,b\n")
     source = defined["FaqSourceConfig"].model_validate(
         {"name": "faq", "kind": "faq", "path": tmp_path, "page_url": "https://x.y/{path}"}
     )
-    document, refused = reader["read_faq"](source, SourceLimits(), {})
+
+    document, refused = read_source(source, SourceLimits())
+
+    assert count_files(source) == 2
+    assert digest_source(source, SourceLimits())
     assert isinstance(document, SourceDocument)
     assert document.page_url == "https://x.y/keys"
     (section,) = document.sections

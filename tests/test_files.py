@@ -28,7 +28,7 @@ from reportlab.platypus import (
 )
 
 from ingestion.platform_config import read_platform
-from ingestion.sources.folder import FileResult, UnchangedFile
+from ingestion.sources.reader import FileResult, UnchangedFile
 from ingestion.sources.registry import count_files, read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
@@ -502,26 +502,26 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "zip of nothing": ("a.docx", lambda: word({"x.xml": "<a/>"}), "not a Word document"),
     "not a zip": ("a.docx", lambda: b"PK\x03\x04" + b"x" * 100, "not a Word document"),
     "truncated docx": ("a.docx", lambda: make_docx()[:9_000], "not a Word document"),
-    "encrypted docx": ("a.docx", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512, "is encrypted"),
+    "encrypted docx": ("a.docx", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512, "encrypted"),
     "entities": ("a.docx", lambda: word({"word/document.xml": word_xml("<w:p>&i;</w:p>", prologue=ENTITIES)}), "document type"),
     "entities in UTF-16": ("a.docx", lambda: word({"word/styles.xml": word_xml("&i;", "styles", ENTITIES).encode("utf-16")}), "document type"),
     "deep docx": ("a.docx", lambda: word({"word/document.xml": word_xml("<w:p>" * 100_000)}), "elements deep"),
     "large docx": ("a.docx", lambda: word({"word/document.xml": word_xml("<w:p/>" * 300_000)}), "elements"),
-    "encrypted pdf": ("a.pdf", lambda: encrypted("secret"), "is encrypted"),
+    "encrypted pdf": ("a.pdf", lambda: encrypted("secret"), "encrypted"),
     "truncated pdf": ("a.pdf", lambda: make_pdf()[:3_000], "not a readable PDF"),
-    "inflating pdf": ("a.pdf", lambda: pages(b" " * 60_000_000), "takes too much to read"),
+    "inflating pdf": ("a.pdf", lambda: pages(b" " * 60_000_000), "text extraction costs too much"),
     "many streams": ("a.pdf", lambda: pages(b"% " + b" " * 900_000, 500), "APIDESK_MAX_UNPACKED|too much"),
     "many operators": ("a.pdf", lambda: pages(b"BT /F 9 Tf " + b"(x) Tj " * 50_000, 900), "too much"),
-    "scanned": ("a.pdf", lambda: pages(b"0 0 9 9 re f"), "holds no text"),
+    "scanned": ("a.pdf", lambda: pages(b"0 0 9 9 re f"), "contains no text"),
     "pages in a circle": ("a.pdf", lambda: pdf(b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Count 1/Kids[2 0 R 2 0 R]>>"), "not a readable PDF"),
     "deep pdf": ("a.pdf", lambda: pdf(b"<</Type/Catalog/Pages " + b"[" * 100_000), "not a readable PDF"),
     "deep html": ("a.html", lambda: b"<div>" * 100_000 + b"x", "nests more than 100 elements deep"),
     "deep inline": ("a.htm", lambda: b"<p><b>" * 100_000 + b"x", "nests more than 100 elements deep"),
-    "large html": ("a.html", lambda: b"<p>x" * 300_000, "tags and runs of text"),
+    "large html": ("a.html", lambda: b"<p>x" * 300_000, "tags and text nodes"),
     "spanning cells": ("a.html", lambda: b"<table>" + b"<tr><td colspan=999 rowspan=999>x" * 999, "cells span more"),
-    "endless tag": ("a.html", lambda: b"<a " * 900_000 + b">x", "too large to be a page"),
-    "endless number": ("a.html", lambda: b"<p>&#" + b"1" * 9_000 + b";<p>", "not a readable page"),
-    "binary txt": ("a.txt", lambda: bytes(range(256)) * 99, "is not text"),
+    "endless tag": ("a.html", lambda: b"<a " * 900_000 + b">x", "too large for an HTML page"),
+    "endless number": ("a.html", lambda: b"<p>&#" + b"1" * 9_000 + b";<p>", "not a readable HTML page"),
+    "binary txt": ("a.txt", lambda: bytes(range(256)) * 99, "not text"),
 }  # fmt: skip
 
 
@@ -575,7 +575,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.txt").symlink_to(tmp_path / "secret.txt")
     (refused,) = found(folder)
-    assert "leads out" in str(refused)
+    assert "points outside" in str(refused)
 
 
 GOOD: dict[str, Callable[[], bytes]] = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ingestion.sources.folder import FileResult
+from ingestion.sources.reader import FileResult
 from ingestion.sources.registry import read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
@@ -406,8 +406,8 @@ def test_a_description_is_read_from_its_url() -> None:
     assert (document.title, document.api_url) == ("Far", "/v1/a")
     assert f"`{url}/v1`" in body_of(document, "request_url")
     assert [str(error) for error in errors] == [
-        "/b: $ref 'http://example.com/x#/y' cannot be followed: leads to another host than the description's own",
-        "/c: $ref 'file:///etc/passwd' cannot be followed: is no http(s) url",
+        "/b: $ref 'http://example.com/x#/y' cannot be resolved: points to another host than the description's",
+        "/c: $ref 'file:///etc/passwd' cannot be resolved: not an http(s) URL",
     ]
     assert len(heads) == 2
 

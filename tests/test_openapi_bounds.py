@@ -37,16 +37,16 @@ from tests.openapi_descriptions import (
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "is no description"), ("[]", "is no description"), ("null", "is no description"),
-        ("just text", "is no description"), ("{}", "is no description"), ('{"swagger": "1.2"}', "is no description"),
-        ('{"openapi": 4}', "is no description"), ('{"openapi": ["3"]}', "is no description"),
+        ("", "not an OpenAPI"), ("[]", "not an OpenAPI"), ("null", "not an OpenAPI"),
+        ("just text", "not an OpenAPI"), ("{}", "not an OpenAPI"), ('{"swagger": "1.2"}', "not an OpenAPI"),
+        ('{"openapi": 4}', "not an OpenAPI"), ('{"openapi": ["3"]}', "not an OpenAPI"),
         ('{"openapi": "3.0.0",', "api.json: not valid JSON"), ("a: b: c", "api.json: not valid YAML"),
         ("a: [", "api.json: not valid YAML"), ("a: *b", "api.json: not valid YAML"), (b"\xff\xfa\x00", "api.json: not UTF-8"),
-        ("a: &a [*a]", "api.json: means values without end"), ("&a {b: {c: *a}}", "api.json: means values without end"),
-        ("? [a]\n: b", "api.json: not what an API is described with"), ("[" * 5_000, "api.json: n"),
-        ('{"a":' * 5_000 + "1" + "}" * 5_000, "api.json: nests more than"), ("- " * 100_000, "api.json: nests more than"),
-        ("{" * 100_000, "api.json: n"), ("a: !!python/object/apply:os.system [x]", "is no description"),
-        ("n: " + "9" * 10_000, "is no description"), ('{"n": ' + "9" * 10_000 + "}", "api.json: not valid JSON"),
+        ("a: &a [*a]", "api.json: contains an alias within its own anchor"), ("&a {b: {c: *a}}", "api.json: contains an alias within its own anchor"),
+        ("? [a]\n: b", "api.json: not a description"), ("[" * 5_000, "api.json: n"),
+        ('{"a":' * 5_000 + "1" + "}" * 5_000, "api.json: nests lists and objects more than"), ("- " * 100_000, "api.json: nests lists and objects more than"),
+        ("{" * 100_000, "api.json: n"), ("a: !!python/object/apply:os.system [x]", "not an OpenAPI"),
+        ("n: " + "9" * 10_000, "not an OpenAPI"), ('{"n": ' + "9" * 10_000 + "}", "api.json: not valid JSON"),
     ],
 )  # fmt: skip
 def test_what_is_no_description_is_refused_in_a_line(
@@ -145,7 +145,7 @@ def test_graphs_that_double_stay_small(tmp_path: Path, form: Callable[[Json], Js
     if isinstance(found[0], SourceDocument):
         assert len(rows_of(found[0], "response_parameters")) <= 700
     else:
-        assert "a schema is made of more than" in str(found[0])
+        assert "a schema combines more than" in str(found[0])
 
 
 def test_a_large_branch_costs_no_other_its_rows(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_every_good_description_is_read(path: Path) -> None:
         assert len(errors) == 2
     else:
         assert not errors
-    assert all("leads out of the source's folder" in error for error in errors)
+    assert all("points outside the source folder" in error for error in errors)
 
 
 @needs_shared_data

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.folder import FileResult, UnchangedFile
-from ingestion.sources.registry import digest, digest_source, read_source
+from ingestion.sources.reader import FileResult, UnchangedFile
+from ingestion.sources.registry import combine_fingerprints, digest_source, read_source
 from ingestion.text.markdown_blocks import parse_table
 from schemas.document import Section, SourceDocument
 from schemas.errors import ConfigurationError, SourceError
@@ -193,7 +193,7 @@ def test_a_folder_that_is_not_there_is_named(kind: Kind, tmp_path: Path) -> None
 
 def test_a_folder_without_documents_is_named(kind: Kind, tmp_path: Path) -> None:
     write(tmp_path / "notes.txt", "text")
-    with pytest.raises(SourceError, match=rf"{tmp_path.name}: holds no .*\{kind.suffix}"):
+    with pytest.raises(SourceError, match=rf"{tmp_path.name}: contains no .*\{kind.suffix}"):
         read(kind.make, tmp_path)
 
 
@@ -213,7 +213,7 @@ def test_two_documents_of_one_id_are_refused(
         write(tmp_path / name, text)
     documents, refused = apart(found(make, tmp_path))
     assert len(documents) == 1
-    assert refused == [f"two documents have the id {documents[0].id}: the first one counts"]
+    assert refused == [f"duplicate document id {documents[0].id}: the first document is kept"]
 
 
 @pytest.mark.parametrize(
@@ -612,7 +612,7 @@ def test_a_file_is_read_again_when_it_or_its_profile_changed(
     documents, _ = apart(found(kind.make, tmp_path))
     known = {document.fingerprint: frozenset({document.id}) for document in documents}
     before = digest_source(kind.make(name="docs", path=tmp_path), SourceLimits())
-    assert before == digest([document.fingerprint for document in documents])
+    assert before == combine_fingerprints([document.fingerprint for document in documents])
     source = kind.make(name="docs", path=tmp_path, **change(tmp_path, kind.suffix))
     assert (digest_source(source, SourceLimits()) == before) is (not again)
     everything = list(read_source(source, SourceLimits(), known))

@@ -1,1 +1,1 @@
-"""One reader a format; each turns a source of platform.toml into SourceDocuments."""
+"""Readers of documentation sources: one module per kind of `[[sources]]` in platform.toml."""

@@ -1,95 +1,139 @@
-"""What readers of folders share: listing, reading and page urls."""
+"""Folders of files: listing, fingerprints, reading, and the page URLs made from file paths."""
 
 import hashlib
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import Generic, TypeVar
 from urllib.parse import quote
 
+from ingestion.sources.reader import FileResult, KnownFiles, UnchangedFile
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.source import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
 
 READER_VERSION = 1
-"""Raise it when the same file would give another document: files indexed before are read again."""
+"""Increase it when the same file yields a different document, so that indexed files are read again."""
 
-KnownFiles = Mapping[str, frozenset[str]]
-"""Ids of the documents that are indexed already, by fingerprint."""
-
-
-@dataclass(frozen=True)
-class UnchangedFile:
-    """A file of which nothing is to be indexed: it is as it was, or makes no document."""
-
-    fingerprint: str
-    ids: frozenset[str]
-    """Its documents, indexed already."""
-
-
-FileResult = SourceDocument | UnchangedFile | SourceError
-"""A document, or that there is nothing new, or in one line why there is none."""
-
-FolderSource = ApiDocsSourceConfig | PageSourceConfig
-
-PathValues = Mapping[str, object]
-"""What `page_url` templates, titles and metadata are made from, by name."""
+PageValues = Mapping[str, object]
+"""Values by name that fill `page_url` templates, titles and metadata."""
 
 _INDEX_NAMES = {"index", "_index", "readme"}
 
-_EMPTY_AT_THE_TOP = ("page_path", "folder")
-"""Values that a page at the top has not, and its link is whole without them."""
+_OPTIONAL_NAMES = ("page_path", "folder")
+"""Values that are empty for a page at the top level; a `page_url` is complete without them."""
+
+FolderSource = ApiDocsSourceConfig | PageSourceConfig
+FolderT = TypeVar("FolderT", bound=FolderSource)
+
+
+class FolderReader(Generic[FolderT]):
+    """A SourceReader for folders of files with one document per file.
+
+    `suffixes` returns the suffixes that a source accepts, lower case with the dot. `parse` returns
+    the document of a file, or None for a file without one, and raises SourceError for a file that
+    is refused; a refused file does not end the run.
+    """
+
+    def __init__(
+        self,
+        suffixes: Callable[[FolderT], Set[str]],
+        parse: Callable[[FolderT, SourceLimits, Path], SourceDocument | None],
+    ) -> None:
+        self._suffixes = suffixes
+        self._parse = parse
+
+    def read(
+        self, source: FolderT, limits: SourceLimits, known: KnownFiles
+    ) -> Iterator[FileResult]:
+        """Yield the document of each file; a file with a known fingerprint is not parsed.
+
+        Raises SourceError for a missing folder or one without matching files.
+        """
+        version = _reader_version(source)
+        for path in self._list_files(source):
+            try:
+                fingerprint = _fingerprint(path, source.path, version, limits)
+                document = None if fingerprint in known else self._parse(source, limits, path)
+            except SourceError as error:
+                yield SourceError(f"{_relative_name(path, source.path)}: {error}")
+                continue
+            if document is None:
+                yield UnchangedFile(fingerprint, known.get(fingerprint, frozenset()))
+            else:
+                yield document.model_copy(update={"fingerprint": fingerprint})
+
+    def count_files(self, source: FolderT) -> int:
+        """Return the number of files. Raises SourceError as `read` does."""
+        return len(self._list_files(source))
+
+    def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
+        """Return a digest of each file's content, its name and the source's configuration.
+
+        Raises SourceError for the first file that is refused.
+        """
+        version = _reader_version(source)
+        paths = self._list_files(source)
+        return [_fingerprint(path, source.path, version, limits) for path in paths]
+
+    def _list_files(self, source: FolderT) -> list[Path]:
+        return list_files(source.path, self._suffixes(source))
 
 
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
-    """Files below `folder` with one of `suffixes`, sorted. Raises SourceError when there are none."""
+    """Return the files below `folder` with one of `suffixes`, sorted.
+
+    Raises SourceError when there are none.
+    """
     if not folder.is_dir():
         raise SourceError(f"{folder.name}: no such folder")
     wanted = set(suffixes)
     files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in wanted)
     if not files:
-        raise SourceError(f"{folder.name}: holds no {' or '.join(sorted(wanted))} file")
+        raise SourceError(f"{folder.name}: contains no {' or '.join(sorted(wanted))} file")
     return files
 
 
-def read_files(
-    source: FolderSource,
-    suffixes: Iterable[str],
-    limits: SourceLimits,
-    known: KnownFiles,
-    read: Callable[[Path], SourceDocument | None],
-) -> Iterator[FileResult]:
-    """What `read` makes of each file of `source`; a file that is refused does not end the run.
-
-    Raises SourceError for a folder that is not there or has no such file.
-    """
-    how = _how(source)
-    for path in list_files(source.path, suffixes):
-        try:
-            fingerprint = _fingerprint(path, source.path, how, limits)
-            document = None if fingerprint in known else read(path)
-        except SourceError as error:
-            yield SourceError(f"{_name(path, source.path)}: {error}")
-            continue
-        if document is None:
-            yield UnchangedFile(fingerprint, known.get(fingerprint, frozenset()))
-        else:
-            yield document.model_copy(update={"fingerprint": fingerprint})
+def _reader_version(source: FolderSource) -> str:
+    """Everything besides the file itself that its document depends on: reader and configuration."""
+    return f"{READER_VERSION}\0{source.model_dump_json(exclude={'path'})}"
 
 
-def fingerprints(source: FolderSource, suffixes: Iterable[str], limits: SourceLimits) -> list[str]:
-    """What tells each file of `source` from every other and from what it was: its content, its name
-    and how it is read.
+def _relative_name(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
 
-    Raises SourceError for the first file that is refused.
-    """
-    how = _how(source)
-    paths = list_files(source.path, suffixes)
-    return [_fingerprint(path, source.path, how, limits) for path in paths]
+
+def _fingerprint(path: Path, folder: Path, version: str, limits: SourceLimits) -> str:
+    """Raises SourceError for a file that is too large, or a symbolic link out of `folder`."""
+    # Only the last component can be a link: rglob does not follow links to folders.
+    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        raise SourceError("symbolic link points outside the source folder")
+    try:
+        check_size(path.stat().st_size, limits)
+        key = f"{version}\0{_relative_name(path, folder)}\0".encode()
+        return hashlib.sha256(key + path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise SourceError(f"{error.strerror}") from None
+
+
+def check_size(size: int, limits: SourceLimits) -> None:
+    """Raise SourceError when `size`, in bytes, exceeds the limit for files."""
+    if size > limits.file_bytes:
+        raise SourceError(
+            f"larger than {limits.file_bytes / 1_000_000:g} MB (APIDESK_MAX_FILE_BYTES)"
+        )
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the file's content. Raises SourceError."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{error.strerror}") from None
 
 
 def read_text(path: Path) -> str:
-    """The file's text. Raises SourceError."""
+    """Return the text of a UTF-8 file. Raises SourceError."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -99,67 +143,37 @@ def read_text(path: Path) -> str:
 
 
 def path_values(path: Path, folder: Path) -> dict[str, object]:
-    """The values that every file has by its place below `folder`, as they stand in a url."""
+    """Return the values that each file has by its path below `folder`, percent-encoded."""
     relative = path.relative_to(folder).with_suffix("")
     page = relative.parent if relative.name.lower() in _INDEX_NAMES else relative
     return {
         "path": quote(relative.as_posix()),
-        "page_path": _in_url(page),
-        "folder": _in_url(page.parent),
+        "page_path": _quote_path(page),
+        "folder": _quote_path(page.parent),
         "stem": quote(path.stem),
         "suffix": path.suffix.lower(),
     }
 
 
-def _in_url(path: Path) -> str:
+def _quote_path(path: Path) -> str:
     return "" if path == Path() else quote(path.as_posix())
 
 
-def page_url(templates: Sequence[str], values: PathValues) -> str:
-    """The first of `templates` whose `{name}`s all have a value, filled in; else empty, since half a
-    link is none.
+def page_url(templates: Sequence[str], values: PageValues) -> str:
+    """Fill in the first of `templates` for which every `{name}` has a value.
 
-    Raises ConfigurationError for a template with a brace left open.
+    Empty when there is none, because an incomplete link is useless. Raises ConfigurationError for
+    a malformed template.
     """
-    return next(filter(None, (_filled(template, values) for template in templates)), "")
+    return next(filter(None, (_fill_template(template, values) for template in templates)), "")
 
 
-def check_size(size: int, limits: SourceLimits) -> None:
-    """Raises SourceError when `size`, in bytes, is more than is taken."""
-    if size > limits.file_bytes:
-        raise SourceError(
-            f"larger than {limits.file_bytes / 1_000_000:g} MB (APIDESK_MAX_FILE_BYTES)"
-        )
-
-
-def _how(source: FolderSource) -> str:
-    """What of the program and the profile a file's document depends on."""
-    return f"{READER_VERSION}\0{source.model_dump_json(exclude={'path'})}"
-
-
-def _name(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix()
-
-
-def _fingerprint(path: Path, folder: Path, how: str, limits: SourceLimits) -> str:
-    """Raises SourceError for a file that is too large, or a link that leads out of `folder`."""
-    # Only the last part of a path may be a link: none is followed where files are listed.
-    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-        raise SourceError("is a link that leads out of the source's folder")
-    try:
-        check_size(path.stat().st_size, limits)
-        key = f"{how}\0{_name(path, folder)}\0".encode()
-        return hashlib.sha256(key + path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise SourceError(f"{error.strerror}") from None
-
-
-def _filled(template: str, values: PathValues) -> str:
+def _fill_template(template: str, values: PageValues) -> str:
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
         for name in names:
             if values.get(name) in (None, ""):
-                if name not in _EMPTY_AT_THE_TOP:
+                if name not in _OPTIONAL_NAMES:
                     return ""
                 template = template.replace(f"{{{name}}}/", "")
         return template.format_map({name: values.get(name, "") for name in names})

@@ -1,103 +1,79 @@
-"""One reader a format; each turns a source of platform.toml into SourceDocuments."""
+"""Finds the reader of a source by its kind, and reads sources of any kind."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from types import MappingProxyType
-from typing import assert_never
+from typing import Any
 
-from ingestion.sources import api_docs, files, markdown
-from ingestion.sources.folder import FileResult, KnownFiles, UnchangedFile, fingerprints, list_files
-from ingestion.sources.openapi import reader as openapi
+from ingestion.sources.reader import FileResult, KnownFiles, SourceReader, UnchangedFile
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import (
-    ApiDocsSourceConfig,
-    FilesSourceConfig,
-    MarkdownSourceConfig,
-    OpenApiSourceConfig,
-    SourceConfig,
-    SourceLimits,
-)
+from schemas.source import SourceConfig, SourceLimits
+
+
+def get_reader(kind: str) -> SourceReader[Any]:
+    """Return `READER` of the module `ingestion.sources.<kind>`.
+
+    `kind` is one of the kinds of `SourceConfig`. The module is imported on first use, because the
+    libraries that parse documents are slow to import.
+    """
+    reader: SourceReader[Any] = import_module(f"ingestion.sources.{kind}").READER
+    return reader
 
 
 def read_source(
     source: SourceConfig, limits: SourceLimits, known: KnownFiles = MappingProxyType({})
 ) -> Iterator[FileResult]:
-    """The documents of `source` in a stable order, and a SourceError for each that was refused.
+    """Yield the documents of `source` in a stable order, and a SourceError for each refused one.
 
-    Of a file with a `known` fingerprint comes Unchanged: it is not read.
+    A file whose fingerprint is in `known` is not parsed and yields an UnchangedFile. A document
+    whose id was already seen in this source is refused.
 
-    Raises SourceError for a source that cannot be read at all. A second document with the same id,
-    which would take the place of the first, is refused.
+    Raises SourceError when the source cannot be read at all.
     """
-    ids: set[str] = set()
-    for found in _read(source, limits, known):
-        theirs = _ids(found)
-        if twice := ids & theirs:
-            yield SourceError(f"two documents have the id {min(twice)}: the first one counts")
+    seen: set[str] = set()
+    for result in get_reader(source.kind).read(source, limits, known):
+        ids = _document_ids(result)
+        if duplicates := seen & ids:
+            yield SourceError(
+                f"duplicate document id {min(duplicates)}: the first document is kept"
+            )
             continue
-        ids |= theirs
-        yield found
+        seen |= ids
+        yield result
 
 
-def _ids(found: FileResult) -> frozenset[str]:
-    match found:
+def _document_ids(result: FileResult) -> frozenset[str]:
+    match result:
         case SourceDocument():
-            return frozenset({found.id})
+            return frozenset({result.id})
         case UnchangedFile():
-            return found.ids
+            return result.ids
         case _:
             return frozenset()
 
 
-def _read(source: SourceConfig, limits: SourceLimits, known: KnownFiles) -> Iterator[FileResult]:
-    match source:
-        case ApiDocsSourceConfig():
-            return api_docs.read_api_docs(source, limits, known)
-        case MarkdownSourceConfig():
-            return markdown.read_markdown(source, limits, known)
-        case FilesSourceConfig():
-            return files.read_files_source(source, limits, known)
-        case OpenApiSourceConfig():
-            return openapi.read_openapi(source, limits)
-        case _:
-            assert_never(source)
-
-
 def count_files(source: SourceConfig) -> int | None:
-    """How many files `read_source` will read, where that can be known before.
+    """Return the number of files that `read_source` will read; None when it is unknown in advance.
 
-    Raises SourceError for a folder that has none.
+    Raises SourceError for a folder without matching files.
     """
-    if isinstance(source, OpenApiSourceConfig):
-        return None
-    return len(list_files(source.path, _suffixes(source)))
+    return get_reader(source.kind).count_files(source)
 
 
 def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
-    """The `digest` of all that `read_source` would read; empty where that is not known before, or a
-    file would be refused.
+    """Return a digest of all files of `source`.
+
+    Empty when the files cannot be compared before reading, or when one of them is refused.
     """
-    if isinstance(source, OpenApiSourceConfig):
-        return ""
     try:
-        return digest(fingerprints(source, _suffixes(source), limits))
+        fingerprints = get_reader(source.kind).fingerprints(source, limits)
     except SourceError:
         return ""
+    return "" if fingerprints is None else combine_fingerprints(fingerprints)
 
 
-def digest(fingerprints: Sequence[str]) -> str:
-    """One word for the files with these fingerprints; empty where one is not known."""
+def combine_fingerprints(fingerprints: Sequence[str]) -> str:
+    """Return one digest of several fingerprints; empty when any of them is empty."""
     return hashlib.sha256("".join(fingerprints).encode()).hexdigest() if all(fingerprints) else ""
-
-
-def _suffixes(source: ApiDocsSourceConfig | MarkdownSourceConfig | FilesSourceConfig) -> set[str]:
-    match source:
-        case ApiDocsSourceConfig():
-            return api_docs.SUFFIXES
-        case MarkdownSourceConfig():
-            return markdown.SUFFIXES
-        case FilesSourceConfig():
-            return files.file_suffixes(source)
-        case _:
-            assert_never(source)

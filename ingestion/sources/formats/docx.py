@@ -1,4 +1,4 @@
-"""Word documents: checked part by part, then by way of HTML."""
+"""Word documents: checks each part of the package against limits, then converts it by way of HTML."""
 
 import io
 import zipfile
@@ -7,27 +7,27 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from ingestion.sources.formats.html import html_page
-from ingestion.sources.formats.text import TextFile
+from ingestion.sources.pages import PageContent
 from schemas.errors import SourceError
 from schemas.source import SourceLimits
 
-MOST_ELEMENTS = 150_000
-"""XML elements of a document; a book of three hundred pages has some hundred thousand."""
+MAX_ELEMENTS = 150_000
+"""XML elements of a document; a book of three hundred pages has about a hundred thousand."""
 
-MOST_TEXT = 20_000_000
-"""Bytes of XML."""
+MAX_XML_BYTES = 20_000_000
+"""Bytes of XML in all parts."""
 
-MOST_PARTS = 5_000
+MAX_PARTS = 5_000
 
-MOST_STYLES = 200
-"""Styles that are headings: each is tried on each paragraph."""
+MAX_HEADING_STYLES = 200
+"""Heading styles; each one is matched against each paragraph."""
 
-DEEPEST = 150
-"""XML elements within each other."""
+MAX_DEPTH = 150
+"""Levels of nested XML elements."""
 
-_PIECE = 1 << 20
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_SAID = {
+_PIECE_BYTES = 1 << 20
+_WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PROPERTY_NAMES = {
     "{http://purl.org/dc/elements/1.1/}title": "title",
     "{http://purl.org/dc/elements/1.1/}creator": "author",
     "{http://purl.org/dc/elements/1.1/}subject": "subject",
@@ -35,18 +35,18 @@ _SAID = {
     "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}keywords": "keywords",
     "{http://purl.org/dc/terms/}modified": "modified",
 }
-_HEADINGS = {
+_HEADING_STYLE_LEVELS = {
     name: level
     for level in range(1, 10)
     for name in (f"heading {level}", f"标题 {level}", f"标题{level}", f"標題 {level}")
 } | {"title": 1, "标题": 1, "標題": 1}
-"""What Word calls its heading styles, whatever ids it gives them."""
+"""Names of Word's heading styles, which are the same whatever the ids of the styles."""
 
 
-def read_docx(data: bytes, limits: SourceLimits) -> TextFile:
-    """The document's content, and its properties `title`, `author`, `subject`, `keywords` as values.
+def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
+    """Return the content; properties such as `title`, `author` and `keywords` are values.
 
-    Raises SourceError for what is no document, is encrypted, or holds more than it may.
+    Raises SourceError for data that is not a Word document, is encrypted or exceeds a limit.
     """
     import mammoth
 
@@ -60,29 +60,29 @@ def read_docx(data: bytes, limits: SourceLimits) -> TextFile:
         ).value
     except SourceError:
         raise
-    except Exception as error:  # mammoth takes a document's sense for granted
+    except Exception as error:  # mammoth does not validate documents
         raise SourceError(f"not a Word document ({type(error).__name__})") from None
     page = html_page(html)
-    return TextFile(_properties(parts.get("docProps/core.xml", b"")), page.parts)
+    return PageContent(_properties(parts.get("docProps/core.xml", b"")), page.parts)
 
 
 def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, bytes]]:
-    """The XML of the document; everything in the package is unpacked once, and counted."""
+    """Yield the XML parts; every part is unpacked once and counted against the limits."""
     if data.startswith(b"\xd0\xcf\x11\xe0"):
-        raise SourceError("is encrypted, or of Word before 2007")
+        raise SourceError("encrypted, or saved by a version of Word before 2007")
     budget = _Budget(limits)
     with zipfile.ZipFile(io.BytesIO(data)) as package:
-        if len(package.infolist()) > MOST_PARTS:
-            raise SourceError(f"holds more than {MOST_PARTS} parts")
+        if len(package.infolist()) > MAX_PARTS:
+            raise SourceError(f"contains more than {MAX_PARTS} parts")
         for entry in package.infolist():
             if entry.flag_bits & 1:
-                raise SourceError("is encrypted")
+                raise SourceError("encrypted")
             is_xml = entry.filename.endswith((".xml", ".rels"))
             check = _XmlCheck(budget) if is_xml else None
             kept: list[bytes] = []
             with package.open(entry) as stream:
-                while piece := stream.read(_PIECE):
-                    budget.unpacked(len(piece))
+                while piece := stream.read(_PIECE_BYTES):
+                    budget.spend(len(piece))
                     if check is not None:
                         check.feed(piece)
                         kept.append(piece)
@@ -92,24 +92,24 @@ def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, byt
 
 
 class _Budget:
-    """How much of a package has been used up."""
+    """The remaining limits of a package."""
 
     def __init__(self, limits: SourceLimits) -> None:
         self.bytes = limits.unpacked_bytes
-        self.most = limits.unpacked_bytes
-        self.elements = MOST_ELEMENTS
-        self.text = MOST_TEXT
+        self.max_bytes = limits.unpacked_bytes
+        self.elements = MAX_ELEMENTS
+        self.xml_bytes = MAX_XML_BYTES
 
-    def unpacked(self, size: int) -> None:
+    def spend(self, size: int) -> None:
         self.bytes -= size
         if self.bytes < 0:
             raise SourceError(
-                f"unpacks to more than {self.most / 1_000_000:g} MB (APIDESK_MAX_UNPACKED_BYTES)"
+                f"unpacks to more than {self.max_bytes / 1_000_000:g} MB (APIDESK_MAX_UNPACKED_BYTES)"
             )
 
 
 class _XmlCheck:
-    """Reads XML as it comes, for what it would cost to build a tree of it."""
+    """Parses XML as a stream, and raises SourceError before a tree of it would cost too much."""
 
     def __init__(self, budget: _Budget) -> None:
         self.budget = budget
@@ -120,31 +120,31 @@ class _XmlCheck:
         self.parser.EndElementHandler = self._end
 
     def feed(self, piece: bytes) -> None:
-        self.budget.text -= len(piece)
-        if self.budget.text < 0:
-            raise SourceError(f"holds more than {MOST_TEXT / 1_000_000:g} MB of XML")
+        self.budget.xml_bytes -= len(piece)
+        if self.budget.xml_bytes < 0:
+            raise SourceError(f"contains more than {MAX_XML_BYTES / 1_000_000:g} MB of XML")
         self.parser.Parse(piece, False)
 
     def close(self) -> None:
         self.parser.Parse(b"", True)
 
     def _doctype(self, *_: object) -> None:
-        raise SourceError("declares a document type, which a Word document never does")
+        raise SourceError("contains a document type declaration, which Word never writes")
 
     def _start(self, _: str, attributes: dict[str, str]) -> None:
         self.depth += 1
         self.budget.elements -= 1 + len(attributes) // 4
         if self.budget.elements < 0:
-            raise SourceError(f"holds more than {MOST_ELEMENTS} elements")
-        if self.depth > DEEPEST:
-            raise SourceError(f"nests more than {DEEPEST} elements deep")
+            raise SourceError(f"contains more than {MAX_ELEMENTS} elements")
+        if self.depth > MAX_DEPTH:
+            raise SourceError(f"nests more than {MAX_DEPTH} elements deep")
 
     def _end(self, _: str) -> None:
         self.depth -= 1
 
 
 def _package(parts: dict[str, bytes]) -> io.BytesIO:
-    """A package of just the parts that were checked: nothing else can be reached from them."""
+    """Return a package of the checked parts only, so that mammoth cannot reach any other."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as package:
         for name, part in parts.items():
@@ -154,30 +154,30 @@ def _package(parts: dict[str, bytes]) -> io.BytesIO:
 
 
 def _style_map(styles: bytes) -> str:
-    """Which paragraph styles are headings: by name, by outline level, or by the style under them."""
+    """Map heading styles to `h1` to `h6`, by name, outline level or the style they are based on."""
     if not styles:
         return ""
     found: dict[str, ElementTree.Element] = {}
-    for style in ElementTree.fromstring(styles).iter(f"{_WORD}style"):
-        if style.get(f"{_WORD}type") == "paragraph":
-            found[style.get(f"{_WORD}styleId", "")] = style
+    for style in ElementTree.fromstring(styles).iter(f"{_WORD_NAMESPACE}style"):
+        if style.get(f"{_WORD_NAMESPACE}type") == "paragraph":
+            found[style.get(f"{_WORD_NAMESPACE}styleId", "")] = style
     lines: list[str] = []
     for style_id, style in found.items():
-        level = _level(style_id, found)
+        level = _heading_level(style_id, found)
         name = _value(style, "name")
         if level and name and not set(name) & set("'\\\n\r"):
             lines.append(f"p[style-name='{name}'] => h{min(level, 6)}:fresh")
-    return "\n".join(lines[:MOST_STYLES])
+    return "\n".join(lines[:MAX_HEADING_STYLES])
 
 
-def _level(style_id: str, styles: dict[str, ElementTree.Element]) -> int:
-    """1 to 9 for a heading, else 0."""
-    for _ in range(10):  # styles upon styles, maybe in a circle
+def _heading_level(style_id: str, styles: dict[str, ElementTree.Element]) -> int:
+    """Return the heading level, 1 to 9; 0 for other styles."""
+    for _ in range(10):  # bounded: styles may be based on each other in a cycle
         style = styles.get(style_id)
         if style is None:
             return 0
-        outline = _value(style, f"pPr/{_WORD}outlineLvl")
-        level = _HEADINGS.get(_value(style, "name").lower(), 0)
+        outline = _value(style, f"pPr/{_WORD_NAMESPACE}outlineLvl")
+        level = _HEADING_STYLE_LEVELS.get(_value(style, "name").lower(), 0)
         if level or outline:
             return level or (int(outline) + 1 if outline in "012345678" else 0)
         style_id = _value(style, "basedOn")
@@ -185,13 +185,17 @@ def _level(style_id: str, styles: dict[str, ElementTree.Element]) -> int:
 
 
 def _value(element: ElementTree.Element, path: str) -> str:
-    found = element.find(f"{_WORD}{path}")
-    return "" if found is None else found.get(f"{_WORD}val", "")
+    found = element.find(f"{_WORD_NAMESPACE}{path}")
+    return "" if found is None else found.get(f"{_WORD_NAMESPACE}val", "")
 
 
 def _properties(core: bytes) -> dict[str, object]:
     if not core:
         return {}
     root = ElementTree.fromstring(core)
-    said = {_SAID[e.tag]: " ".join((e.text or "").split()) for e in root if e.tag in _SAID}
-    return {name: text for name, text in said.items() if text}
+    values = {
+        _PROPERTY_NAMES[e.tag]: " ".join((e.text or "").split())
+        for e in root
+        if e.tag in _PROPERTY_NAMES
+    }
+    return {name: text for name, text in values.items() if text}

@@ -1,152 +1,42 @@
-"""HTML -> a tree of bounded size and depth, with the end tags that HTML lets authors leave out.
-HTML pages: what of a page is its content, and that as Markdown.
-"""
+"""HTML pages: finds the content of a page, removes its boilerplate and converts it to Markdown."""
 
 import re
 from collections.abc import Iterator
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bs4 import BeautifulSoup, Tag
-from bs4.builder._htmlparser import BeautifulSoupHTMLParser, HTMLParserTreeBuilder
-
-from ingestion.sources.formats.text import TextFile, decode
-from ingestion.sources.markdown import PagePart
+from ingestion.sources.formats.text import decode_text
+from ingestion.sources.pages import PageContent, PagePart
 from schemas.errors import SourceError
 
 if TYPE_CHECKING:
     from bs4 import Tag
 
-DEEPEST = 100
-"""Elements within each other; a page has some twenty."""
+MAX_PAGE_CHARS = 10_000_000
+"""Characters of a page without its scripts: text and tags."""
 
-MOST_EVENTS = 200_000
-"""Start tags, end tags and runs of text; a long reference on one page has fifty thousand."""
+MAX_TAG_SEPARATORS = 5_000
+"""Spaces, quotes and equals signs in one tag."""
 
-_BLOCKS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "details",
-        "div",
-        "dl",
-        "fieldset",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "main",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "ul",
-    ]
-)
-_CLOSED_BY: MappingProxyType[str, frozenset[str]] = MappingProxyType(
-    {
-        "p": _BLOCKS | {"li", "dt", "dd", "td", "th", "tr"},
-        "li": frozenset({"li"}),
-        "dt": frozenset({"dt", "dd"}),
-        "dd": frozenset({"dt", "dd"}),
-        "td": frozenset({"td", "th", "tr", "tbody", "tfoot"}),
-        "th": frozenset({"td", "th", "tr", "tbody", "tfoot"}),
-        "tr": frozenset({"tr", "tbody", "tfoot"}),
-        "thead": frozenset({"tbody", "tfoot"}),
-        "tbody": frozenset({"tbody", "tfoot"}),
-        "option": frozenset({"option", "optgroup"}),
-    }
-)
-"""Element -> the start tags that end it."""
-
-
-def parse(html: str) -> Tag:
-    """The tree of `html`. Raises SourceError for one that is too deep or too large."""
-    return _Tree(html, builder=_Builder())
-
-
-class _Tree(BeautifulSoup):
-    """A tree that counts what it is made from."""
-
-    events = 0
-
-    def handle_starttag(self, name: str, *args: Any, **kwargs: Any) -> Tag | None:
-        self._count()
-        while (open_tag := self.currentTag) is not None and name in _CLOSED_BY.get(
-            open_tag.name, ()
-        ):
-            self.endData()
-            self.popTag()
-        if len(self.tagStack) > DEEPEST:
-            raise SourceError(f"nests more than {DEEPEST} elements deep")
-        return super().handle_starttag(name, *args, **kwargs)
-
-    def handle_endtag(self, name: str, nsprefix: str | None = None) -> None:
-        self._count()
-        super().handle_endtag(name, nsprefix)
-
-    def handle_data(self, data: str) -> None:
-        self._count()
-        super().handle_data(data)
-
-    def _count(self) -> None:
-        self.events += 1
-        if self.events > MOST_EVENTS:
-            raise SourceError(f"has more than {MOST_EVENTS} tags and runs of text")
-
-
-class _Parser(BeautifulSoupHTMLParser):
-    def handle_starttag(self, *args: Any, **kwargs: Any) -> None:
-        super().handle_starttag(*args, **kwargs)
-        # Every later end tag would look through all the <br>s that were noted here.
-        self.already_closed_empty_element.clear()
-
-
-class _Builder(HTMLParserTreeBuilder):
-    """bs4's own, with the parser above."""
-
-    def feed(
-        self, markup: str | bytes, _parser_class: type[BeautifulSoupHTMLParser] = _Parser
-    ) -> None:
-        super().feed(markup, _parser_class)
-
-
-_CODECS = re.compile(
+_ACCEPTED_CHARSETS = re.compile(
     r"utf-?8|gb(2312|k|18030)|big5|shift_jis|euc-(jp|kr)|iso-8859-\d+|windows-125\d|koi8-[ru]"
 )
-"""What a page may declare: some of Python's other codecs are slow, or do not make text."""
-_DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w-]{2,20})", re.IGNORECASE)
-_DECLARED_WITHIN = 4_096
-
-LONGEST = 10_000_000
-"""Characters of a page without its scripts; text and tags."""
-
-MOST_IN_TAG = 5_000
-"""Spaces, quotes and equal signs."""
+"""Charsets a page may declare; some of Python's other codecs are slow or do not return text."""
+_DECLARED_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w-]{2,20})", re.IGNORECASE
+)
+_CHARSET_SEARCH_BYTES = 4_096
 
 _BOILERPLATE = (
-    "head, title, template, nav, form, button, "
-    " svg, canvas, iframe, dialog, footer, input, select, textarea, object, "
-    "[hidden]:not([role=tabpanel]), [aria-hidden=true], [role=navigation], [role=search], "
-    "a.headerlink, a.hash-link, a.anchor-link, .linenos"
+    "head, title, template, nav, form, button, svg, canvas, iframe, dialog, footer, input, select,"
+    " textarea, object, [hidden]:not([role=tabpanel]), [aria-hidden=true], [role=navigation],"
+    " [role=search], a.headerlink, a.hash-link, a.anchor-link, .linenos"
 )
 _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
-_UNSAID = re.compile(
+_INVISIBLE_START = re.compile(
     r"<(?:(?P<comment>!--)|(?P<other>[!?])|(?P<name>script|style|noscript)\b)", re.IGNORECASE
 )
-_ENDS = {
+_INVISIBLE_END = {
     "comment": re.compile("-->"),
     "other": re.compile(">"),
     "script": re.compile(r"</script[^>]*>", re.IGNORECASE),
@@ -155,60 +45,66 @@ _ENDS = {
 }
 
 
-def read_html(data: bytes) -> TextFile:
-    """The page's content, and its `title`, `lang`, `canonical` link and named `<meta>` as values.
+def read_html(data: bytes) -> PageContent:
+    """Return the page's content as Markdown.
 
-    Raises SourceError for a page that nests too deep or is too large to be one.
+    Its values are `title`, `lang`, the `canonical` link and each named `<meta>`. Raises SourceError
+    for a page that is too deep or too large.
     """
-    match = _DECLARED.search(data, 0, _DECLARED_WITHIN)
+    match = _DECLARED_CHARSET.search(data, 0, _CHARSET_SEARCH_BYTES)
     declared = match[1].decode("ascii").lower() if match else ""
     if declared.startswith("gb"):
-        declared = "gb18030"  # which holds what pages mean by the others
-    return html_page(decode(data, declared if _CODECS.fullmatch(declared) else None))
+        declared = "gb18030"  # a superset of the other GB encodings
+    return html_page(
+        decode_text(data, declared if _ACCEPTED_CHARSETS.fullmatch(declared) else None)
+    )
 
 
-def html_page(html: str) -> TextFile:
-    """As `read_html`, of text."""
-    from ingestion.sources.formats.html_markdown import markdown_of
+def html_page(html: str) -> PageContent:
+    """Return the content of an HTML document given as text; see `read_html`."""
+    from ingestion.sources.formats.html_markdown import html_to_markdown
 
-    tree = _tree(_said(html))
+    tree = _tree(_remove_scripts(html))
     values = dict(_values(tree))
-    content = _content(tree)
-    _strip(content)
+    content = _find_content(tree)
+    _remove_boilerplate(content)
     title = str(values.get("title", ""))
     heading = content.find("h1")
-    if heading is not None and (short := _short_title(title, _line(heading))):
+    if heading is not None and (short := _short_title(title, _line_text(heading))):
         values["title"] = short
-    return TextFile(values, [PagePart(markdown_of(content))])
+    return PageContent(values, [PagePart(html_to_markdown(content))])
 
 
 def _tree(html: str) -> "Tag":
+    from ingestion.sources.formats.html_tree import parse_html
 
-    if len(html) > LONGEST or any(_is_endless(piece) for piece in html.split(">")):
-        raise SourceError("is too large to be a page")
+    if len(html) > MAX_PAGE_CHARS or any(_has_oversized_tag(piece) for piece in html.split(">")):
+        raise SourceError("too large for an HTML page")
     try:
-        return parse(html)
+        return parse_html(html)
     except SourceError:
         raise
-    except Exception as error:  # the parser's, of numbers and names that are none
-        raise SourceError(f"not a readable page ({type(error).__name__})") from None
+    except Exception as error:  # the parser fails on malformed character references and names
+        raise SourceError(f"not a readable HTML page ({type(error).__name__})") from None
 
 
-def _is_endless(piece: str) -> bool:
-    """Whether a tag has more attributes than any: the parser looks at each again and again."""
+def _has_oversized_tag(piece: str) -> bool:
+    """Whether a tag has implausibly many attributes, which take the parser quadratic time."""
     tag = piece[piece.find("<") :] if "<" in piece else ""
-    return len(tag) > MOST_IN_TAG and sum(map(tag.count, " =\n\t\"'")) > MOST_IN_TAG
+    return len(tag) > MAX_TAG_SEPARATORS and sum(map(tag.count, " =\n\t\"'")) > MAX_TAG_SEPARATORS
 
 
-def _said(html: str) -> str:
-    """`html` without comments, declarations, scripts and styles, in one pass: the parser's own way
-    through those that are never closed takes time by the square of their number."""
+def _remove_scripts(html: str) -> str:
+    """Remove comments, declarations, scripts and styles in one pass.
+
+    The parser takes quadratic time when many of them are never closed.
+    """
     kept: list[str] = []
     position = 0
-    while match := _UNSAID.search(html, position):
+    while match := _INVISIBLE_START.search(html, position):
         kept.append(html[position : match.start()])
         kind = (match["name"] or match.lastgroup or "").lower()
-        end = _ENDS[kind].search(html, match.end())
+        end = _INVISIBLE_END[kind].search(html, match.end())
         position = end.end() if end else len(html)
     kept.append(html[position:])
     body, close, rest = "".join(kept).rpartition(">")
@@ -217,7 +113,7 @@ def _said(html: str) -> str:
 
 def _values(tree: "Tag") -> Iterator[tuple[str, object]]:
     for meta in tree.find_all("meta", attrs={"name": True, "content": True}):
-        yield str(meta["name"]).lower(), _spaced(str(meta["content"]))
+        yield str(meta["name"]).lower(), _collapse_spaces(str(meta["content"]))
     canonical = tree.select_one("link[rel=canonical][href^=http]")
     if canonical is not None:
         yield "canonical", str(canonical["href"]).strip()
@@ -225,18 +121,18 @@ def _values(tree: "Tag") -> Iterator[tuple[str, object]]:
     if root is not None and root.get("lang"):
         yield "lang", str(root["lang"])
     title = tree.find("title")
-    if title is not None and _line(title):
-        yield "title", _line(title)
+    if title is not None and _line_text(title):
+        yield "title", _line_text(title)
 
 
 def _short_title(title: str, heading: str) -> str:
-    """`heading` where the title is that with the site's name put before or after."""
+    """Return `heading` if the title is the heading with the site's name before or after it."""
     name = rf"(.+\s[|·•:»–—-]+\s+)?{re.escape(heading)}(\s+[|·•:«–—-]+\s.+)?"
     return heading if heading and re.fullmatch(name, title) else ""
 
 
-def _content(tree: "Tag") -> "Tag":
-    """The part of the page that is the page: what it says is its main part, or its one article."""
+def _find_content(tree: "Tag") -> "Tag":
+    """Return the main element of the page, or its only article if that holds most of the text."""
     main = tree.select_one("main, [role=main]") or tree
     articles = [a for a in main.find_all("article") if a.find_parent("article") is None]
     if len(articles) == 1 and len(articles[0].get_text()) * 2 > len(main.get_text()):
@@ -244,10 +140,10 @@ def _content(tree: "Tag") -> "Tag":
     return main if main is not tree else tree.find("body") or tree
 
 
-def _strip(content: "Tag") -> None:
-    """Take out what is there for a browser or leads elsewhere."""
+def _remove_boilerplate(content: "Tag") -> None:
+    """Remove navigation, controls and other elements that are not content."""
     for form in content.find_all("form"):
-        if form.find(_HEADINGS):  # some servers make the whole page one form
+        if form.find(_HEADINGS):  # some servers wrap the whole page in one form
             form.name = "div"
     unwanted = [aside for aside in content.find_all("aside") if not _is_note(aside)]
     if content.name in ("body", "[document]"):
@@ -262,9 +158,9 @@ def _is_note(aside: "Tag") -> bool:
     return bool(_NOTE.search(f"{aside.get('class')} {aside.get('role')}"))
 
 
-def _line(tag: "Tag") -> str:
-    return _spaced(tag.get_text())
+def _line_text(tag: "Tag") -> str:
+    return _collapse_spaces(tag.get_text())
 
 
-def _spaced(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.replace("¶", " ").split())

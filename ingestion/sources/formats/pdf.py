@@ -1,50 +1,49 @@
-"""PDF documents: text in reading order, sections by the size of their headings."""
+"""PDF documents: extracts text within a cost limit, and splits it into sections."""
 
 import io
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ingestion.sources.formats.pdf_lines import PageLines, PdfLine, without_furniture
-from ingestion.sources.formats.pdf_sections import PdfSection, sections
-from ingestion.sources.formats.text import TextFile
-from ingestion.sources.markdown import PagePart
+from ingestion.sources.formats.pdf_lines import LineCollector, PdfLine, remove_page_furniture
+from ingestion.sources.formats.pdf_sections import PdfSection, split_sections
+from ingestion.sources.pages import PageContent, PagePart
 from schemas.errors import SourceError
 from schemas.source import SourceLimits
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
-MOST_WORK = 5_000_000
-"""What extraction may cost; a manual of a thousand pages takes about so much."""
+MAX_WORK = 5_000_000
+"""Cost limit of text extraction, about that of a manual of a thousand pages."""
 
-MOST_STREAM = 20_000_000
-"""Bytes that one stream may unpack to; a page's text has some twenty thousand."""
+MAX_STREAM_BYTES = 20_000_000
+"""Bytes that one stream may unpack to; the text of a page has about twenty thousand."""
 
-MOST_PAGE_TEXT = 500_000
+MAX_PAGE_CHARS = 500_000
 """Characters on one page."""
 
-_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 20})
-"""What each operand costs to work on, in millionths of a second or so, where that is not 2."""
+_OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 20})
+"""Cost of processing one operand, in roughly a microsecond; 2 for other operators."""
 
 
-def read_pdf(data: bytes, limits: SourceLimits) -> TextFile:
-    """The document's sections, each with the value `page`; its properties are values.
+def read_pdf(data: bytes, limits: SourceLimits) -> PageContent:
+    """Return the sections, each with the value `page`; document properties are values.
 
-    Raises SourceError for what is no PDF, is encrypted, holds no text, or more than it may.
+    Raises SourceError for data that is not a PDF, is encrypted, contains no text or exceeds a limit.
     """
     from pypdf import PdfReader, apply_configuration
     from pypdf.errors import LimitReachedError
 
-    most = min(MOST_STREAM, limits.unpacked_bytes)
+    max_bytes = min(MAX_STREAM_BYTES, limits.unpacked_bytes)
     try:
         with apply_configuration(
-            zlib_maximum_output_length=most,
-            lzw_maximum_output_length=most,
-            run_length_maximum_output_length=most,
-            array_based_stream_maximum_output_length=most,
-            brotli_maximum_output_length=most,
-            stream_parsing_work_maximum_count=MOST_WORK // 10,
+            zlib_maximum_output_length=max_bytes,
+            lzw_maximum_output_length=max_bytes,
+            run_length_maximum_output_length=max_bytes,
+            array_based_stream_maximum_output_length=max_bytes,
+            brotli_maximum_output_length=max_bytes,
+            stream_parsing_work_maximum_count=MAX_WORK // 10,
             jbig2dec_binary=None,
             disable_legacy_handling=True,
         ):
@@ -52,7 +51,7 @@ def read_pdf(data: bytes, limits: SourceLimits) -> TextFile:
     except SourceError:
         raise
     except LimitReachedError as error:
-        raise SourceError(f"takes too much to read: {_one_line(error)}") from None
+        raise SourceError(f"text extraction costs too much: {_one_line(error)}") from None
     except Exception as error:  # pypdf: "broken PDF files might cause other Exceptions"
         raise SourceError(f"not a readable PDF ({_one_line(error)})") from None
 
@@ -61,110 +60,112 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _read(reader: "PdfReader", limits: SourceLimits) -> TextFile:
+def _read(reader: "PdfReader", limits: SourceLimits) -> PageContent:
     if reader.is_encrypted and not reader.decrypt(""):
-        raise SourceError("is encrypted")
-    work = _Work(limits)
+        raise SourceError("encrypted")
+    work = _WorkBudget(limits)
     pages = [_page_lines(page, work) for page in reader.pages]
-    lines = without_furniture(pages)
+    lines = remove_page_furniture(pages)
     if not lines:
-        raise SourceError("holds no text: scanned pages need recognition first")
-    return TextFile(_properties(reader), list(map(_part, sections(lines, dict(_outline(reader))))))
+        raise SourceError("contains no text; run OCR on scanned pages first")
+    return PageContent(
+        _properties(reader), list(map(_to_part, split_sections(lines, dict(_read_outline(reader)))))
+    )
 
 
-def _part(section: PdfSection) -> PagePart:
-    return PagePart(section.markdown, section.above, {"page": str(section.page)})
+def _to_part(section: PdfSection) -> PagePart:
+    return PagePart(section.markdown, section.parents, {"page": str(section.page)})
 
 
-class _Work:
-    """Counts what extraction costs, over all pages."""
+class _WorkBudget:
+    """The remaining cost of extraction, over all pages."""
 
     def __init__(self, limits: SourceLimits) -> None:
-        self.left = MOST_WORK
+        self.left = MAX_WORK
         self.unpacked = limits.unpacked_bytes
         self.page_text = 0
 
     def spend(self, cost: int) -> None:
         self.left -= cost
         if self.left < 0:
-            raise SourceError("takes too much to read")
+            raise SourceError("text extraction costs too much")
 
-    def operator(self, operator: bytes, operands: Any) -> None:
-        """What one operator costs: more the more it shows, and the more the page has already."""
+    def spend_operator(self, operator: bytes, operands: Any) -> None:
+        """Spend the cost of one operator, which grows with its operands and the page's text so far."""
         shown = len(operands[0]) if operator == b"TJ" and operands else len(operands) + 1
-        self.spend(_COSTS.get(operator, 2) * shown + self.page_text // 5_000)
+        self.spend(_OPERAND_COSTS.get(operator, 2) * shown + self.page_text // 5_000)
 
-    def stream(self, size: int) -> None:
+    def spend_stream(self, size: int) -> None:
         self.unpacked -= size
         if self.unpacked < 0:
-            raise SourceError("unpacks to too much (APIDESK_MAX_UNPACKED_BYTES)")
+            raise SourceError("unpacks to more than APIDESK_MAX_UNPACKED_BYTES")
 
-    def text(self, size: int) -> None:
+    def spend_text(self, size: int) -> None:
         self.page_text += size
-        if self.page_text > MOST_PAGE_TEXT:
-            raise SourceError(f"has more than {MOST_PAGE_TEXT} characters on a page")
+        if self.page_text > MAX_PAGE_CHARS:
+            raise SourceError(f"contains more than {MAX_PAGE_CHARS} characters on a page")
 
 
-def _page_lines(page: "PageObject", work: _Work) -> list[PdfLine]:
+def _page_lines(page: "PageObject", work: _WorkBudget) -> list[PdfLine]:
     work.page_text = 0
     work.spend(300)
-    for size, cost in _streams(page):
-        work.stream(size)
+    for size, cost in _stream_costs(page):
+        work.spend_stream(size)
         work.spend(cost)
-    lines = PageLines((page.page_number or 0) + 1)
+    lines = LineCollector((page.page_number or 0) + 1)
 
     def show(text: str, cm: list[float], tm: list[float], font: Any, size: float) -> None:
-        work.text(len(text))
+        work.spend_text(len(text))
         lines.add(text, cm, tm, str((font or {}).get("/BaseFont", "")), size)
 
     page.extract_text(
-        visitor_text=show, visitor_operand_before=lambda op, args, *_: work.operator(op, args)
+        visitor_text=show, visitor_operand_before=lambda op, args, *_: work.spend_operator(op, args)
     )
-    work.spend(0)  # pypdf logs what is raised inside a form, and goes on
+    work.spend(0)  # pypdf logs errors raised inside a form and continues: raise them here
     return lines.finish()
 
 
-def _streams(page: "PageObject") -> Iterator[tuple[int, int]]:
-    """The unpacked size of each stream that reading the page's text takes, and what parsing costs."""
+def _stream_costs(page: "PageObject") -> Iterator[tuple[int, int]]:
+    """Yield the unpacked size and the parsing cost of each stream needed for the page's text."""
     contents = page.get("/Contents")
     contents = contents.get_object() if contents is not None else []
     for stream in contents if isinstance(contents, list) else [contents]:
-        size = _size(stream.get_object())
+        size = _unpacked_size(stream.get_object())
         yield size, size // 20
-    waiting = [page.get("/Resources")]
+    pending = [page.get("/Resources")]
     seen: set[int] = set()
-    while waiting:
-        resources = _table(waiting.pop())
+    while pending:
+        resources = _as_dict(pending.pop())
         if id(resources) in seen:
             continue
         seen.add(id(resources))
-        for font in map(_table, _table(resources.get("/Font")).values()):
-            size = _size(font.get("/ToUnicode"))
+        for font in map(_as_dict, _as_dict(resources.get("/Font")).values()):
+            size = _unpacked_size(font.get("/ToUnicode"))
             yield size, 150 + size // (20 if size < 40_000 else 4)
-        for form in map(_table, _table(resources.get("/XObject")).values()):
+        for form in map(_as_dict, _as_dict(resources.get("/XObject")).values()):
             if form.get("/Subtype") == "/Form":
-                size = _size(form)
+                size = _unpacked_size(form)
                 yield size, size // 20
-                waiting.append(form.get("/Resources"))
+                pending.append(form.get("/Resources"))
 
 
-def _table(item: Any) -> dict[str, Any]:
+def _as_dict(item: Any) -> dict[str, Any]:
     found = item.get_object() if item is not None and hasattr(item, "get_object") else item
     return found if isinstance(found, dict) else {}
 
 
-def _size(item: Any) -> int:
+def _unpacked_size(item: Any) -> int:
     found = item.get_object() if hasattr(item, "get_object") else item
     return len(found.get_data()) if hasattr(found, "get_data") else 0
 
 
-def _outline(reader: "PdfReader") -> Iterator[tuple[str, tuple[int, int]]]:
-    """The bookmarks: title -> (level, page)."""
-    waiting: list[tuple[Any, int]] = [(item, 1) for item in reversed(_bookmarks(reader))]
-    while waiting:
-        item, level = waiting.pop()
+def _read_outline(reader: "PdfReader") -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield each bookmark as title and (level, page)."""
+    pending: list[tuple[Any, int]] = [(item, 1) for item in reversed(_bookmarks(reader))]
+    while pending:
+        item, level = pending.pop()
         if isinstance(item, list):
-            waiting += [(child, level + 1) for child in reversed(item)]
+            pending += [(child, level + 1) for child in reversed(item)]
         elif isinstance(title := item.get("/Title"), str):
             page = reader.get_destination_page_number(item)
             yield " ".join(title.split()), (level, (page or 0) + 1)
@@ -173,21 +174,21 @@ def _outline(reader: "PdfReader") -> Iterator[tuple[str, tuple[int, int]]]:
 def _bookmarks(reader: "PdfReader") -> list[Any]:
     try:
         return list(reader.outline)
-    except Exception:  # a document is read without its bookmarks
+    except Exception:  # bookmarks are optional
         return []
 
 
 def _properties(reader: "PdfReader") -> dict[str, object]:
-    said: Mapping[str, Any] = reader.metadata or {}
+    metadata: Mapping[str, Any] = reader.metadata or {}
     names = {"/Title": "title", "/Author": "author", "/Subject": "subject", "/Keywords": "keywords"}
-    texts = {name: " ".join(str(said.get(key) or "").split()) for key, name in names.items()}
-    if not _is_title(texts["title"]):
+    texts = {name: " ".join(str(metadata.get(key) or "").split()) for key, name in names.items()}
+    if not _is_real_title(texts["title"]):
         texts["title"] = ""
     return {name: text for name, text in texts.items() if text and text[0] + text[-1] != "()"}
 
 
-def _is_title(text: str) -> bool:
-    """Whether a title is one, and not what a program made of a file's name."""
+def _is_real_title(text: str) -> bool:
+    """Whether a title was written by the author, not derived from a file name by a program."""
     name = text.lower()
     return (
         len(text) > 1

@@ -1,17 +1,15 @@
-"""Plain text: its encoding, what of it is a header, where its sections begin."""
+"""Plain text files: detects the encoding, and splits off the header and the sections."""
 
 import codecs
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from ingestion.sources.folder import PathValues
-from ingestion.sources.markdown import PagePart
+from ingestion.sources.pages import PageContent, PagePart
 from schemas.errors import SourceError
 from schemas.source import FilesSourceConfig
 
-LONGEST_HEADER = 10_000
-"""Characters in which a header is looked for."""
+MAX_HEADER_CHARS = 10_000
+"""Characters at the beginning that are searched for a header."""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -20,9 +18,9 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_GUESSED = ("big5", "shift_jis", "euc_jp", "cp1252", "cp1251", "koi8_r", "iso8859_2")
-_SAMPLE = 64_000
-"""Bytes that an encoding is guessed from."""
+_CANDIDATE_ENCODINGS = ("big5", "shift_jis", "euc_jp", "cp1252", "cp1251", "koi8_r", "iso8859_2")
+_SAMPLE_BYTES = 64_000
+"""Bytes that the encoding is guessed from."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -30,55 +28,53 @@ _RULE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
-class TextFile(NamedTuple):
-    """What a file says of itself, and its parts."""
+def read_txt(data: bytes, source: FilesSourceConfig) -> PageContent:
+    """Return the values of `source.header`, and a part for each match of `source.section`.
 
-    values: PathValues
-    parts: list[PagePart]
-
-
-def read_txt(data: bytes, source: FilesSourceConfig) -> TextFile:
-    """The values of `source.header`, and a part for each match of `source.section`.
-
-    Raises SourceError for what is no text.
+    Raises SourceError for data that is not text.
     """
-    text = decode(data)
+    text = decode_text(data)
     values: dict[str, object] = {}
-    header = source.header and source.header.search(text, 0, LONGEST_HEADER)
+    header = source.header and source.header.search(text, 0, MAX_HEADER_CHARS)
     if header:
         values = _groups(header)
         text = text[: header.start()] + text[header.end() :]
-    return TextFile(values, list(_parts(text, source.section)))
+    return PageContent(values, list(_parts(text, source.section)))
 
 
 def _parts(text: str, section: re.Pattern[str] | None) -> Iterator[PagePart]:
-    begins = [m for m in section.finditer(text) if m[0].strip()] if section else []
-    ends = [*(match.start() for match in begins[1:]), len(text)]
-    yield PagePart(as_markdown(text[: begins[0].start()] if begins else text))
-    for match, end in zip(begins, ends, strict=False):
+    starts = [m for m in section.finditer(text) if m[0].strip()] if section else []
+    ends = [*(match.start() for match in starts[1:]), len(text)]
+    yield PagePart(escape_markdown(text[: starts[0].start()] if starts else text))
+    for match, end in zip(starts, ends, strict=False):
         values = _groups(match)
         heading = str(values.pop("heading", match[0]))
-        yield PagePart(as_markdown(text[match.end() : end]), (" ".join(heading.split()),), values)
+        yield PagePart(
+            escape_markdown(text[match.end() : end]), (" ".join(heading.split()),), values
+        )
 
 
 def _groups(match: re.Match[str]) -> dict[str, object]:
     return {name: value.strip() for name, value in match.groupdict().items() if value is not None}
 
 
-def decode(data: bytes, declared: str | None = None) -> str:
-    """`data` as text with plain line ends: by its BOM, as `declared`, as UTF-8, or as it looks.
+def decode_text(data: bytes, declared: str | None = None) -> str:
+    """Return `data` as text with `\\n` line ends.
 
-    Raises SourceError for what is no text.
+    The encoding is that of the BOM, else `declared`, UTF-8, GB18030, or a guess. Raises SourceError
+    for data that is not text.
     """
-    text = next(filter(None, (_decoded(*way) for way in _ways(data, declared))), "")
+    text = next(
+        filter(None, (_try_decode(*way) for way in _candidate_encodings(data, declared))), ""
+    )
     if data.strip() and not text.strip("\ufeff"):
-        text = _guessed(data)
+        text = _decode_by_guess(data)
     if _CONTROL.search(text):
-        raise SourceError("is not text")
+        raise SourceError("not text")
     return re.sub(r"\r\n?", "\n", text)
 
 
-def _ways(data: bytes, declared: str | None) -> Iterator[tuple[bytes, str]]:
+def _candidate_encodings(data: bytes, declared: str | None) -> Iterator[tuple[bytes, str]]:
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             yield data[len(bom) :], encoding
@@ -89,8 +85,8 @@ def _ways(data: bytes, declared: str | None) -> Iterator[tuple[bytes, str]]:
     yield data, "gb18030"
 
 
-def _decoded(data: bytes, encoding: str) -> str:
-    """Empty where `data` is not in `encoding`."""
+def _try_decode(data: bytes, encoding: str) -> str:
+    """Return an empty string if `data` is not valid in `encoding`."""
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
@@ -99,47 +95,49 @@ def _decoded(data: bytes, encoding: str) -> str:
 
 
 def _is_chinese(text: str) -> bool:
-    """Whether text decoded as GB18030 is likely to be meant: nearly any bytes can be read so, but
-    only Chinese gives the characters of everyday Chinese."""
-    foreign = "".join(c for c in text[:_SAMPLE] if ord(c) > 127)
+    """Whether text decoded as GB18030 is Chinese.
+
+    Almost any bytes are valid GB18030, but only Chinese decodes to common Chinese characters.
+    """
+    foreign = "".join(c for c in text[:_SAMPLE_BYTES] if ord(c) > 127)
     return len(foreign.encode("gb2312", "ignore")) >= 2 * 0.9 * len(foreign)
 
 
-def _guessed(data: bytes) -> str:
+def _decode_by_guess(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
     if b"\0" in data:
-        raise SourceError("is not text")
-    best = from_bytes(data[:_SAMPLE], cp_isolation=list(_GUESSED)).best()
+        raise SourceError("not text")
+    best = from_bytes(data[:_SAMPLE_BYTES], cp_isolation=list(_CANDIDATE_ENCODINGS)).best()
     if best is None:
-        raise SourceError("is not text in a known encoding")
+        raise SourceError("text in an unknown encoding")
     return data.decode(best.encoding, "replace")
 
 
-def as_markdown(text: str) -> str:
-    """Plain text so that Markdown reads it as it stands: no headings, no fence left open.
+def escape_markdown(text: str) -> str:
+    """Escape plain text so that Markdown finds no headings and no unclosed fences in it.
 
-    Lists, tables, indented and fenced code are meant as they look.
+    Lists, tables, indented and fenced code keep their meaning.
     """
     lines = text.split("\n")
     closing = _last_closing(lines)
     fence = ""
     for i, line in enumerate(lines):
-        mark = _FENCE.match(line)
+        match = _FENCE.match(line)
         if fence:
-            fence = "" if mark and _closes(line, fence) else fence
-        elif mark:
-            fence = mark[1] if closing.get(mark[1], -1) > i else ""
+            fence = "" if match and _closes(line, fence) else fence
+        elif match:
+            fence = match[1] if closing.get(match[1], -1) > i else ""
             lines[i] = line if fence else "\\" + line.lstrip()
         elif _HEADING.match(line):
             lines[i] = "\\" + line.lstrip()
         elif _RULE.match(line) and i and lines[i - 1].strip():
-            lines[i] = "\n" + line  # under a paragraph it would make that a heading
+            lines[i] = "\n" + line  # directly under a paragraph it would turn that into a heading
     return "\n".join(lines).strip("\n")
 
 
 def _last_closing(lines: list[str]) -> dict[str, int]:
-    """Where each kind of fence is closed for the last time."""
+    """Return the index of the last closing line of each kind of fence."""
     stripped = ((line.strip(), i) for i, line in enumerate(lines))
     return {line: i for line, i in stripped if _FENCE.fullmatch(line)}
 

@@ -1,1 +1,5 @@
-"""OpenAPI 3.0, 3.1 and Swagger 2.0 descriptions: one operation, one document."""
+"""OpenAPI 3.0, 3.1 and Swagger 2.0 descriptions: one document per operation."""
+
+from ingestion.sources.openapi.reader import READER
+
+__all__ = ["READER"]

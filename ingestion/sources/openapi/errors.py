@@ -1,44 +1,51 @@
-"""Error codes: HTTP statuses, and the platform's own where a description names them readably."""
+"""Error codes of an operation: HTTP statuses, and the platform's own codes."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from ingestion.sources.openapi.operations import NamedExample, Operation, OperationResponse
+from ingestion.sources.openapi.examples import NamedExample
+from ingestion.sources.openapi.operations import Operation, OperationResponse
 from ingestion.sources.openapi.schema import Schema, SchemaReader
 from schemas.api_document import ErrorCode
 
-MOST_CODES = 300
+MAX_ERROR_CODES = 300
 """Error codes of one operation."""
 
-LONGEST_CODE = 100
+MAX_CODE_CHARS = 100
+"""Characters of one error code."""
 
 _CODE_KEYS = ("code", "errorcode", "errcode", "subcode", "retcode", "error", "errno", "type")
 _MESSAGE_KEYS = ("message", "msg", "errormessage", "errmsg", "errordescription", "retmsg", "detail",
                  "description", "wording", "title")  # fmt: skip
 _NESTED_KEYS = ("error", "errors", "data", "response")
-_ITEM = re.compile(r"^\s*(?:[-*+]\s+)?[`'\"]([^\s`'\"]+)[`'\"]\s*(?:[:：]|--?|—|–)\s*(\S.*)$")
+_CODE_LIST_ITEM = re.compile(
+    r"^\s*(?:[-*+]\s+)?[`'\"]([^\s`'\"]+)[`'\"]\s*(?:[:：]|--?|—|–)\s*(\S.*)$"
+)
 _ERROR_NAME = re.compile(r"err|fail|错误|失败|异常", re.IGNORECASE)
-_OUTWORN = re.compile(r"[\s_-]")
+_KEY_SEPARATORS = re.compile(r"[\s_-]")
 
 
 @dataclass
-class _Error:
+class _CollectedError:
+    """The message and the causes of one code, collected from several places."""
+
     message: str = ""
     causes: list[str] = field(default_factory=list)
 
     def add(self, message: str, cause: str) -> None:
-        """What is said of the same code again."""
         self.message = self.message or message
         if cause and cause not in self.causes:
             self.causes.append(cause)
 
 
 def error_codes(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, ...]:
-    """Each status that is no success, followed by the codes that its description, its examples and
-    its schema name. Raises SourceError."""
-    errors: dict[str, _Error] = {}
+    """Return each error status, followed by the codes in its description, examples and schema.
+
+    Raises SourceError.
+    """
+    errors: dict[str, _CollectedError] = {}
     has_success = any(response.is_success for response in operation.responses)
     for response in operation.responses:
         is_error = not response.is_success and (response.status != "default" or has_success)
@@ -46,98 +53,106 @@ def error_codes(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, 
             _add_response(errors, response, reader)
         elif not is_error:
             named = [each for media in response.media for each in media.examples]
-            _add_examples(errors, [each for each in named if is_of_error(each)], "")
+            _add_examples(errors, [each for each in named if is_error_example(each)], "")
     return tuple(
         ErrorCode(code=code, message=error.message, cause="; ".join(error.causes))
-        for code, error in list(errors.items())[:MOST_CODES]
+        for code, error in list(errors.items())[:MAX_ERROR_CODES]
     )
 
 
-def is_of_error(named: NamedExample) -> bool:
-    """Whether an example of a success is one of a failure: some platforms always answer 200."""
+def is_error_example(named: NamedExample) -> bool:
+    """Whether an example of a successful response shows an error: some platforms always return 200."""
     return bool(_ERROR_NAME.search(named.name) or _ERROR_NAME.search(named.example.title))
 
 
 def _add_response(
-    errors: dict[str, _Error], response: OperationResponse, reader: SchemaReader
+    errors: dict[str, _CollectedError], response: OperationResponse, reader: SchemaReader
 ) -> None:
-    """The status, then its codes; a `default` that names codes says nothing by itself."""
-    items = [match for line in response.description.splitlines() if (match := _ITEM.match(line))]
+    """Add the status, then its codes; `default` is left out if it names codes."""
+    items = [
+        match
+        for line in response.description.splitlines()
+        if (match := _CODE_LIST_ITEM.match(line))
+    ]
     lines = [line for line in response.description.splitlines() if line.strip()]
     named = ", ".join(f"`{code}`" for code in dict.fromkeys(match[1] for match in items))
-    own: dict[str, _Error] = {}
+    codes: dict[str, _CollectedError] = {}
     status = "" if response.status == "default" else f"HTTP {response.status}"
     for match in items:
-        own.setdefault(match[1][:LONGEST_CODE], _Error()).add("", _joined(status, match[2].strip()))
-    _add_examples(own, [e for media in response.media for e in media.examples], status)
+        codes.setdefault(match[1][:MAX_CODE_CHARS], _CollectedError()).add(
+            "", _with_status(status, match[2].strip())
+        )
+    _add_examples(codes, [e for media in response.media for e in media.examples], status)
     for media in response.media[:1]:
-        for code in _listed(reader.read(media.schema), reader):
-            error = own.setdefault(code, _Error())
+        for code in _enumerated_codes(reader.read(media.schema), reader):
+            error = codes.setdefault(code, _CollectedError())
             error.add("", "" if error.causes else status)
-    same = own.pop(response.status, _Error())
+    same = codes.pop(response.status, _CollectedError())
     text = named if items and len(items) == len(lines) else response.description
-    if status or not own:
-        entry = errors.setdefault(response.status, _Error())
-        entry.add(_phrase(response.status) or same.message, text)
-    for code, error in own.items():
+    if status or not codes:
+        entry = errors.setdefault(response.status, _CollectedError())
+        entry.add(_status_phrase(response.status) or same.message, text)
+    for code, error in codes.items():
         for cause in error.causes or [""]:
-            errors.setdefault(code, _Error()).add(error.message, cause)
+            errors.setdefault(code, _CollectedError()).add(error.message, cause)
 
 
-def _add_examples(errors: dict[str, _Error], examples: list[NamedExample], status: str) -> None:
+def _add_examples(
+    errors: dict[str, _CollectedError], examples: list[NamedExample], status: str
+) -> None:
     for _, example in examples:
-        found = _code_and_message(example.value)
-        if found is not None:
-            code, message = found
+        code_and_message = _code_and_message(example.value)
+        if code_and_message is not None:
+            code, message = code_and_message
             known = errors.get(code)
             cause = status if known is None or not known.causes else ""
-            errors.setdefault(code, _Error()).add(message, cause)
+            errors.setdefault(code, _CollectedError()).add(message, cause)
 
 
 def _code_and_message(value: object, depth: int = 0) -> tuple[str, str] | None:
-    """The code in the example of an error, and the message beside it."""
+    """Return the code in the example of an error, and its message; None if there is no code."""
     if isinstance(value, list):
         value = value[0] if value else None
     if not isinstance(value, dict) or depth > 1:
         return None
-    plain = {_OUTWORN.sub("", str(key)).lower(): inner for key, inner in value.items()}
-    codes = (_code(plain.get(key)) for key in _CODE_KEYS)
+    normalized = {_KEY_SEPARATORS.sub("", str(key)).lower(): inner for key, inner in value.items()}
+    codes = (_normalize_code(normalized.get(key)) for key in _CODE_KEYS)
     code = next(filter(None, codes), "")
     if code:
-        texts = (plain.get(key) for key in _MESSAGE_KEYS)
+        texts = (normalized.get(key) for key in _MESSAGE_KEYS)
         return code, next((text for text in texts if isinstance(text, str) and text != code), "")
-    inner = (_code_and_message(plain.get(key), depth + 1) for key in _NESTED_KEYS)
+    inner = (_code_and_message(normalized.get(key), depth + 1) for key in _NESTED_KEYS)
     return next(filter(None, inner), None)
 
 
-def _code(value: object) -> str:
-    """`value`, if it can be a code: one word or a number, and not that of success."""
+def _normalize_code(value: object) -> str:
+    """Return `value` if it can be a code: one word or a number, except 0; else empty."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value in (0, "0"):
         return ""
     code = str(value).strip()
-    return "" if len(code) > LONGEST_CODE or len(code.split()) != 1 else code
+    return "" if len(code) > MAX_CODE_CHARS or len(code.split()) != 1 else code
 
 
-def _listed(schema: Schema, reader: SchemaReader, depth: int = 0) -> Iterator[str]:
-    """The codes that the schema of an error enumerates."""
+def _enumerated_codes(schema: Schema, reader: SchemaReader, depth: int = 0) -> Iterator[str]:
+    """Yield the codes that the schema of an error enumerates."""
     for name, nodes in schema.properties.items():
-        plain = _OUTWORN.sub("", name).lower()
+        plain = _KEY_SEPARATORS.sub("", name).lower()
         if plain not in (*_CODE_KEYS, *_NESTED_KEYS):
             continue
         inner = reader.read(*nodes)
-        listed = inner.say("enum")
+        listed = inner.get("enum")
         if listed is not None and plain in _CODE_KEYS and isinstance(listed.value, list):
-            yield from filter(None, map(_code, listed.value[:MOST_CODES]))
+            yield from filter(None, map(_normalize_code, listed.value[:MAX_ERROR_CODES]))
         elif depth < 1:
-            yield from _listed(inner, reader, depth + 1)
+            yield from _enumerated_codes(inner, reader, depth + 1)
 
 
-def _phrase(status: str) -> str:
+def _status_phrase(status: str) -> str:
     try:
         return HTTPStatus(int(status)).phrase
     except ValueError:
         return ""
 
 
-def _joined(status: str, text: str) -> str:
+def _with_status(status: str, text: str) -> str:
     return f"{status}: {text}" if status else text

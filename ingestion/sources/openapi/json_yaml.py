@@ -1,4 +1,4 @@
-"""JSON and YAML as plain values: keys are strings, dates are text, and nothing is out of bounds."""
+"""Parses JSON and YAML into plain values within limits: keys are strings, dates stay text."""
 
 import json
 import re
@@ -11,11 +11,11 @@ import yaml
 from schemas.errors import SourceError
 from schemas.source import SourceLimits
 
-DEEPEST = 150
-"""Lists and tables within each other, aliases followed."""
+MAX_DEPTH = 150
+"""Levels of nested lists and objects, with aliases expanded."""
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PLAIN = MappingProxyType(
+_CONSTANTS = MappingProxyType(
     {"": None, "~": None, "null": None, "Null": None, "NULL": None}
     | dict.fromkeys(("true", "True", "TRUE"), True)
     | dict.fromkeys(("false", "False", "FALSE"), False)
@@ -26,12 +26,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
-def parse(data: bytes, limits: SourceLimits) -> object:
-    """What `data` says, JSON or YAML (its first document), in UTF-8 or with a UTF-16 BOM.
+def parse_json_or_yaml(data: bytes, limits: SourceLimits) -> object:
+    """Parse JSON or YAML (the first document), in UTF-8 or in UTF-16 with a BOM.
 
-    Scalars are those of JSON; of two equal keys the later counts. Raises SourceError.
+    Scalars are those of JSON; of duplicate keys the last one wins. Raises SourceError.
     """
-    text = _text(data)
+    text = _decode(data)
     if text.lstrip()[:1] not in ("{", "["):
         return _parse_yaml(text, limits)
     try:
@@ -39,10 +39,10 @@ def parse(data: bytes, limits: SourceLimits) -> object:
     except ValueError as error:
         if text.lstrip()[1:].lstrip()[:1] in ('"', "{", "["):
             raise SourceError(f"not valid JSON: {error}") from None
-        return _parse_yaml(text, limits)  # YAML between braces needs no quotes
+        return _parse_yaml(text, limits)  # a YAML flow mapping, whose keys need no quotes
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         return data.decode(encoding)
@@ -51,11 +51,11 @@ def _text(data: bytes) -> str:
 
 
 def _too_many(limits: SourceLimits) -> SourceError:
-    return SourceError(f"means more than {limits.values} values (APIDESK_MAX_VALUES)")
+    return SourceError(f"contains more than {limits.values} values (APIDESK_MAX_VALUES)")
 
 
 def _too_deep() -> SourceError:
-    return SourceError(f"nests more than {DEEPEST} lists and tables deep")
+    return SourceError(f"nests lists and objects more than {MAX_DEPTH} deep")
 
 
 # --- JSON
@@ -65,15 +65,15 @@ def _parse_json(text: str, limits: SourceLimits) -> object:
     if _count_json(text) > limits.values:
         raise _too_many(limits)
     try:
-        found = json.loads(text, parse_constant=str)
+        value = json.loads(text, parse_constant=str)
     except RecursionError:
         raise _too_deep() from None
-    _mend(found)
-    return found
+    _replace_surrogates(value)
+    return value
 
 
 def _count_json(text: str) -> int:
-    """At least the values in `text`, known before it costs the memory to hold them."""
+    """Return a lower bound of the number of values in `text`, without parsing it."""
     count = text.count(",") + text.count("{") + text.count("[")
     if count < 100_000:
         return count
@@ -81,35 +81,37 @@ def _count_json(text: str) -> int:
     return bare.count(",") + bare.count("{") + bare.count("[")
 
 
-def _mend(found: object) -> None:
-    """Halves of characters, which no text may hold, become `?`; raises SourceError for depth."""
-    level: list[object] = [found]
-    for _ in range(DEEPEST + 1):
-        level = [inner for outer in level for inner in _mended(outer)]
+def _replace_surrogates(value: object) -> None:
+    """Replace lone surrogates, which are invalid text, by `?`. Raises SourceError above MAX_DEPTH."""
+    level: list[object] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [inner for outer in level for inner in _replace_in_children(outer)]
         if not level:
             return
     raise _too_deep()
 
 
-def _mended(outer: object) -> Iterator[object]:
-    """The lists and tables within `outer`, whose own strings are whole afterwards."""
+def _replace_in_children(outer: object) -> Iterator[object]:
+    """Replace surrogates in the strings of `outer`; yield its inner lists and objects."""
     if isinstance(outer, dict):
-        if any(_is_broken(x) for pair in outer.items() for x in pair):
-            whole = {_whole(key): _whole(value) for key, value in outer.items()}
+        if any(_has_surrogate(x) for pair in outer.items() for x in pair):
+            replaced = {
+                _without_surrogates(key): _without_surrogates(value) for key, value in outer.items()
+            }
             outer.clear()
-            outer.update(whole)
+            outer.update(replaced)
         yield from (value for value in outer.values() if isinstance(value, dict | list))
     elif isinstance(outer, list):
-        if any(map(_is_broken, outer)):
-            outer[:] = map(_whole, outer)
+        if any(map(_has_surrogate, outer)):
+            outer[:] = map(_without_surrogates, outer)
         yield from (value for value in outer if isinstance(value, dict | list))
 
 
-def _is_broken(value: object) -> bool:
+def _has_surrogate(value: object) -> bool:
     return isinstance(value, str) and not value.isascii() and bool(_SURROGATE.search(value))
 
 
-def _whole(value: object) -> object:
+def _without_surrogates(value: object) -> object:
     return _SURROGATE.sub("?", value) if isinstance(value, str) else value
 
 
@@ -117,20 +119,20 @@ def _whole(value: object) -> object:
 
 
 @dataclass
-class _Known:
-    """A value that is built, and what it means with its aliases followed."""
+class _BuiltValue:
+    """A value, with its size and depth when aliases are expanded."""
 
     value: object
     size: int = 1
     depth: int = 0
-    done: bool = True
+    complete: bool = True
 
 
 @dataclass
-class _Open:
-    """A list or table whose end has not come yet."""
+class _OpenCollection:
+    """A list or object that is still being built."""
 
-    known: _Known
+    built: _BuiltValue
     key: str | None = None
     has_key: bool = False
     merged: list[dict[str, object]] = field(default_factory=list)
@@ -138,7 +140,7 @@ class _Open:
 
 def _parse_yaml(text: str, limits: SourceLimits) -> object:
     try:
-        return _Builder(limits).build(yaml.parse(text, Loader=_Loader))
+        return _ValueBuilder(limits).build(yaml.parse(text, Loader=_Loader))
     except yaml.YAMLError as error:
         problem = " ".join(str(getattr(error, "problem", None) or "cannot be read").split())
         mark = getattr(error, "problem_mark", None)
@@ -146,34 +148,34 @@ def _parse_yaml(text: str, limits: SourceLimits) -> object:
         raise SourceError(f"not valid YAML: {problem}{where}") from None
 
 
-class _Builder:
-    """Builds values from a parser's events, one by one: a document too large ends at once.
+class _ValueBuilder:
+    """Builds values from parser events, and stops as soon as a limit is exceeded.
 
-    PyYAML's own constructor builds first, recursively, and multiplies merge keys without end.
+    PyYAML's own constructor is recursive, and does not limit what merge keys expand to.
     """
 
     def __init__(self, limits: SourceLimits) -> None:
         self.limits = limits
-        self.anchors: dict[str, _Known] = {}
-        self.open: list[_Open] = []
-        self.root = _Known(None)
+        self.anchors: dict[str, _BuiltValue] = {}
+        self.stack: list[_OpenCollection] = []
+        self.root = _BuiltValue(None)
         self.merged = 0
 
     def build(self, events: Iterator[yaml.Event]) -> object:
         for event in events:
             if isinstance(event, yaml.DocumentEndEvent):
                 break
-            self._take(event)
+            self._handle(event)
         return self.root.value
 
-    def _take(self, event: yaml.Event) -> None:
+    def _handle(self, event: yaml.Event) -> None:
         match event:
             case yaml.ScalarEvent():
-                known = _Known(_scalar(event))
-                self._anchor(event.anchor, known)
-                self._add(known, is_merge=event.value == "<<" and event.implicit[0])
+                built = _BuiltValue(_scalar(event))
+                self._anchor(event.anchor, built)
+                self._append(built, is_merge=event.value == "<<" and event.implicit[0])
             case yaml.AliasEvent():
-                self._add(self._alias(event.anchor))
+                self._append(self._alias(event.anchor))
             case yaml.SequenceStartEvent():
                 self._begin(event.anchor, [])
             case yaml.MappingStartEvent():
@@ -181,69 +183,69 @@ class _Builder:
             case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
                 self._end()
 
-    def _anchor(self, name: str | None, known: _Known) -> None:
+    def _anchor(self, name: str | None, built: _BuiltValue) -> None:
         if name is not None:
-            self.anchors[name] = known
+            self.anchors[name] = built
 
-    def _alias(self, name: str | None) -> _Known:
-        known = self.anchors.get(name or "")
-        if known is None:
+    def _alias(self, name: str | None) -> _BuiltValue:
+        built = self.anchors.get(name or "")
+        if built is None:
             raise SourceError("not valid YAML: an alias has no anchor")
-        if not known.done:
-            raise SourceError("means values without end: an alias lies within its own anchor")
-        return known
+        if not built.complete:
+            raise SourceError("contains an alias within its own anchor")
+        return built
 
     def _begin(self, anchor: str | None, value: object) -> None:
-        known = _Known(value, depth=1, done=False)
-        self._anchor(anchor, known)
-        self.open.append(_Open(known))
-        if len(self.open) > DEEPEST:
+        built = _BuiltValue(value, depth=1, complete=False)
+        self._anchor(anchor, built)
+        self.stack.append(_OpenCollection(built))
+        if len(self.stack) > MAX_DEPTH:
             raise _too_deep()
 
     def _end(self) -> None:
-        ended = self.open.pop()
-        ended.known.done = True
-        for table in ended.merged:
-            self._merge(ended.known.value, table)
-        self._add(ended.known)
+        ended = self.stack.pop()
+        ended.built.complete = True
+        for mapping in ended.merged:
+            self._merge(ended.built.value, mapping)
+        self._append(ended.built)
 
-    def _merge(self, into: object, table: dict[str, object]) -> None:
-        """What `<<` brings, where there is none of that name; however little, it costs time."""
-        self.merged += len(table)
+    def _merge(self, target: object, mapping: dict[str, object]) -> None:
+        """Merge the keys of `<<` that `target` lacks; each one counts against the limit."""
+        self.merged += len(mapping)
         if self.merged > self.limits.values:
             raise _too_many(self.limits)
-        if isinstance(into, dict):
-            into.update({key: value for key, value in table.items() if key not in into})
+        if isinstance(target, dict):
+            target.update({key: value for key, value in mapping.items() if key not in target})
 
-    def _add(self, known: _Known, is_merge: bool = False) -> None:
-        if not self.open:
-            self.root = known
+    def _append(self, built: _BuiltValue, is_merge: bool = False) -> None:
+        if not self.stack:
+            self.root = built
             return
-        outer = self.open[-1]
-        if isinstance(outer.known.value, dict) and not outer.has_key:
-            outer.key, outer.has_key = None if is_merge else _key(known.value), True
+        outer = self.stack[-1]
+        if isinstance(outer.built.value, dict) and not outer.has_key:
+            outer.key, outer.has_key = None if is_merge else _key(built.value), True
             return
-        self._measure(outer.known, known)
-        if isinstance(outer.known.value, list):
-            outer.known.value.append(known.value)
+        self._measure(outer.built, built)
+        if isinstance(outer.built.value, list):
+            outer.built.value.append(built.value)
         else:
-            _put(outer, known.value)
+            _put(outer, built.value)
             outer.has_key = False
 
-    def _measure(self, outer: _Known, inner: _Known) -> None:
+    def _measure(self, outer: _BuiltValue, inner: _BuiltValue) -> None:
         outer.size += inner.size
         outer.depth = max(outer.depth, inner.depth + 1)
         if outer.size > self.limits.values:
             raise _too_many(self.limits)
-        if outer.depth > DEEPEST + 1:
+        if outer.depth > MAX_DEPTH + 1:
             raise _too_deep()
 
 
-def _put(outer: _Open, value: object) -> None:
-    """`value` under the key that is waiting; without one it is what `<<` merges."""
-    table = outer.known.value
-    if outer.key is not None and isinstance(table, dict):
-        table[outer.key] = value
+def _put(outer: _OpenCollection, value: object) -> None:
+    """Store `value` under the current key, or remember it as the value of `<<`."""
+    mapping = outer.built.value
+    if outer.key is not None and isinstance(mapping, dict):
+        mapping[outer.key] = value
     elif isinstance(value, dict):
         outer.merged.append(value)
     elif isinstance(value, list):
@@ -252,17 +254,17 @@ def _put(outer: _Open, value: object) -> None:
 
 def _key(value: object) -> str:
     if isinstance(value, dict | list):
-        raise SourceError("not what an API is described with: a key is a list or a table")
+        raise SourceError("not a description: a key is a list or an object")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _scalar(event: yaml.ScalarEvent) -> object:
-    """Null, true, false and numbers as JSON has them; everything else is text, dates too."""
+    """Convert null, true, false and numbers as in JSON; everything else, dates included, is text."""
     text = event.value
     if not event.implicit[0]:
         return text
-    if text in _PLAIN:
-        return _PLAIN[text]
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _FLOAT.fullmatch(text) else text

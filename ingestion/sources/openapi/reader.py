@@ -1,193 +1,209 @@
-"""OpenAPI 3.0, 3.1 and Swagger 2.0 descriptions: one operation, one document."""
+"""OpenAPI descriptions as sources: one document per operation."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import quote
 
 from pydantic import ValidationError
 
 from ingestion.sources.api_docs import api_document
-from ingestion.sources.folder import FileResult
-from ingestion.sources.openapi.document import METHODS, DocumentMaker, first_tag
-from ingestion.sources.openapi.operations import Operation, OperationField, OperationPlace
-from ingestion.sources.openapi.references import DescriptionDocuments, Node, shown
+from ingestion.sources.openapi import openapi3, swagger2
+from ingestion.sources.openapi.document import METHODS, ApiDocumentBuilder, first_tag
+from ingestion.sources.openapi.operations import Operation, OperationParameter, PathOperation
+from ingestion.sources.openapi.references import DescriptionDocuments, Node, quote_text
 from ingestion.sources.openapi.schema import SchemaReader
-from ingestion.sources.openapi.versions import field_v2, field_v3, read_v2, read_v3
+from ingestion.sources.reader import FileResult, KnownFiles
 from ingestion.text.language import detect_language
 from schemas.choices import Language
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.source import OpenApiSourceConfig, SourceLimits
 
-LONGEST_PATH = 400
-"""Characters of a path or an operationId: they are ids, and stand in the collection's fields."""
+MAX_PATH_CHARS = 400
+"""Characters of a path or an operationId, which become ids in the collection."""
 
-LONGEST_URL = 4_000
-"""Characters of a document's link; a longer one is left out."""
+MAX_URL_BYTES = 4_000
+"""UTF-8 bytes of a document's URL; a longer one is left out."""
 
-MOST_PARAMETERS = 500
-"""Parameters of one operation outside of its body."""
+MAX_PARAMETERS = 500
+"""Parameters of one operation that are not part of its body."""
 
-_SAMPLE = 200_000
-"""Characters that the language is found out from."""
+_MAX_LOCATION_CHARS = 40
 
-
-@dataclass(frozen=True)
-class _Version:
-    """How a version of OpenAPI is read."""
-
-    parameters: Callable[[Node], Node]
-    """Where parameters lie that operations refer to."""
-    field: Callable[[str, str, Node, bool], OperationField]
-    read: Callable[[Node, OperationPlace, tuple[OperationField, ...]], Operation]
+_LANGUAGE_SAMPLE_CHARS = 200_000
+"""Characters from which the language is detected."""
 
 
-_V2 = _Version(lambda root: root["parameters"], field_v2, read_v2)
-_V3 = _Version(lambda root: root["components"]["parameters"], field_v3, read_v3)
+class _Version(Protocol):
+    """A module that reads the operations of one version of OpenAPI."""
+
+    def shared_parameters(self, root: Node) -> Node: ...
+
+    def read_parameter(
+        self, name: str, location: str, node: Node, is_public: bool
+    ) -> OperationParameter: ...
+
+    def read_operation(
+        self, root: Node, path_operation: PathOperation, parameters: tuple[OperationParameter, ...]
+    ) -> Operation: ...
 
 
-def read_openapi(source: OpenApiSourceConfig, limits: SourceLimits) -> Iterator[FileResult]:
-    """A document an operation below `paths`, in the description's order, and a SourceError for each
-    operation that was refused.
+class OpenApiReader:
+    """The SourceReader for OpenAPI descriptions."""
 
-    `page_url` templates may name, beyond the document's own fields, `{operationId}`, `{tag}` (the
-    first), `{method}` and `{path}` (without its first slash), as they stand in a url.
+    def read(
+        self, source: OpenApiSourceConfig, limits: SourceLimits, known: KnownFiles
+    ) -> Iterator[FileResult]:
+        """Yield a document per operation, in the order of the description.
 
-    Raises SourceError for a description that cannot be read as a whole, ConfigurationError for a
-    `page_url` that is no template.
-    """
-    description = _Description(source, limits)
-    return description.documents()
+        An operation that is refused yields a SourceError. `known` is ignored: a description may
+        consist of several files.
+
+        Besides the document's own fields, `page_url` templates may use `{operationId}`, `{tag}` (the
+        first one), `{method}` and `{path}` (without its leading slash), all percent-encoded.
+
+        Raises SourceError for a description that cannot be read, ConfigurationError for a malformed
+        `page_url`.
+        """
+        return _Description(source, limits).documents()
+
+    def count_files(self, source: OpenApiSourceConfig) -> None:
+        """Return None: the files of a description are unknown before reading it."""
+
+    def fingerprints(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
+        """Return None: the files of a description are unknown before reading it."""
+
+
+READER = OpenApiReader()
 
 
 @dataclass(frozen=True)
 class DescriptionSummary:
-    """What a description says of itself; empty where it says nothing."""
+    """Facts about a description as a whole; empty if the description does not state them."""
 
     title: str
     description: str
     tags: tuple[str, ...]
     servers: tuple[str, ...]
-    """Of its first operation."""
+    """Servers of the first operation."""
     language: Language
     operations: int
+    """Number of operations."""
 
 
-def summarise(source: OpenApiSourceConfig, limits: SourceLimits) -> DescriptionSummary:
-    """The description as a whole, its operations only counted. Raises SourceError as `read_openapi`."""
+def summarize_openapi(source: OpenApiSourceConfig, limits: SourceLimits) -> DescriptionSummary:
+    """Summarize a description without reading all operations. Raises SourceError."""
     return _Description(source, limits).summary()
 
 
 class _Description:
-    """A description, and what counts for all of its operations."""
+    """A description, with the state that its operations share."""
 
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
         self.source = source
-        self.root = _root(source, limits)
-        self.version = _version(self.root)
-        self.places = list(_places(self.root))
-        self.common = self._common()
+        self.root = _read_root(source, limits)
+        self.version = _detect_version(self.root)
+        self.path_operations = list(_path_operations(self.root))
+        self.common_parameters = self._common_parameters()
         self.reader = SchemaReader(limits.values)
-        language = source.language or _language(self.root)
-        self.maker = DocumentMaker(self.root, language, self.reader)
+        language = source.language or _detect_description_language(self.root)
+        self.builder = ApiDocumentBuilder(self.root, language, self.reader)
         self.ids: set[str] = set()
 
     def summary(self) -> DescriptionSummary:
-        """What it says of itself."""
         info = self.root["info"]
-        places = [place for place in self.places if isinstance(place, OperationPlace)]
-        operations = [self.version.read(self.root, place, ()) for place in places[:1]]
-        tags = (tag.text("name") for tag in self.root["tags"].elements())
+        valid = [each for each in self.path_operations if isinstance(each, PathOperation)]
+        first = [self.version.read_operation(self.root, each, ()) for each in valid[:1]]
+        declared = (tag.text("name") for tag in self.root["tags"].elements())
+        used = (first_tag(each.node) for each in valid)
         return DescriptionSummary(
             title=info.text("title"),
             description=info.text("description") or info.text("summary"),
-            tags=tuple(dict.fromkeys(filter(None, (*tags, *(first_tag(p.node) for p in places))))),
-            servers=operations[0].servers if operations else (),
-            language=self.maker.language,
-            operations=len(places),
+            tags=tuple(dict.fromkeys(filter(None, (*declared, *used)))),
+            servers=first[0].servers if first else (),
+            language=self.builder.language,
+            operations=len(valid),
         )
 
     def documents(self) -> Iterator[FileResult]:
-        """The operations one by one; one that is refused does not end the run."""
-        for place in self.places:
-            if isinstance(place, SourceError):
-                yield place
+        for path_operation in self.path_operations:
+            if isinstance(path_operation, SourceError):
+                yield path_operation
                 continue
             try:
-                yield self._document(place)
+                yield self._document(path_operation)
             except SourceError as error:
-                yield SourceError(f"{shown(str(place))[1:-1]}: {error}")
+                yield _refusal(str(path_operation), str(error))
 
-    def _document(self, place: OperationPlace) -> SourceDocument:
-        if not place.node.is_table:
-            raise SourceError("is no operation")
-        if len(place.path) > LONGEST_PATH:
-            raise SourceError(f"its path is longer than {LONGEST_PATH} characters")
-        operation = self.version.read(self.root, place, self._fields(place))
+    def _document(self, path_operation: PathOperation) -> SourceDocument:
+        if not path_operation.node.is_object:
+            raise SourceError("not an operation object")
+        if len(path_operation.path) > MAX_PATH_CHARS:
+            raise SourceError(f"path is longer than {MAX_PATH_CHARS} characters")
+        parameters = self._parameters(path_operation)
+        operation = self.version.read_operation(self.root, path_operation, parameters)
         try:
-            api = self.maker.make(operation, self._id(place))
-        except ValidationError as error:  # whatever nobody thought of
-            raise SourceError(_first(error)) from None
-        document = api_document(self.source, api, _values(place))
+            api = self.builder.build(operation, self._id(path_operation))
+        except ValidationError as error:  # values that no other check covers
+            raise SourceError(_first_problem(error)) from None
+        document = api_document(self.source, api, _template_values(path_operation))
         self.ids.add(document.id)
-        return document.model_copy(update={"page_url": _link(document.page_url, place)})
+        url = _page_url(document.page_url, path_operation)
+        return document.model_copy(update={"page_url": url})
 
-    def _id(self, place: OperationPlace) -> str:
-        """The operationId of the first operation that has it; else method and path."""
-        own = place.node.text("operationId")
-        wanted = own if own and len(own) <= LONGEST_PATH else str(place)
-        if wanted in self.ids:
-            wanted = str(place)
+    def _id(self, path_operation: PathOperation) -> str:
+        """The operationId if no earlier operation has it, else method and path."""
+        own = path_operation.node.text("operationId")
+        api_id = own if own and len(own) <= MAX_PATH_CHARS else str(path_operation)
+        if api_id in self.ids:
+            api_id = str(path_operation)
         number = 1
-        while wanted in self.ids:
+        while api_id in self.ids:
             number += 1
-            wanted = f"{place} ({number})"
-        return wanted
+            api_id = f"{path_operation} ({number})"
+        return api_id
 
-    def _fields(self, place: OperationPlace) -> tuple[OperationField, ...]:
-        """The parameters of an operation; of two equal ones the operation's own counts.
+    def _parameters(self, path_operation: PathOperation) -> tuple[OperationParameter, ...]:
+        """The parameters of an operation, which override those of its path.
 
-        Public is what the path declares for all its operations, and what most operations of the
-        description refer to; but a path's own placeholder never is.
+        A parameter is public if the path declares it for all its operations, or if most operations
+        of the description refer to it. Path and body parameters are never public.
         """
-        found: dict[tuple[str, str], OperationField] = {}
-        for holder in (place.item, place.node):
+        parameters: dict[tuple[str, str], OperationParameter] = {}
+        for holder in (path_operation.item, path_operation.node):
             for number, each in enumerate(holder["parameters"].elements()):
-                if number >= MOST_PARAMETERS:
-                    raise SourceError(f"has more than {MOST_PARAMETERS} parameters")
-                node = each.followed()
+                if number >= MAX_PARAMETERS:
+                    raise SourceError(f"has more than {MAX_PARAMETERS} parameters")
+                node = each.resolve()
                 name, location = node.text("name"), node.text("in")
                 if not name or not location:
                     continue
-                is_public = holder is place.item or id(node.value) in self.common
-                is_public = is_public and location not in ("path", "body")
-                found[name, location] = self.version.field(name, location[:40], node, is_public)
-        return tuple(found.values())
+                is_shared = (
+                    holder is path_operation.item or id(node.value) in self.common_parameters
+                )
+                is_public = is_shared and location not in ("path", "body")
+                parameters[name, location] = self.version.read_parameter(
+                    name, location[:_MAX_LOCATION_CHARS], node, is_public
+                )
+        return tuple(parameters.values())
 
-    def _common(self) -> set[int]:
-        """The reusable parameters that most operations refer to."""
-        reusable = {id(node.value) for _, node in self.version.parameters(self.root).fields()}
-        places = [place for place in self.places if isinstance(place, OperationPlace)]
-        used: Counter[int] = Counter()
-        for place in places:
-            used.update(set(_referred(place.node)) & reusable)
-        return {each for each, count in used.items() if count > 1 and count * 2 > len(places)}
-
-
-def _link(made: str, place: OperationPlace) -> str:
-    """The link that a template made; else the operation's own documentation."""
-    further = place.node["externalDocs"].text("url")
-    link = made or (further if further.startswith(("http://", "https://")) else "")
-    return link if len(link.encode()) <= LONGEST_URL else ""
+    def _common_parameters(self) -> set[int]:
+        """Object ids of the reusable parameters that most operations refer to."""
+        reusable = {id(node.value) for _, node in self.version.shared_parameters(self.root).items()}
+        valid = [each for each in self.path_operations if isinstance(each, PathOperation)]
+        uses: Counter[int] = Counter()
+        for path_operation in valid:
+            uses.update(set(_parameter_ids(path_operation.node)) & reusable)
+        return {each for each, count in uses.items() if count > 1 and count * 2 > len(valid)}
 
 
-def _first(error: ValidationError) -> str:
-    problem = error.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+def _refusal(subject: str, reason: str) -> SourceError:
+    return SourceError(f"{quote_text(subject)[1:-1]}: {reason}")
 
 
-def _root(source: OpenApiSourceConfig, limits: SourceLimits) -> Node:
+def _read_root(source: OpenApiSourceConfig, limits: SourceLimits) -> Node:
     name = source.path.name if source.path is not None else "the description"
     try:
         return DescriptionDocuments(source, limits).root()
@@ -195,72 +211,84 @@ def _root(source: OpenApiSourceConfig, limits: SourceLimits) -> Node:
         raise SourceError(f"{name}: {error}") from None
 
 
-def _version(root: Node) -> _Version:
+def _detect_version(root: Node) -> _Version:
     if root.text("swagger").startswith("2"):
-        return _V2
+        return swagger2
     if root.text("openapi").startswith("3"):
-        return _V3
-    raise SourceError("is no description of OpenAPI 3.0, 3.1 or Swagger 2.0")
+        return openapi3
+    raise SourceError("not an OpenAPI 3.0, OpenAPI 3.1 or Swagger 2.0 description")
 
 
-def _places(root: Node) -> Iterator[OperationPlace | SourceError]:
-    """Every operation; for a path that leads nowhere, why."""
-    for path, item in root["paths"].fields():
+def _path_operations(root: Node) -> Iterator[PathOperation | SourceError]:
+    """Yield every operation, and a SourceError for each path that cannot be read."""
+    for path, item in root["paths"].items():
         if path.startswith("x-") or item.value is None:
             continue
-        if not item.is_table:
-            yield SourceError(f"{shown(path)[1:-1]}: holds no operations")
+        if not item.is_object:
+            yield _refusal(path, "contains no operations")
             continue
         try:
-            target = item.followed()
+            target = item.resolve()
         except SourceError as error:
-            yield SourceError(f"{shown(path)[1:-1]}: {error}")
+            yield _refusal(path, str(error))
             continue
-        yield from _operations(path, item, target)
+        yield from _operations_of_path(path, item, target)
 
 
-def _operations(path: str, item: Node, target: Node) -> Iterator[OperationPlace]:
-    """What stands beside a path's `$ref` counts more than what it leads to."""
+def _operations_of_path(path: str, item: Node, target: Node) -> Iterator[PathOperation]:
+    """Yield the operations of a path item; those next to its `$ref` override the target's."""
     seen: set[str] = set()
     for holder in (item, target):
-        for key, node in holder.fields():
+        for key, node in holder.items():
             method = key.upper()
             if method in METHODS and method not in seen:
                 seen.add(method)
-                yield OperationPlace(method, path, holder, node)
+                yield PathOperation(method, path, holder, node)
 
 
-def _referred(operation: Node) -> Iterator[int]:
+def _parameter_ids(operation: Node) -> Iterator[int]:
     for each in operation["parameters"].elements():
         try:
-            yield id(each.followed().value)
+            yield id(each.resolve().value)
         except SourceError:
-            continue  # said when the operation is read
+            continue  # reported when the operation is read
 
 
-def _values(place: OperationPlace) -> dict[str, object]:
-    named = {
-        "operationId": place.node.text("operationId"),
-        "tag": first_tag(place.node),
-        "method": place.method,
-        "path": place.path.lstrip("/"),
+def _template_values(path_operation: PathOperation) -> dict[str, object]:
+    values = {
+        "operationId": path_operation.node.text("operationId"),
+        "tag": first_tag(path_operation.node),
+        "method": path_operation.method,
+        "path": path_operation.path.lstrip("/"),
     }
-    return {name: quote(value) for name, value in named.items()}
+    return {name: quote(value) for name, value in values.items()}
 
 
-def _language(root: Node) -> Language:
-    """The language of what the description says to people."""
+def _page_url(from_template: str, path_operation: PathOperation) -> str:
+    """Return the URL made from a template, else that of the operation's `externalDocs`."""
+    external = path_operation.node["externalDocs"].text("url")
+    url = from_template or (external if external.startswith(("http://", "https://")) else "")
+    return url if len(url.encode()) <= MAX_URL_BYTES else ""
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_input=False, include_url=False)[0]
+    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+
+
+def _detect_description_language(root: Node) -> Language:
+    """Detect the language of the titles, summaries and descriptions."""
     texts: list[str] = []
-    room = _SAMPLE
+    chars_left = _LANGUAGE_SAMPLE_CHARS
     stack = [root.value]
-    while stack and room > 0:
+    while stack and chars_left > 0:
         value = stack.pop()
         if isinstance(value, list):
             stack.extend(reversed(value))
         elif isinstance(value, dict):
-            said = [value.get(key) for key in ("title", "summary", "description")]
-            words = [text for text in said if isinstance(text, str)]
-            texts += words
-            room -= sum(map(len, words)) + 1
+            fields = [value.get(key) for key in ("title", "summary", "description")]
+            found = [text for text in fields if isinstance(text, str)]
+            texts += found
+            chars_left -= sum(map(len, found)) + 1
             stack.extend(reversed([v for v in value.values() if isinstance(v, dict | list)]))
     return detect_language(" ".join(texts))

@@ -1,4 +1,4 @@
-"""The documents that a description is made of, and the `$ref`s between them, within bounds."""
+"""Loads the documents of a description and resolves the `$ref`s between them, within limits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,33 +10,34 @@ from referencing.exceptions import Unresolvable
 
 from ingestion.sources.folder import check_size
 from ingestion.sources.openapi.fetch import Downloader
-from ingestion.sources.openapi.json_yaml import parse
+from ingestion.sources.openapi.json_yaml import parse_json_or_yaml
 from schemas.errors import SourceError
 from schemas.source import OpenApiSourceConfig, SourceLimits
 
-MOST_DOCUMENTS = 300
-"""Documents that one description may be spread over."""
+MAX_DOCUMENTS = 300
+"""Documents of one description."""
 
-MOST_HOPS = 50
-"""`$ref`s that lead to nothing but a `$ref`."""
+MAX_REFERENCE_HOPS = 50
+"""Consecutive `$ref`s that point to another `$ref`."""
 
-_LONGEST_SHOWN = 120
+_MAX_QUOTED_CHARS = 120
+"""Characters of a description's text in an error message."""
 
-# Opaque: an OpenAPI document is no JSON Schema, and `$id` and `$anchor` mean nothing in it.
+# Opaque: an OpenAPI document is not a JSON Schema; `$id` and `$anchor` have no meaning in it.
 _OPAQUE: Specification[object] = Specification.OPAQUE
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value somewhere in a description, of whatever type, that knows where it stands."""
+    """A value of any type in a description, with the address of its document."""
 
     value: object
     base: str
-    """The address of its document."""
+    """URL of its document."""
     documents: "DescriptionDocuments"
 
     def __getitem__(self, key: str) -> "Node":
-        """What stands under `key`; a node of None where nothing does."""
+        """Return the value of `key`; a node of None if there is none."""
         inner = self.value.get(key) if isinstance(self.value, dict) else None
         return Node(inner, self.base, self.documents)
 
@@ -44,104 +45,108 @@ class Node:
         return isinstance(self.value, dict) and key in self.value
 
     @property
-    def is_table(self) -> bool:
-        """Whether anything can stand under a key of it."""
+    def is_object(self) -> bool:
+        """Whether the value is a JSON object."""
         return isinstance(self.value, dict)
 
-    def fields(self) -> Iterator[tuple[str, "Node"]]:
-        """Keys and what stands under them; nothing for what is no table."""
+    def items(self) -> Iterator[tuple[str, "Node"]]:
+        """Yield the keys and values of an object; nothing for other values."""
         if isinstance(self.value, dict):
             for key, inner in self.value.items():
                 yield key, Node(inner, self.base, self.documents)
 
     def elements(self) -> Iterator["Node"]:
-        """What a list holds; nothing for what is no list."""
+        """Yield the elements of a list; nothing for other values."""
         if isinstance(self.value, list):
             for inner in self.value:
                 yield Node(inner, self.base, self.documents)
 
     def text(self, key: str) -> str:
-        """The text under `key`, a number's too; empty where there is none."""
+        """Return the string or number of `key` as text; empty for anything else."""
         inner = self.value.get(key) if isinstance(self.value, dict) else None
         if isinstance(inner, bool) or not isinstance(inner, str | int | float):
             return ""
         return str(inner).strip()
 
     def flag(self, key: str) -> bool:
-        """Whether `true` stands under `key`."""
+        """Whether the value of `key` is true."""
         inner = self.value.get(key) if isinstance(self.value, dict) else None
         return inner is True or inner == "true"
 
     @property
     def reference(self) -> str | None:
-        """Its `$ref`."""
+        """The value of `$ref`; None if there is none."""
         reference = self.value.get("$ref") if isinstance(self.value, dict) else None
         return reference if isinstance(reference, str) else None
 
-    def followed(self) -> "Node":
-        """What its `$ref` leads to in the end; itself without one. Raises SourceError."""
+    def resolve(self) -> "Node":
+        """Follow `$ref`s to their target; the node itself without one. Raises SourceError."""
         node = self
-        for _ in range(MOST_HOPS):
+        for _ in range(MAX_REFERENCE_HOPS):
             reference = node.reference
             if reference is None:
                 return node
             node = node.documents.lookup(node.base, reference)
-        raise SourceError(f"$ref {shown(self.reference or '')} leads in a circle")
+        raise SourceError(f"$ref {quote_text(self.reference or '')} is circular")
 
 
 class DescriptionDocuments:
-    """Reads the documents of one description, each once."""
+    """The documents of one description; each is loaded once."""
 
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
-        """Reads nothing yet. Raises SourceError for an address that is none."""
+        """Prepare loading. Raises SourceError for an invalid URL."""
         self.limits = limits
-        self.reader = _reader(source, limits)
-        self.read: dict[str, Resource[object] | SourceError] = {}
+        self.loader = _open_loader(source, limits)
+        self.loaded: dict[str, Resource[object] | SourceError] = {}
         self.registry: Registry[object] = Registry(retrieve=self._retrieve)  # type: ignore[call-arg]
 
     def root(self) -> Node:
-        """The description itself. Raises SourceError."""
-        data, address = self.reader.root()
-        contents = parse(data, self.limits)
-        self.read[address] = _OPAQUE.create_resource(contents)
+        """Load the main document. Raises SourceError."""
+        data, address = self.loader.root()
+        contents = parse_json_or_yaml(data, self.limits)
+        self.loaded[address] = _OPAQUE.create_resource(contents)
         return Node(contents, address, self)
 
     def lookup(self, base: str, reference: str) -> Node:
-        """What `reference` stands for in the document at `base`.
+        """Return the target of `reference` in the document at `base`.
 
-        Raises SourceError, which shows the reference, when it leads nowhere or out of bounds.
+        Raises SourceError, which names the reference, when it cannot be resolved within the limits.
         """
         try:
             address = urljoin(base, reference.partition("#")[0])
             found = self.registry.resolver(base).lookup(reference)
         except Unresolvable as error:
-            raise SourceError(f"$ref {shown(reference)} {_reason(error)}") from None
+            raise SourceError(f"$ref {quote_text(reference)} {_reason(error)}") from None
         except (ValueError, TypeError, LookupError, RecursionError):
-            raise SourceError(f"$ref {shown(reference)} points to nothing") from None
-        if not isinstance(found.contents, dict | bool):  # 3.1 has true and false for schemas
-            raise SourceError(f"$ref {shown(reference)} points to nothing that can stand there")
+            raise SourceError(f"$ref {quote_text(reference)} cannot be resolved") from None
+        if not isinstance(
+            found.contents, dict | bool
+        ):  # OpenAPI 3.1 allows true and false as schemas
+            raise SourceError(
+                f"$ref {quote_text(reference)} resolves to neither an object nor a boolean"
+            )
         return Node(found.contents, address, self)
 
     def _retrieve(self, address: str) -> Resource[object]:
-        if address not in self.read:
-            self.read[address] = self._loaded(address)
-        found = self.read[address]
+        if address not in self.loaded:
+            self.loaded[address] = self._load(address)
+        found = self.loaded[address]
         if isinstance(found, SourceError):
             raise found
         return found
 
-    def _loaded(self, address: str) -> Resource[object] | SourceError:
-        if len(self.read) >= MOST_DOCUMENTS:
-            return SourceError(f"is one document more than {MOST_DOCUMENTS}")
+    def _load(self, address: str) -> Resource[object] | SourceError:
+        if len(self.loaded) >= MAX_DOCUMENTS:
+            return SourceError(f"exceeds the limit of {MAX_DOCUMENTS} documents")
         try:
-            contents = parse(self.reader.document(address), self.limits)
+            contents = parse_json_or_yaml(self.loader.document(address), self.limits)
         except SourceError as error:
             return error
         return _OPAQUE.create_resource(contents)
 
 
-class _Files:
-    """A description in files, all of them below one folder."""
+class _FileLoader:
+    """Loads a description from files below one folder."""
 
     def __init__(self, path: Path, root: Path | None, limits: SourceLimits) -> None:
         self.path = path
@@ -150,20 +155,20 @@ class _Files:
         self.bytes = 0
 
     def root(self) -> tuple[bytes, str]:
-        """The description's own file needs not lie below the folder: it is not named by a stranger."""
+        """Load the main file, which need not be below the folder: the platform file names it."""
         path = self.path.resolve()
         return self._data(path), path.as_uri()
 
     def document(self, address: str) -> bytes:
         parts = urlsplit(address)
         if parts.scheme != "file" or parts.netloc:
-            raise SourceError("leads to another host, and the description is a file")
+            raise SourceError("points to another host, but the description is a file")
         try:
             path = Path(unquote(parts.path)).resolve()
-        except (OSError, ValueError, RuntimeError):  # links in a circle, names that no file has
-            raise SourceError("points to nothing") from None
+        except (OSError, ValueError, RuntimeError):  # circular links, invalid file names
+            raise SourceError("cannot be resolved") from None
         if not path.is_relative_to(self.folder):
-            raise SourceError("leads out of the source's folder")
+            raise SourceError("points outside the source folder")
         return self._data(path)
 
     def _data(self, path: Path) -> bytes:
@@ -182,38 +187,38 @@ class _Files:
         return data
 
 
-class _Web:
-    """A description at a url, all of it from that host."""
+class _HttpLoader:
+    """Loads a description from one host."""
 
     def __init__(self, url: str, limits: SourceLimits) -> None:
         self.url = url
-        self.downloads = Downloader(url, limits)
+        self.downloader = Downloader(url, limits)
 
     def root(self) -> tuple[bytes, str]:
-        found = self.downloads.get(self.url)
+        found = self.downloader.get(self.url)
         return found.data, found.url.partition("#")[0]
 
     def document(self, address: str) -> bytes:
-        return self.downloads.get(address).data
+        return self.downloader.get(address).data
 
 
-def _reader(source: OpenApiSourceConfig, limits: SourceLimits) -> _Files | _Web:
+def _open_loader(source: OpenApiSourceConfig, limits: SourceLimits) -> _FileLoader | _HttpLoader:
     if source.path is not None:
-        return _Files(source.path, source.root, limits)
-    return _Web(source.url or "", limits)
+        return _FileLoader(source.path, source.root, limits)
+    return _HttpLoader(source.url or "", limits)
 
 
 def _reason(error: BaseException) -> str:
-    """Why our own reader gave up, else that there is nothing."""
+    """Return the loader's own reason, if that caused the error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, SourceError):
-            return f"cannot be followed: {cause}"
+            return f"cannot be resolved: {cause}"
         cause = cause.__cause__
-    return "points to nothing"
+    return "cannot be resolved"
 
 
-def shown(text: str) -> str:
-    """Foreign `text` as it may stand in a line of ours."""
-    short = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+def quote_text(text: str) -> str:
+    """Return `text` in quotes, shortened and without unprintable characters, for a message."""
+    short = text if len(text) <= _MAX_QUOTED_CHARS else text[:_MAX_QUOTED_CHARS] + "…"
     return "'" + "".join(c if c.isprintable() else " " for c in short) + "'"
