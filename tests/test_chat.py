@@ -1,4 +1,4 @@
-"""`apidesk chat`: what is typed, what is answered, and what stays of it."""
+"""`apidesk chat`: input, answers, commands and the history file."""
 
 import asyncio
 import fcntl
@@ -50,7 +50,7 @@ TIMEOUT_S = 60.0
 ALT_ENTER = "\x1b\r"
 PASTED = "\x1b[200~{}\x1b[201~"
 
-READ_AS = {
+COMMAND_INPUTS = {
     "a command": ("/new", ChatCommand("/new", "")),
     "with an argument": ("/sources 2", ChatCommand("/sources", "2")),
     "the beginning of one": ("/s 2", ChatCommand("/sources", "2")),
@@ -62,7 +62,7 @@ READ_AS = {
     "a question with a command in it": ("what is /help", None),
 }
 
-TYPED = {
+KEY_INPUTS = {
     "Enter sends": ("怎么发货\r", "怎么发货"),
     "Alt+Enter begins a line": (f"one{ALT_ENTER}two\r", "one\ntwo"),
     "what is pasted stays together": (PASTED.format("a: 1\r\nb: 2\r\n") + "\r", "a: 1\nb: 2\n"),
@@ -108,8 +108,8 @@ FAILING = {
 }
 
 
-class Talk:
-    """A chat over lines of text; what is said on stdout and stderr comes together, as at a terminal."""
+class ChatRun:
+    """Runs a chat on lines of text; stdout and stderr go to one console."""
 
     def __init__(
         self, answer_service: AnswerService, language: Language = "zh", terminal: bool = False
@@ -126,13 +126,13 @@ class Talk:
         self._language: Language = language
 
     def run(
-        self, lines: str, patch: pytest.MonkeyPatch, answer_service: TerminalAnswerer | None = None
+        self, lines: str, patch: pytest.MonkeyPatch, answerer: TerminalAnswerer | None = None
     ) -> int:
-        """How many of `lines` could not be answered."""
+        """Run the chat; return the number of lines that failed."""
         patch.setattr(sys, "stdin", io.StringIO(lines))
         local = LocalAnswerer(self._answer_service)
         settings, console = self._answer_service.settings, self.console
-        chat = Chat(answer_service or local, settings, self._language, "pipeline", console, console)
+        chat = Chat(answerer or local, settings, self._language, "pipeline", console, console)
         try:
             asyncio.run(chat.run(PipeInput(console)))
         finally:
@@ -140,113 +140,115 @@ class Talk:
         return chat.failures
 
     @property
-    def said(self) -> str:
-        """All that was printed."""
+    def output_text(self) -> str:
+        """Everything printed."""
         return self.output.getvalue()
 
 
-def in_order(texts: list[str], said: str) -> bool:
-    """Whether `texts` stand in `said`, one after the other."""
-    return re.search(".*".join(map(re.escape, texts)), said, re.DOTALL) is not None
+def appear_in_order(texts: list[str], output_text: str) -> bool:
+    """Whether `output_text` contains `texts` in this order."""
+    return re.search(".*".join(map(re.escape, texts)), output_text, re.DOTALL) is not None
 
 
-@pytest.mark.parametrize(("text", "command"), READ_AS.values(), ids=READ_AS)
-def test_what_is_a_command(text: str, command: ChatCommand | None) -> None:
+@pytest.mark.parametrize(("text", "command"), COMMAND_INPUTS.values(), ids=COMMAND_INPUTS)
+def test_read_command(text: str, command: ChatCommand | None) -> None:
     assert read_command(text) == command
 
 
 @pytest.mark.parametrize(("lines", "texts"), CHATS.values(), ids=CHATS)
-def test_a_chat(
+def test_chat_prints_in_order(
     sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch, lines: str, texts: list[str]
 ) -> None:
-    talk = Talk(sample_service)
-    assert talk.run(lines, monkeypatch) == 0
-    assert in_order(texts, talk.said), talk.said
+    chat_run = ChatRun(sample_service)
+    assert chat_run.run(lines, monkeypatch) == 0
+    assert appear_in_order(texts, chat_run.output_text), chat_run.output_text
     if not texts:
-        assert talk.said == "› /quit\n"
+        assert chat_run.output_text == "› /quit\n"
 
 
 @pytest.mark.parametrize(("lines", "sentence"), FAILING.values(), ids=FAILING)
-def test_what_cannot_be_answered(
+def test_failed_input_does_not_end_the_chat(
     sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch, lines: str, sentence: str
 ) -> None:
-    """One sentence, and the next question is answered."""
-    talk = Talk(sample_service)
-    assert talk.run(lines, monkeypatch) == 1
-    assert in_order([sentence, "发货流程"], talk.said)
+    """One sentence reports the error, and the next question is answered."""
+    chat_run = ChatRun(sample_service)
+    assert chat_run.run(lines, monkeypatch) == 1
+    assert appear_in_order([sentence, "发货流程"], chat_run.output_text)
 
 
-def test_a_sources_table_is_whole(
+def test_table_of_a_source_is_not_truncated(
     sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk = Talk(sample_service)
-    talk.run("订单发货接口的错误码有哪些\n/sources 1\n", monkeypatch)
-    table = talk.said.rpartition("/sources 1")[2]
+    chat_run = ChatRun(sample_service)
+    chat_run.run("订单发货接口的错误码有哪些\n/sources 1\n", monkeypatch)
+    table = chat_run.output_text.rpartition("/sources 1")[2]
     cells = ["".join(line.split()) for line in table.splitlines()]
     assert "错误信息" in table
     assert "…" not in "".join(cells)
 
 
-def test_it_speaks_english(sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
-    talk = Talk(sample_service, "en")
-    talk.run("/help\n/sources\n", monkeypatch)
-    assert in_order(["begin a new conversation", "There is no answer yet."], talk.said)
+def test_chat_in_english(sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat_run = ChatRun(sample_service, "en")
+    chat_run.run("/help\n/sources\n", monkeypatch)
+    assert appear_in_order(
+        ["start a new conversation", "There is no answer yet."], chat_run.output_text
+    )
 
 
-def test_links_and_the_clipboard_of_a_terminal(
+def test_terminal_links_and_clipboard(
     sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk = Talk(sample_service, terminal=True)
-    talk.run("what does error 44203 mean?\n/copy\n", monkeypatch)
+    chat_run = ChatRun(sample_service, terminal=True)
+    chat_run.run("what does error 44203 mean?\n/copy\n", monkeypatch)
     linked = (
         r"\x1b\]8;[^;]*;https://open.example.com/#/api\?apiId=1206\x1b\\[^\x1b]*Update SKU Price"
     )
-    assert re.search(linked, talk.said)
-    assert re.search(r"\x1b\]52;c;[A-Za-z0-9+/=]+\x07", talk.said)
+    assert re.search(linked, chat_run.output_text)
+    assert re.search(r"\x1b\]52;c;[A-Za-z0-9+/=]+\x07", chat_run.output_text)
 
 
-def test_copying() -> None:
+def test_copy_to_clipboard_uses_osc_52() -> None:
     console = Console(file=io.StringIO(), force_terminal=True)
     assert copy_to_clipboard("发货", console)
     assert console.file.getvalue() == "\x1b]52;c;5Y+R6LSn\x07"  # type: ignore[attr-defined]
 
 
-def test_a_servers_answers(sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The session is the server's; once it is gone, one sentence says so and nothing ends."""
+def test_chat_with_a_server(sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server keeps the session; once it is gone, one sentence reports it and the chat goes on."""
     lines = "发货接口是哪个\n那错误码呢\n/retrieved\n"
-    talk, silent = Talk(sample_service), Talk(sample_service)
+    chat_run, silent = ChatRun(sample_service), ChatRun(sample_service)
     with live_server(sample_service, KEY) as url:
-        failures = talk.run(lines, monkeypatch, Reconnecting(url))
+        failures = chat_run.run(lines, monkeypatch, ReconnectingAnswerer(url))
     assert failures == 0
-    assert in_order(["41001", "[1] 订单发货 > 错误码\n", "score"], talk.said)
-    assert silent.run("怎么发货\n怎么发货\n", monkeypatch, Reconnecting(url)) == 2
-    assert silent.said.count(f"the server at {url} does not answer") == 2
+    assert appear_in_order(["41001", "[1] 订单发货 > 错误码\n", "score"], chat_run.output_text)
+    assert silent.run("怎么发货\n怎么发货\n", monkeypatch, ReconnectingAnswerer(url)) == 2
+    assert silent.output_text.count(f"the server at {url} does not answer") == 2
 
 
-class Reconnecting:
-    """A remote desk that is connected to where it is used."""
+class ReconnectingAnswerer:
+    """Connects to a server for each call, because each runs in its own event loop."""
 
     def __init__(self, url: str) -> None:
         self._server = LocalServer(url=url, key=SecretStr(KEY))
 
-    async def ask(self, asked: AskCommand, listener: EventSink | None = None) -> Answer:
-        async with RemoteAnswerer.connect(self._server, TIMEOUT_S) as answer_service:
-            return await answer_service.ask(asked, listener)
+    async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
+        async with RemoteAnswerer.connect(self._server, TIMEOUT_S) as answerer:
+            return await answerer.ask(command, on_event)
 
-    async def retrieve(self, asked: AskCommand) -> list[Source]:
-        async with RemoteAnswerer.connect(self._server, TIMEOUT_S) as answer_service:
-            return await answer_service.retrieve(asked)
+    async def retrieve(self, command: AskCommand) -> list[Source]:
+        async with RemoteAnswerer.connect(self._server, TIMEOUT_S) as answerer:
+            return await answerer.retrieve(command)
 
 
-@pytest.mark.parametrize(("keys", "text"), TYPED.values(), ids=TYPED)
-def test_what_is_typed(keys: str, text: str | None) -> None:
+@pytest.mark.parametrize(("keys", "text"), KEY_INPUTS.values(), ids=KEY_INPUTS)
+def test_prompt_keys(keys: str, text: str | None) -> None:
     with create_pipe_input() as keyboard, create_app_session(keyboard, DummyOutput()):
         keyboard.send_text(keys)
         reader = PromptInput(InMemoryHistory(), "zh")
         assert asyncio.run(reader.read()) == text
 
 
-def test_the_history_holds_no_secret(tmp_path: Path) -> None:
+def test_history_file_masks_secrets(tmp_path: Path) -> None:
     path = tmp_path / "apidesk" / "chat-history"
     history = open_history(path)
     secret = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
@@ -259,14 +261,14 @@ def test_the_history_holds_no_secret(tmp_path: Path) -> None:
     assert list(again.load_history_strings()) == ["half \ufffd", "签名错误\nsign=‹sign›&page=1"]
 
 
-def test_a_history_that_cannot_be_kept(tmp_path: Path) -> None:
+def test_unwritable_history_stays_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     history = open_history(tmp_path / "file" / "chat-history")
     history.append_string("怎么发货")
     assert history.get_strings() == ["怎么发货"]
 
 
-def test_ctrl_c_ends_the_work_alone() -> None:
+def test_interrupt_cancels_only_the_work() -> None:
     before = signal.getsignal(signal.SIGINT)
     ended: list[str] = []
 
@@ -301,15 +303,15 @@ class Terminal:
         self.process = subprocess.Popen(
             ["sh", "-c", opened], env=environment, start_new_session=True
         )
-        self._slave = slave  # held: without anybody at the other end, reading fails
+        self._slave = slave  # kept open: reading fails without another end
         self._unread = ""
 
     def type(self, keys: str) -> None:
-        """As a keyboard would."""
+        """Send keys."""
         os.write(self._master, keys.encode())
 
     def read_to(self, text: str) -> str:
-        """What is shown until `text` is."""
+        """Read the output up to and including `text`."""
         deadline = time.monotonic() + TIMEOUT_S
         while text not in self._unread:
             assert time.monotonic() < deadline, self._unread
@@ -320,7 +322,7 @@ class Terminal:
         return shown + text
 
     def close(self) -> None:
-        """Whatever still runs is ended."""
+        """Kill the process and close the terminal."""
         self.process.kill()
         self.process.wait()
         os.close(self._master)
@@ -329,7 +331,7 @@ class Terminal:
 
 @pytest.fixture
 def open_terminal() -> Iterator[Callable[..., Terminal]]:
-    """Opens terminals, and closes them."""
+    """Open terminals and close them after the test."""
     opened: list[Terminal] = []
 
     def make(command: list[str], environment: dict[str, str]) -> Terminal:
@@ -343,14 +345,14 @@ def open_terminal() -> Iterator[Callable[..., Terminal]]:
 
 @contextmanager
 def announced_server(answer_service: AnswerService) -> Iterator[None]:
-    """A server that commands find, since it holds the desk's store."""
+    """Run a server and announce it, so that commands find it."""
     with live_server(answer_service, KEY) as url:
         host, port = url.removeprefix("http://").split(":")
         with announce_server(answer_service.settings, host, int(port), KEY):
             yield
 
 
-def test_at_a_terminal(
+def test_chat_at_a_pseudo_terminal(
     tmp_path: Path,
     sample_service: AnswerService,
     model_server: ModelServer,
@@ -396,4 +398,4 @@ def test_at_a_terminal(
         terminal.type("\x04")
         assert terminal.process.wait(TIMEOUT_S) == 0
     kept = (tmp_path / "apidesk" / "chat-history").read_text(encoding="utf-8")
-    assert in_order(["+what does error 44203 mean?\n+token=‹token›\n", "+怎么发货\n"], kept)
+    assert appear_in_order(["+what does error 44203 mean?\n+token=‹token›\n", "+怎么发货\n"], kept)

@@ -1,4 +1,4 @@
-"""The command line: one line for what is wrong, an exit code, and nothing half-written."""
+"""The command line: errors are one line and an exit code, and leave nothing half-written."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from pymilvus import MilvusClient
 
 from app.cli.main import main
 from app.service.answer_service import AnswerService
-from app.serving.local_server import announce_server, read_local_server, find_running_server
+from app.serving.local_server import announce_server, find_running_server, read_local_server
 from schemas.answer import Answer
 from schemas.ingestion import IngestionRun
 from schemas.settings import read_settings
@@ -28,7 +28,7 @@ from tests.live_server import live_server
 
 APIDESK = Path(sys.executable).parent / "apidesk"
 UNREADABLE = Path("/proc/self/mem")
-HEAVY = [
+HEAVY_MODULES = [
     "pymilvus",
     "milvus_lite",
     "langchain",
@@ -37,11 +37,11 @@ HEAVY = [
     "pydantic",
     "uvicorn",
 ]
-DESK = ["pymilvus", "litestar", "sqlalchemy", "langsmith", "app.service.answer_service"]
-"""What only a desk of one's own takes."""
+SERVICE_MODULES = ["pymilvus", "litestar", "sqlalchemy", "langsmith", "app.service.answer_service"]
+"""Modules that only a local answer service needs."""
 
 QUESTION = "how do I sign a request?"
-CHANGING = {"cached", "id", "timings"}
+VOLATILE = {"cached", "id", "timings"}
 
 PLATFORM = """\
 [platform]
@@ -83,20 +83,20 @@ DOCUMENTS = {
 
 ADMIN_KEY = "a" * 40
 
-KEYED = {"Authorization": f"Bearer {ADMIN_KEY}"}
+AUTHORIZATION = {"Authorization": f"Bearer {ADMIN_KEY}"}
 
 BAD_PLATFORMS = {
     "not TOML": ("[platform]", "[platform", ["not valid TOML", "line 1"]),
     "a missing table": ("[platform", "[platfrom", ["platform is missing", "platfrom"]),
-    "misspelled [[sources]]": ("[[sources]]", "[[source]]", ["source is not a key"]),
+    "misspelled [[sources]]": ("[[sources]]", "[[source]]", ["source is not a known key"]),
     "a missing key": ('tone = "dry"\n', "", ["platform.tone is missing"]),
     "an empty value": ('"dry"', '" "', ["platform.tone"]),
     "a wrong type": ('"dry"', "1", ["platform.tone"]),
     "an unknown language": ('language = "en"', 'language = "fr"', ["platform.language"]),
-    "misspelled in [platform]": ("tone =", "tonne =", ["platform.tonne is not a key"]),
+    "misspelled in [platform]": ("tone =", "tonne =", ["platform.tonne is not a known key"]),
     "misspelled in greeting": ("en = ", "eng = ", ["platform.greeting", "eng"]),
-    "misspelled in markdown": ('path = "guides"', 'pth = "g"', ["sources.0", "pth is not a key"]),
-    "misspelled in api_docs": ('path = "api"', 'pth = "a"', ["sources.1", "pth is not a key"]),
+    "misspelled in markdown": ('path = "guides"', 'pth = "g"', ["sources.0", "pth is not a known key"]),
+    "misspelled in api_docs": ('path = "api"', 'pth = "a"', ["sources.1", "pth is not a known key"]),
     "metadata for api_docs": ('path = "api"', 'path = "api"\ntitle = "t"', ["sources.1", "title"]),
     "a wrong type in metadata": ('= "category"', "= 1", ["sources.0", "metadata.category"]),
     "an unknown kind": ('"api_docs"', '"swagger"', ["sources.1", "'swagger'", "'api_docs'"]),
@@ -122,8 +122,16 @@ BAD_PLATFORMS = {
 BAD_SOURCES = {
     "a missing source path": ('"guides"\n\n', '"guidse"\n\n', ["guidse: no such folder"]),
     "a file as source path": ('"guides"\n\n', '"guides/orders.md"\n\n', ["no such folder"]),
-    "an empty source folder": ('"guides"\n\n', '"empty"\n\n', ["empty: contains no .md or .mdx file"]),
-    "a folder without its kind": ('"guides"\n\n', '"api"\n\n', ["api: contains no .md or .mdx file"]),
+    "an empty source folder": (
+        '"guides"\n\n',
+        '"empty"\n\n',
+        ["empty: contains no .md or .mdx file"],
+    ),
+    "a folder without its kind": (
+        '"guides"\n\n',
+        '"api"\n\n',
+        ["api: contains no .md or .mdx file"],
+    ),
 }
 
 BAD_DOCUMENTS = {
@@ -166,7 +174,7 @@ BAD_QUESTIONS: dict[str, tuple[str, dict[str, str], str]] = {
 
 
 def write_platform(folder: Path) -> Path:
-    """A platform of three documents; the path of its platform.toml."""
+    """Write a platform with three documents; return the path of its platform.toml."""
     for name, text in {"platform.toml": PLATFORM, **DOCUMENTS}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -176,13 +184,13 @@ def write_platform(folder: Path) -> Path:
 
 @pytest.fixture
 def platform(tmp_path: Path) -> Path:
-    """A good platform.toml, for the test to spoil."""
+    """A valid platform.toml for the test to modify."""
     return write_platform(tmp_path / "platform")
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An indexed store. This process holds it."""
+    """An indexed store, held by this process."""
     folder = tmp_path_factory.mktemp("cli")
     result = run(folder / "milvus.db", "ingest", "--platform", write_platform(folder))
     assert result.exit_code == 0, result.output
@@ -193,32 +201,32 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A store that a server process holds; it was started on a store that did not exist.
+    """A store held by a server process, which was started without a store.
 
-    The server takes keys, of which commands know none but the one that it leaves.
+    The server requires keys; commands know only the key that it announces.
     """
     folder = tmp_path_factory.mktemp("served")
     store = folder / "milvus.db"
     with server(store, write_platform(folder), APIDESK_ADMIN_KEY=ADMIN_KEY) as process:
         yield store
     assert process.returncode == 0
-    assert url_of(store) is None, "the server leaves its address behind"
+    assert url_of(store) is None, "the server did not remove its address"
 
 
 def environment_of(store: Path) -> dict[str, str]:
-    """The store, and a database beside it."""
+    """Settings for the store and a database next to it."""
     database = f"sqlite:///{store.with_suffix('.runs')}"
     return {"APIDESK_MILVUS_URI": str(store), "APIDESK_DATABASE_URL": database}
 
 
 def run(store: Path, *arguments: object, **environment: str) -> Result:
-    """One command in this process."""
+    """Run a command in this process."""
     environment = environment_of(store) | environment
     return CliRunner().invoke(main, [str(argument) for argument in arguments], env=environment)
 
 
 def run_process(store: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """One command in a process of its own."""
+    """Run a command in a separate process."""
     return subprocess.run(
         [APIDESK, *map(str, arguments)],
         env=os.environ | environment_of(store),
@@ -231,7 +239,7 @@ def run_process(store: Path, *arguments: object) -> subprocess.CompletedProcess[
 
 @contextmanager
 def server(store: Path, platform: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """`apidesk serve` in a process of its own, once it listens."""
+    """Run `apidesk serve` in a separate process and wait until it listens."""
     log = store.with_suffix(".log")
     with (
         log.open("wb") as output,
@@ -243,23 +251,23 @@ def server(store: Path, platform: Path, **environment: str) -> Iterator[subproce
         ) as process,
     ):
         try:
-            until(lambda: url_of(store) is not None or process.poll() is not None)
+            wait_until(lambda: url_of(store) is not None or process.poll() is not None)
             assert process.poll() is None, log.read_text(encoding="utf-8")
             yield process
         finally:
             process.terminate()
 
 
-def until(happened: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something has happened."""
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, "waited in vain"
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
+    """Wait until `condition` holds."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.05)
 
 
 def url_of(store: Path) -> str | None:
-    """The address that a server left beside the store."""
+    """The URL that a server has announced next to the store."""
     server = read_local_server(read_settings(milvus_uri=str(store)))
     return server.url if server else None
 
@@ -272,21 +280,21 @@ def collections(store: Path) -> list[str]:
     return sorted(names)
 
 
-def lasting(body: str) -> dict[str, Any]:
-    """An answer's JSON without what is new each time."""
+def stable_fields(body: str) -> dict[str, Any]:
+    """An answer's JSON without the fields that change each time."""
     Answer.model_validate_json(body)
-    return {name: value for name, value in json.loads(body).items() if name not in CHANGING}
+    return {name: value for name, value in json.loads(body).items() if name not in VOLATILE}
 
 
 def answer(store: Path, *arguments: object) -> dict[str, Any]:
-    """The answer to QUESTION, without what is new each time."""
+    """The answer to QUESTION, without the fields that change each time."""
     result = run(store, "ask", QUESTION, "--json", *arguments)
     assert result.exit_code == 0, result.output
-    return lasting(result.stdout)
+    return stable_fields(result.stdout)
 
 
-def assert_one_line(result: Result, code: int, *words: str) -> None:
-    """The command failed with `code`; all that it said is one line, with each of `words`."""
+def assert_single_error_line(result: Result, code: int, *words: str) -> None:
+    """Assert that the command failed with `code` and printed one line that contains all `words`."""
     assert isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code
     assert result.stdout == ""
@@ -295,10 +303,10 @@ def assert_one_line(result: Result, code: int, *words: str) -> None:
 
 
 class TestIngest:
-    """`apidesk ingest` with every kind of bad platform."""
+    """`apidesk ingest` with invalid platforms."""
 
     @pytest.mark.parametrize(("good", "bad", "words"), BAD_PLATFORMS.values(), ids=BAD_PLATFORMS)
-    def test_a_bad_platform(
+    def test_invalid_platform_is_refused(
         self, store: Path, platform: Path, good: str, bad: str, words: list[str]
     ) -> None:
         text = platform.read_text(encoding="utf-8")
@@ -306,43 +314,43 @@ class TestIngest:
         platform.write_text(text.replace(good, bad), encoding="utf-8")
         self._assert_refused(store, platform, str(platform.parent), *words)
 
-    def test_a_missing_platform(self, store: Path, platform: Path) -> None:
+    def test_missing_platform_is_refused(self, store: Path, platform: Path) -> None:
         platform.unlink()
         self._assert_refused(store, platform, f"{platform}: No such file or directory")
 
-    def test_a_platform_in_no_utf8(self, store: Path, platform: Path) -> None:
+    def test_platform_must_be_utf8(self, store: Path, platform: Path) -> None:
         platform.write_bytes(b'[platform]\nname = "\xff"\n')
         self._assert_refused(store, platform, f"{platform}: not valid TOML")
 
     @pytest.mark.parametrize(("good", "bad", "words"), BAD_SOURCES.values(), ids=BAD_SOURCES)
-    def test_a_bad_source(
+    def test_invalid_source_is_reported_and_others_are_indexed(
         self, tmp_path: Path, platform: Path, good: str, bad: str, words: list[str]
     ) -> None:
         (platform.parent / "empty").mkdir()
         text = platform.read_text(encoding="utf-8")
         assert good in text
         platform.write_text(text.replace(good, bad), encoding="utf-8")
-        self._assert_the_rest_is_indexed(tmp_path / "milvus.db", platform, "reference", *words)
+        self._assert_others_indexed(tmp_path / "milvus.db", platform, "reference", *words)
 
     @pytest.mark.parametrize(
         ("name", "content", "words"), BAD_DOCUMENTS.values(), ids=BAD_DOCUMENTS
     )
-    def test_a_bad_document(
+    def test_invalid_document_is_reported_and_others_are_indexed(
         self, tmp_path: Path, platform: Path, name: str, content: bytes, words: list[str]
     ) -> None:
         (platform.parent / name).write_bytes(content)
-        self._assert_the_rest_is_indexed(tmp_path / "milvus.db", platform, "guides", *words)
+        self._assert_others_indexed(tmp_path / "milvus.db", platform, "guides", *words)
 
-    @pytest.mark.skipif(not UNREADABLE.exists(), reason="whoever may read everything needs /proc")
-    def test_a_document_that_leads_elsewhere(self, tmp_path: Path, platform: Path) -> None:
+    @pytest.mark.skipif(not UNREADABLE.exists(), reason="needs /proc")
+    def test_symbolic_link_out_of_the_source_is_refused(
+        self, tmp_path: Path, platform: Path
+    ) -> None:
         (platform.parent / "guides" / "a.md").symlink_to(UNREADABLE)
         words = "a.md: symbolic link points outside the source folder"
-        self._assert_the_rest_is_indexed(tmp_path / "milvus.db", platform, "guides", words)
+        self._assert_others_indexed(tmp_path / "milvus.db", platform, "guides", words)
 
-    def _assert_the_rest_is_indexed(
-        self, store: Path, platform: Path, source: str, *words: str
-    ) -> None:
-        """One line says what was refused, and the command fails."""
+    def _assert_others_indexed(self, store: Path, platform: Path, source: str, *words: str) -> None:
+        """Assert that one line reports the refused file, and that `source` is indexed."""
         result = run(store, "ingest", "--platform", platform)
         assert result.exit_code == 1
         (line,) = (line for line in result.stdout.splitlines() if line.startswith("refused"))
@@ -350,15 +358,15 @@ class TestIngest:
         assert re.search(rf"{source} +[12] +[12] ", result.stdout)
 
     def _assert_refused(self, store: Path, platform: Path, *words: str) -> None:
-        """With an indexed store and with none; neither changes."""
+        """Assert a refusal with and without an indexed store, which does not change."""
         before = collections(store)
-        assert_one_line(run(store, "ingest", "--platform", platform), 2, *words)
+        assert_single_error_line(run(store, "ingest", "--platform", platform), 2, *words)
         assert collections(store) == before
         new = platform.with_name("new.db")
-        assert_one_line(run(new, "ingest", "--platform", platform), 2, *words)
+        assert_single_error_line(run(new, "ingest", "--platform", platform), 2, *words)
         assert collections(new) == []
 
-    def test_again(self, store: Path) -> None:
+    def test_repeated_ingestion_changes_nothing(self, store: Path) -> None:
         before = answer(store)
         for options in ((), ("--rebuild",), ("--dry-run",)):
             result = run(store, "ingest", "--platform", store.with_name("platform.toml"), *options)
@@ -369,9 +377,9 @@ class TestIngest:
 
 
 class TestAsk:
-    """`apidesk ask` with a store that this process holds."""
+    """`apidesk ask` with a store held by this process."""
 
-    def test_json_is_the_body_of_an_answer(self, store: Path) -> None:
+    def test_json_output_is_the_http_body(self, store: Path) -> None:
         result = run(
             store, "ask", QUESTION, "--json", "--platform", store.with_name("platform.toml")
         )
@@ -382,37 +390,37 @@ class TestAsk:
         assert found.sources[0].title == "Signing"
         assert "HMAC-SHA256" in " ".join(found.answer)
 
-    def test_for_a_person(self, store: Path) -> None:
+    def test_text_output_lists_steps_and_sources(self, store: Path) -> None:
         result = run(store, "ask", QUESTION, APIDESK_PLATFORM=str(store.with_name("platform.toml")))
         assert (result.exit_code, result.stderr) == (0, "")
         assert "HMAC-SHA256" in result.stdout
         assert "[1] Signing > How to sign a request" in result.stdout
 
-    def test_tools_take_a_model(self, store: Path) -> None:
+    def test_tools_without_a_model_degrade_the_answer(self, store: Path) -> None:
         result = run(store, "ask", QUESTION, "--tools", "--json")
         assert result.exit_code == 0
         assert json.loads(result.stdout)["degraded"] == "tools_unavailable"
 
-    def test_retrieved_chunks_go_to_stderr(self, store: Path) -> None:
+    def test_json_output_lists_retrieved_chunks_on_stderr(self, store: Path) -> None:
         result = run(store, "ask", QUESTION, "--show-retrieved", "--json")
         assert rows(result) >= 2
         assert "Signing" in result.stderr
-        assert lasting(result.stdout) == answer(store)
+        assert stable_fields(result.stdout) == answer(store)
 
-    def test_retrieved_chunks_for_a_person(self, store: Path) -> None:
+    def test_text_output_lists_retrieved_chunks_on_stderr(self, store: Path) -> None:
         result = run(store, "ask", QUESTION, "--show-retrieved")
         assert rows(result) >= 2
         assert "score" not in result.stdout
         assert "HMAC-SHA256" not in result.stderr
 
     @pytest.mark.parametrize("k", [1, 2])
-    def test_k(self, store: Path, k: int) -> None:
+    def test_k_limits_retrieved_chunks(self, store: Path, k: int) -> None:
         question = "orders signing request states"
         assert rows(run(store, "ask", question, "-k", k, "--show-retrieved")) == k
         assert rows(run(store, "ask", question, "--show-retrieved", APIDESK_TOP_K=str(k))) == k
 
     @pytest.mark.parametrize("k", ["0", "51", "1.5", "five"])
-    def test_a_bad_k(self, store: Path, k: str) -> None:
+    def test_invalid_k_is_refused(self, store: Path, k: str) -> None:
         result = run(store, "ask", QUESTION, "-k", k)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "'-k'" in result.stderr
@@ -420,20 +428,20 @@ class TestAsk:
     @pytest.mark.parametrize(
         ("question", "environment", "words"), BAD_QUESTIONS.values(), ids=BAD_QUESTIONS
     )
-    def test_a_bad_question(
+    def test_invalid_question_is_refused(
         self, tmp_path: Path, question: str, environment: dict[str, str], words: str
     ) -> None:
-        """Refused before anything is indexed for it."""
+        """The question is refused before anything is indexed."""
         store = tmp_path / "milvus.db"
-        assert_one_line(run(store, "ask", question, **environment), 2, words)
+        assert_single_error_line(run(store, "ask", question, **environment), 2, words)
         assert not store.exists()
 
-    def test_bytes_that_are_no_text(self, store: Path) -> None:
+    def test_invalid_utf8_is_replaced(self, store: Path) -> None:
         result = run(store, "ask", os.fsdecode(b"how do I sign \xff a request?"), "--json")
         assert result.exit_code == 0, result.exception
         assert "\ufffd" in Answer.model_validate_json(result.stdout).question
 
-    def test_while_another_process_holds_the_store(self, store: Path) -> None:
+    def test_store_held_by_another_process_is_reported(self, store: Path) -> None:
         assert url_of(store) is None
         result = run_process(store, "ask", QUESTION)
         assert (result.returncode, result.stdout) == (1, "")
@@ -448,18 +456,20 @@ class TestAskTheServer:
     @pytest.mark.parametrize(
         "environment", [{}, {"http_proxy": "http://127.0.0.1:9"}], ids=["plain", "proxy"]
     )
-    def test_the_answer_is_the_servers(self, served: Path, environment: dict[str, str]) -> None:
+    def test_answer_comes_from_the_server(self, served: Path, environment: dict[str, str]) -> None:
         result = run(served, "ask", QUESTION, "--json", **environment)
         assert (result.exit_code, result.stderr) == (0, "")
-        response = httpx.post(f"{url_of(served)}/ask", json={"question": QUESTION}, headers=KEYED)
-        assert lasting(result.stdout) == lasting(response.text)
-        assert lasting(result.stdout)["introduction"] == "Hello."
+        response = httpx.post(
+            f"{url_of(served)}/ask", json={"question": QUESTION}, headers=AUTHORIZATION
+        )
+        assert stable_fields(result.stdout) == stable_fields(response.text)
+        assert stable_fields(result.stdout)["introduction"] == "Hello."
 
-    def test_its_log_is_one_object_a_line(self, served: Path) -> None:
-        """The first ingestion has one, a request has one, uvicorn's are of the same form."""
+    def test_server_log_is_json_lines(self, served: Path) -> None:
+        """Ingestion, requests and uvicorn log in the same format."""
         request_id = httpx.get(f"{url_of(served)}/no/such").headers["x-request-id"]
         log = served.with_suffix(".log")
-        until(lambda: request_id in log.read_text(encoding="utf-8"))  # after the response
+        wait_until(lambda: request_id in log.read_text(encoding="utf-8"))  # after the response
         lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
         assert {"uvicorn.error", "app.telemetry.ingestion_metrics"} < {
             line["logger"] for line in lines
@@ -470,69 +480,69 @@ class TestAskTheServer:
         assert (run["state"], run["trigger"]) == ("succeeded", "start")
         assert len(run["ingestion"]) == 32
 
-    def test_retrieved_chunks_and_k(self, served: Path) -> None:
+    def test_k_and_retrieved_chunks_work_over_http(self, served: Path) -> None:
         result = run(served, "ask", QUESTION, "--json", "--show-retrieved", "-k", 1)
         assert result.exit_code == 0
         assert rows(result) == 1
         Answer.model_validate_json(result.stdout)
 
-    def test_bytes_that_are_no_text(self, served: Path) -> None:
+    def test_invalid_utf8_is_replaced(self, served: Path) -> None:
         result = run(served, "ask", os.fsdecode(b"how do I sign \xff a request?"), "--json")
         assert result.exit_code == 0, result.exception
         assert "\ufffd" in Answer.model_validate_json(result.stdout).question
 
-    def test_another_server_says_who_holds_the_store(self, served: Path) -> None:
+    def test_second_server_on_the_store_is_refused(self, served: Path) -> None:
         url = url_of(served)
-        assert_one_line(run(served, "serve"), 1, str(served), "in use by another process")
+        assert_single_error_line(run(served, "serve"), 1, str(served), "in use by another process")
         assert url_of(served) == url
 
-    def test_another_platform_is_not_ingested(self, served: Path) -> None:
+    def test_ingesting_another_platform_is_refused(self, served: Path) -> None:
         words = ("the server at", "indexes", str(served.with_name("platform.toml")))
-        assert_one_line(run(served, "ingest"), 1, *words)
+        assert_single_error_line(run(served, "ingest"), 1, *words)
 
-    def test_ingestion_is_handed_over(self, served: Path) -> None:
-        """The command and `GET /ingestions` tell the same numbers."""
+    def test_ingestion_runs_on_the_server(self, served: Path) -> None:
+        """The command and `GET /ingestions` report the same numbers."""
         platform = served.with_name("platform.toml")
         (platform.parent / "guides" / "new.md").write_text("# New\n\nSomething new to sign.\n")
         result = run(served, "ingest", "--json", "--platform", platform)
         assert result.exit_code == 0, result.output
-        said = IngestionRun.model_validate_json(result.stdout)
-        assert [(source.name, source.added) for source in said.sources] == [
+        run_report = IngestionRun.model_validate_json(result.stdout)
+        assert [(source.name, source.added) for source in run_report.sources] == [
             ("guides", 1),
             ("reference", 0),
         ]
-        assert said.trigger == "request"
-        listed = httpx.get(f"{url_of(served)}/ingestions", headers=KEYED, trust_env=False)
+        assert run_report.trigger == "request"
+        listed = httpx.get(f"{url_of(served)}/ingestions", headers=AUTHORIZATION, trust_env=False)
         latest = listed.json()["ingestions"]
-        assert IngestionRun.model_validate(latest[0]) == said
+        assert IngestionRun.model_validate(latest[0]) == run_report
         assert [run["trigger"] for run in latest] == ["request", "start"]
         (platform.parent / "guides" / "new.md").unlink()
         assert run(served, "ingest", "--platform", platform, "--allow-deletes").exit_code == 0
 
-    def test_insights_are_the_servers(self, served: Path) -> None:
-        """It alone can look into the documents."""
+    def test_insights_come_from_the_server(self, served: Path) -> None:
+        """Only the server can read the documents."""
         assert run(served, "ask", QUESTION, "--json").exit_code == 0
         result = run(served, "insights", "--table", "gaps", "--json")
         assert result.exit_code == 0, result.output
-        said = json.loads(result.stdout)
-        assert (said["gaps"], said["notes"]) == ([], [])
-        with moved(served, 9):
-            assert_one_line(run(served, "insights"), 1, ":9", "does not answer")
+        report = json.loads(result.stdout)
+        assert (report["gaps"], report["notes"]) == ([], [])
+        with announced_at(served, 9):
+            assert_single_error_line(run(served, "insights"), 1, ":9", "does not answer")
             assert run(served, "insights", "--table", "byType").exit_code == 0
 
     @pytest.mark.parametrize("status", [200, 404, 502])
-    def test_an_address_where_something_else_answers(self, served: Path, status: int) -> None:
-        with strange_server(status) as port, moved(served, port):
-            assert_one_line(run(served, "ask", QUESTION), 1, f":{port}", "does not answer")
+    def test_other_service_at_the_address_is_reported(self, served: Path, status: int) -> None:
+        with unrelated_server(status) as port, announced_at(served, port):
+            assert_single_error_line(run(served, "ask", QUESTION), 1, f":{port}", "does not answer")
 
-    def test_an_address_where_nothing_answers(self, served: Path) -> None:
-        with moved(served, 9):
-            assert_one_line(run(served, "ask", QUESTION), 1, ":9", "does not answer")
+    def test_unreachable_address_is_reported(self, served: Path) -> None:
+        with announced_at(served, 9):
+            assert_single_error_line(run(served, "ask", QUESTION), 1, ":9", "does not answer")
 
 
 @contextmanager
-def strange_server(status: int) -> Iterator[int]:
-    """A server on loopback that is not apidesk; its port."""
+def unrelated_server(status: int) -> Iterator[int]:
+    """Start a server on loopback that is not apidesk; yield its port."""
 
     class Page(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -550,8 +560,8 @@ def strange_server(status: int) -> Iterator[int]:
 
 
 @contextmanager
-def moved(store: Path, port: int) -> Iterator[None]:
-    """Another address beside the store, then the server's own again."""
+def announced_at(store: Path, port: int) -> Iterator[None]:
+    """Announce another address next to the store; restore the server's own afterwards."""
     address = store.with_name(f"{store.name}.server.json")
     own = address.read_text(encoding="utf-8")
     with announce_server(read_settings(milvus_uri=str(store)), "127.0.0.1", port, "a key"):
@@ -560,7 +570,7 @@ def moved(store: Path, port: int) -> Iterator[None]:
 
 
 def rows(result: Result) -> int:
-    """How many chunks the table on stderr lists."""
+    """Number of chunks in the table on stderr."""
     assert result.exit_code == 0, result.output
     return len(re.findall(r"^ +\d+ +\d+\.\d{3} ", result.stderr, re.MULTILINE))
 
@@ -573,24 +583,24 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
         "import sys\n"
         "from app.cli.main import main\n"
         f"main({arguments!r}, standalone_mode=False)\n"
-        f"print('imported:', *(name for name in {HEAVY!r} if name in sys.modules))\n"
+        f"print('imported:', *(name for name in {HEAVY_MODULES!r} if name in sys.modules))\n"
     )
     printed = subprocess.check_output([sys.executable, "-c", script], text=True, timeout=60)
     assert re.search(r"Usage: |version", printed)
     assert printed.splitlines()[-1].strip() == "imported:"
 
 
-def test_a_question_to_a_running_server_opens_no_desk(
+def test_question_to_a_running_server_opens_no_answer_service(
     sample_service: AnswerService, tmp_path: Path
 ) -> None:
-    """Nor imports what one takes; what a killed server left is not asked."""
+    """It does not import its modules either; the address left by a killed server is ignored."""
     store = tmp_path / "milvus.db"
     settings = read_settings(milvus_uri=str(store))
     script = (
         "import sys\n"
         "from app.cli.main import main\n"
         f"main(['ask', {QUESTION!r}], standalone_mode=False)\n"
-        f"print('imported:', *(name for name in {DESK!r} if name in sys.modules))\n"
+        f"print('imported:', *(name for name in {SERVICE_MODULES!r} if name in sys.modules))\n"
     )
     with live_server(sample_service) as url:
         host, port = url.removeprefix("http://").split(":")

@@ -1,4 +1,4 @@
-"""Shell completion: the script that is printed, and what it makes a shell offer."""
+"""Shell completion: the printed script and the completions it gives."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ from app.cli.main import main
 
 APIDESK = Path(sys.executable).with_name("apidesk")
 
-OFFERED = {
+COMPLETIONS = {
     "commands": ("apidesk in", {"ingest", "init"}),
     "every command": ("apidesk ", {"ask", "chat", "completion", "graph", "init", "serve"}),
     "values of an argument": ("apidesk completion ", {"bash", "zsh", "fish"}),
@@ -23,20 +23,20 @@ OFFERED = {
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_is_of_the_shell(shell: str) -> None:
+def test_script_is_for_the_shell(shell: str) -> None:
     result = CliRunner().invoke(main, ["completion", shell])
     assert result.exit_code == 0, result.output
     assert f"_APIDESK_COMPLETE={shell}_complete" in result.stdout
 
 
-def test_another_shell_is_refused() -> None:
+def test_unsupported_shell_is_refused() -> None:
     result = CliRunner().invoke(main, ["completion", "tcsh"])
     assert result.exit_code == 2
     assert "'bash', 'zsh', 'fish'" in result.stderr
 
 
-@pytest.mark.parametrize(("typed", "offered"), OFFERED.values(), ids=OFFERED)
-def test_what_is_offered(typed: str, offered: set[str]) -> None:
+@pytest.mark.parametrize(("typed", "offered"), COMPLETIONS.values(), ids=COMPLETIONS)
+def test_completions(typed: str, offered: set[str]) -> None:
     asked = {
         "_APIDESK_COMPLETE": "bash_complete",
         "COMP_WORDS": typed,
@@ -48,7 +48,7 @@ def test_what_is_offered(typed: str, offered: set[str]) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
-def test_bash_takes_the_script() -> None:
+def test_bash_evaluates_the_script() -> None:
     script = (
         f'PATH={APIDESK.parent}:$PATH; eval "$(apidesk completion bash)"\n'
         "COMP_WORDS=(apidesk inge) COMP_CWORD=1\n"

@@ -1,4 +1,4 @@
-"""`apidesk evaluate`: measures by hand, questions read and made, and the command as a whole."""
+"""`apidesk evaluate`: metrics, reading and generating questions, and the whole command."""
 
 import json
 import re
@@ -18,10 +18,10 @@ from app.analytics.evaluation.measures import (
     distinct,
     first_rank,
     hit_at,
-    wilson_interval,
     percentile,
     recall_at,
     reciprocal_rank,
+    wilson_interval,
 )
 from app.cli.main import main
 from app.service.answer_service import AnswerService
@@ -52,7 +52,7 @@ Evaluate = Callable[..., Result]
 
 
 def gold(*names: str) -> list[frozenset[str]]:
-    """`a|b` is one thing to find, and either document is it."""
+    """Gold items from names; either document satisfies `a|b`."""
     return [frozenset(name.split("|")) for name in names]
 
 
@@ -85,7 +85,7 @@ def test_measures_of_one_ranking(
     assert first_rank(found, wanted) == (round(1 / reciprocal) if reciprocal else None)
 
 
-def test_a_document_counts_where_its_first_chunk_stands() -> None:
+def test_document_is_ranked_by_its_first_chunk() -> None:
     assert distinct(["a", "a", "b", "a", "c", "b"]) == ["a", "b", "c"]
 
 
@@ -93,7 +93,7 @@ def test_a_document_counts_where_its_first_chunk_stands() -> None:
     ("values", "share", "expected"),
     [([7], 0.5, 7), ([4, 1, 3, 2], 0.5, 2), ([4, 1, 3, 2], 0.95, 4), (range(1, 101), 0.95, 95)],
 )
-def test_percentiles_are_by_nearest_rank(values: Any, share: float, expected: float) -> None:
+def test_percentile_uses_nearest_rank(values: Any, share: float, expected: float) -> None:
     assert percentile(list(values), share) == expected
 
 
@@ -101,12 +101,14 @@ def test_percentiles_are_by_nearest_rank(values: Any, share: float, expected: fl
     ("share", "count", "low", "high"),
     [(0.5, 10, 0.2366, 0.7634), (1.0, 10, 0.7225, 1.0), (0.0, 10, 0.0, 0.2775)],
 )
-def test_the_interval_is_wilsons(share: float, count: int, low: float, high: float) -> None:
+def test_confidence_interval_is_wilson(share: float, count: int, low: float, high: float) -> None:
     assert wilson_interval(share, count) == pytest.approx((low, high), abs=1e-4)
 
 
-def test_confusion_counts_labels_by_what_was_said() -> None:
-    found = confusion_matrix([("general", "general"), ("general", "api_call"), ("unknown", "unknown")])
+def test_confusion_matrix_counts_predictions_by_label() -> None:
+    found = confusion_matrix(
+        [("general", "general"), ("general", "api_call"), ("unknown", "unknown")]
+    )
     assert found["general"] == {"api_call": 1, "general": 1, "unknown": 0}
     assert found["unknown"]["unknown"] == 1
     assert sum(found["api_call"].values()) == 0
@@ -121,7 +123,7 @@ def write_lines(path: Path, *lines: object) -> Path:
     return path
 
 
-def test_questions_are_read_as_public_sets_write_them(tmp_path: Path) -> None:
+def test_public_dataset_formats_are_read(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "q.jsonl", *QUESTIONS[:2], "", *QUESTIONS[2:])
     found = read_questions(path)
     assert [question.question for question in found][1] == "订单发货接口的参数"
@@ -141,7 +143,7 @@ def test_questions_are_read_as_public_sets_write_them(tmp_path: Path) -> None:
         (["", " "], "contains no questions"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, lines: list[str], said: str) -> None:
+def test_error_names_the_invalid_line(tmp_path: Path, lines: list[str], said: str) -> None:
     path = write_lines(tmp_path / "q.jsonl", *lines)
     with pytest.raises(QuestionError, match=re.escape(said)) as raised:
         read_questions(path)
@@ -149,7 +151,7 @@ def test_a_bad_line_is_named(tmp_path: Path, lines: list[str], said: str) -> Non
     assert "\n" not in str(raised.value)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_error_names_the_unreadable_file(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b'{"question": "caf\xe9"}')
     with pytest.raises(QuestionError, match="latin: is not UTF-8"):
         read_questions(tmp_path / "latin")
@@ -157,7 +159,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_questions(tmp_path / "none")
 
 
-def test_questions_of_ones_own_are_not_written_over(tmp_path: Path) -> None:
+def test_handwritten_questions_are_not_overwritten(tmp_path: Path) -> None:
     made = EvaluationQuestion(question="a", gold=("b",), generated_from="title")
     write_questions(tmp_path / "sub" / "q.jsonl", [made])
     write_questions(tmp_path / "sub" / "q.jsonl", [made, made])
@@ -167,12 +169,17 @@ def test_questions_of_ones_own_are_not_written_over(tmp_path: Path) -> None:
         write_questions(own, [made])
 
 
-def test_questions_are_made_of_the_samples_alike_each_time(sample_service: AnswerService) -> None:
+def test_generated_questions_are_deterministic(sample_service: AnswerService) -> None:
     documents = DocumentIndex.read(sample_service.collection)
     made = generate_questions(documents)
     assert documents.count == SAMPLE_DOCUMENTS
     assert made == generate_questions(DocumentIndex.read(sample_service.collection))
-    assert {question.generated_from for question in made} == {"title", "link", "error_code", "sentence"}
+    assert {question.generated_from for question in made} == {
+        "title",
+        "link",
+        "error_code",
+        "sentence",
+    }
     assert len(made) <= 200
     assert len({question.question.casefold() for question in made}) == len(made)
     documents.check_gold(made)
@@ -180,7 +187,7 @@ def test_questions_are_made_of_the_samples_alike_each_time(sample_service: Answe
     assert len(generate_questions(documents, limit=40)) <= 40
 
 
-def test_a_first_sentence_is_asked_without_the_words_of_its_title(
+def test_sentence_questions_omit_the_title_words(
     sample_service: AnswerService,
 ) -> None:
     made = generate_questions(DocumentIndex.read(sample_service.collection))
@@ -188,7 +195,7 @@ def test_a_first_sentence_is_asked_without_the_words_of_its_title(
     assert "签名" not in sentence.question
 
 
-def test_an_unknown_gold_is_told_with_the_first_few(sample_service: AnswerService) -> None:
+def test_error_lists_the_first_unknown_gold_names(sample_service: AnswerService) -> None:
     documents = DocumentIndex.read(sample_service.collection, sample=0)
     assert documents.sample == []
     asked = EvaluationQuestion(question="a", gold=("p1", "1110", "p2", "p3", "p4"))
@@ -197,7 +204,7 @@ def test_an_unknown_gold_is_told_with_the_first_few(sample_service: AnswerServic
 
 
 @pytest.mark.parametrize("name", [SHIP, "1110", "订单发货", "/dop/api/v1/order/ship"])
-def test_a_document_goes_by_all_its_names(sample_service: AnswerService, name: str) -> None:
+def test_gold_matches_any_name_of_a_document(sample_service: AnswerService, name: str) -> None:
     documents = DocumentIndex.read(sample_service.collection, sample=0)
     asked = EvaluationQuestion(question="a", gold=(name, SHIP))
     once = documents.deduplicate_gold(asked)
@@ -210,13 +217,13 @@ def test_a_document_goes_by_all_its_names(sample_service: AnswerService, name: s
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where this file's stores are: the first command over one indexes the samples."""
+    """Folder of the stores; the first command indexes the samples."""
     return tmp_path_factory.mktemp("stores")
 
 
 @pytest.fixture
 def evaluate(stores: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Evaluate:
-    """Runs the command over the samples in a folder of its own."""
+    """Run the command on the samples, in an empty folder."""
     monkeypatch.setenv("APIDESK_MILVUS_URI", str(stores / "milvus.db"))
     monkeypatch.setenv("APIDESK_DATABASE_URL", f"sqlite:///{stores / 'apidesk.db'}")
     monkeypatch.chdir(tmp_path)
@@ -225,10 +232,10 @@ def evaluate(stores: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> E
 
 
 @pytest.fixture
-def embedding_desk(
+def evaluate_with_embeddings(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, evaluate: Evaluate
 ) -> Evaluate:
-    """The same with the scripted embedding model, over a store of its own."""
+    """Run the command with the scripted embedding model, on a separate store."""
     store = Path("embedded.db").resolve()
     monkeypatch.setenv("APIDESK_MILVUS_URI", str(store))
     monkeypatch.setenv("APIDESK_EMBEDDING_MODEL", "openai:scripted-embedding")
@@ -243,13 +250,13 @@ def questions(tmp_path: Path) -> Path:
 
 
 def figures(result: Result) -> dict[str, Any]:
-    """What --json printed."""
+    """The parsed output of --json."""
     assert result.exit_code == 0, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found
 
 
-def test_the_whole_is_printed_for_a_person(evaluate: Evaluate, questions: Path) -> None:
+def test_text_output_contains_all_parts(evaluate: Evaluate, questions: Path) -> None:
     result = evaluate(questions)
     assert result.exit_code == 0, result.output
     for said in ("3 questions, 32 documents", "recall@5", "MRR", "p95 ms", "k = 20", "full text"):
@@ -258,7 +265,7 @@ def test_the_whole_is_printed_for_a_person(evaluate: Evaluate, questions: Path) 
     assert "types classified by extractive" in result.stdout
 
 
-def test_json_holds_everything(evaluate: Evaluate, questions: Path) -> None:
+def test_json_output_contains_all_results(evaluate: Evaluate, questions: Path) -> None:
     found = figures(evaluate(questions, "--json", "--k", 3))
     assert (found["questions"], found["withGold"], found["k"]) == (4, 3, 3)
     assert found["judged"] == "full_text"
@@ -277,7 +284,7 @@ def test_json_holds_everything(evaluate: Evaluate, questions: Path) -> None:
     assert found["experiments"] == []
 
 
-def test_made_questions_are_said_kept_and_can_be_used_again(evaluate: Evaluate) -> None:
+def test_generated_questions_are_reported_and_saved_for_reuse(evaluate: Evaluate) -> None:
     told = evaluate()
     assert "The questions were generated from the documents" in told.stdout
     assert "optimistic" in told.stdout
@@ -288,10 +295,10 @@ def test_made_questions_are_said_kept_and_can_be_used_again(evaluate: Evaluate) 
     own = write_lines(Path("own.jsonl"), *QUESTIONS)
     refused = evaluate("--save", own)
     assert refused.exit_code == 2
-    assert "questions of your own" in refused.stderr
+    assert "handwritten questions" in refused.stderr
 
 
-def test_the_least_recall_decides_the_exit_code(evaluate: Evaluate, tmp_path: Path) -> None:
+def test_min_recall_sets_the_exit_code(evaluate: Evaluate, tmp_path: Path) -> None:
     misses = write_lines(
         tmp_path / "q.jsonl",
         {"question": "签名怎么算", "gold": [SIGNING]},
@@ -301,7 +308,7 @@ def test_the_least_recall_decides_the_exit_code(evaluate: Evaluate, tmp_path: Pa
     failed = evaluate(misses, "--k", 1, "--min-recall", 0.51)
     assert failed.exit_code == 1
     assert "recall@1 of full text is 0.500, below 0.51" in failed.stderr
-    assert "1301" in failed.stdout  # the figures are printed all the same
+    assert "1301" in failed.stdout  # the results are printed anyway
     assert "MRR" in failed.stdout
 
 
@@ -316,7 +323,7 @@ def test_the_least_recall_decides_the_exit_code(evaluate: Evaluate, tmp_path: Pa
         ({"question": "a", "gold": ["1110"]}, ["--plot", "no/a.svg"], "no such folder"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_exit_code_2(
+def test_invalid_input_is_one_line_and_exit_code_2(
     evaluate: Evaluate, tmp_path: Path, line: object, arguments: list[str], said: str
 ) -> None:
     result = evaluate(write_lines(tmp_path / "q.jsonl", line), *arguments)
@@ -325,34 +332,34 @@ def test_what_cannot_be_is_one_line_and_exit_code_2(
     assert result.stderr.strip().count("\n") == 0
 
 
-def test_all_three_routes_appear_with_an_embedding_model(
-    embedding_desk: Evaluate, questions: Path, model_server: ModelServer
+def test_embedding_model_adds_dense_and_hybrid_routes(
+    evaluate_with_embeddings: Evaluate, questions: Path, model_server: ModelServer
 ) -> None:
     drawn = Path("recall.svg")
-    found = figures(embedding_desk(questions, "--json", "--plot", drawn))
+    found = figures(evaluate_with_embeddings(questions, "--json", "--plot", drawn))
     assert [route["mode"] for route in found["routes"]] == ["full_text", "dense", "hybrid"]
     assert found["judged"] == "hybrid"
     texts = {e.text for e in ElementTree.parse(drawn).iter() if e.tag.endswith("}text")}
     assert {"full text", "dense", "hybrid", "Recall over k", "k, number of documents"} <= texts
     assert "recall@k, share of the gold documents" in texts
     assert any((text or "").startswith("k = 5: ") for text in texts)
-    assert "hybrid *" in embedding_desk(questions).stdout
+    assert "hybrid *" in evaluate_with_embeddings(questions).stdout
 
     def down(request: Recorded) -> Reply:
         return Reply(status=503)
 
     model_server.embedding_reply = down
-    failed = embedding_desk(questions)
+    failed = evaluate_with_embeddings(questions)
     assert failed.exit_code == 1
     assert "so only full text would be measured" in failed.stderr
 
 
-def test_a_png_is_drawn(evaluate: Evaluate, questions: Path) -> None:
+def test_plot_as_png(evaluate: Evaluate, questions: Path) -> None:
     figures(evaluate(questions, "--json", "--plot", "recall.png"))
     assert Path("recall.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_model_classifies_where_one_is_named(
+def test_configured_model_classifies(
     evaluate: Evaluate, questions: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("APIDESK_CHAT_MODEL", "openai:scripted-chat")
@@ -381,14 +388,14 @@ def tracing() -> Iterator[LangSmith]:
         yield server
 
 
-def test_without_tracing_nothing_is_sent(
+def test_nothing_is_sent_without_langsmith_tracing(
     evaluate: Evaluate, questions: Path, langsmith: LangSmith
 ) -> None:
     figures(evaluate(questions, "--json"))
-    assert langsmith.asked == []
+    assert langsmith.requests == []
 
 
-def test_with_langsmith_the_run_is_a_dataset_and_an_experiment(
+def test_langsmith_receives_a_dataset_and_an_experiment(
     evaluate: Evaluate, questions: Path, tracing: LangSmith
 ) -> None:
     found = figures(evaluate(questions, "--json"))
@@ -412,7 +419,7 @@ def test_with_langsmith_the_run_is_a_dataset_and_an_experiment(
     assert len(tracing.sessions) == 2
 
 
-def test_a_langsmith_that_refuses_is_one_line(
+def test_langsmith_error_is_one_line(
     evaluate: Evaluate, questions: Path, tracing: LangSmith
 ) -> None:
     tracing.refuse = 401

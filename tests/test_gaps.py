@@ -1,6 +1,7 @@
-"""Questions grouped by meaning, and the gaps that they show. tests/data/gap_questions.jsonl: sets of three
-topics that the samples do not hold, in fifteen wordings each, the first two with others about the same
-things.
+"""Grouping questions by meaning and detecting gaps.
+
+tests/data/gap_questions.jsonl has sets of three topics that the samples do not cover, in fifteen wordings
+each.
 """
 
 import json
@@ -31,14 +32,14 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def gap_set(name: str) -> list[tuple[str, str | None]]:
-    """Questions with their topics."""
+    """Questions of one set with their topics."""
     lines = read_lines(DATA / "gap_questions.jsonl")
     return [(line["question"], line["topic"]) for line in lines if line["set"] == name]
 
 
 @pytest.fixture(scope="module")
 def documented(sample_service: AnswerService) -> WordShares:
-    """The samples' words."""
+    """Word frequencies of the samples."""
     collection = sample_service.collection
     collection.load()
     total = collection.manifest.words
@@ -50,7 +51,7 @@ def documented(sample_service: AnswerService) -> WordShares:
 
 
 def asked(text: str, **fields: Any) -> GapQuestion:
-    """A question that was answered well, apart from `fields`."""
+    """A well answered question, with `fields` changed."""
     answered = GapQuestion(text, "general", "high", cited=(PAGE,), coverage=1.0)
     return replace(answered, **fields)
 
@@ -58,7 +59,7 @@ def asked(text: str, **fields: Any) -> GapQuestion:
 def check_first_three(
     labels: Sequence[str | None], groups: Sequence[Sequence[int]], least: float
 ) -> None:
-    """The first three are the topics, without strangers, each with that part of its fifteen wordings."""
+    """Assert that the first three groups are the topics, each with a share of `least` of its wordings."""
     topics = []
     for members in groups[:3]:
         topic, count = Counter(labels[index] for index in members).most_common(1)[0]
@@ -69,7 +70,7 @@ def check_first_three(
 
 
 @pytest.mark.parametrize("name", ["zh", "en"])
-def test_topics_are_the_first_groups(name: str, documented: WordShares) -> None:
+def test_topics_are_the_largest_groups(name: str, documented: WordShares) -> None:
     ours = gap_set(name)
     ours += [(line["question"], None) for line in read_lines(DATA / "on_topic.jsonl")]
     groups = group_texts([text for text, _ in ours], documented=documented)
@@ -78,8 +79,8 @@ def test_topics_are_the_first_groups(name: str, documented: WordShares) -> None:
 
 @needs_shared_data
 @pytest.mark.parametrize("name", ["zh", "en"])
-def test_off_topic_chatter_is_no_gap(name: str, documented: WordShares) -> None:
-    """Refused questions join a gap, but make none, though forty ask for a hotel."""
+def test_off_topic_questions_are_no_gap(name: str, documented: WordShares) -> None:
+    """Off-topic questions can join a gap but not form one, even if forty ask for a hotel."""
     gaps = [(asked(text, coverage=0.3), topic) for text, topic in gap_set(name)]
     chatter = [line["query"] for line in read_lines(SHARED_DATA / "offtopic.jsonl")]
     refused = [(asked(text, type="unknown", cited=()), None) for text in chatter[:300]]
@@ -92,7 +93,7 @@ def test_off_topic_chatter_is_no_gap(name: str, documented: WordShares) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "suspected"),
+    ("fields", "is_candidate"),
     [
         ({}, False),
         ({"type": "unknown", "cited": ()}, True),
@@ -105,11 +106,11 @@ def test_off_topic_chatter_is_no_gap(name: str, documented: WordShares) -> None:
         ({"confidence": "low", "coverage": 0.1, "feedback": 1}, False),
     ],
 )
-def test_suspects(fields: dict[str, Any], suspected: bool) -> None:
-    assert is_gap_candidate(asked("怎么发货", **fields)) is suspected
+def test_is_gap_candidate(fields: dict[str, Any], is_candidate: bool) -> None:
+    assert is_gap_candidate(asked("怎么发货", **fields)) is is_candidate
 
 
-def test_a_gap_has_a_wording_a_size_and_the_commonest_page() -> None:
+def test_gap_has_representative_size_and_most_common_page() -> None:
     texts = ["Is there a drone API?", "drone delivery", "drone delivery price", "refund an order"]
     pages = [PAGE, OTHER_PAGE, OTHER_PAGE, PAGE]
     failed = [
@@ -123,7 +124,7 @@ def test_a_gap_has_a_wording_a_size_and_the_commonest_page() -> None:
     assert gap.missing[0] == "drone"
 
 
-def test_a_topic_that_the_documents_hold_is_no_gap_until_answers_fail() -> None:
+def test_documented_topic_is_a_gap_only_if_answers_fail() -> None:
     def documented(words: Iterable[str]) -> dict[str, float]:
         return dict.fromkeys(words, 2e-4)
 
@@ -156,23 +157,23 @@ def test_coverage(text: str, cited: str, expected: float) -> None:
         (["1 + 1", "?", "怎么"], [1, 1, 1]),
     ],
 )
-def test_odd_texts(texts: list[str], sizes: list[int]) -> None:
+def test_unusual_texts_are_grouped(texts: list[str], sizes: list[int]) -> None:
     assert [len(each.members) for each in group_texts(texts)] == sizes
 
 
-def test_what_is_beyond_the_bound_is_left_out() -> None:
+def test_texts_beyond_the_limit_are_ignored() -> None:
     topics = ("drone", "coupon", "terraform", "webinar", "chargeback")
     groups = group_texts([f"{topics[n % 5]} {n}" for n in range(MAX_TEXTS + 500)])
     assert [len(each.members) for each in groups] == [MAX_TEXTS // 5] * 5
 
 
-def test_a_glossary_joins_languages() -> None:
+def test_glossary_joins_languages() -> None:
     texts = ["无人机", "无人机价格", "drone", "drone price"]
     assert len(group_texts(texts)) > 1
     assert len(group_texts(texts, glossary=Glossary({"无人机": ["drone"]}))) == 1
 
 
-def test_vectors_see_what_words_do_not() -> None:
+def test_vectors_join_texts_without_common_words() -> None:
     texts = ["drone", "unmanned aircraft", "coupon", "voucher"]
     vectors = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
     assert [each.members for each in group_texts(texts, vectors)] == [(0, 1), (2, 3)]

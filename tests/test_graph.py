@@ -1,4 +1,4 @@
-"""`apidesk graph`: what is drawn is what runs."""
+"""`apidesk graph`: the diagram matches the pipeline."""
 
 import asyncio
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def is_blue(value: object) -> bool:
 A, B, C, D = map(named, "ABCD")
 
 
-def calls_inside() -> RunnableLambda[Any, Any]:
+def runnable_that_calls_others() -> RunnableLambda[Any, Any]:
     inner = A | B
 
     async def call(value: object) -> object:
@@ -77,7 +77,7 @@ READ: dict[str, tuple[Any, DiagramPart]] = {
         RunnableBranch((is_red, A), RunnablePassthrough(name="as it is")).with_config(run_name="fork"),
         DiagramBranch("fork", ("is_red",), (DiagramStep("A"), DiagramStep("as it is"))),
     ),
-    "a step that runs others": (calls_inside(), DiagramParallel("caller", (DiagramSequence((DiagramStep("A"), DiagramStep("B"))),))),
+    "a step that runs others": (runnable_that_calls_others(), DiagramParallel("caller", (DiagramSequence((DiagramStep("A"), DiagramStep("B"))),))),
 }  # fmt: skip
 
 NESTED = DiagramSequence(
@@ -102,13 +102,13 @@ NESTED = DiagramSequence(
 
 @pytest.fixture(scope="module")
 def pipeline(sample_service: AnswerService) -> DiagramPart:
-    """What the sample desk runs."""
+    """The pipeline of the sample platform."""
     return read_parts(sample_service.pipeline("pipeline"))
 
 
 @pytest.fixture(scope="module")
 def tools(sample_service: AnswerService) -> DiagramPart:
-    """What a desk with a model runs for `mode: "tools"`."""
+    """The pipeline of mode `tools`, with a model."""
     model = {"chat_model": "openai:scripted-chat", "chat_api_key": SecretStr("test-key")}
     settings = sample_service.settings.model_copy(update=model)
     answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
@@ -116,7 +116,7 @@ def tools(sample_service: AnswerService) -> DiagramPart:
 
 
 def names(part: DiagramPart) -> Iterator[str]:
-    """All that has a name."""
+    """All names in `part`."""
     match part:
         case DiagramStep(name):
             yield name
@@ -130,12 +130,12 @@ def names(part: DiagramPart) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("runnable", "part"), READ.values(), ids=READ)
-def test_reading_a_runnable(runnable: Any, part: DiagramPart) -> None:
+def test_read_parts(runnable: Any, part: DiagramPart) -> None:
     assert read_parts(runnable) == part
 
 
 class Runs(BaseCallbackHandler):
-    """Names of the runs of an answer, as they begin."""
+    """Records the names of runs as they start."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -145,31 +145,31 @@ class Runs(BaseCallbackHandler):
 
 
 @pytest.mark.parametrize("question", ["怎么发货", "今天天气怎么样"], ids=["answered", "refused"])
-def test_what_runs_is_drawn(
+def test_diagram_contains_every_step_that_runs(
     sample_service: AnswerService, pipeline: DiagramPart, question: str
 ) -> None:
     runs = Runs()
     asyncio.run(sample_service.ask(AskCommand(question, callbacks=(runs,))))
     drawn = [*names(pipeline), "is_small_talk", "is_off_topic"]
     lines = {"ask", "answer-question", "respond"}
-    """Sequences: a picture shows them by their arrows."""
+    """Sequences, which a diagram shows as arrows."""
     passed_on = {"question"}
     assert {"condense", "classify-and-retrieve", "route-off-topic"} <= set(runs.names)
     assert set(runs.names) <= {*drawn, *lines, *passed_on}
 
 
-def test_tools_are_drawn(tools: DiagramPart, pipeline: DiagramPart) -> None:
+def test_tools_mode_contains_research(tools: DiagramPart, pipeline: DiagramPart) -> None:
     assert "research" in names(tools)
     assert "research" not in names(pipeline)
 
 
-def test_readmes_picture_is_current(pipeline: DiagramPart) -> None:
-    """Else: apidesk graph docs/images/pipeline.svg."""
+def test_committed_diagram_is_current(pipeline: DiagramPart) -> None:
+    """If it fails, run: apidesk graph docs/images/pipeline.svg."""
     picture = ROOT / "docs" / "images" / "pipeline.svg"
     assert picture.read_bytes() == draw(pipeline, "svg")
 
 
-def test_mermaid_is_in_order(pipeline: DiagramPart) -> None:
+def test_mermaid_contains_nodes_and_edges(pipeline: DiagramPart) -> None:
     text = draw(pipeline, "mermaid").decode()
     assert [
         name
@@ -190,11 +190,11 @@ def test_mermaid_is_in_order(pipeline: DiagramPart) -> None:
 
 @pytest.fixture(params=["pipeline", "tools", "nested"])
 def part(request: pytest.FixtureRequest) -> DiagramPart:
-    """Something to draw."""
+    """A part to draw."""
     return NESTED if request.param == "nested" else request.getfixturevalue(request.param)
 
 
-def holds(outer: Box, inner: Box) -> bool:
+def contains(outer: Box, inner: Box) -> bool:
     return (
         outer.x <= inner.x
         and outer.y <= inner.y
@@ -203,7 +203,7 @@ def holds(outer: Box, inner: Box) -> bool:
     )
 
 
-def apart(a: Box, b: Box) -> bool:
+def is_disjoint(a: Box, b: Box) -> bool:
     return (
         a.x + a.width <= b.x
         or b.x + b.width <= a.x
@@ -213,23 +213,23 @@ def apart(a: Box, b: Box) -> bool:
 
 
 def at(x: float, y: float) -> tuple[float, float]:
-    """A place, apart from what adding in another order makes of it."""
+    """A point, rounded to hide floating point errors."""
     return round(x, 3), round(y, 3)
 
 
-def test_boxes_lie_in_each_other_or_apart(part: DiagramPart) -> None:
+def test_boxes_are_nested_or_disjoint(part: DiagramPart) -> None:
     drawing = lay_out(part, "Question", "Answer")
     whole = Box("group", "", 0, 0, drawing.width, drawing.height)
     for number, box in enumerate(drawing.boxes):
-        assert holds(whole, box)
+        assert contains(whole, box)
         for other in drawing.boxes[:number]:
             if other.kind == "group":
-                assert holds(other, box) or apart(other, box), (other, box)
+                assert contains(other, box) or is_disjoint(other, box), (other, box)
             else:
-                assert apart(other, box), (other, box)
+                assert is_disjoint(other, box), (other, box)
 
 
-def test_arrows_lead_down_from_box_to_box(part: DiagramPart) -> None:
+def test_arrows_connect_boxes_downwards(part: DiagramPart) -> None:
     drawing = lay_out(part, "Question", "Answer")
     boxes = [box for box in drawing.boxes if box.kind != "group"]
     tops = {at(box.x + box.width / 2, box.y): box.label for box in boxes}
@@ -241,13 +241,13 @@ def test_arrows_lead_down_from_box_to_box(part: DiagramPart) -> None:
     assert all(arrow.start[1] < arrow.end[1] for arrow in drawing.arrows)
 
 
-def test_svg_is_xml_with_every_name(part: DiagramPart) -> None:
+def test_svg_contains_every_name(part: DiagramPart) -> None:
     root = ElementTree.fromstring(draw(part, "svg").decode())
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert [name for name in names(part) if name not in texts] == []
 
 
-def test_png(part: DiagramPart) -> None:
+def test_png_has_twice_the_size(part: DiagramPart) -> None:
     picture = draw(part, "png")
     drawing = lay_out(part, "Question", "Answer")
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
@@ -257,19 +257,19 @@ def test_png(part: DiagramPart) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["picture.gif"], "picture.gif: say --png, --svg or --mermaid"),
+        (["picture.gif"], "picture.gif: pass --png, --svg or --mermaid"),
         (["no/such/folder.svg"], "no/such/folder.svg: No such file or directory"),
-        (["--mode", "tools"], "mode tools takes a chat model"),
+        (["--mode", "tools"], "mode tools needs a chat model"),
     ],
 )
-def test_what_cannot_be_drawn(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, arguments: list[str], said: str) -> None:
     result = CliRunner().invoke(main, ["graph", *arguments])
     assert result.exit_code == 2
     assert (result.stdout, said in result.stderr) == ("", True), result.output
 
 
-def test_the_command_draws_what_the_desk_runs(tmp_path: Path, pipeline: DiagramPart) -> None:
-    """Without the store that the settings name, and without a trace of one."""
+def test_command_draws_without_a_store(tmp_path: Path, pipeline: DiagramPart) -> None:
+    """The command connects to no store and leaves no files."""
     store = {
         "APIDESK_MILVUS_URI": "http://127.0.0.1:9",
         "APIDESK_DATABASE_URL": "sqlite:///no/such",

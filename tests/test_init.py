@@ -1,4 +1,4 @@
-"""`apidesk init`: a platform.toml of a few answers, tried at once."""
+"""`apidesk init`: writes a platform.toml from a few answers and tries it."""
 
 import json
 import tomllib
@@ -56,11 +56,13 @@ SWAGGER = {
 PAGE = "# 发货流程\n\n## 第一步\n\n先拉取待发货订单，再逐个发货。\n"
 HTML = "<html><head><title>Quotas</title></head><body><h1>Quotas</h1><p>Ask support for more tokens.</p></body></html>"
 
-NASTY = "a \"quoted\" \\ back\\slash, a\ttab\nand a line, \x00\x1b[31m\x7f\ud800 # = [x] ''' 青桥"
+SPECIAL_CHARACTERS = (
+    "a \"quoted\" \\ back\\slash, a\ttab\nand a line, \x00\x1b[31m\x7f\ud800 # = [x] ''' 青桥"
+)
 
 
 def folder_of(folder: Path, **files: str) -> Path:
-    """`folder` with files whose names have `__` for the last dot and `_of_` for a slash."""
+    """Write files; in their names `__` stands for the last dot and `_of_` for a slash."""
     for name, text in files.items():
         path = folder / name.replace("_of_", "/").replace("__", ".")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,10 +102,10 @@ FOLDERS: dict[str, tuple[dict[str, str], list[tuple[str, str, str]], str]] = {
     ),
 }
 
-NOTHING: dict[str, tuple[dict[str, str], str, str]] = {
+UNREADABLE: dict[str, tuple[dict[str, str], str, str]] = {
     "no such place": ({}, "nope", "nope: no such file or folder"),
-    "an empty folder": ({}, ".", "holds no Markdown, no OpenAPI description and no HTML"),
-    "a folder of something else": ({"a__py": "x", "b__json": "{}"}, ".", "holds no Markdown"),
+    "an empty folder": ({}, ".", "contains no Markdown, no OpenAPI description and no HTML"),
+    "a folder of something else": ({"a__py": "x", "b__json": "{}"}, ".", "contains no Markdown"),
     "a file that is no description": ({"a__md": PAGE}, "a.md", "a.md: "),
     "a description of nothing": (
         {"a__json": json.dumps(DESCRIPTION | {"paths": {}})},
@@ -116,17 +118,19 @@ NOTHING: dict[str, tuple[dict[str, str], str, str]] = {
 
 
 @pytest.mark.parametrize(("files", "sources", "language"), FOLDERS.values(), ids=FOLDERS)
-def test_what_lies_in_a_folder(
+def test_survey_finds_sources_and_language(
     tmp_path: Path, files: dict[str, str], sources: list[tuple[str, str, str]], language: str
 ) -> None:
     found = survey_documents(str(folder_of(tmp_path, **files)), SourceLimits())
-    named = [(s.name, s.kind, holds) for s, holds in zip(found.sources, found.contents, strict=True)]
+    named = [
+        (s.name, s.kind, holds) for s, holds in zip(found.sources, found.contents, strict=True)
+    ]
     assert named == sources
     assert found.language == language
 
 
-@pytest.mark.parametrize(("files", "where", "said"), NOTHING.values(), ids=NOTHING)
-def test_where_nothing_can_be_read(
+@pytest.mark.parametrize(("files", "where", "said"), UNREADABLE.values(), ids=UNREADABLE)
+def test_survey_without_documents_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], where: str, said: str
 ) -> None:
     monkeypatch.chdir(folder_of(tmp_path, **files))
@@ -151,14 +155,14 @@ def draft(**fields: Any) -> PlatformDraft:
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-@pytest.mark.parametrize("text", ["Acme", NASTY, "青桥开放平台"])
+@pytest.mark.parametrize("text", ["Acme", SPECIAL_CHARACTERS, "青桥开放平台"])
 @pytest.mark.parametrize(
     "page_url", ["", 'https://acme.example/"{page_path}"', "https://acme.example/#{operationId}"]
 )
-def test_what_is_written_can_be_read(
+def test_written_platform_can_be_read(
     tmp_path: Path, language: str, text: str, page_url: str
 ) -> None:
-    """Whatever was answered; comments never become keys."""
+    """Special characters survive, and comments never become keys."""
     path = tmp_path / "platform.toml"
     made = draft(name=text, about=text, language=language, page_url=page_url)
     write_platform_file(made, path)
@@ -174,8 +178,8 @@ def test_what_is_written_can_be_read(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_every_line_that_is_no_value_is_explained(tmp_path: Path) -> None:
-    """Uncommented, what is suggested is valid too."""
+def test_commented_suggestions_are_valid(tmp_path: Path) -> None:
+    """The suggestions in comments are valid TOML and valid settings."""
     lines = render(draft(), tmp_path).splitlines()
     suggested = [
         line.removeprefix("# ") if " = " in line or "# [" in line else line for line in lines
@@ -184,7 +188,7 @@ def test_every_line_that_is_no_value_is_explained(tmp_path: Path) -> None:
     assert sum(line.startswith("#") for line in lines) >= 12
 
 
-def test_what_a_description_says_it_is_about() -> None:
+def test_describe_platform() -> None:
     def said(description: str, *tags: str) -> str:
         summary = DescriptionSummary("Acme", description, tags, (), "en", 1)
         return describe_platform(DocumentSurvey((), (), summary, "en"))
@@ -195,7 +199,7 @@ def test_what_a_description_says_it_is_about() -> None:
     assert describe_platform(DocumentSurvey((), (), None, "en")) == ""
 
 
-def test_hosts() -> None:
+def test_distinct_hosts() -> None:
     urls = (
         "https://[::1",
         "https://api.a.example/v1",
@@ -208,20 +212,20 @@ def test_hosts() -> None:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own, as whoever begins has one."""
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory: an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def init(*arguments: str, answers: str = "", **environment: str) -> Result:
-    """The command, with what is answered at its prompts."""
+    """Run the command with `answers` to its prompts."""
     return CliRunner().invoke(main, ["init", *arguments], input=answers, env=environment)
 
 
 @pytest.fixture
 def description_url() -> Iterator[str]:
-    """Where a server has the description."""
+    """URL of a description."""
 
     class Server(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -238,9 +242,9 @@ def description_url() -> Iterator[str]:
         server.shutdown()
 
 
-def test_from_a_url_without_a_question(here: Path, description_url: str) -> None:
+def test_init_from_url_asks_no_questions(empty_folder: Path, description_url: str) -> None:
     refused = init("--openapi", description_url)
-    assert (refused.exit_code, list(here.iterdir())) == (2, [])
+    assert (refused.exit_code, list(empty_folder.iterdir())) == (2, [])
     assert "APIDESK_PRIVATE_HOSTS" in refused.stderr
 
     result = init("--openapi", description_url, APIDESK_PRIVATE_HOSTS="127.0.0.1")
@@ -252,27 +256,27 @@ def test_from_a_url_without_a_question(here: Path, description_url: str) -> None
         "export APIDESK_PLATFORM=platform.toml",
     ):
         assert said in result.stdout
-    platform = read_platform(here / "platform.toml")
+    platform = read_platform(empty_folder / "platform.toml")
     assert platform.platform.name == "Acme Cloud"
     assert platform.platform.description == "Stores documents. (documents)"
     assert platform.platform.hosts == ("api.acme.example",)
-    assert (here / "data" / "milvus.db").exists()
+    assert (empty_folder / "data" / "milvus.db").exists()
 
-    written = (here / "platform.toml").read_text(encoding="utf-8")
+    written = (empty_folder / "platform.toml").read_text(encoding="utf-8")
     again = init("--openapi", description_url)
     assert (again.exit_code, again.stdout) == (2, "")
-    assert "platform.toml is there already: --force writes over it" in again.stderr
-    assert (here / "platform.toml").read_text(encoding="utf-8") == written
+    assert "platform.toml already exists: pass --force to overwrite it" in again.stderr
+    assert (empty_folder / "platform.toml").read_text(encoding="utf-8") == written
     forced = init(
         "--openapi", description_url, "--name", "Acme", "--force", APIDESK_PRIVATE_HOSTS="127.0.0.1"
     )
     assert forced.exit_code == 0, forced.output
-    assert read_platform(here / "platform.toml").platform.name == "Acme"
+    assert read_platform(empty_folder / "platform.toml").platform.name == "Acme"
 
 
-def test_five_questions(here: Path) -> None:
-    """A bad answer is asked for again; what the documents say is the default."""
-    folder_of(here / "docs", guides_of_a__md=PAGE, api__json=json.dumps(DESCRIPTION))
+def test_init_asks_five_questions(empty_folder: Path) -> None:
+    """Invalid answers are asked for again; defaults come from the documents."""
+    folder_of(empty_folder / "docs", guides_of_a__md=PAGE, api__json=json.dumps(DESCRIPTION))
     wrong = ["nope", "docs"]
     answers = [
         *wrong,
@@ -286,51 +290,53 @@ def test_five_questions(here: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "nope: no such file or folder" in result.stderr
     assert "found: “Acme Cloud”, 1 operation; 1 Markdown page" in result.stderr
-    assert "a page's url begins with http:// or https://" in result.stderr
-    platform = read_platform(here / "platform.toml")
+    assert "the URL of a page must begin with http:// or https://" in result.stderr
+    platform = read_platform(empty_folder / "platform.toml")
     assert platform.platform.name == "Acme Cloud"
     assert platform.platform.description == "青桥开放平台"
     assert platform.platform.language == "zh"
     assert platform.platform.hosts == ("api.acme.example", "docs.example.com")
     assert [source.path for source in platform.sources] == [
-        here / "docs" / "api.json",
-        here / "docs",
+        empty_folder / "docs" / "api.json",
+        empty_folder / "docs",
     ]
 
-    (here / "docs" / "api.json").unlink()
+    (empty_folder / "docs" / "api.json").unlink()
     four = {"--documents": "docs", "--name": "Acme", "--about": "An API.", "--language": "en"}
     options = [part for pair in four.items() for part in pair]
     other = init("other.toml", *options, answers="\n")
     assert other.exit_code == 2
-    assert "holds documents of another platform (reference)" in other.stderr
-    (source,) = read_platform(here / "other.toml").sources
+    assert "contains documents of another platform (reference)" in other.stderr
+    (source,) = read_platform(empty_folder / "other.toml").sources
     assert (source.name, source.page_url) == ("pages", ())
 
 
-BAD: dict[str, tuple[list[str], str]] = {
-    "a folder as description": (["--openapi", "docs"], "docs: is no OpenAPI description; --documents takes a folder"),
+INVALID_ARGUMENTS: dict[str, tuple[list[str], str]] = {
+    "a folder as description": (["--openapi", "docs"], "docs: not an OpenAPI description; use --documents for a folder"),
     "a page as description": (["--openapi", "docs/a.md"], "a.md: "),
-    "no title": (["--openapi", "untitled.json"], "the description has no title: say --name"),
-    "a template without names": (["--openapi", "api.json", "--page-url", "https://a.example/"], "names nothing in braces"),
+    "no title": (["--openapi", "untitled.json"], "the description has no title: pass --name"),
+    "a template without names": (["--openapi", "api.json", "--page-url", "https://a.example/"], "has no placeholder in braces"),
     "a template with an open brace": (["--openapi", "api.json", "--page-url", "https://a.example/{x"], "expected '}'"),
     "a blank name": (["--openapi", "api.json", "--name", " "], "--name"),
     "a folder that is not there": (["no/platform.toml", "--openapi", "api.json"], "No such file or directory"),
-    "both": (["--openapi", "api.json", "--documents", "docs"], "--openapi stands for --documents"),
+    "both": (["--openapi", "api.json", "--documents", "docs"], "--openapi and --documents cannot be combined"),
     "no answers": ([], "Aborted!"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "said"), BAD.values(), ids=BAD)
-def test_what_cannot_work(here: Path, arguments: list[str], said: str) -> None:
+@pytest.mark.parametrize(("arguments", "said"), INVALID_ARGUMENTS.values(), ids=INVALID_ARGUMENTS)
+def test_invalid_arguments_write_nothing(
+    empty_folder: Path, arguments: list[str], said: str
+) -> None:
     untitled = DESCRIPTION | {"info": {"version": "1"}}
     files = {
         "docs_of_a__md": PAGE,
         "api__json": json.dumps(DESCRIPTION),
         "untitled__json": json.dumps(untitled),
     }
-    folder_of(here, **files)
-    before = sorted(here.rglob("*"))
+    folder_of(empty_folder, **files)
+    before = sorted(empty_folder.rglob("*"))
     result = init(*arguments)
     assert result.exit_code in (1, 2), result.output
     assert said in result.stderr
-    assert sorted(here.rglob("*")) == before
+    assert sorted(empty_folder.rglob("*")) == before

@@ -1,4 +1,4 @@
-"""What kept questions tell: counted, grouped, and told over HTTP, as CSV and on the command line."""
+"""The insights report: counts, gaps, CSV, the HTTP route and the command."""
 
 import asyncio
 import json
@@ -59,19 +59,19 @@ SHIP = {"api_name": "订单发货", "api_url": "/ship"}
 
 HELPED, DID_NOT = Feedback(score=1), Feedback(score=-1, comment="=1+1 没有用")
 
-UNKNOWN = DocumentationContext()
+NO_DOCUMENTATION = DocumentationContext()
 
 MISSED: dict[str, Any] = {"confidence": "low", "pages": (), "session": None}
 
 
 def asked(number: int, **fields: object) -> QuestionRecord:
-    """A question of two days ago that was answered well, apart from `fields`."""
+    """A well answered question of two days ago, with `fields` changed."""
     kept = {"asked_at": NOON + timedelta(seconds=number), "coverage": 1.0}
     return record(f"record-{number:03d}", **(kept | fields))
 
 
 def wordings(texts: Sequence[str], **fields: object) -> list[QuestionRecord]:
-    """Questions of several callers that were not answered."""
+    """Unanswered questions of several callers."""
     return [
         asked(100 + number, **MISSED, question=text, owner=f"key-{number}", **fields)
         for number, text in enumerate(texts)
@@ -94,17 +94,17 @@ RECORDS = [
 ]
 
 
-class Kept(NamedTuple):
-    """A database."""
+class RecordDatabase(NamedTuple):
+    """A database for question records."""
 
     url: str
     store: RecordStore
 
 
 @pytest.fixture
-def kept(url: str) -> Iterator[Kept]:
+def kept(url: str) -> Iterator[RecordDatabase]:
     engine = open_engine(read_settings(database_url=url))
-    yield Kept(url, RecordStore(engine))
+    yield RecordDatabase(url, RecordStore(engine))
     engine.dispose()
 
 
@@ -116,12 +116,12 @@ def keep(store: RecordStore, records: Sequence[QuestionRecord]) -> None:
 
 
 def reported(
-    records: Sequence[QuestionRecord], documentation: DocumentationContext = UNKNOWN
+    records: Sequence[QuestionRecord], documentation: DocumentationContext = NO_DOCUMENTATION
 ) -> Insights:
     return asyncio.run(build_report(lambda _: iter(records), 30, documentation))
 
 
-# --- what is kept for it
+# --- coverage
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def reported(
         ("今天天气怎么样", 0, 0),
     ],
 )
-def test_a_record_says_how_much_of_the_question_is_covered(
+def test_record_contains_coverage(
     client: TestClient[Litestar], question: str, least: float, most: float
 ) -> None:
     answer = Answer.model_validate(ask(client, question))
@@ -141,10 +141,10 @@ def test_a_record_says_how_much_of_the_question_is_covered(
     assert least <= coverage <= most
 
 
-# --- what is counted
+# --- counts
 
 
-def test_what_a_database_tells(kept: Kept) -> None:
+def test_report_counts_recorded_questions(kept: RecordDatabase) -> None:
     keep(kept.store, RECORDS)
     found = asyncio.run(build_report(kept.store.since, 30, DocumentationContext()))
     assert (found.days, found.questions, found.unanswered) == (30, 11, 6)
@@ -176,22 +176,22 @@ def test_what_a_database_tells(kept: Kept) -> None:
         ([("发货", None), (None, "/ship"), (None, "/ship")], [("", "/ship", 2), ("发货", "", 1)]),
     ],
 )  # fmt: skip
-def test_an_api_is_counted_once_by_whatever_name(
+def test_api_is_counted_once_under_all_names(
     asked_for: list[tuple[str | None, str | None]], told: list[tuple[str, str, int]]
 ) -> None:
     found = reported([asked(n, api_name=a, api_url=u) for n, (a, u) in enumerate(asked_for)])
     assert [(each.api_name, each.api_url, each.questions) for each in found.by_api] == told
 
 
-def test_what_an_empty_database_tells(kept: Kept) -> None:
+def test_report_on_an_empty_database(kept: RecordDatabase) -> None:
     found = asyncio.run(build_report(kept.store.since, 30, DocumentationContext()))
     assert found == Insights(days=30, questions=0, unanswered=0, off_topic_share=0, cached_share=0)
 
 
-# --- what is not answered
+# --- gaps
 
 
-def test_a_gap_as_it_is_told() -> None:
+def test_reported_gap() -> None:
     (gap,) = reported(RECORDS).gaps
     assert (gap.question, gap.size) == ("drone delivery", 3)
     assert gap.wordings == ("drone delivery", "drone delivery price", "Is there a drone API?")
@@ -211,7 +211,7 @@ def test_a_gap_as_it_is_told() -> None:
         ({"owner": "another", "type": None}, 3),
     ],
 )
-def test_who_asks_the_same_again_the_same_day_counts_once(
+def test_repeated_question_of_a_caller_counts_once_per_day(
     others: dict[str, object], size: int
 ) -> None:
     again = [asked(200 + n, **(MISSED | {"question": "drone delivery"} | others)) for n in range(5)]
@@ -224,7 +224,7 @@ def test_who_asks_the_same_again_the_same_day_counts_once(
     assert gap.size == size
 
 
-def test_a_follow_up_is_grouped_as_it_was_understood() -> None:
+def test_follow_up_is_grouped_in_its_condensed_form() -> None:
     texts = ["drone delivery", "drone delivery API", "drone delivery price"]
     follow_ups = [
         each.model_copy(update={"session": "s", "question": "and that?", "understood": text})
@@ -234,7 +234,7 @@ def test_a_follow_up_is_grouped_as_it_was_understood() -> None:
     assert set(gap.wordings) == set(texts)
 
 
-def test_vectors_join_what_words_do_not() -> None:
+def test_vectors_join_questions_without_common_words() -> None:
     texts = ["drone", "unmanned aircraft", "quadcopter", "coupon", "coupon code", "my coupon"]
 
     async def embed(asked: Sequence[str]) -> Vectors:
@@ -247,7 +247,7 @@ def test_vectors_join_what_words_do_not() -> None:
     }
 
 
-def test_the_embedding_model_is_asked_in_batches(
+def test_questions_are_embedded_in_batches(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     settings = read_settings(
@@ -273,7 +273,7 @@ def test_the_embedding_model_is_asked_in_batches(
     assert "APIDESK_EMBEDDING_MODEL" in found.notes[0]
 
 
-def test_without_the_embedding_model_words_do() -> None:
+def test_embedding_failure_falls_back_to_words() -> None:
     async def embed(_: Sequence[str]) -> Vectors:
         raise ModelUnavailable("the model is away")
 
@@ -282,7 +282,7 @@ def test_without_the_embedding_model_words_do() -> None:
     assert found.notes == ("questions were grouped by their words alone: the model is away",)
 
 
-def test_without_the_store_answers_that_failed_do() -> None:
+def test_store_failure_falls_back_to_failed_answers() -> None:
     def words(_: object) -> dict[str, float]:
         raise StoreUnavailable("the store is away")
 
@@ -297,7 +297,7 @@ def test_without_the_store_answers_that_failed_do() -> None:
 @pytest.mark.parametrize(
     "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", " =1+1", "＝1+1", "'", '"a", "b"\n;c']
 )
-def test_no_cell_is_a_formula(text: str) -> None:
+def test_csv_escapes_formulas(text: str) -> None:
     written = to_csv(reported([asked(1, question=text, feedback=DID_NOT)]), "feedback")
     (row,) = rows_of(written)
     assert row["question"].removeprefix("'") == text.removeprefix("'")
@@ -306,7 +306,7 @@ def test_no_cell_is_a_formula(text: str) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_table_has_a_line_of_names_and_its_rows(table: Table) -> None:
+def test_csv_has_a_header_and_one_line_per_row(table: Table) -> None:
     full, empty = to_csv(reported(RECORDS), table), to_csv(reported([]), table)
     assert full.startswith(empty)
     assert len(rows_of(full)) == len(reported(RECORDS).as_json()[table])  # type: ignore[arg-type]
@@ -321,17 +321,17 @@ def rows_of(text: str) -> list[dict[str, str]]:
 # --- over HTTP
 
 
-class Guarded(NamedTuple):
-    """A server over `RECORDS`, and its keys."""
+class ProtectedServer(NamedTuple):
+    """A server with `RECORDS`, and its keys."""
 
     http: TestClient[Litestar]
     keys: dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def guarded(
+def protected_server(
     sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Guarded]:
+) -> Iterator[ProtectedServer]:
     folder = tmp_path_factory.mktemp("insights")
     changed = {"database_url": f"sqlite:///{folder / 'a.db'}", "spool": folder / "spool"}
     settings = sample_service.settings.model_copy(update=changed)
@@ -343,23 +343,23 @@ def guarded(
     with http_client(
         create_app(AnswerService(settings, sample_service.platform, sample_service.job))
     ) as http:
-        yield Guarded(http, keys)
+        yield ProtectedServer(http, keys)
 
 
-def get(guarded: Guarded, path: str, scope: str = "admin", **headers: str) -> Any:
-    key = {"Authorization": f"Bearer {guarded.keys[scope]}"}
-    return guarded.http.get(f"/insights{path}", headers=key | headers)
+def get(protected_server: ProtectedServer, path: str, scope: str = "admin", **headers: str) -> Any:
+    key = {"Authorization": f"Bearer {protected_server.keys[scope]}"}
+    return protected_server.http.get(f"/insights{path}", headers=key | headers)
 
 
-def test_the_route_tells_all_or_one_table(guarded: Guarded) -> None:
-    whole = get(guarded, "").json()
+def test_route_returns_the_report_or_one_table(protected_server: ProtectedServer) -> None:
+    whole = get(protected_server, "").json()
     assert whole["questions"] == 11
     assert whole["gaps"][0]["missing"] == ["drone"]
     for table in TABLES:
-        one = get(guarded, f"?table={table}").json()
+        one = get(protected_server, f"?table={table}").json()
         assert one == {name: whole[name] for name in one}
         assert whole.keys() - one.keys() == set(TABLES) - {table}
-    assert get(guarded, "?days=365").json()["questions"] == 12
+    assert get(protected_server, "?days=365").json()["questions"] == 12
 
 
 @pytest.mark.parametrize(
@@ -372,8 +372,10 @@ def test_the_route_tells_all_or_one_table(guarded: Guarded) -> None:
         ("", "text/csv;q=0.5, application/json", False),
     ],
 )
-def test_csv_where_it_is_asked_for(guarded: Guarded, query: str, accept: str, is_csv: bool) -> None:
-    response = get(guarded, f"?table=feedback{query}", Accept=accept)
+def test_csv_is_returned_on_request(
+    protected_server: ProtectedServer, query: str, accept: str, is_csv: bool
+) -> None:
+    response = get(protected_server, f"?table=feedback{query}", Accept=accept)
     assert response.status_code == 200
     if not is_csv:
         assert response.json()["feedback"]
@@ -394,15 +396,19 @@ def test_csv_where_it_is_asked_for(guarded: Guarded, query: str, accept: str, is
         ("?format=xml", "format"),
     ],
 )
-def test_what_is_wrong_is_said(guarded: Guarded, query: str, field: str) -> None:
-    response = get(guarded, query)
+def test_invalid_parameter_returns_400(
+    protected_server: ProtectedServer, query: str, field: str
+) -> None:
+    response = get(protected_server, query)
     assert response.status_code == 400
     assert response.json()["detail"].startswith(f"{field}: ")
 
 
-def test_only_an_admin_is_told(guarded: Guarded) -> None:
-    assert get(guarded, "", scope="ask").status_code == 403
-    described = guarded.http.get("/schema/openapi.json").json()["paths"]["/insights"]["get"]
+def test_insights_require_the_admin_scope(protected_server: ProtectedServer) -> None:
+    assert get(protected_server, "", scope="ask").status_code == 403
+    described = protected_server.http.get("/schema/openapi.json").json()["paths"]["/insights"][
+        "get"
+    ]
     assert {each["name"] for each in described["parameters"]} == {"days", "table", "format"}
     assert "Insights" in json.dumps(described["responses"]["200"])
 
@@ -415,7 +421,7 @@ def apidesk(url: str, *arguments: str, **environment: str) -> Result:
     return CliRunner().invoke(main, ["insights", *arguments], env=environment)
 
 
-def test_a_table_on_the_command_line(kept: Kept) -> None:
+def test_command_prints_one_table(kept: RecordDatabase) -> None:
     keep(kept.store, RECORDS)
     assert "drone" not in (said := apidesk(kept.url, "--table", "byApi")).stdout
     assert re.search(r" 4  订单发货  /ship  1 unanswered\n", said.stdout), said.output
@@ -425,7 +431,7 @@ def test_a_table_on_the_command_line(kept: Kept) -> None:
     assert Insights.model_validate(body).questions == 11
 
 
-def test_the_report_for_a_person(sample_service: AnswerService, tmp_path: Path) -> None:
+def test_command_prints_the_report_as_text(sample_service: AnswerService, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     store = {"APIDESK_MILVUS_URI": sample_service.settings.milvus_uri}
     assert apidesk(url, **store).stdout == "no questions were recorded in the last 30 days\n"
@@ -446,14 +452,14 @@ def test_the_report_for_a_person(sample_service: AnswerService, tmp_path: Path) 
         assert re.search(words, said.stdout, re.MULTILINE), (words, said.stdout)
 
 
-def test_the_command_knows_every_table() -> None:
+def test_command_tables_match_the_schema() -> None:
     assert COMMAND_TABLES == TABLES
 
 
 @pytest.mark.parametrize(
     "arguments", [["--days", "0"], ["--table", "none"], ["--csv"], ["--csv", "--json"]]
 )
-def test_what_the_command_refuses(arguments: list[str]) -> None:
+def test_command_refuses_invalid_options(arguments: list[str]) -> None:
     assert apidesk("sqlite://", *arguments).exit_code == 2
 
 
@@ -465,11 +471,11 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 GAPS = {line["question"]: line["topic"] for line in read_lines(DATA / "insights_gaps.jsonl")}
-"""Questions about what the samples do not hold, with their topics: three, in fifteen wordings each."""
+"""Questions about three topics that the samples do not cover, fifteen wordings each, with their topics."""
 
 
-def four_hundred() -> list[str]:
-    """`GAPS` among questions that the samples answer, questions about other things, and chatter."""
+def four_hundred_questions() -> list[str]:
+    """`GAPS` among questions that the samples answer, unrelated questions and small talk."""
     names = ("on_topic", "on_topic_held_out", "on_topic_fresh", "retrieval_samples")
     own = [line["question"] for name in names for line in read_lines(DATA / f"{name}.jsonl")]
     public = [
@@ -482,15 +488,15 @@ def four_hundred() -> list[str]:
 
 
 def classified(request: Recorded) -> Said:
-    """By whether the question speaks of what the platform's description does, or as developers do."""
+    """On topic if the question shares words with the platform's description or developer vocabulary."""
     spoken = {*index_words(tagged(request, "platform")), *DEVELOPER_WORDS}
-    found = telling(tagged(request, "question")) & spoken
+    found = content_words(tagged(request, "question")) & spoken
     return structured(type="general" if found else "unknown", api_name=None)
 
 
 def answered(request: Recorded) -> Said:
-    """The line that says most of the question, where the documents hold half of its telling words."""
-    words = telling(tagged(request, "question"))
+    """Quote the best line, if the documents contain half of the question's content words."""
+    words = content_words(tagged(request, "question"))
     documents = re.findall(r'<document number="(\d+)">\n(.*?)</document>', request.text, re.DOTALL)
     lines = [(number, line) for number, text in documents for line in text.splitlines()]
     held = {word for _, line in lines for word in index_words(line)}
@@ -504,12 +510,12 @@ def tagged(request: Recorded, tag: str) -> str:
     return re.findall(rf"<{tag}>\n(.*?)\n</{tag}>", request.text, re.DOTALL)[-1]  # type: ignore[no-any-return]
 
 
-def telling(text: str) -> set[str]:
+def content_words(text: str) -> set[str]:
     return set(query_text(text).split())
 
 
 def check_gaps(gaps: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """The first three (question, wordings) are the three topics, with hardly a stranger."""
+    """Assert that the first three (question, wordings) are the three topics."""
     topics = []
     for question, texts in gaps[:3]:
         ((topic, count),) = Counter(map(GAPS.get, texts)).most_common(1)
@@ -529,7 +535,7 @@ def test_gaps_among_four_hundred_questions(
     model_server.route(is_classification, classified)
     model_server.route(lambda request: True, answered)
     client = model_client(database_url=f"sqlite:///{tmp_path / 'a.db'}", spool=tmp_path / "spool")
-    questions = four_hundred()
+    questions = four_hundred_questions()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda question: ask(client, question), questions))
     while client.get("/insights?table=errors").json()["questions"] < len(questions):

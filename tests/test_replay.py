@@ -1,4 +1,4 @@
-"""`apidesk replay`: kept questions asked again, and what has changed since."""
+"""`apidesk replay`: recorded questions asked again, and the changes of their answers."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded
 from tests.otlp_server import collector
 from tests.test_cache import PAGES, write_pages
-from tests.test_keeper import record
+from tests.test_record_writer import record
 
 TOKENS = "how many tokens may a workspace create?"
 FILES = "how large may an uploaded file be?"
@@ -35,7 +35,7 @@ WEATHER = "今天天气怎么样"
 
 
 class Site:
-    """A platform whose questions were kept, over one embedded store that this process holds."""
+    """A platform with recorded questions; this process holds its embedded store."""
 
     def __init__(
         self, folder: Path, answer_service: AnswerService, patch: pytest.MonkeyPatch
@@ -52,7 +52,7 @@ class Site:
             patch.setenv(f"APIDESK_{name}", str(value))
 
     def ask(self, *questions: str, **body: Any) -> None:
-        """Ask them over HTTP; each is in the database at the end."""
+        """Ask over HTTP; afterwards all questions are in the database."""
         with http_client(create_app(self.answer_service)) as client:
             for question in questions:
                 ask(client, question, **body)
@@ -61,7 +61,7 @@ class Site:
         return CliRunner().invoke(main, ["replay", *arguments], env={"COLUMNS": "80"})
 
     def changes(self, *arguments: str) -> dict[str, str]:
-        """What changed, by question, as --json says it."""
+        """Changes by question, from the output of --json."""
         found = self.replay(*arguments, "--json")
         assert found.exit_code == 0, found.stderr
         return {each["question"]: each["change"] for each in json.loads(found.stdout)["questions"]}
@@ -77,7 +77,7 @@ def site(make_service: ServiceFactory, tmp_path: Path, monkeypatch: pytest.Monke
     return Site(tmp_path, answer_service, monkeypatch)
 
 
-def test_a_change_of_the_documents_shows_where_it_matters(site: Site) -> None:
+def test_changed_documents_change_the_affected_answers(site: Site) -> None:
     site.ask(TOKENS, FILES, WORDS, WORDS, WEATHER)
     assert set(site.changes().values()) == {"same"}
     write_pages(site.folder, quotas=PAGES["quotas"].replace("20", "30"))
@@ -97,7 +97,7 @@ def test_a_change_of_the_documents_shows_where_it_matters(site: Site) -> None:
     assert WORDS not in told.stdout
 
 
-def test_another_k_and_another_model(site: Site, model_server: ModelServer) -> None:
+def test_replay_with_another_k_or_model(site: Site, model_server: ModelServer) -> None:
     def says(request: Recorded) -> Said:
         if is_classification(request):
             return structured(type="general", api_name=None)
@@ -127,7 +127,7 @@ def test_another_k_and_another_model(site: Site, model_server: ModelServer) -> N
     assert {each["before"]["answeredBy"] for each in told["questions"]} == {"extractive"}
 
 
-def test_nothing_of_a_replay_is_kept(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replay_is_neither_recorded_nor_traced(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def rows() -> list[int]:
         engine = open_engine(site.answer_service.settings)
         tables = ("questions", "cached_answers", "turns", "ingestion_runs")
@@ -150,7 +150,7 @@ def test_nothing_of_a_replay_is_kept(site: Site, monkeypatch: pytest.MonkeyPatch
     assert not list((site.folder / "spool").rglob("*.jsonl"))
 
 
-def test_a_question_that_nobody_kept(site: Site) -> None:
+def test_replay_without_recorded_questions_fails(site: Site) -> None:
     found = site.replay("--days", "7")
     assert (found.exit_code, found.stdout) == (2, "")
     assert found.stderr == "apidesk: no questions were recorded in the last 7 days\n"
@@ -160,7 +160,7 @@ def test_a_question_that_nobody_kept(site: Site) -> None:
 
 
 def asked(*said: tuple[str, dict[str, Any]]) -> list[Any]:
-    """What is asked again, when these were asked one after the other."""
+    """The questions to replay after `said` were asked in this order."""
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     fields: dict[str, Any] = {"session": None, "type": "general"}
     records = [
@@ -175,7 +175,7 @@ def asked(*said: tuple[str, dict[str, Any]]) -> list[Any]:
     return [(each.command.text, each.record.id, each.times) for each in distinct_questions(records)]
 
 
-def test_each_question_is_asked_once_newest_first() -> None:
+def test_distinct_questions_are_replayed_newest_first() -> None:
     assert asked(("a", {}), ("b", {}), ("a", {}), ("a", {"k": 9}), ("c", {"type": None})) == [
         ("a", "3", 1),
         ("a", "2", 2),
@@ -183,7 +183,7 @@ def test_each_question_is_asked_once_newest_first() -> None:
     ]
 
 
-def test_a_follow_up_is_asked_as_it_was_understood() -> None:
+def test_follow_up_is_replayed_in_its_condensed_form() -> None:
     mine, theirs = {"session": "s"}, {"session": "s", "owner": "another"}
     assert asked(
         ("weather", mine | {"type": "unknown"}),
@@ -228,7 +228,7 @@ def outcome(verdict: Any = "high", pages: str = "ab", **fields: Any) -> ReplayOu
         (outcome(), outcome("failed", pages="", failure="model_timeout"), "failed", 0),
     ],
 )
-def test_what_weighs_most_is_the_change(
+def test_change_is_the_most_severe_difference(
     before: ReplayOutcome, after: ReplayOutcome, change: str, overlap: float
 ) -> None:
     found = replayed(before, after)
@@ -243,7 +243,7 @@ def replayed(before: ReplayOutcome, after: ReplayOutcome, question: str = "?") -
 # --- the picture --------------------------------------------------------------------------------
 
 
-def test_the_plot_has_every_number(tmp_path: Path) -> None:
+def test_plot_contains_all_counts(tmp_path: Path) -> None:
     lost, same = replayed(outcome(), outcome("low", pages="")), replayed(outcome(), outcome())
     found = Replay(
         days=30, recorded=5, settings="extractive, k=3", questions=[lost] * 2 + [same] * 3
@@ -263,7 +263,7 @@ def test_the_plot_has_every_number(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_plot_that_cannot_be_is_refused_before_anything_is_asked(site: Site) -> None:
+def test_unsupported_plot_format_is_refused(site: Site) -> None:
     found = site.replay("--plot", "replay.gif")
     assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
     assert "must end in .svg or .png" in found.stderr

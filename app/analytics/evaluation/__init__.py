@@ -1,1 +1,1 @@
-""""""
+"""Evaluation of retrieval and of the question classifier."""

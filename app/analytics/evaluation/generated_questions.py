@@ -14,7 +14,7 @@ from typing import NamedTuple, get_args
 
 from app.analytics.evaluation.dataset import EvaluationQuestion, GeneratedFrom
 from app.analytics.evaluation.documents import DocumentIndex, document_key, shuffle_key
-from ingestion.text.markdown_blocks import parse_blocks, parse_table, plain
+from ingestion.text.markdown_blocks import parse_blocks, parse_table, plain_text
 from ingestion.text.words import split_words
 from runnables.question.extract_details import error_codes
 from schemas.document import Chunk
@@ -90,7 +90,7 @@ def _round_robin(by_source: Iterable[list[QuestionCandidate]]) -> list[QuestionC
 def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[QuestionCandidate]:
     """All candidates of one document. A link text is a candidate for the linked document."""
     key, source = document_key(chunks[0]), chunks[0].source
-    title = plain(chunks[0].title)
+    title = plain_text(chunks[0].title)
     if title:
         yield QuestionCandidate("title", title[:MAX_QUESTION_CHARS], key, source)
     if sentence := _first_sentence(chunks, title):
@@ -106,7 +106,7 @@ def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[Quest
 def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
     """The first sentence of the document's text with the words of its title removed."""
     blocks = (block for chunk in chunks for block in parse_blocks(chunk.body))
-    paragraph = next((plain(b.text) for b in blocks if b.kind == "paragraph"), "")
+    paragraph = next((plain_text(b.text) for b in blocks if b.kind == "paragraph"), "")
     sentence = _SENTENCE_END.split(" ".join(paragraph.split()))[0]
     for word in split_words(title):
         whole = rf"\b{word}\b" if word.isascii() else re.escape(word)
@@ -123,7 +123,7 @@ def error_code_rows(chunk: Chunk) -> Iterator[str]:
         rows = parse_table(block.text) if block.kind == "table" else []
         if not rows or not rows[0] or not _CODE_HEADER.search(rows[0][0]):
             continue
-        for code, *cells in ([plain(cell) for cell in row] for row in rows[1:] if row):
+        for code, *cells in ([plain_text(cell) for cell in row] for row in rows[1:] if row):
             meaning = next((cell for cell in cells if not cell.isdigit() and cell), "")
             if meaning and error_codes(code) == [code]:
                 yield f"{code} {meaning}"[:MAX_QUESTION_CHARS]
@@ -132,7 +132,7 @@ def error_code_rows(chunk: Chunk) -> Iterator[str]:
 def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
     """Text and target document of each link to exactly one indexed page."""
     for text, url in _LINK.findall(chunk.body):
-        text = plain(text).strip(_PUNCTUATION)
+        text = plain_text(text).strip(_PUNCTUATION)
         targets = documents.documents_named(url) or documents.documents_named(
             _resolve_relative_link(chunk.document_id, url)
         )

@@ -1,1 +1,1 @@
-""""""
+"""Asking recorded questions again."""

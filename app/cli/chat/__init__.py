@@ -1,1 +1,1 @@
-""""""
+"""The interactive chat."""

@@ -1,1 +1,1 @@
-""""""
+"""Diagrams of the pipeline."""

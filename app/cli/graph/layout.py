@@ -74,7 +74,7 @@ class Arrow:
         return x2 + (-LABEL_OFFSET if x2 < x1 else LABEL_OFFSET), self.arrive - 10
 
     def moved(self, x: float, y: float) -> "Arrow":
-        """The same, further right and down."""
+        """A copy, moved right by `x` and down by `y`."""
         start, end = (self.start[0] + x, self.start[1] + y), (self.end[0] + x, self.end[1] + y)
         return replace(self, start=start, leave=self.leave + y, arrive=self.arrive + y, end=end)
 

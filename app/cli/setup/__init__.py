@@ -1,1 +1,1 @@
-""""""
+"""Creating and trying a platform.toml; checking the models."""

@@ -1,1 +1,1 @@
-""""""
+"""Terminal input and output shared by the commands."""
