@@ -1,6 +1,4 @@
-"""One ingestion run at a time, also across processes.
-The ingestion job: one run at a time, each with a report that stays.
-"""
+"""The ingestion job: one run at a time across processes, each with a stored report."""
 
 import asyncio
 import hashlib
@@ -26,73 +24,23 @@ from ingestion.platform_config import read_platform
 from ingestion.providers import open_embeddings
 from ingestion.runs import IngestionRunStore
 from ingestion.store.collection import Collection
-from ingestion.sync import SourceReader, Sync
+from ingestion.sync import ReadOptions, Sync
 from schemas.errors import ApideskError, IngestionRunning, IngestionStopped
 from schemas.ingestion import IngestionOptions, IngestionRun, RunState, Trigger
 from schemas.settings import Settings
 from schemas.source import SourceLimits
 
-
-@contextmanager
-def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
-    """Hold the lock of the collection in Settings; the system frees it when the process dies.
-
-    Raises IngestionRunning that says who holds it.
-    """
-    path = _lock_file(settings)
-    holder = path.with_suffix(".json")
-    lock = FileLock(path, timeout=0, thread_local=False)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise _running(path) from None
-    try:
-        holder.write_text(run.model_dump_json(by_alias=False), encoding="utf-8")
-        yield
-    finally:
-        holder.unlink(missing_ok=True)
-        lock.release()
-
-
-def check_free(settings: Settings) -> None:
-    """Raises IngestionRunning that says who holds the lock, when somebody does."""
-    path = _lock_file(settings)
-    try:
-        with FileLock(path, timeout=0):
-            pass
-    except Timeout:
-        raise _running(path) from None
-
-
-def _running(path: Path) -> IngestionRunning:
-    return IngestionRunning(f"another ingestion is under way: {_holder(path)}")
-
-
-def _lock_file(settings: Settings) -> Path:
-    """A file that every process on this machine finds for the same collection."""
-    name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
-
-
-def _holder(path: Path) -> str:
-    try:
-        run = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        since = run["started_at"][:19].replace("T", " ")
-        return f"process {run['pid']} on {run['host']}, begun by {run['trigger']} at {since} UTC"
-    except (OSError, ValueError, KeyError):
-        return "a process that has just begun"
-
-
-SAVE_EVERY = 1.0
-"""Seconds after which the report of a run that goes on is saved again."""
+SAVE_INTERVAL_S = 1.0
+"""Minimum time between two saves of the report during a run."""
 
 IngestionProgress = Callable[[IngestionRun], None]
+"""Called with the report when a run begins, after each document, and when it ends."""
 
 log = logging.getLogger(__name__)
 
 
 class IngestionJob:
-    """Brings a collection in step with platform.toml, which is read anew for each run."""
+    """Updates a collection to match platform.toml, which is read at the start of each run."""
 
     def __init__(
         self,
@@ -106,12 +54,14 @@ class IngestionJob:
         self.runs = runs
         self._settings = settings
         self._embedder = ChunkEmbedder(embeddings, settings) if embeddings else None
-        self._reader = SourceReader(SourceLimits.from_settings(settings), settings.chunk_tokens)
+        self._read_options = ReadOptions(
+            SourceLimits.from_settings(settings), settings.chunk_tokens
+        )
         self._stopping = threading.Event()
 
     @classmethod
     def connect(cls, settings: Settings) -> "IngestionJob":
-        """The job over the stores in Settings.
+        """Return a job for the stores in `settings`. It blocks.
 
         Raises ConfigurationError, StoreLocked or StoreUnavailable.
         """
@@ -126,7 +76,7 @@ class IngestionJob:
         self.runs.close()
 
     def new_run(self, trigger: Trigger, options: IngestionOptions | None = None) -> IngestionRun:
-        """A run that has not begun."""
+        """Return the report of a run that has not begun."""
         return IngestionRun(
             id=uuid4().hex,
             trigger=trigger,
@@ -137,33 +87,34 @@ class IngestionJob:
         )
 
     def stop(self) -> None:
-        """End the run that goes on at its next document, and every later one."""
+        """Stop the current run after its current document, and every later run."""
         self._stopping.set()
 
     def run(
         self, run: IngestionRun, progress: IngestionProgress = lambda run: None
     ) -> IngestionRun:
-        """Do `run` to its end and keep its report; `progress` is called when it has begun,
-        after each document, and at the end.
+        """Execute `run`, store its report and return it. It blocks.
 
-        Raises IngestionRunning when another run goes on, and what made the run fail: ConfigurationError
-        for platform.toml, ModelError, StoreError, DeletesRefused.
+        Raises IngestionRunning during another run; if the run fails: ConfigurationError for
+        platform.toml, ModelError, StoreError or DeletionsRefused.
         """
         with run_lock(self._settings, run), bound_contextvars(ingestion=run.id):
             self.runs.fail_orphaned_runs()
-            report = _Reporting(run, self.runs, progress, self._stopping)
+            reporter = _RunReporter(run, self.runs, progress, self._stopping)
             try:
-                self._sync(run, report)
+                self._sync(run, reporter)
             except BaseException as error:
-                run.error = _said(error)
-                report.end("failed")
+                run.error = _error_line(error)
+                reporter.end("failed")
                 raise
-            report.end("partial" if run.refused else "succeeded")
+            reporter.end("partial" if run.refused else "succeeded")
         return run
 
-    def _sync(self, run: IngestionRun, report: "_Reporting") -> None:
+    def _sync(self, run: IngestionRun, reporter: "_RunReporter") -> None:
         platform = read_platform(self._settings.platform)
-        sync = Sync(self.collection, self._embedder, self._reader, run.options, report.step)
+        sync = Sync(
+            self.collection, self._embedder, self._read_options, run.options, reporter.update
+        )
         run.sources = sync.reports
         sync.run(platform.sources)
 
@@ -171,31 +122,73 @@ class IngestionJob:
 async def run_in_thread(
     job: IngestionJob, run: IngestionRun, progress: IngestionProgress = lambda run: None
 ) -> IngestionRun:
-    """Do `run` in a worker thread; when cancelled, stop `job` and wait for its next document.
+    """Execute `run` in a worker thread. When cancelled, stop `job` and wait until it has stopped.
 
-    Raises what `IngestionJob.run` does.
+    Raises the same errors as `IngestionJob.run`.
     """
-    running = asyncio.ensure_future(asyncio.to_thread(job.run, run, progress))
+    task = asyncio.ensure_future(asyncio.to_thread(job.run, run, progress))
     try:
-        return await asyncio.shield(running)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         job.stop()
-        await asyncio.wait({running})
-        if not running.cancelled():
-            running.exception()  # the report has it
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # retrieve it, so that asyncio does not log it; it is in the report
         raise
 
 
-def _said(error: BaseException) -> str:
-    """One line for the report; what nobody foresaw goes to the log whole, since nobody may see it else."""
-    if isinstance(error, ApideskError):
-        return str(error)
-    log.error("an ingestion failed", exc_info=error)
-    return type(error).__name__
+@contextmanager
+def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
+    """Hold the lock of the collection in `settings`; the system releases it if the process dies.
+
+    Raises IngestionRunning, which names the process that holds it.
+    """
+    path = _lock_path(settings)
+    holder_path = path.with_suffix(".json")
+    lock = FileLock(path, timeout=0, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise _already_running(path) from None
+    try:
+        holder_path.write_text(run.model_dump_json(by_alias=False), encoding="utf-8")
+        yield
+    finally:
+        holder_path.unlink(missing_ok=True)
+        lock.release()
 
 
-class _Reporting:
-    """Shows and keeps a run's report while it goes on."""
+def check_not_running(settings: Settings) -> None:
+    """Raise IngestionRunning if a process holds the lock of the collection in `settings`."""
+    path = _lock_path(settings)
+    try:
+        with FileLock(path, timeout=0):
+            pass
+    except Timeout:
+        raise _already_running(path) from None
+
+
+def _lock_path(settings: Settings) -> Path:
+    """Return the lock file, the same for every process on this machine with the same collection."""
+    name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
+
+
+def _already_running(path: Path) -> IngestionRunning:
+    return IngestionRunning(f"another ingestion is under way: {_describe_holder(path)}")
+
+
+def _describe_holder(path: Path) -> str:
+    try:
+        run = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        since = run["started_at"][:19].replace("T", " ")
+        return f"process {run['pid']} on {run['host']}, started by {run['trigger']} at {since} UTC"
+    except (OSError, ValueError, KeyError):
+        return "a process that has just started"
+
+
+class _RunReporter:
+    """Updates and stores the report of a run."""
 
     def __init__(
         self,
@@ -208,28 +201,34 @@ class _Reporting:
         self._runs = runs
         self._progress = progress
         self._stopping = stopping
-        self._started = self._saved = time.monotonic()
+        self._started_at = self._saved_at = time.monotonic()
         runs.save(run)
         progress(run)
 
-    def step(self) -> None:
-        """Raises IngestionStopped when the run is to end."""
+    def update(self) -> None:
+        """Report progress. Raises IngestionStopped if the run is to stop."""
         if self._stopping.is_set():
-            raise IngestionStopped(
-                "the run was stopped before its end; the next one goes on from there"
-            )
+            raise IngestionStopped("the run was stopped before its end; the next run continues it")
         self._progress(self._run)
-        if time.monotonic() - self._saved > SAVE_EVERY:
+        if time.monotonic() - self._saved_at > SAVE_INTERVAL_S:
             self._save()
 
     def end(self, state: RunState) -> None:
-        """Say how the run ended."""
+        """Store the final state of the run."""
         self._run.state = state
         self._run.finished_at = datetime.now(UTC)
         self._save()
         self._progress(self._run)
 
     def _save(self) -> None:
-        self._saved = time.monotonic()
-        self._run.seconds = round(self._saved - self._started, 3)
+        self._saved_at = time.monotonic()
+        self._run.seconds = round(self._saved_at - self._started_at, 3)
         self._runs.save(self._run)
+
+
+def _error_line(error: BaseException) -> str:
+    """Return one line for the report. Unexpected errors are logged with their stack trace."""
+    if isinstance(error, ApideskError):
+        return str(error)
+    log.error("an ingestion failed", exc_info=error)
+    return type(error).__name__

@@ -1,4 +1,4 @@
-"""platform.toml -> Platform."""
+"""Reads and checks platform.toml."""
 
 import tomllib
 from datetime import UTC, datetime
@@ -13,9 +13,9 @@ from schemas.source import OpenApiSourceConfig, SourceConfig
 
 
 def read_platform(path: Path) -> PlatformConfig:
-    """The profile at `path`; the paths in it count from the file's own folder.
+    """Return the configuration at `path`, with the paths in it resolved against the file's folder.
 
-    Raises ConfigurationError with one line that names the file and each key that is wrong.
+    Raises ConfigurationError with one line that names the file and each invalid key.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -26,26 +26,26 @@ def read_platform(path: Path) -> PlatformConfig:
     try:
         platform = PlatformConfig.model_validate(tables)
     except ValidationError as error:
-        raise ConfigurationError(f"{path}: {_problems(error)}") from None
-    _check_names(path, platform)
+        raise ConfigurationError(f"{path}: {_describe(error)}") from None
+    _check_source_names(path, platform)
     _check_schedule(path, platform)
     return platform.model_copy(
-        update={"sources": tuple(_resolved(path.parent, s) for s in platform.sources)}
+        update={"sources": tuple(_resolve_paths(path.parent, s) for s in platform.sources)}
     )
 
 
-def _problems(error: ValidationError) -> str:
-    sentences = {
+def _describe(error: ValidationError) -> str:
+    messages = {
         "missing": "is missing",
-        "extra_forbidden": "is not a key that is known here",
+        "extra_forbidden": "is not a known key",
     }
     return "; ".join(
-        f"{'.'.join(map(str, e['loc']))} {sentences.get(e['type'], '- ' + e['msg'])}"
+        f"{'.'.join(map(str, e['loc']))} {messages.get(e['type'], '- ' + e['msg'])}"
         for e in error.errors()
     )
 
 
-def _check_names(path: Path, platform: PlatformConfig) -> None:
+def _check_source_names(path: Path, platform: PlatformConfig) -> None:
     names = [source.name for source in platform.sources]
     for name in names:
         if names.count(name) > 1:
@@ -60,7 +60,7 @@ def _check_schedule(path: Path, platform: PlatformConfig) -> None:
             raise ConfigurationError(f"{path}: {error}") from None
 
 
-def _resolved(folder: Path, source: SourceConfig) -> SourceConfig:
+def _resolve_paths(folder: Path, source: SourceConfig) -> SourceConfig:
     paths = {"path": source.path}
     if isinstance(source, OpenApiSourceConfig):
         paths["root"] = source.root

@@ -1,4 +1,4 @@
-"""When the ingestion job runs by itself: a cron expression, and a retry when a run fails."""
+"""Runs the ingestion job by a cron expression and retries a run that fails."""
 
 import asyncio
 import logging
@@ -15,48 +15,52 @@ from schemas.platform import IngestionSchedule
 if TYPE_CHECKING:
     from cronsim import CronSim
 
-LONGEST_SLEEP = 30.0
-"""Seconds; a clock that is set, or a machine that was asleep, is noticed after them."""
+MAX_SLEEP_S = 30.0
+"""A change of the clock, or a suspended machine, is noticed within this time."""
 
 log = logging.getLogger(__name__)
 
 
-def cron(plan: IngestionSchedule, after: datetime) -> "CronSim":
-    """The times that `plan` names after `after`, one after the other.
+def cron(schedule: IngestionSchedule, after: datetime) -> "CronSim":
+    """Return an iterator over the scheduled times after `after`.
 
-    Raises ConfigurationError for an expression or a zone that is none.
+    Raises ConfigurationError for an invalid expression or time zone.
     """
     from cronsim import CronSim, CronSimError
 
     try:
-        zone = ZoneInfo(plan.timezone)
+        zone = ZoneInfo(schedule.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ConfigurationError(
-            f"ingestion.timezone: no zone is called {plan.timezone!r}"
+            f"ingestion.timezone: no zone is called {schedule.timezone!r}"
         ) from None
     try:
-        return CronSim(plan.schedule or "", after.astimezone(zone))
+        return CronSim(schedule.schedule or "", after.astimezone(zone))
     except CronSimError as error:
-        raise ConfigurationError(f"ingestion.schedule: {plan.schedule!r}: {error}") from None
+        raise ConfigurationError(f"ingestion.schedule: {schedule.schedule!r}: {error}") from None
 
 
-async def run_on_schedule(plan: IngestionSchedule, run: Callable[[], Awaitable[object]]) -> None:
-    """Await `run` whenever `plan` says, until cancelled. A time that passes during a run is skipped."""
+async def run_on_schedule(
+    schedule: IngestionSchedule, run: Callable[[], Awaitable[object]]
+) -> None:
+    """Await `run` at each scheduled time, until cancelled. Times that pass during a run are skipped."""
     while True:
-        await _sleep_until(next(cron(plan, datetime.now(UTC))))
-        await _with_retries(plan, run)
+        await _sleep_until(next(cron(schedule, datetime.now(UTC))))
+        await _run_with_retries(schedule, run)
 
 
 async def _sleep_until(moment: datetime) -> None:
     while (seconds := (moment - datetime.now(UTC)).total_seconds()) > 0:  # noqa: ASYNC110
-        await asyncio.sleep(min(seconds, LONGEST_SLEEP))
+        await asyncio.sleep(min(seconds, MAX_SLEEP_S))
 
 
-async def _with_retries(plan: IngestionSchedule, run: Callable[[], Awaitable[object]]) -> None:
+async def _run_with_retries(
+    schedule: IngestionSchedule, run: Callable[[], Awaitable[object]]
+) -> None:
     retrying = AsyncRetrying(
         retry=retry_if_not_exception_type((IngestionRunning, IngestionStopped)),
-        wait=wait_fixed(plan.retry_seconds),
-        stop=stop_after_attempt(1 + plan.retries),
+        wait=wait_fixed(schedule.retry_seconds),
+        stop=stop_after_attempt(1 + schedule.retries),
         reraise=True,
     )
 
@@ -67,7 +71,6 @@ async def _with_retries(plan: IngestionSchedule, run: Callable[[], Awaitable[obj
         await retrying(attempt)
     except IngestionRunning as error:
         log.info("skipped a scheduled ingestion: %s", error)
-    except (
-        Exception
-    ) as error:  # the next time comes all the same, and the report says what happened
+    except Exception as error:
+        # The report has the error; the next scheduled run starts as usual.
         log.error("a scheduled ingestion failed: %s", error)

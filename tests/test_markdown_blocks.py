@@ -5,11 +5,11 @@ import random
 import pytest
 
 from ingestion.text.markdown_blocks import (
-    LONGEST_HEADING,
+    MAX_HEADING_CHARS,
     parse_blocks,
     parse_list_items,
     parse_table,
-    plain,
+    plain_text,
 )
 
 TABLE = "| a | b |\n| --- | --- |\n| 1 | 2 |"
@@ -70,7 +70,7 @@ def test_a_heading_knows_its_level_and_title(markdown: str, level: int, title: s
 
 
 def test_a_paragraph_with_a_line_right_under_it_is_no_heading() -> None:
-    paragraph = "很长的一段话。" * (LONGEST_HEADING // 7 + 1)
+    paragraph = "很长的一段话。" * (MAX_HEADING_CHARS // 7 + 1)
     assert [b.kind for b in parse_blocks(f"{paragraph}\n---\n\nnext")] == ["paragraph", "paragraph"]
 
 
@@ -130,4 +130,4 @@ def test_list_items_are_read_back(markdown: str, expected: list[str]) -> None:
     ],
 )
 def test_plain_text_has_no_markup(inline: str, expected: str) -> None:
-    assert plain(inline) == expected
+    assert plain_text(inline) == expected

@@ -12,7 +12,7 @@ from ingestion.runs import IngestionRunStore
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
 from tests.model_server import ModelServer, Recorded, Reply
-from tests.serving_process import APIDESK, PATIENCE, wait_until
+from tests.serving_process import APIDESK, TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.acceptance
 
@@ -34,7 +34,7 @@ def test_sigterm_ends_run_at_next_document(
     code: int,
 ) -> None:
     def embed(request: Recorded) -> Reply | None:
-        assert embedding.wait(PATIENCE), "the test did not release the model"
+        assert embedding.wait(TIMEOUT_S), "the test did not release the model"
         return None
 
     model_server.embedding_reply = embed
@@ -61,7 +61,7 @@ def test_sigterm_ends_run_at_next_document(
     wait_until(lambda: bool(model_server.embedding_requests), "the run embeds")
     process.send_signal(signal.SIGTERM)
     embedding.set()
-    _, stderr = process.communicate(timeout=PATIENCE)
+    _, stderr = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == code, stderr
     assert "Traceback" not in stderr
     settings = read_settings(

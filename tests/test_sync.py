@@ -21,7 +21,7 @@ from ingestion.store.manifest import (
 )
 from ingestion.store.next_collection_writer import NextCollectionWriter
 from ingestion.store.schema import CHUNK_FIELDS
-from ingestion.sync import SourceReader, Sync
+from ingestion.sync import ReadOptions, Sync
 from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, DeletionsRefused
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.settings import Settings, read_settings
@@ -51,7 +51,7 @@ class Bench:
         sync = Sync(
             self.collection,
             None,
-            SourceReader(SourceLimits(), 400),
+            ReadOptions(SourceLimits(), 400),
             IngestionOptions.model_validate(options),
         )
         sync.run(self.sources)
@@ -186,7 +186,7 @@ def test_what_vanishes_in_numbers_is_kept(bench: Bench, vanished: int, deleted: 
     assert len(bench.rows()) == len(before) - 2 * deleted
     if not deleted:
         assert report.refused == [
-            f"{vanished} of 10 documents have vanished and are kept: if that is meant, run "
+            f"{vanished} of 10 documents have vanished and are kept: to delete them, run "
             "`apidesk ingest --allow-deletes`"
         ]
         assert bench.rows() == before
@@ -235,7 +235,7 @@ def test_a_rebuild_does_not_lose_what_could_not_be_read(bench: Bench) -> None:
     bench.sync()
     before = bench.rows()
     (folder / "001.md").write_bytes(b"\xff")
-    with pytest.raises(DeletionsRefused, match=r"\(1 of guides\); the collection stays as it was"):
+    with pytest.raises(DeletionsRefused, match=r"\(1 of guides\); the collection is unchanged"):
         bench.sync(rebuild=True)
     assert bench.rows() == before
     bench.sync(rebuild=True, allow_deletes=True)
@@ -275,7 +275,7 @@ def test_a_second_document_of_one_id_never_takes_the_place_of_the_first(
     twin.write_text("# twin\n\ntwin")
     for _ in range(2):
         (report,) = bench.sync().values()
-        assert report.refused == ["two documents have the id 001: the first one counts"]
+        assert report.refused == ["duplicate document id 001: the first document is kept"]
         assert (report.unchanged, report.changed) == (2, 0)
     assert_in_step(bench)
 
@@ -460,7 +460,7 @@ def stop_half_way(bench: Bench, steps: int) -> None:
         if left[0] < 0:
             raise ApideskError("half way")
 
-    sync = Sync(bench.collection, None, SourceReader(SourceLimits(), 400), IngestionOptions(), step)
+    sync = Sync(bench.collection, None, ReadOptions(SourceLimits(), 400), IngestionOptions(), step)
     try:
         sync.run(bench.sources)
     except ApideskError:

@@ -19,7 +19,7 @@ from ingestion.store.filters import (
 )
 from ingestion.store.manifest import CollectionManifest, catalogue_version, collection_version
 from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row
-from ingestion.text.words import query_text, with_parts
+from ingestion.text.words import query_text, with_characters
 from schemas.choices import Language
 from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
 from schemas.errors import CollectionMissing
@@ -254,7 +254,7 @@ class CollectionReader(ABC):
 
 def _search_words(question: str) -> str:
     """Return the words of `question` as they are indexed."""
-    return " ".join(with_parts(query_text(question).split()))
+    return " ".join(with_characters(query_text(question).split()))
 
 
 def _score(hit: dict[str, Any], route: SearchRoute) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ingestion.store.aliases import words_name
 from ingestion.store.catalogue import ENTRY_FIELDS
 from ingestion.store.client import MilvusRow, row_pages
-from ingestion.text.words import stem, vocabulary_words, with_parts
+from ingestion.text.words import stem, vocabulary_words, with_characters
 from schemas.document import Chunk
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def read_words(client: "MilvusClient", alias: str) -> Counter[str]:
 
 def _chunk_row(chunk: Chunk, words: list[str]) -> MilvusRow:
     # The words of the title count twice: the topic of a page weighs more than a passing mention.
-    weighted = with_parts(map(stem, [*vocabulary_words(chunk.title), *words]))
+    weighted = with_characters(map(stem, [*vocabulary_words(chunk.title), *words]))
     search_text = " ".join(weighted).encode()[:MAX_SEARCH_TEXT_BYTES].decode(errors="ignore")
     return chunk.model_dump() | {"search_text": search_text}
 

@@ -1,4 +1,4 @@
-"""Markdown as a list of blocks: what can be moved about without breaking what it says."""
+"""Parsing Markdown into blocks, tables and list items."""
 
 import re
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from markdown_it.token import Token
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "other"]
 
-LONGEST_HEADING = 200
-"""Characters; what is longer is a paragraph that somebody drew a line right under."""
+MAX_HEADING_CHARS = 200
+"""A longer heading is a paragraph with a line of dashes directly below it."""
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -25,50 +25,50 @@ _KINDS: dict[str, BlockKind] = {
 
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _HIDDEN = 0xE000
-"""Where escaped punctuation waits, in Unicode's private use area, while markup is removed."""
+"""Offset into Unicode's private use area, to hide escaped punctuation while markup is removed."""
 _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
 
 
 @dataclass(frozen=True)
 class MarkdownBlock:
-    """A top-level block: its source text, whole."""
+    """A top-level block of Markdown."""
 
     kind: BlockKind
     text: str
     level: int = 0
-    """Of a heading, 1 to 6."""
+    """1 to 6 for a heading, else 0."""
     title: str = ""
-    """Of a heading, its text without markup."""
+    """Text of a heading without markup, else empty."""
 
 
 @lru_cache
 def _parser() -> MarkdownIt:
-    """A parser of blocks alone: what stands within a line is nobody's business here."""
+    """Return a parser of blocks; inline markup is not parsed."""
     return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 
 
 def parse_blocks(markdown: str) -> list[MarkdownBlock]:
-    """The top-level blocks of `markdown`, in order; no line of it is left out."""
+    """Return the top-level blocks of `markdown`, in order. They contain every line."""
     lines = _lines(markdown)
     tokens = _parser().parse(markdown)
     blocks: list[MarkdownBlock] = []
     done = 0
     for i, token in enumerate(tokens):
         if token.level == 0 and token.map and token.nesting >= 0:
-            blocks += _unparsed(lines[done : token.map[0]])
+            blocks += _unparsed_block(lines[done : token.map[0]])
             blocks.append(_block(token, tokens[i + 1] if i + 1 < len(tokens) else None, lines))
             done = token.map[1]
-    return blocks + _unparsed(lines[done:])
+    return blocks + _unparsed_block(lines[done:])
 
 
-def _unparsed(lines: list[str]) -> list[MarkdownBlock]:
-    """What the parser makes no token of: definitions of links."""
+def _unparsed_block(lines: list[str]) -> list[MarkdownBlock]:
+    """Return a block of the lines that have no token, such as link definitions."""
     text = "\n".join(lines).strip("\n")
     return [MarkdownBlock("other", text)] if text.strip() else []
 
 
 def _lines(markdown: str) -> list[str]:
-    """The lines as the parser counts them; `splitlines` would also cut at form feed and U+2028."""
+    """Split into lines as the parser does; `splitlines` also splits at form feed and U+2028."""
     return re.sub(r"\r\n?", "\n", markdown).split("\n")
 
 
@@ -78,19 +78,21 @@ def _block(token: Token, following: Token | None, lines: list[str]) -> MarkdownB
     text = "\n".join(lines[slice(*token.map)]).strip("\n")
     if kind != "heading" or following is None:
         return MarkdownBlock(kind, text)
-    if len(text) > LONGEST_HEADING:
+    if len(text) > MAX_HEADING_CHARS:
         return MarkdownBlock("paragraph", text)
-    return MarkdownBlock(kind, text, int(token.tag[1]), " ".join(plain(following.content).split()))
+    return MarkdownBlock(
+        kind, text, int(token.tag[1]), " ".join(plain_text(following.content).split())
+    )
 
 
 def parse_table(markdown: str) -> list[list[str]]:
-    """The rows of the first table in `markdown`, header first; no rows without a table."""
-    return [list(row) for row in _table(markdown)] if "|" in markdown else []
+    """Return the rows of the first table in `markdown`, header first; empty without a table."""
+    return [list(row) for row in _parse_table(markdown)] if "|" in markdown else []
 
 
 @lru_cache(maxsize=512)
-def _table(markdown: str) -> tuple[tuple[str, ...], ...]:
-    """Remembered: the steps of one question read the tables of the same chunks several times."""
+def _parse_table(markdown: str) -> tuple[tuple[str, ...], ...]:
+    # Cached: the steps of one question parse the tables of the same chunks several times.
     rows: list[list[str]] = []
     for token in _parser().parse(markdown):
         if token.type == "table_close":
@@ -103,7 +105,7 @@ def _table(markdown: str) -> tuple[tuple[str, ...], ...]:
 
 
 def parse_list_items(markdown: str) -> list[str]:
-    """The text of each top-level item of the lists in `markdown`, each on one line."""
+    """Return the text of each top-level list item in `markdown`, as one line each."""
     items: list[str] = []
     lines = _lines(markdown)
     for token in _parser().parse(markdown):
@@ -113,8 +115,8 @@ def parse_list_items(markdown: str) -> list[str]:
     return items
 
 
-def plain(inline: str) -> str:
-    """Inline Markdown without its markup: links by their text, no emphasis, tags or escapes."""
+def plain_text(inline: str) -> str:
+    """Return inline Markdown without markup: the text of links, no emphasis, tags or escapes."""
     text = _ESCAPE.sub(lambda match: chr(_HIDDEN + ord(match[1])), inline)
     text = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)

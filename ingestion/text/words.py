@@ -1,8 +1,8 @@
-"""Text as the words that full-text search sees, the same for documents and questions.
+"""Splitting text into words for full-text search, the same way for documents and questions.
 
-jieba cuts identifiers at `_`, `/`, `.` and `-`, so `cancel_pick_up` is found by its parts only. The
-whole is added beside the parts as one joined word (`cancelpickup`), and so are the parts of
-camelCase, which jieba leaves whole. English words are indexed by their stems.
+jieba splits identifiers at `_`, `/`, `.` and `-`, so `cancel_pick_up` is found only by its parts.
+Therefore the joined form (`cancelpickup`) is added, and so are the parts of camelCase, which jieba does
+not split. English words are indexed by their stems.
 """
 
 import re
@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from ingestion.text.language import COMMON_ZIPF, zipf_frequency
+from ingestion.text.word_frequency import COMMON_ZIPF, zipf_frequency
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9]++(?:[_./:\-]++[A-Za-z0-9]++)+")
 _CAMEL = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
@@ -21,42 +21,45 @@ _LATIN_WORD = re.compile(r"[a-z]{3,}")
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 _WORD = re.compile(r"[^\W_]")
 
+_NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
+"""Prefixes of jieba's tags for nouns, names, nominal verbs and adjectives, phrases and short forms."""
+
 
 def normalise(text: str) -> str:
-    """NFKC (full width becomes half width), and no run beyond 400 characters."""
+    """Return `text` in NFKC (full width becomes half width), with runs split at 400 characters."""
     return _LONG_RUN.sub(r"\1 ", unicodedata.normalize("NFKC", text))
 
 
 def query_text(question: str) -> str:
-    """What full-text search is asked for `question`: its `index_words` between spaces, without common
-    ones.
+    """Return the full-text query for `question`: its index words without common ones, in one string.
+
+    A question of common words keeps them all.
     """
     words = vocabulary_words(question)
-    telling = [word for word in words if zipf_frequency(word) < COMMON_ZIPF]
-    return " ".join(map(stem, telling or words)) or normalise(question)
+    informative = [word for word in words if zipf_frequency(word) < COMMON_ZIPF]
+    return " ".join(map(stem, informative or words)) or normalise(question)
 
 
 def vocabulary_words(text: str) -> list[str]:
-    """The words of `text` as people write them, and its joined identifiers."""
+    """Return the unstemmed words of `text`, and its identifiers in joined form."""
     text = normalise(text)
     return split_words(" ".join([text, *_joined_forms(text)]))
 
 
 def index_words(text: str) -> list[str]:
-    """The words of `text` as full-text search indexes them: English ones as stems, and identifiers in
-    joined form too.
+    """Return the words of `text` as indexed: English stems, and identifiers in joined form too.
 
-    Cut here and not in Milvus, so that documents and questions are cut alike, by the dictionary
-    alone: what jieba's hidden Markov model makes of an unknown word depends on its neighbours.
+    Words are split here and not in Milvus so that documents and questions are split alike. jieba's
+    hidden Markov model would split unknown words according to their neighbours.
     """
     return [stem(word) for word in vocabulary_words(text)]
 
 
 def split_words(text: str) -> list[str]:
-    """The words of `text` in lower case, without punctuation.
+    """Return the words of `text` in lower case, without punctuation.
 
-    Chinese is cut into words of jieba's dictionary alone: what its hidden Markov model makes up has
-    no frequency. Latin letters and digits need no dictionary, which is many times as slow.
+    Chinese is split with jieba's dictionary only: words from its hidden Markov model have no frequency.
+    Latin letters and digits are split by a regular expression, which is many times faster.
     """
     words: list[str] = []
     for piece in _PIECE.findall(text.lower()):
@@ -69,21 +72,46 @@ def split_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=10_000)
 def dictionary_words(piece: str) -> tuple[str, ...]:
-    """Chinese cut into words of jieba's dictionary alone, punctuation among them.
+    """Return Chinese text split into words of jieba's dictionary, punctuation included.
 
-    By jieba-rs: the same words in a tenth of the time and half the memory of jieba. Kept, since the
-    same chunks are cut again for each question that finds them.
+    Uses jieba-rs: the same words as jieba in a tenth of the time and half the memory. Results are
+    cached because the same chunks are split for each question that retrieves them.
     """
     import rjieba
 
-    whole = piece.encode("utf-8", "replace").decode()  # it refuses half a surrogate pair
-    return tuple(rjieba.cut(whole, False))
+    encodable = piece.encode("utf-8", "replace").decode()  # rjieba refuses unpaired surrogates
+    return tuple(rjieba.cut(encodable, False))
 
 
-def with_parts(words: Iterable[str]) -> Iterator[str]:
-    """`words`, each Chinese one after its characters.
+@lru_cache(maxsize=100_000)
+def may_be_noun(word: str) -> bool:
+    """Return whether `word` may be a noun: False for Chinese verbs, adverbs and particles.
 
-    People write 泄漏 for 泄露 and 寄 for 寄出: a character in common is a little of the word in common.
+    True for English words and words that are not in jieba's dictionary.
+    """
+    import rjieba
+
+    if word.isascii() or not rjieba.has_word(word):
+        return True
+    *_, (_, tag) = rjieba.tag(word, False)
+    return tag.startswith(_NOUN_TAGS)
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str) -> str:
+    """Return the stem of an English word (Porter2, from the Snowball library), or any other word."""
+    if not _LATIN_WORD.fullmatch(word):
+        return word
+    import snowballstemmer
+
+    # A stemmer keeps the word as state, so threads must not share one.
+    return str(snowballstemmer.stemmer("english").stemWord(word))
+
+
+def with_characters(words: Iterable[str]) -> Iterator[str]:
+    """Yield `words`, each Chinese word preceded by its characters.
+
+    Users write 泄漏 for 泄露 and 寄 for 寄出: words that share a character match partly.
     """
     for word in words:
         if len(word) > 1 and not word.isascii():
@@ -98,22 +126,11 @@ def _joined_forms(text: str) -> list[str]:
 def _forms(text: str) -> Iterator[str]:
     for identifier in _IDENTIFIER.findall(text):
         path = _SCHEME_AND_HOST.sub("", identifier.lower())
-        yield _joined(path)
-        yield from (_joined(part) for part in path.split("/") if not part.isalnum())
+        yield _join(path)
+        yield from (_join(part) for part in path.split("/") if not part.isalnum())
     for identifier in _CAMEL.findall(text):
         yield from _CAMEL_BREAK.sub(" ", identifier).lower().split()
 
 
-def _joined(identifier: str) -> str:
+def _join(identifier: str) -> str:
     return re.sub(r"[^a-z0-9]", "", identifier)
-
-
-@lru_cache(maxsize=100_000)
-def stem(word: str) -> str:
-    """An English word's stem (Porter2, from the Snowball library); any other word as it is."""
-    if not _LATIN_WORD.fullmatch(word):
-        return word
-    import snowballstemmer
-
-    # A new one each time: it keeps the word in itself, and threads would stem each other's.
-    return str(snowballstemmer.stemmer("english").stemWord(word))
