@@ -1,4 +1,4 @@
-"""A scripted LangSmith on loopback: keeps datasets and experiments, and rebuilds the traces it is sent."""
+"""A scripted LangSmith on the loopback interface, which stores datasets, experiments and traces."""
 
 import json
 import threading
@@ -22,41 +22,41 @@ KEY = "test-key"
 
 @dataclass
 class Run:
-    """A run with all that was sent for it, and the runs below it in the order of their start."""
+    """A run with all its fields, and its children in the order of their start."""
 
     fields: dict[str, Any]
     children: list["Run"] = field(default_factory=list)
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The run's name."""
         name: str = self.fields["name"]
         return name
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Its metadata."""
+        """The run's metadata."""
         metadata: dict[str, Any] = self.fields["extra"]["metadata"]
         return metadata
 
     def walk(self) -> Iterator["Run"]:
-        """It, and all below it."""
+        """Yield the run and its descendants."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     def tree(self, depth: int = 0) -> str:
-        """The names, indented."""
+        """The indented names of the run and its descendants."""
         lines = [child.tree(depth + 1) for child in self.children]
         return "\n".join([f"{'  ' * depth}{self.name}", *lines])
 
     def find(self, name: str) -> list["Run"]:
-        """All that are called `name`."""
+        """All runs with this name."""
         return [run for run in self.walk() if run.name == name]
 
 
 class LangSmith(ThreadingHTTPServer):
-    """Answers as LangSmith does; records what it is asked and sent."""
+    """Answers as LangSmith does, and records the requests."""
 
     daemon_threads = True
 
@@ -66,26 +66,26 @@ class LangSmith(ThreadingHTTPServer):
         self.examples: list[dict[str, Any]] = []
         self.sessions: list[dict[str, Any]] = []
         self.runs: dict[str, dict[str, Any]] = {}
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.sent = b""
-        """All bodies, uncompressed."""
+        """The bodies of all requests, uncompressed."""
         self.refuse = 0
-        """A status that every request gets."""
+        """The status of every response, if not 0."""
         self.hang: threading.Event | None = None
-        """What every request waits for."""
+        """If set, every request waits for this event."""
         self.compressed = True
-        """Whether it says that it takes compressed traces."""
+        """Whether the server advertises support for compressed traces."""
         self.multipart = True
-        """Whether it says that it takes traces in parts."""
+        """Whether the server advertises the multipart endpoint."""
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The server's address."""
         return f"http://127.0.0.1:{self.server_port}"
 
     @property
     def traces(self) -> list[Run]:
-        """The trees, in the order of their start."""
+        """The root runs, in the order of their start."""
         runs = {key: Run(fields) for key, fields in self.runs.items()}
         roots: list[Run] = []
         for run in sorted(runs.values(), key=lambda run: run.fields["dotted_order"]):
@@ -94,12 +94,12 @@ class LangSmith(ThreadingHTTPServer):
         return roots
 
     def trace(self, run_id: str) -> Run:
-        """The tree that `run_id` is the root of."""
-        (found,) = (run for run in self.traces if run.fields["id"] == run_id)
-        return found
+        """The root run with this id."""
+        (root,) = (run for run in self.traces if run.fields["id"] == run_id)
+        return root
 
     def answer(self, method: str, url: str, headers: Any, body: bytes) -> Any:
-        """What the endpoint says; an empty object where nobody reads it."""
+        """The response of the endpoint; an empty object if its content does not matter."""
         parts = urlsplit(url).path.strip("/").split("/")
         if method == "GET":
             return self._get(parts, parse_qs(urlsplit(url).query))
@@ -157,7 +157,7 @@ class LangSmith(ThreadingHTTPServer):
         }
 
     def _merge_parts(self, parts: Iterator[tuple[str, Any]]) -> Any:
-        """Parts are named `post.<run>` or `patch.<run>`, and what is large `post.<run>.inputs`."""
+        """Parts are named `post.<run>` or `patch.<run>`; large fields `post.<run>.inputs`."""
         for name, value in parts:
             _, run, *key = name.split(".")
             self._merge(run, {key[0]: value} if key else value)
@@ -169,8 +169,8 @@ class LangSmith(ThreadingHTTPServer):
         return {}
 
     def _merge(self, run: str, fields: dict[str, Any]) -> None:
-        known = {key: value for key, value in fields.items() if value is not None}
-        self.runs[run] = self.runs.get(run, {}) | known
+        present = {key: value for key, value in fields.items() if value is not None}
+        self.runs[run] = self.runs.get(run, {}) | present
 
     def _add(self, dataset: str, parts: dict[str, Any], now: str) -> Any:
         added: dict[str, dict[str, Any]] = {}
@@ -184,7 +184,7 @@ class LangSmith(ThreadingHTTPServer):
 
 
 def _parts(content_type: str, body: bytes) -> Iterator[tuple[str, Any]]:
-    """The name of each part, and what its JSON says."""
+    """Yield the name and the parsed JSON of each part."""
     head = f"Content-Type: {content_type}\r\n\r\n".encode()
     for part in BytesParser(policy=HTTP).parsebytes(head + body).iter_parts():
         name = part.get_param("name", header="content-disposition")
@@ -199,22 +199,22 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         if self.headers.get("content-encoding") == "zstd":
             body = zstandard.ZstdDecompressor().decompressobj().decompress(body)
-        self.server.asked.append(f"{self.command} {urlsplit(self.path).path}")
+        self.server.requests.append(f"{self.command} {urlsplit(self.path).path}")
         self.server.sent += body
         assert self.headers["x-api-key"] == KEY
         if self.server.hang:
             self.server.hang.wait()
-        found = (
+        response = (
             {}
             if self.server.refuse
             else self.server.answer(self.command, self.path, self.headers, body)
         )
-        told = json.dumps(found).encode()
+        content = json.dumps(response).encode()
         self.send_response(self.server.refuse or 200)
         self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(told)))
+        self.send_header("content-length", str(len(content)))
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(content)
 
     def do_GET(self) -> None:
         self.respond()
@@ -231,14 +231,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def langsmith_server(tracing: bool) -> Iterator[LangSmith]:
-    """A server that LangSmith's own variables name; its library remembers what it read of them."""
-    read: Any = langsmith_utils.get_env_var
+    """Run a server that LangSmith's environment variables name. The library caches these variables."""
+    get_env_var: Any = langsmith_utils.get_env_var
     with LangSmith() as server, pytest.MonkeyPatch.context() as patch:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         patch.setenv("LANGSMITH_ENDPOINT", server.url)
         patch.setenv("LANGSMITH_API_KEY", KEY)
         patch.setenv("LANGSMITH_TRACING", str(tracing).lower())
-        read.cache_clear()
+        get_env_var.cache_clear()
         yield server
         server.shutdown()
-    read.cache_clear()
+    get_env_var.cache_clear()

@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector on loopback: keeps the spans that it is sent over OTLP/HTTP."""
+"""An OpenTelemetry collector on the loopback interface, which stores the spans it receives."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
 class Collector(ThreadingHTTPServer):
-    """Takes spans at `/v1/traces`."""
+    """Receives spans over OTLP/HTTP at `/v1/traces`."""
 
     daemon_threads = True
 
@@ -19,19 +19,19 @@ class Collector(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.spans: list[Span] = []
         self.resources: set[tuple[str, str]] = set()
-        """What the senders say of themselves."""
+        """The resource attributes of the senders."""
         self.sent = b""
-        """All bodies."""
+        """The bodies of all requests."""
         self.refuse = 0
-        """A status that every request gets."""
+        """The status of every response, if not 0."""
 
     @property
     def url(self) -> str:
-        """Its address, without a path."""
+        """The address, without a path."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def tree(self, span: Span | None = None, depth: int = 0) -> str:
-        """The names of all spans, or of those from `span` on, indented, in the order of their start."""
+        """The indented names of all spans, or of `span` and its descendants, in the order of their start."""
         parent = span.span_id if span else b""
         below = (each for each in self.spans if each.parent_span_id == parent)
         lines = [f"{'  ' * depth}{span.name}"] if span else []
@@ -39,16 +39,16 @@ class Collector(ThreadingHTTPServer):
         return "\n".join([*lines, *(self.tree(each, depth + bool(span)) for each in started)])
 
     def find(self, name: str) -> list[Span]:
-        """All spans that are called `name`."""
+        """All spans with this name."""
         return [span for span in self.spans if span.name == name]
 
-    def take(self, body: bytes) -> None:
-        """Keep the spans in `body`."""
+    def store(self, body: bytes) -> None:
+        """Store the spans in `body`."""
         self.sent += body
-        for sent in ExportTraceServiceRequest.FromString(body).resource_spans:
-            fields = sent.resource.attributes
+        for resource_spans in ExportTraceServiceRequest.FromString(body).resource_spans:
+            fields = resource_spans.resource.attributes
             self.resources |= {(each.key, each.value.string_value) for each in fields}
-            for scope in sent.scope_spans:
+            for scope in resource_spans.scope_spans:
                 self.spans.extend(scope.spans)
 
 
@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"]))
         assert self.path == "/v1/traces"
         if not self.server.refuse:
-            self.server.take(body)
+            self.server.store(body)
         self.send_response(self.server.refuse or 200)
         self.send_header("content-length", "0")
         self.end_headers()
@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def collector() -> Iterator[Collector]:
-    """A collector that runs."""
+    """Run a collector."""
     with Collector() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server

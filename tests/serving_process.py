@@ -1,4 +1,4 @@
-"""`apidesk serve` as a process of its own, its log in a file."""
+"""Runs `apidesk serve` in a process, with its log in a file."""
 
 import os
 import re
@@ -14,20 +14,20 @@ import httpx
 
 APIDESK = str(Path(sys.executable).with_name("apidesk"))
 
-PATIENCE = 60.0
-"""Seconds after which what should happen does not."""
+TIMEOUT_S = 60.0
+"""How long tests wait for an expected event."""
 
 
-def wait_until(holds: Callable[[], bool], what: str) -> None:
-    """Raises AssertionError that says `what` did not happen."""
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, f"not in {PATIENCE:.0f} s: {what}"
+def wait_until(condition: Callable[[], bool], description: str) -> None:
+    """Wait for `condition`. Raises AssertionError with `description` after TIMEOUT_S."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"not in {TIMEOUT_S:.0f} s: {description}"
         time.sleep(0.05)
 
 
 class ServingProcess:
-    """A server with its workers, on a free port of loopback."""
+    """A server with its workers, on a free port of the loopback interface."""
 
     def __init__(
         self, log: Path, environment: Mapping[str, str], arguments: Sequence[str] = ()
@@ -42,41 +42,43 @@ class ServingProcess:
 
     @property
     def log(self) -> str:
-        """What it has logged so far."""
+        """The content of the log."""
         return self._log.read_text(encoding="utf-8")
 
     @property
     def url(self) -> str:
-        """Its address. Raises AssertionError when it does not start."""
-        wait_until(lambda: "Uvicorn running" in self.log or self._ended, "the server starts")
-        found = re.search(r"Uvicorn running on (\S+)", self.log)
-        assert found, self.log
-        return found[1]
+        """The address, once the server listens. Raises AssertionError if it does not start."""
+        wait_until(lambda: "Uvicorn running" in self.log or self._has_exited, "the server starts")
+        match = re.search(r"Uvicorn running on (\S+)", self.log)
+        assert match, self.log
+        return match[1]
 
     @property
     def workers(self) -> list[int]:
-        """The processes that answer, as the log knows them; without `--workers` the only one."""
+        """The ids of all worker processes in the log; without `--workers` the id of the server."""
         return [int(pid) for pid in re.findall(r"Started server process \[(\d+)\]", self.log)]
 
     def wait_for_workers(self, count: int) -> None:
-        """Wait until so many workers, those that have ended included, have begun to answer."""
+        """Wait until `count` workers have started, including those that have ended."""
         ready = "Application startup complete"
-        wait_until(lambda: self.log.count(ready) >= count or self._ended, f"{count} workers start")
+        wait_until(
+            lambda: self.log.count(ready) >= count or self._has_exited, f"{count} workers start"
+        )
         assert self.log.count(ready) >= count, self.log
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """The exit code, once it has ended."""
+        """Send a signal, wait for the exit and return the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT_S)
 
     @property
-    def _ended(self) -> bool:
+    def _has_exited(self) -> bool:
         return self.process.poll() is not None
 
 
 @contextmanager
 def paused(pids: Sequence[int]) -> Iterator[None]:
-    """Within the block these processes do nothing, so that the others answer."""
+    """Pause these processes within the block, so that the others answer."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
@@ -87,5 +89,5 @@ def paused(pids: Sequence[int]) -> Iterator[None]:
 
 
 def ask(url: str, question: str) -> httpx.Response:
-    """The response to a question, over a connection of its own."""
-    return httpx.post(f"{url}/ask", json={"question": question}, timeout=PATIENCE, trust_env=False)
+    """Ask a question over a new connection."""
+    return httpx.post(f"{url}/ask", json={"question": question}, timeout=TIMEOUT_S, trust_env=False)

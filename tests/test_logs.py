@@ -1,4 +1,4 @@
-"""The log: one form for all loggers, one line a request, each line with the request's id."""
+"""The log: its format, one line for each request, and the request id on every line."""
 
 import io
 import json
@@ -28,7 +28,7 @@ QUESTION = f"发货接口是哪个 {SECRET}"
 
 @pytest.fixture
 def lines() -> Iterator[Lines]:
-    """What was logged since the test began, in JSON, from INFO on."""
+    """The lines of this test, parsed from JSON, from level INFO on."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(log_formatter("json", stream))
@@ -40,20 +40,20 @@ def lines() -> Iterator[Lines]:
     root.removeHandler(handler)
 
 
-def requests(lines: Lines) -> list[dict[str, Any]]:
-    """The lines of requests."""
+def request_lines(lines: Lines) -> list[dict[str, Any]]:
+    """The lines with the event `request`."""
     return [line for line in lines() if line["event"] == "request"]
 
 
-def good(request: Recorded) -> str:
+def valid_reply(request: Recorded) -> str:
     reply = structured() if is_classification(request) else draft("用“订单发货”接口。[1]")
     return reply.model_dump_json(by_alias=True)
 
 
-# --- form
+# --- format
 
 
-def test_a_line_is_an_object_whoever_logs(lines: Lines) -> None:
+def test_all_loggers_write_json_lines(lines: Lines) -> None:
     with bound_contextvars(request_id="abc"):
         structured_logger("app.a").info("noted", path="/a\nb", 名="值")
         logging.getLogger("uvicorn.error").warning("on %s", "x", extra={"color_message": "no"})
@@ -73,7 +73,7 @@ def test_a_line_is_an_object_whoever_logs(lines: Lines) -> None:
 
 
 @pytest.mark.parametrize(
-    ("log_format", "terminal", "form"),
+    ("log_format", "terminal", "expected"),
     [
         ("auto", True, "colours"),
         ("auto", False, "json"),
@@ -82,19 +82,19 @@ def test_a_line_is_an_object_whoever_logs(lines: Lines) -> None:
         ("console", True, "colours"),
     ],
 )
-def test_the_form_fits_the_stream(log_format: LogFormat, terminal: bool, form: str) -> None:
-    ours, theirs = pty.openpty()
-    with os.fdopen(ours), os.fdopen(theirs, "w") as screen:
+def test_format_depends_on_the_stream(log_format: LogFormat, terminal: bool, expected: str) -> None:
+    controller, terminal_end = pty.openpty()
+    with os.fdopen(controller), os.fdopen(terminal_end, "w") as screen:
         formatter = log_formatter(log_format, screen if terminal else io.StringIO())
-    said = formatter.format(
+    line = formatter.format(
         logging.makeLogRecord({"name": "app.a", "msg": "hello", "levelname": "INFO"})
     )
     forms = {"json": r"\{.*\}", "text": r"[\d\-T:.Z]+ \[\w+ *\] app\.a hello *"}
-    assert re.fullmatch(forms.get(form, r".*\x1b\[.*hello.*"), said), said
+    assert re.fullmatch(forms.get(expected, r".*\x1b\[.*hello.*"), line), line
 
 
-def test_a_stack_shows_no_variables(lines: Lines) -> None:
-    """In neither form: keys are among them."""
+def test_traceback_does_not_show_variables(lines: Lines) -> None:
+    """In both formats: variables may hold keys."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(log_formatter("console", stream))
@@ -110,11 +110,11 @@ def test_a_stack_shows_no_variables(lines: Lines) -> None:
     assert SECRET not in stream.getvalue() + json.dumps(lines())
 
 
-# --- a request
+# --- requests
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"),
+    ("sent", "accepted"),
     [
         ("a-b_c.1", True),
         ("x" * 128, True),
@@ -126,20 +126,20 @@ def test_a_stack_shows_no_variables(lines: Lines) -> None:
         (None, False),
     ],
 )
-def test_an_id_is_the_callers_where_it_is_sound(
-    client: TestClient[Litestar], lines: Lines, sent: str | None, kept: bool
+def test_valid_request_id_of_the_caller_is_used(
+    client: TestClient[Litestar], lines: Lines, sent: str | None, accepted: bool
 ) -> None:
     headers = {} if sent is None else {"X-Request-ID": sent.encode("latin-1")}
     response = client.get("/no/such", headers=headers)  # type: ignore[arg-type]
     request_id = response.headers["x-request-id"]
-    assert (request_id == sent) is kept
-    assert kept or re.fullmatch(r"[0-9a-f]{32}", request_id)
-    assert [line["request_id"] for line in requests(lines)] == [request_id]
+    assert (request_id == sent) is accepted
+    assert accepted or re.fullmatch(r"[0-9a-f]{32}", request_id)
+    assert [line["request_id"] for line in request_lines(lines)] == [request_id]
 
 
 REQUESTS: list[Any] = [
     pytest.param("GET", "/no/such?q=" + SECRET, None, ("unmatched", 404), id="not found"),
-    pytest.param("GET", "/a%0Ab", None, ("unmatched", 404), id="a line's end in the path"),
+    pytest.param("GET", "/a%0Ab", None, ("unmatched", 404), id="a newline in the path"),
     pytest.param("POST", "/health/live", None, ("unmatched", 405), id="not allowed"),
     pytest.param("POST", "/ask", {"question": ""}, ("/ask", 400), id="bad input"),
     pytest.param("POST", "/retrieve", {"question": QUESTION}, ("/retrieve", 200), id="retrieve"),
@@ -148,7 +148,7 @@ REQUESTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "expected"), REQUESTS)
-def test_a_request_has_one_line(
+def test_request_is_logged_on_one_line(
     client: TestClient[Litestar],
     lines: Lines,
     method: str,
@@ -158,7 +158,7 @@ def test_a_request_has_one_line(
 ) -> None:
     headers = {"Authorization": f"Bearer {SECRET}"}
     response = client.request(method, path, json=body, headers=headers)
-    (line,) = requests(lines)
+    (line,) = request_lines(lines)
     assert (line["route"], line["status"]) == expected
     assert (line["method"], line["path"]) == (method, path.partition("?")[0])
     assert line["status"] == response.status_code
@@ -168,17 +168,17 @@ def test_a_request_has_one_line(
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-def test_a_question_has_its_answers_facts_and_nothing_that_was_said(
+def test_question_line_has_facts_but_no_texts(
     model_client: MakeClient, model_server: ModelServer, lines: Lines, accept: str
 ) -> None:
-    """What the pipeline logs on the way, in its tasks and threads, has the request's id too."""
+    """Lines of the pipeline's tasks and threads have the request id, too."""
     usage = {"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107}
-    model_server.default = lambda request: Reply(good(request), usage=usage)
+    model_server.default = lambda request: Reply(valid_reply(request), usage=usage)
     client = model_client()
-    asked = {"question": QUESTION}
-    with client.stream("POST", "/ask", json=asked, headers={"Accept": accept}) as response:
+    body = {"question": QUESTION}
+    with client.stream("POST", "/ask", json=body, headers={"Accept": accept}) as response:
         text = response.read().decode()
-    (line,) = requests(lines)
+    (line,) = request_lines(lines)
     assert line["answer"] in text
     facts = ("type", "confidence", "sources", "model", "degraded")
     assert [line[fact] for fact in facts] == ["api_call", "high", 1, "openai:scripted-chat", False]
@@ -190,10 +190,10 @@ def test_a_question_has_its_answers_facts_and_nothing_that_was_said(
     assert not any(words in logged for words in (SECRET, "发货", "test-key"))
 
 
-def test_a_failing_database_is_logged_under_the_requests_id(
+def test_database_failure_is_logged_with_the_request_id(
     serve_samples: MakeClient, tmp_path: Path, lines: Lines
 ) -> None:
-    """It is asked in threads of its own."""
+    """Queries run in threads of their own."""
     database = tmp_path / "apidesk.db"
     client = serve_samples(database_url=f"sqlite:///{database}")
     with sqlite3.connect(database) as connection:
@@ -207,14 +207,14 @@ def test_a_failing_database_is_logged_under_the_requests_id(
     assert {line["request_id"] for line in lines()} == {response.headers["x-request-id"]}
 
 
-def test_probes_are_told_only_where_one_debugs(client: TestClient[Litestar], lines: Lines) -> None:
+def test_probes_are_logged_at_debug_only(client: TestClient[Litestar], lines: Lines) -> None:
     paths = ["/health/live", "/health/ready", "/metrics"]
     for path in paths:
         assert client.get(path).headers["x-request-id"]
-    assert requests(lines) == []
+    assert request_lines(lines) == []
     logging.getLogger("app").setLevel(logging.DEBUG)
     for path in paths:
         client.get(path)
-    assert [(line["path"], line["level"]) for line in requests(lines)] == [
+    assert [(line["path"], line["level"]) for line in request_lines(lines)] == [
         (path, "debug") for path in paths
     ]

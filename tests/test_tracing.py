@@ -1,4 +1,4 @@
-"""Traces: the tree that LangSmith and a collector get, what hides in it, and what a bad server does."""
+"""Traces: the run tree in LangSmith and in a collector, redaction, and unavailable servers."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ from schemas.settings import read_settings
 from tests.http_client import http_client
 from tests.langsmith_server import LangSmith, Run, langsmith_server
 from tests.model_desk import draft, structured
-from tests.model_server import Answer as Said
+from tests.model_server import Answer as ModelAnswer
 from tests.model_server import ModelServer, Recorded, Reply, ToolCall
 from tests.otlp_server import Collector, attributes, collector
 
@@ -47,7 +47,7 @@ SHIPPED = Turn(
     asked_at=datetime.now(UTC),
 )
 
-ANSWERED = """\
+RESPOND_TREE = """\
 respond
   expand-query
   boost-named-api
@@ -61,33 +61,33 @@ respond
   ground"""
 
 
-def says(request: Recorded) -> Said:
-    """What the model says to each step's prompt."""
-    asked = request.text.rpartition("<question>")[2]
+def reply(request: Recorded) -> ModelAnswer:
+    """The model's reply to the prompt of each step."""
+    question = request.text.rpartition("<question>")[2]
     if "tools" in request.body:
-        looked_up = any(message["role"] == "tool" for message in request.body["messages"])
+        has_searched = any(message["role"] == "tool" for message in request.body["messages"])
         call = ToolCall("search", {"query": "订单发货"})
-        return Reply("够了") if looked_up else Reply(tool_calls=[call])
+        return Reply("够了") if has_searched else Reply(tool_calls=[call])
     if "<history>" in request.text:
         return {"question": QUESTION}
     if "<documents>" in request.text:
         return draft(ANSWER)
-    return structured(type="unknown") if "天气" in asked else structured()
+    return structured(type="unknown") if "天气" in question else structured()
 
 
 class Traced(NamedTuple):
-    """What was answered, or raised, and the trace of that."""
+    """An answer and its trace."""
 
-    answer: Answer | Exception
+    answer: Answer
     trace: Run
 
 
-MakeDesk = Callable[..., AnswerService]
+MakeService = Callable[..., AnswerService]
 
 
 @contextmanager
-def desks(sample_service: AnswerService, server: ModelServer) -> Iterator[MakeDesk]:
-    """Makes desks over the samples with the scripted model, and closes their tracing."""
+def open_services(sample_service: AnswerService, server: ModelServer) -> Iterator[MakeService]:
+    """Create answer services with the samples and the scripted model, and close their tracing."""
     scripted = {
         "chat_model": "openai:scripted-chat",
         "chat_base_url": server.base_url,
@@ -105,9 +105,9 @@ def desks(sample_service: AnswerService, server: ModelServer) -> Iterator[MakeDe
 
 
 @pytest.fixture
-def make_traced(sample_service: AnswerService, model_server: ModelServer) -> Iterator[MakeDesk]:
-    model_server.default = says
-    with desks(sample_service, model_server) as make:
+def make_traced(sample_service: AnswerService, model_server: ModelServer) -> Iterator[MakeService]:
+    model_server.default = reply
+    with open_services(sample_service, model_server) as make:
         yield make
 
 
@@ -130,7 +130,7 @@ def spans() -> Iterator[Collector]:
 
 
 @pytest.fixture(scope="module")
-def asked(sample_service: AnswerService) -> Iterator[Mapping[str, Traced]]:
+def traced(sample_service: AnswerService) -> Iterator[Mapping[str, Traced]]:
     """Questions of each kind, asked once for all tests, and their traces."""
     answers: dict[str, Answer] = {}
 
@@ -152,37 +152,37 @@ def asked(sample_service: AnswerService) -> Iterator[Mapping[str, Traced]]:
 
     with (
         langsmith_server(tracing=True) as langsmith,
-        ModelServer(default=says) as server,
-        desks(sample_service, server) as make,
+        ModelServer(default=reply) as server,
+        open_services(sample_service, server) as make,
     ):
         answer_service = make()
         asyncio.run(ask(answer_service))
         answer_service.tracing.close()
         yield {name: Traced(each, langsmith.trace(each.id)) for name, each in answers.items()}
-        assert len(langsmith.traces) == len(answers)  # and none of warming up
+        assert len(langsmith.traces) == len(answers)  # the warm-up is not traced
 
 
 # --- the tree -----------------------------------------------------------------------------------
 
 
-def below(trace: Run, name: str) -> str:
+def subtree(trace: Run, name: str) -> str:
     (run,) = trace.find(name)
     return run.tree()
 
 
-def test_an_answer_is_one_trace_that_reads_like_the_pipeline(asked: Mapping[str, Traced]) -> None:
-    trace = asked["answered"].trace
-    assert trace.tree() == documented()
-    assert below(trace, "respond") == ANSWERED
+def test_answer_is_one_trace_with_the_documented_tree(traced: Mapping[str, Traced]) -> None:
+    trace = traced["answered"].trace
+    assert trace.tree() == documented_tree()
+    assert subtree(trace, "respond") == RESPOND_TREE
     assert not [run.name for run in trace.walk() if re.match("Runnable|Lambda|Unnamed", run.name)]
 
 
-def documented() -> str:
-    """The tree in docs/how-to/operate.md: the first block after the heading that is one."""
+def documented_tree() -> str:
+    """The tree in the first text block of the section on tracing in docs/how-to/operate.md."""
     section = DOCS.read_text(encoding="utf-8").partition("## Tracing")[2]
-    found = re.search(r"```text\n(ask\n.*?)\n```", section, re.DOTALL)
-    assert found
-    return found[1]
+    match = re.search(r"```text\n(ask\n.*?)\n```", section, re.DOTALL)
+    assert match
+    return match[1]
 
 
 @pytest.mark.parametrize(
@@ -196,17 +196,17 @@ def documented() -> str:
             "condense",
             "condense\n  condense/prompt\n  condense/model\n  condense/parser",
         ),
-        ("follow-up", "respond", ANSWERED),
+        ("follow-up", "respond", RESPOND_TREE),
     ],
 )
-def test_other_questions_go_other_ways(
-    asked: Mapping[str, Traced], name: str, run: str, tree: str
+def test_trace_shows_the_route_of_other_questions(
+    traced: Mapping[str, Traced], name: str, run: str, tree: str
 ) -> None:
-    assert below(asked[name].trace, run) == tree
+    assert subtree(traced[name].trace, run) == tree
 
 
-def test_tools_are_in_the_tree(asked: Mapping[str, Traced]) -> None:
-    (research,) = asked["tools"].trace.find("research")
+def test_tool_calls_are_in_the_tree(traced: Mapping[str, Traced]) -> None:
+    (research,) = traced["tools"].trace.find("research")
     assert [run.name for run in research.children] == ["research/agent"]
     (tool,) = research.find("search")
     assert tool.fields["run_type"] == "tool"
@@ -215,16 +215,16 @@ def test_tools_are_in_the_tree(asked: Mapping[str, Traced]) -> None:
     assert not [run.name for run in research.walk() if run.name.startswith("Runnable")]
 
 
-def test_a_failed_model_is_seen(asked: Mapping[str, Traced]) -> None:
-    trace = asked["failed"].trace
+def test_failed_model_call_is_in_the_trace(traced: Mapping[str, Traced]) -> None:
+    trace = traced["failed"].trace
     (model,) = trace.find("answer/model")[-1:]
     assert "400" in model.fields["error"]
-    assert "error" not in trace.fields  # it was answered all the same
+    assert "error" not in trace.fields  # the question itself was answered
     assert [run.name for run in trace.find("answer-or-quote")[0].children][-1] == "answer"
 
 
-def test_inputs_outputs_documents_and_tokens(asked: Mapping[str, Traced]) -> None:
-    trace = asked["answered"].trace
+def test_trace_has_inputs_outputs_documents_and_tokens(traced: Mapping[str, Traced]) -> None:
+    trace = traced["answered"].trace
     assert QUESTION in json.dumps(trace.fields["inputs"], ensure_ascii=False)
     assert "订单发货用它" in json.dumps(trace.fields["outputs"], ensure_ascii=False)
     (retriever,) = trace.find("retrieve/milvus")
@@ -240,8 +240,10 @@ def test_inputs_outputs_documents_and_tokens(asked: Mapping[str, Traced]) -> Non
     assert "<documents>" in prompt.fields["outputs"]["output"]
 
 
-def test_tags_and_metadata(asked: Mapping[str, Traced], sample_service: AnswerService) -> None:
-    trace = asked["follow-up"].trace
+def test_runs_inherit_tags_and_metadata(
+    traced: Mapping[str, Traced], sample_service: AnswerService
+) -> None:
+    trace = traced["follow-up"].trace
     platform = f"platform:{sample_service.platform.platform.name}"
     tags = {platform, f"version:{version('apidesk')}", "mode:pipeline"}
     for run in trace.walk():
@@ -249,12 +251,12 @@ def test_tags_and_metadata(asked: Mapping[str, Traced], sample_service: AnswerSe
         assert run.metadata["session_id"] == "session-1"
         assert run.metadata["request_id"] == "request-7"
         assert "__run_context" not in run.metadata
-    assert "mode:tools" in asked["tools"].trace.fields["tags"]
-    assert not {"session_id", "request_id"} & asked["answered"].trace.metadata.keys()
+    assert "mode:tools" in traced["tools"].trace.fields["tags"]
+    assert not {"session_id", "request_id"} & traced["answered"].trace.metadata.keys()
 
 
-def test_an_error_is_a_trace_too(
-    langsmith: LangSmith, make_traced: MakeDesk, model_server: ModelServer
+def test_failed_question_is_traced_with_its_error(
+    langsmith: LangSmith, make_traced: MakeService, model_server: ModelServer
 ) -> None:
     model_server.default = Reply(status=401)
     answer_service = make_traced(on_model_failure="error")
@@ -266,8 +268,8 @@ def test_an_error_is_a_trace_too(
     assert trace.fields["end_time"]
 
 
-def test_a_streamed_answer_has_its_trace_and_its_tokens(
-    langsmith: LangSmith, make_traced: MakeDesk
+def test_streamed_answer_is_traced_with_tokens(
+    langsmith: LangSmith, make_traced: MakeService
 ) -> None:
     answer_service = make_traced()
     with http_client(create_app(answer_service)) as client:
@@ -283,8 +285,8 @@ def test_a_streamed_answer_has_its_trace_and_its_tokens(
     assert model.metadata["usage_metadata"]["output_tokens"] > 0
 
 
-def test_retrieving_is_a_trace_and_probing_is_none(
-    langsmith: LangSmith, make_traced: MakeDesk
+def test_retrieval_is_traced_and_probing_is_not(
+    langsmith: LangSmith, make_traced: MakeService
 ) -> None:
     answer_service = make_traced()
     assert answer_service.models
@@ -298,22 +300,22 @@ def test_retrieving_is_a_trace_and_probing_is_none(
     ("compressed", "multipart", "path"),
     [(False, True, "POST /runs/multipart"), (False, False, "POST /runs/batch")],
 )
-def test_older_servers_get_the_same_tree(
-    langsmith: LangSmith, make_traced: MakeDesk, compressed: bool, multipart: bool, path: str
+def test_older_servers_receive_the_same_tree(
+    langsmith: LangSmith, make_traced: MakeService, compressed: bool, multipart: bool, path: str
 ) -> None:
     langsmith.compressed, langsmith.multipart = compressed, multipart
     answer_service = make_traced()
     answer = asyncio.run(answer_service.ask(AskCommand(QUESTION)))
     answer_service.tracing.close()
-    assert langsmith.trace(answer.id).tree() == documented()
-    assert set(langsmith.asked) == {"GET /info", path}
+    assert langsmith.trace(answer.id).tree() == documented_tree()
+    assert set(langsmith.requests) == {"GET /info", path}
 
 
 # --- OpenTelemetry ------------------------------------------------------------------------------
 
 
-def test_a_collector_gets_the_same_tree_beside_langsmith(
-    langsmith: LangSmith, spans: Collector, make_traced: MakeDesk
+def test_collector_and_langsmith_receive_the_same_tree(
+    langsmith: LangSmith, spans: Collector, make_traced: MakeService
 ) -> None:
     answer_service = make_traced(otel_endpoint=spans.url)
     answer = asyncio.run(
@@ -334,14 +336,14 @@ def test_a_collector_gets_the_same_tree_beside_langsmith(
     assert ("service.name", "apidesk") in spans.resources
 
 
-def test_a_collector_alone_needs_no_langsmith(
+def test_collector_without_langsmith(
     untraced: LangSmith,
     spans: Collector,
-    make_traced: MakeDesk,
+    make_traced: MakeService,
     model_server: ModelServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("OTEL_SERVICE_NAME", "the-desk")
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "the-service")
     model_server.default = Reply(status=401)
     answer_service = make_traced(
         otel_traces_endpoint=f"{spans.url}/v1/traces", on_model_failure="error"
@@ -351,8 +353,8 @@ def test_a_collector_alone_needs_no_langsmith(
     answer_service.tracing.close()
     (root,) = spans.find("ask")
     assert root.status.code == root.status.STATUS_CODE_ERROR
-    assert ("service.name", "the-desk") in spans.resources
-    assert untraced.asked == []
+    assert ("service.name", "the-service") in spans.resources
+    assert untraced.requests == []
 
 
 @pytest.mark.parametrize(
@@ -367,7 +369,7 @@ def test_a_collector_alone_needs_no_langsmith(
         ),
     ],
 )
-def test_the_collector_is_named_by_the_usual_variables(
+def test_collector_endpoint_is_read_from_standard_variables(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], endpoint: str | None
 ) -> None:
     for name, value in variables.items():
@@ -375,8 +377,8 @@ def test_the_collector_is_named_by_the_usual_variables(
     assert read_settings().traces_endpoint == endpoint
 
 
-def test_without_the_extra_it_says_which_to_install(
-    make_traced: MakeDesk, monkeypatch: pytest.MonkeyPatch
+def test_missing_extra_names_the_package(
+    make_traced: MakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "app.telemetry.spans", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
@@ -384,7 +386,7 @@ def test_without_the_extra_it_says_which_to_install(
         make_traced(otel_endpoint="http://127.0.0.1:1")
 
 
-# --- without texts ------------------------------------------------------------------------------
+# --- redaction ------------------------------------------------------------------------------
 
 TEXTS = {
     "question": QUESTION,
@@ -392,25 +394,25 @@ TEXTS = {
     "condensed question": "它的限流呢",
     "answer": "订单发货用它",
     "document": "两者缺一不可",
-    "title of a document": "订单发货",
-    "page of a document": "open.example.com",
+    "document title": "订单发货",
+    "page URL": "open.example.com",
     "prompt": "<documents>",
-    "reason of an error": "quota of Ms Lovelace",
+    "error message": "quota of Ms Lovelace",
 }
 
 
 @pytest.mark.parametrize("content", [True, False])
-def test_hidden_texts_reach_no_server(
+def test_redacted_traces_contain_no_texts(
     langsmith: LangSmith,
     spans: Collector,
-    make_traced: MakeDesk,
+    make_traced: MakeService,
     model_server: ModelServer,
     content: bool,
 ) -> None:
     answer_service = make_traced(trace_content=content, otel_endpoint=spans.url)
 
     async def ask() -> None:
-        await answer_service.ask(AskCommand(QUESTION), on_event=_nobody)
+        await answer_service.ask(AskCommand(QUESTION), on_event=_ignore_event)
         await answer_service.ask(AskCommand("它的限流呢", history=(SHIPPED,), session="session-1"))
         await answer_service.ask(AskCommand("订单发货接口的必填参数", mode="tools"))
         await answer_service.retrieve(AskCommand(QUESTION))
@@ -420,22 +422,22 @@ def test_hidden_texts_reach_no_server(
     asyncio.run(ask())
     answer_service.tracing.close()
     for server in (langsmith, spans):
-        said = server.sent.decode(errors="replace")
-        said = re.sub(r"\\u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), said)
-        found = {what for what, text in TEXTS.items() if text in said}
+        sent = server.sent.decode(errors="replace")
+        sent = re.sub(r"\\u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), sent)
+        found = {kind for kind, text in TEXTS.items() if text in sent}
         assert found == (set(TEXTS) if content else set())
     if not content:
-        _hidden_but_there(langsmith, spans)
+        _assert_kept_fields(langsmith, spans)
 
 
-async def _nobody(event: object) -> None:
+async def _ignore_event(event: object) -> None:
     pass
 
 
-def _hidden_but_there(langsmith: LangSmith, spans: Collector) -> None:
-    """Names, times, tokens, ids and scores, and what kind of error it was."""
+def _assert_kept_fields(langsmith: LangSmith, spans: Collector) -> None:
+    """Names, times, tokens, ids, scores and the type of an error are kept."""
     first, *_, last = langsmith.traces
-    assert first.tree() == documented()
+    assert first.tree() == documented_tree()
     (retriever,) = first.find("retrieve/milvus")
     assert all(d["metadata"]["score"] > 0 for d in retriever.fields["outputs"]["documents"])
     assert first.find("answer/model")[0].metadata["usage_metadata"]["input_tokens"] > 100
@@ -444,59 +446,59 @@ def _hidden_but_there(langsmith: LangSmith, spans: Collector) -> None:
     assert attributes(spans.find("answer/model")[0])["gen_ai.usage.input_tokens"] > 100
 
 
-# --- servers that are down, slow or refuse ------------------------------------------------------
+# --- unavailable servers ------------------------------------------------------
 
 
-def test_without_tracing_nothing_is_sent_or_said(
-    untraced: LangSmith, make_traced: MakeDesk, caplog: pytest.LogCaptureFixture
+def test_without_tracing_nothing_is_sent_or_logged(
+    untraced: LangSmith, make_traced: MakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer_service = make_traced()
     asyncio.run(answer_service.ask(AskCommand(QUESTION)))
     answer_service.tracing.close()
-    assert untraced.asked == []
+    assert untraced.requests == []
     assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
 
 
-@pytest.mark.parametrize("trouble", ["down", "401", "500", "full"])
-def test_a_bad_server_costs_no_answer_and_one_warning(
+@pytest.mark.parametrize("failure", ["down", "401", "500", "full"])
+def test_unavailable_server_costs_one_warning_and_no_answer(
     langsmith: LangSmith,
     spans: Collector,
-    make_traced: MakeDesk,
+    make_traced: MakeService,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    trouble: str,
+    failure: str,
 ) -> None:
     configure_logging("INFO")
     endpoint = spans.url
-    if trouble == "down":
+    if failure == "down":
         endpoint = "http://127.0.0.1:1"
         monkeypatch.setenv("LANGSMITH_ENDPOINT", endpoint)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
-    elif trouble == "full":
+    elif failure == "full":
         monkeypatch.setenv("LANGSMITH_TRACING_QUEUE_MAX_SIZE", "1")
     else:
-        langsmith.refuse = spans.refuse = int(trouble)
-    _environment_changed()
+        langsmith.refuse = spans.refuse = int(failure)
+    _clear_environment_cache()
     answer_service = make_traced(otel_endpoint=endpoint)
     for _ in range(2):
         answer = asyncio.run(answer_service.ask(AskCommand(QUESTION)))
         assert answer.answer == [ANSWER]
     answer_service.tracing.close()
-    said = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
-    lost = [each.partition(":")[2].split(";")[0].strip() for each in said]
+    warnings = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    lost = [each.partition(":")[2].split(";")[0].strip() for each in warnings]
     assert sorted(lost) == (
-        [] if trouble == "full" else ["LangSmith", "the OpenTelemetry collector"]
+        [] if failure == "full" else ["LangSmith", "the OpenTelemetry collector"]
     )
 
 
-def test_a_server_that_hangs_lets_the_process_go(
-    langsmith: LangSmith, make_traced: MakeDesk
+def test_hanging_server_does_not_keep_threads_alive(
+    langsmith: LangSmith, make_traced: MakeService
 ) -> None:
     before = set(threading.enumerate())
     langsmith.hang = threading.Event()
     answer_service = make_traced()
     assert asyncio.run(answer_service.ask(AskCommand(QUESTION))).answer == [ANSWER]
-    answer_service.tracing.close()  # it still hangs
+    answer_service.tracing.close()  # the server still hangs
     langsmith.hang.set()
     client = [each for each in set(threading.enumerate()) - before if "tracing" in each.name]
     for thread in client:
@@ -505,7 +507,7 @@ def test_a_server_that_hangs_lets_the_process_go(
     assert not any(thread.is_alive() for thread in client)
 
 
-def _environment_changed() -> None:
-    """LangSmith's library remembers what it has read."""
-    read: Any = get_env_var
-    read.cache_clear()
+def _clear_environment_cache() -> None:
+    """LangSmith's library caches the environment variables that it has read."""
+    cached: Any = get_env_var
+    cached.cache_clear()

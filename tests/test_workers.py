@@ -1,4 +1,4 @@
-"""Several processes: two that answer, one that indexes, and a Milvus server that may go away."""
+"""`apidesk serve --workers 2` with a Milvus server that is stopped, ingestion, and dying workers."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from tests.acme import PLATFORM
 from tests.milvus_server import MilvusServer
 from tests.model_desk import draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
-from tests.serving_process import APIDESK, PATIENCE, ServingProcess, ask, paused, wait_until
+from tests.serving_process import APIDESK, TIMEOUT_S, ServingProcess, ask, paused, wait_until
 
 pytestmark = pytest.mark.acceptance
 
@@ -28,13 +28,13 @@ QUESTION = "how many tokens may a workspace create?"
 
 
 class Site:
-    """A platform, its store, and the server over it."""
+    """A platform, its store, and a server with two workers."""
 
     def __init__(self, folder: Path, milvus: MilvusServer, model: ModelServer) -> None:
         self.milvus = milvus
         self.model = model
         self.slow = threading.Event()
-        """Set when replies to slow questions may come."""
+        """Set to release the replies to slow questions."""
         self._guides = folder / "guides"
         self._guides.mkdir()
         (folder / "platform.toml").write_text(PLATFORM)
@@ -54,30 +54,30 @@ class Site:
         self.server = ServingProcess(folder / "log", self.environment, ["--workers", "2"])
 
     def write(self, number: int) -> None:
-        """Say in the documents that so many tokens may be created."""
+        """Write a document that allows `number` tokens."""
         (self._guides / "quotas.md").write_text(QUOTAS.format(number=number))
 
     def ingest(self) -> None:
-        """Index what changed, in a process of its own."""
+        """Run `apidesk ingest`."""
         subprocess.run(
             [APIDESK, "ingest"],
             env=os.environ | self.environment,
             check=True,
             capture_output=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT_S,
         )
 
     def _reply(self, request: Recorded) -> Any:
-        """An answer that repeats what stands in the documents; a slow one waits, an endless one stalls."""
+        """Quote the documents; wait for slow questions, and stall for endless ones."""
         if is_classification(request):
             return structured(type="general", api_name=None)
-        asked = request.text.partition("<question>")[2]
-        if "endless" in asked:
+        question = request.text.partition("<question>")[2]
+        if "endless" in question:
             return Reply(action="stall")
-        if "slow" in asked:
-            assert self.slow.wait(PATIENCE), "nobody let it go on"
-        said = re.search(r"Every workspace may create \d+ tokens", request.text)
-        return draft(f"{said[0] if said else 'Nothing is said'}. [1]")
+        if "slow" in question:
+            assert self.slow.wait(TIMEOUT_S), "the test did not release the reply"
+        match = re.search(r"Every workspace may create \d+ tokens", request.text)
+        return draft(f"{match[0] if match else 'No quota found'}. [1]")
 
 
 @pytest.fixture(scope="module")
@@ -95,15 +95,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def answers_by_worker(site: Site) -> list[httpx.Response]:
-    """The answer of each worker alone to the question."""
-    pids, found = site.server.workers, []
+    """The response of each worker, while the others are paused."""
+    pids, responses = site.server.workers, []
     for pid in pids:
         with paused([other for other in pids if other != pid]):
-            found.append(ask(site.server.url, QUESTION))
-    return found
+            responses.append(ask(site.server.url, QUESTION))
+    return responses
 
 
-def says(response: httpx.Response) -> str:
+def answer_text(response: httpx.Response) -> str:
     assert response.status_code == 200, response.text
     answer = response.json()
     assert answer["degraded"] is None
@@ -111,46 +111,46 @@ def says(response: httpx.Response) -> str:
     return str(answer["answer"][0])
 
 
-def test_no_worker_loads_what_only_the_embedded_store_takes(site: Site) -> None:
+def test_workers_do_not_load_the_embedded_store(site: Site) -> None:
     for pid in site.server.workers:
         loaded = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
         assert "cygrpc" in loaded
         assert not [name for name in ("faiss", "scipy/cluster") if name in loaded]
 
 
-def test_each_worker_answers_and_sees_what_another_process_indexed(site: Site) -> None:
+def test_workers_see_documents_indexed_by_another_process(site: Site) -> None:
     before, after = (f"Every workspace may create {number} tokens. [1]" for number in (20, 35))
-    assert [says(response) for response in answers_by_worker(site)] == [before] * 2
+    assert [answer_text(response) for response in answers_by_worker(site)] == [before] * 2
     wait_until(
         lambda: all(response.json()["cached"] for response in answers_by_worker(site)),
-        "each worker knows what the other has answered",
+        "the workers share the cache",
     )
 
     meanwhile: list[str] = []
     done = threading.Event()
 
-    def go_on_asking() -> None:
+    def ask_repeatedly() -> None:
         while not done.is_set():
-            meanwhile.append(says(ask(site.server.url, QUESTION)))
+            meanwhile.append(answer_text(ask(site.server.url, QUESTION)))
 
-    asking = threading.Thread(target=go_on_asking)
+    asking = threading.Thread(target=ask_repeatedly)
     asking.start()
     site.write(35)
     site.ingest()
     done.set()
     asking.join()
-    assert [says(response) for response in answers_by_worker(site)] == [after] * 2
+    assert [answer_text(response) for response in answers_by_worker(site)] == [after] * 2
     assert meanwhile == sorted(meanwhile)  # first the old text, then the new one
     assert set(meanwhile) <= {before, after}
 
 
-def test_a_store_that_goes_away_is_503_until_it_is_back(site: Site) -> None:
+def test_unavailable_store_returns_503_until_it_is_back(site: Site) -> None:
     site.milvus.stop()
     for response in answers_by_worker(site):
         assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
         assert response.headers["Retry-After"]
         assert site.milvus.uri.removeprefix("http://") not in response.text
-    ready = httpx.get(f"{site.server.url}/health/ready", timeout=PATIENCE, trust_env=False)
+    ready = httpx.get(f"{site.server.url}/health/ready", timeout=TIMEOUT_S, trust_env=False)
     assert (ready.status_code, ready.json()["checks"]["milvus"]["status"]) == (503, "failed")
 
     site.milvus.start()
@@ -161,16 +161,16 @@ def test_a_store_that_goes_away_is_503_until_it_is_back(site: Site) -> None:
     assert "Traceback" not in site.server.log
 
 
-def test_a_dead_worker_is_replaced(site: Site) -> None:
+def test_dead_worker_is_replaced(site: Site) -> None:
     dead = site.server.workers[0]
     os.kill(dead, signal.SIGKILL)
     site.server.wait_for_workers(3)
     assert dead not in site.server.workers[1:]
     with paused([site.server.workers[1]]):
-        assert "tokens" in says(ask(site.server.url, QUESTION))
+        assert "tokens" in answer_text(ask(site.server.url, QUESTION))
 
 
-def test_running_answers_end_well_when_the_server_is_stopped(site: Site) -> None:
+def test_running_answers_are_finished_on_shutdown(site: Site) -> None:
     metrics = list(Path(site.environment["TMPDIR"]).glob("apidesk-metrics-*"))
     assert len(metrics) == 1
     slow: list[httpx.Response] = []
@@ -182,7 +182,7 @@ def test_running_answers_end_well_when_the_server_is_stopped(site: Site) -> None
     def ask_endlessly() -> None:
         body, accept = {"question": f"endless: {QUESTION}"}, {"Accept": "text/event-stream"}
         with httpx.stream(
-            "POST", f"{site.server.url}/ask", json=body, headers=accept, timeout=PATIENCE
+            "POST", f"{site.server.url}/ask", json=body, headers=accept, timeout=TIMEOUT_S
         ) as response:
             endless.extend(response.iter_lines())
 
@@ -202,19 +202,21 @@ def test_running_answers_end_well_when_the_server_is_stopped(site: Site) -> None
     site.slow.set()
     for thread in asking:
         thread.join()
-    assert says(slow[0]) == "Every workspace may create 35 tokens. [1]"
+    assert answer_text(slow[0]) == "Every workspace may create 35 tokens. [1]"
     assert "event: error" in endless
     assert any('"code": "stopping"' in line for line in endless)
-    assert site.server.process.wait(PATIENCE) == 0
+    assert site.server.process.wait(TIMEOUT_S) == 0
     assert "Traceback" not in site.server.log
     assert not metrics[0].exists()
 
 
-def test_an_embedded_store_takes_one_worker(tmp_path: Path) -> None:
+def test_embedded_store_refuses_several_workers(tmp_path: Path) -> None:
     store = str(tmp_path / "milvus.db")
-    found = CliRunner().invoke(main, ["serve", "--workers", "2"], env={"APIDESK_MILVUS_URI": store})
-    assert found.exit_code == 2
-    assert found.stderr == (
+    result = CliRunner().invoke(
+        main, ["serve", "--workers", "2"], env={"APIDESK_MILVUS_URI": store}
+    )
+    assert result.exit_code == 2
+    assert result.stderr == (
         "apidesk: APIDESK_WORKERS=2: the embedded store serves one process, "
         "name a Milvus server in APIDESK_MILVUS_URI\n"
     )

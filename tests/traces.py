@@ -1,4 +1,4 @@
-"""What a trace of one run would show, for tests."""
+"""A callback that records the runs of a pipeline, for tests."""
 
 from typing import Any
 from uuid import UUID
@@ -7,7 +7,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 
 
 class Trace(AsyncCallbackHandler):
-    """The names of all runs; what those called `name` were given, and what they gave."""
+    """Records the names of all runs, and the inputs and outputs of the runs called `name`."""
 
     def __init__(self, name: str) -> None:
         self.names: list[str] = []
