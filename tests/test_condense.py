@@ -16,7 +16,8 @@ from app.service.answer_service import AnswerService
 from runnables.models.chat_models import open_chat_models
 from runnables.question.classify import classify_by_rules
 from runnables.question.condense import build_condense
-from runnables.question.follow_up import conversation_subject, is_small_talk, make_standalone
+from runnables.question.follow_up import conversation_subject, make_standalone
+from runnables.question.small_talk import is_small_talk
 from runnables.retrieval.glossary import Glossary
 from runnables.run_context import with_deadline
 from schemas.errors import ModelError

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ingestion.text.markdown_blocks import parse_blocks, parse_list_items, parse_table, plain
+from ingestion.text.markdown_blocks import parse_blocks, parse_list_items, parse_table, plain_text
 from ingestion.text.words import index_words
 from prompts.user_text import user_text
 from schemas.document import Chunk
@@ -68,7 +68,7 @@ def required_rows(rows: list[ParameterRow]) -> list[ParameterRow]:
 def method_of(chunk: Chunk) -> str:
     """The HTTP method that a chunk of kind `request_url` states; empty when it states none."""
     prefix = f"{user_text(chunk.language).api_document.method}: "
-    items = (plain(item) for item in parse_list_items(chunk.body))
+    items = (plain_text(item) for item in parse_list_items(chunk.body))
     return next((item.removeprefix(prefix) for item in items if item.startswith(prefix)), "")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.store.collection import Collection
-from ingestion.text.markdown_blocks import plain
+from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import index_words, vocabulary_words
 from prompts import load_prompt
 from runnables.answer import excerpts
@@ -282,7 +282,7 @@ class _Excerpter:
 def _row_of(code: str, chunk: Chunk) -> tuple[list[str], list[str]] | None:
     """Header and row of the chunk's table that begins with `code`."""
     rows = excerpts.table_rows(chunk)
-    return next((found for found in rows if code in plain(found[1][0]).split()), None)
+    return next((found for found in rows if code in plain_text(found[1][0]).split()), None)
 
 
 def _numbered_sections(page: list[Chunk]) -> list[Chunk]:

@@ -1,4 +1,4 @@
-"""What developers paste beside their question: urls, JSON, trace ids, errors. Taken out by shape."""
+"""Extracts the details pasted into a question by their shape: URLs, JSON, trace ids, errors."""
 
 import json
 import re
@@ -11,7 +11,7 @@ JsonObject = dict[str, JsonValue]
 
 _JSON_OBJECT = TypeAdapter(JsonObject)
 
-_URL = re.compile(r"https?://[^\s\"'<>，。；、）)】\]]+", re.IGNORECASE)
+URL = re.compile(r"https?://[^\s\"'<>，。；、）)】\]]+", re.IGNORECASE)
 _PATH = re.compile(
     r"(?<![A-Za-z0-9_/.:-])"
     r"(?:/[A-Za-z][A-Za-z0-9_.{}-]*(?:/[A-Za-z0-9_.{}-]+)*"
@@ -42,7 +42,7 @@ class ExtractedDetails:
     """The details found in a question, and the question without them."""
 
     prose: str
-    """The text around what was pasted, on one line."""
+    """The text around the details, on one line."""
     paths: list[str] = field(default_factory=list)
     """API paths, without scheme, host and query."""
     request_param: JsonObject = field(default_factory=dict)
@@ -50,40 +50,43 @@ class ExtractedDetails:
     error: str | None = None
     trace_id: str | None = None
 
+    @property
+    def search_query(self) -> str:
+        """The text to search for; without pasted values, which no document contains. May be empty."""
+        return " ".join(part for part in [self.prose, *self.paths, self.error or ""] if part)
+
 
 def extract_details(question: str) -> ExtractedDetails:
-    """The details pasted in `question`. Nothing is guessed: what has no clear shape stays prose."""
+    """Return the details pasted into `question`; text without a clear shape stays prose."""
     bodies, prose = _take_json(question)
-    urls, prose = _take(_URL, prose)
+    urls, prose = _take(URL, prose)
     traces, prose = _take(_TRACE, prose)
     paths, prose = _take(_PATH, prose)
-    found = ExtractedDetails(prose=_one_line(prose))
+    details = ExtractedDetails(prose=_one_line(prose))
     for url in urls:
         path, query = _path_and_query(url)
-        found.paths.append(path)
-        found.request_param.update(query)
-    found.paths = [path.rstrip("/") for path in [*found.paths, *paths] if path.strip("/")]
+        details.paths.append(path)
+        details.request_param.update(query)
+    details.paths = [path.rstrip("/") for path in [*details.paths, *paths] if path.strip("/")]
     for body in bodies:
-        _sort_body(body, found)
-    found.trace_id = traces[0] if traces else _trace_of(found.response)
-    found.error = _error_of(found.response) or _first(_ERROR, prose)
-    return found
+        _assign_body(body, details)
+    details.trace_id = traces[0] if traces else _trace_id_of(details.response)
+    details.error = _error_of(details.response) or _first(_ERROR, prose)
+    return details
 
 
 def search_query(question: str) -> str:
-    """What to search for `question`: without the values that were pasted, which no document holds."""
-    pasted = extract_details(question)
-    parts = [pasted.prose, *pasted.paths, pasted.error or ""]
-    return " ".join(part for part in parts if part) or question
+    """Return the text to search for `question`; the question itself if it has nothing else."""
+    return extract_details(question).search_query or question
 
 
 def error_codes(text: str) -> list[str]:
-    """What has the shape of an error code: four to six digits, or dotted words in lower case."""
+    """Return the parts of `text` shaped like error codes: 4 to 6 digits, or dotted lower-case words."""
     return [code for code in _ERROR_CODE.findall(text) if code.isdigit() or "." in code]
 
 
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
-    """What `pattern` finds (its group, if it has one), and the text without it."""
+    """The matches of `pattern` (its group, if it has one), and the text without them."""
     return pattern.findall(text), pattern.sub(" ", text)
 
 
@@ -93,7 +96,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def _take_json(text: str) -> tuple[list[JsonObject], str]:
-    """The JSON objects in `text`, and the text without them; what is nested too deep stays text."""
+    """The JSON objects in `text`, and the text without them; too deeply nested ones stay text."""
     decoder = json.JSONDecoder()
     bodies: list[JsonObject] = []
     position = 0
@@ -101,7 +104,7 @@ def _take_json(text: str) -> tuple[list[JsonObject], str]:
         try:
             value, end = decoder.raw_decode(text, start)
             body = _JSON_OBJECT.validate_python(value)
-            _JSON_OBJECT.dump_json(body)  # half a surrogate pair can be read, but not written
+            _JSON_OBJECT.dump_json(body)  # lone surrogates can be parsed, but not encoded
         except (ValueError, RecursionError):
             position = start + 1
             continue
@@ -114,21 +117,21 @@ def _take_json(text: str) -> tuple[list[JsonObject], str]:
 def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
     try:
         parts = urlsplit(url)
-    except ValueError:  # such as a bracket that opens an IPv6 address and does not close
+    except ValueError:  # such as an unclosed bracket of an IPv6 address
         return "", {}
     return parts.path, dict(parse_qsl(parts.query))
 
 
-def _sort_body(body: JsonObject, found: ExtractedDetails) -> None:
-    """A JSON object is a response when it has what responses have, else what was sent."""
+def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
+    """Store `body` as the response if it has the keys of one, else as request parameters."""
     keys = {key.lower() for key in body}
-    if found.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:
-        found.response = body
+    if details.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:
+        details.response = body
     else:
-        found.request_param.update(body)
+        details.request_param.update(body)
 
 
-def _trace_of(response: JsonValue) -> str | None:
+def _trace_id_of(response: JsonValue) -> str | None:
     if not isinstance(response, dict):
         return None
     values = (response.get(key) for key in ("trace_id", "traceId", "request_id", "requestId"))
@@ -136,13 +139,13 @@ def _trace_of(response: JsonValue) -> str | None:
 
 
 def _error_of(response: JsonValue) -> str | None:
-    """Code and message of a response that is not a success."""
+    """Code and message of a failed response."""
     if not isinstance(response, dict):
         return None
-    said = [str(response[key]) for key in _MESSAGE_KEYS if response.get(key) not in (None, "")]
-    if not said or said[0].lower() in _SUCCESS:
+    values = [str(response[key]) for key in _MESSAGE_KEYS if response.get(key) not in (None, "")]
+    if not values or values[0].lower() in _SUCCESS:
         return None
-    return " ".join(said)
+    return " ".join(values)
 
 
 def _one_line(text: str) -> str:
