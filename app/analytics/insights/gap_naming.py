@@ -19,9 +19,9 @@ from app.analytics.insights.grouping import TextGroup
 from app.analytics.insights.terms import WordShares
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from prompts import escape_data, load_prompt
-from runnables.answer.write_answer import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
+from runnables.models.context_window import TAG_TOKENS, reserved_output_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
 from runnables.retrieval.glossary import Glossary
 from runnables.run_context import with_deadline
@@ -106,7 +106,7 @@ class QuestionGrouper:
 def _free_tokens(model: ChatModel, empty_prompt: str) -> int:
     """Tokens left in the model's window after the reply and the prompt without groups."""
     window = int(model.window / model.token_correction)
-    reply = min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE)
+    reply = reserved_output_tokens(window)
     return int(window - reply - estimate_tokens(empty_prompt))
 
 

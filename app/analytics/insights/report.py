@@ -1,12 +1,9 @@
-"""Builds the insights report from recorded questions, and exports its tables as CSV."""
+"""Builds the insights report from recorded questions."""
 
 import asyncio
-import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from io import StringIO
-from typing import Any
 
 from app.analytics.insights.candidates import GapCandidate, GapCandidates, report_gap
 from app.analytics.insights.counts import QuestionCounts
@@ -19,68 +16,12 @@ from app.analytics.insights.gap_naming import find_gaps_with_model
 from app.analytics.insights.gaps import MIN_GAP_SIZE
 from app.service.answer_service import AnswerService
 from app.service.record_store import RecordStore
-from schemas.base import ApiModel
 from schemas.errors import ModelError, StoreError
-from schemas.insights import ApiCount, ErrorCount, Gap, Insights, Rated, Table, TypeCount
+from schemas.insights import Gap, Insights, Table
 from schemas.record import QuestionRecord
-
-BYTE_ORDER_MARK = "\ufeff"
-"""Makes spreadsheets decode the file as UTF-8 instead of the local encoding."""
-
-FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""Characters that begin a formula in a spreadsheet, also after whitespace."""
-
-LEADING_WHITESPACE = ("\t", "\r", "\n")
-
-NEAREST_COLUMNS = ("nearestTitle", "nearestUrl")
-
-ROW_MODELS: dict[Table, type[ApiModel]] = {
-    "byType": TypeCount,
-    "byApi": ApiCount,
-    "gaps": Gap,
-    "errors": ErrorCount,
-    "feedback": Rated,
-}
-
 
 RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
 """Returns the records from a point in time on, oldest first."""
-
-
-def to_csv(insights: Insights, table: Table) -> str:
-    """Format one table as CSV (RFC 4180) with a header row; text that looks like a formula is escaped."""
-    text = StringIO()
-    text.write(BYTE_ORDER_MARK)
-    writer = csv.DictWriter(text, list(_columns(ROW_MODELS[table])))
-    writer.writeheader()
-    for row in insights.model_dump(mode="json", by_alias=True)[table]:
-        writer.writerow({name: _escape_formula(cell) for name, cell in _cells(row)})
-    return text.getvalue()
-
-
-def _columns(row: type[ApiModel]) -> Iterator[str]:
-    for field in row.model_fields.values():
-        yield from NEAREST_COLUMNS if field.alias == "nearest" else (str(field.alias),)
-
-
-def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Cells of a row: a page becomes two cells, a list one cell with an item per line."""
-    for name, value in row.items():
-        if name == "nearest":
-            yield from zip(
-                NEAREST_COLUMNS, (value or {"title": "", "pageUrl": ""}).values(), strict=True
-            )
-        else:
-            yield name, "\n".join(value) if isinstance(value, list) else value
-
-
-def _escape_formula(cell: object) -> object:
-    """Prefix text that a spreadsheet would run as a formula with an apostrophe."""
-    if isinstance(cell, str) and (
-        cell.startswith(LEADING_WHITESPACE) or cell.lstrip().startswith(FORMULA_PREFIXES)
-    ):
-        return f"'{cell}"
-    return cell
 
 
 def needs_documentation(table: Table | None) -> bool:

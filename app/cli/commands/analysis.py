@@ -63,7 +63,9 @@ def evaluate(
     as_json: bool,
     platform: Path | None,
 ) -> None:
-    """Measure retrieval on QUESTIONS, or on questions generated from the documents.
+    """Measure the quality of retrieval.
+
+    Uses the file QUESTIONS, or questions generated from the documents.
 
     Each line of QUESTIONS is {"question": "...", "gold": ["..."], "type": "general"}. gold lists the
     documents that answer the question, each by id, page url, api url or api name; type is optional.
@@ -103,13 +105,16 @@ def evaluate(
 def insights(
     days: int, table: "Table | None", as_csv: bool, as_json: bool, platform: Path | None
 ) -> None:
-    """Report on recent questions: counts, feedback and gaps in the documentation."""
+    """Report on recent questions.
+
+    Shows counts, feedback and topics that the documentation does not cover.
+    """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json cannot be combined")
     if as_csv and table is None:
         raise click.UsageError("--csv requires --table")
 
-    from app.analytics.insights.report import to_csv
+    from app.analytics.insights.csv_export import to_csv
     from app.cli.terminal.insights import load_insights
     from app.cli.terminal.insights_report import print_insights
 
@@ -161,9 +166,10 @@ def replay(
     as_json: bool,
     platform: Path | None,
 ) -> None:
-    """Ask recorded questions again and show how the answers have changed.
+    """Ask recorded questions again and compare.
 
-    Use it after a change of the documentation, or to try another model or k. Nothing is recorded.
+    Shows how the answers have changed. Use it after a change of the documentation, or to try another
+    model or k. Nothing is recorded.
     """
     from app.analytics.evaluation.plots import check_plot
     from app.analytics.replay.plot import plot_replay

@@ -46,7 +46,10 @@ def serve(host: str, port: int, workers: int | None, platform: Path | None) -> N
 @platform_option
 @report_errors
 def schedule(platform: Path | None) -> None:
-    """Run ingestion on the schedule of platform.toml, as a separate process."""
+    """Run ingestion on a schedule.
+
+    The schedule is in platform.toml. Use this command to run ingestion outside the server process.
+    """
     from app.serving.scheduler import run_scheduler
 
     with suppress(KeyboardInterrupt):
@@ -57,9 +60,10 @@ def schedule(platform: Path | None) -> None:
 @platform_option
 @report_errors
 def mcp(platform: Path | None) -> None:
-    """Serve the documentation as Model Context Protocol tools on stdin and stdout.
+    """Serve the documentation to coding agents (MCP).
 
-    Coding agents start this command. While `apidesk serve` holds the store, calls go to that server.
+    Offers tools of the Model Context Protocol on stdin and stdout. Coding agents start this command.
+    While `apidesk serve` holds the store, calls go to that server.
     """
     from app.api.mcp.stdio import serve_stdio
 
