@@ -1,4 +1,4 @@
-# apidesk as an image: `docker build -t apidesk:0.1.0 .`; docs/operating.md says how it is run.
+# The apidesk image: `docker build -t apidesk:0.1.0 .`. See docs/how-to/operate.md for how to run it.
 
 FROM python:3.11.15-slim-trixie AS build
 WORKDIR /build
@@ -14,8 +14,8 @@ COPY requirements.txt ./
 RUN /opt/uv/bin/uv pip install --python /opt/apidesk/bin/python --compile-bytecode \
       --require-hashes -r requirements.txt
 
-# Extras of pyproject.toml, between spaces. Versions come from requirements-dev.txt, which holds every
-# extra; uv verifies the hashes that constraints name.
+# Extras of pyproject.toml, separated by spaces. Versions and hashes come from requirements-dev.txt, which
+# contains every extra.
 ARG EXTRAS="postgres redis"
 COPY pyproject.toml requirements-dev.txt ./
 RUN set --; for extra in $EXTRAS; do set -- "$@" --extra "$extra"; done; \
@@ -36,25 +36,24 @@ RUN /opt/uv/bin/uv build --quiet --wheel --python /opt/apidesk/bin/python --out-
 
 
 FROM python:3.11.15-slim-trixie
-# A number, so that Kubernetes can see that it is not root.
+# A numeric user lets Kubernetes verify runAsNonRoot.
 RUN groupadd --gid 10001 apidesk \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin apidesk \
  && install --directory --owner=10001 --group=10001 /srv/data /srv/locks /srv/spool
 COPY --from=build /opt/apidesk /opt/apidesk
 
-# Nothing is written but to /srv/data (the embedded store and its database; unused where a Milvus server
-# and PostgreSQL are named), APIDESK_SPOOL (questions on their way to the database, in /srv/data by
-# default) and TMPDIR (the lock of ingestion runs): the root may be read-only. Bytecode was compiled
-# above.
+# The root file system may be read-only. Written paths: /srv/data (embedded store and database, unused with
+# a Milvus server and PostgreSQL), APIDESK_SPOOL (the outbox of records, in /srv/data by default) and
+# TMPDIR (the lock of ingestion runs). Bytecode is compiled above.
 ENV PATH=/opt/apidesk/bin:$PATH \
     HOME=/tmp TMPDIR=/tmp \
     PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
-# ./data of the settings' defaults is /srv/data: mount a named volume there.
+# The default ./data of the settings is /srv/data: mount a named volume there.
 WORKDIR /srv
 USER 10001:10001
 
 EXPOSE 8000
-# Live, not ready: what is missing elsewhere is no reason to restart the process.
+# Liveness, not readiness: an unavailable dependency is no reason to restart the process.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=180s --retries=3 \
   CMD ["python", "-c", "import http.client, sys; c = http.client.HTTPConnection('127.0.0.1', 8000, timeout=4); c.request('GET', '/health/live'); sys.exit(c.getresponse().status != 200)"]
 

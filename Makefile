@@ -1,9 +1,9 @@
-# Everything runs in .venv, which `setup` makes from pinned, hashed requirements.
+# All targets use .venv, which `setup` creates from pinned and hashed requirements.
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
 DATA ?= ../shared/data/retrieval
-# Many tests wait for a server or a deadline: half as many workers again as there are cores.
+# 1.5 workers per core, because many tests wait for a server or a deadline.
 WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 BIN := .venv/bin
 READY := .venv/.ready
@@ -14,10 +14,10 @@ READY := .venv/.ready
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## make .venv with everything in it (the other targets do this first)
+setup: $(READY) ## create .venv (the other targets do this first)
 
-# uv is several times faster; where its index cannot be reached as it is configured, pip does the same.
-# Compiled once here, each command starts in half the time, also where Python may not write bytecode.
+# uv is several times faster than pip; pip is the fallback when uv cannot reach its package index.
+# Compiling bytecode here halves the start time of every command.
 $(READY): pyproject.toml requirements-dev.txt requirements-uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit("apidesk needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
@@ -27,43 +27,43 @@ $(READY): pyproject.toml requirements-dev.txt requirements-uv.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --no-index --editable .
 	@touch $@
 
-run: setup ## index the platform if need be, then serve http://127.0.0.1:8000 (PORT=...)
+run: setup ## index the platform if needed, then serve http://127.0.0.1:8000 (PORT=...)
 	@exec $(BIN)/apidesk serve --host $(HOST) --port $(PORT)
 
 ask: setup ## ask one question: make ask Q="怎么发货"
 	@$(BIN)/apidesk ask "$$Q"
 
-test: setup ## run the tests, but for those of whole processes and of a browser
+test: setup ## run the fast tests
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not acceptance"
 
-acceptance: setup ## run those
+acceptance: setup ## run the slow tests (processes, browser, README)
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m acceptance
 
-check: setup ## lint and types, as CI runs them
+check: setup ## run the linters and the type checker
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-format: setup ## format and sort imports
+format: setup ## format the code and sort imports
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format .
 
-pin: setup ## renew all pinned requirements
+pin: setup ## upgrade all pinned requirements
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade pyproject.toml -o requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade --group dev pyproject.toml -o requirements-dev.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt
 
-screenshots: setup ## take the pictures of docs/page.md anew
+screenshots: setup ## update the screenshots in docs/how-to/embed-the-page.md
 	@$(BIN)/python -m tests.screenshots
 
-bench: setup ## twenty minutes of speed beside other systems, written into docs/performance.md
+bench: setup ## compare the speed with other systems (20 minutes), update docs/explanation/performance.md
 	@$(BIN)/python -m benchmarks.performance
 
-bench-retrieval: setup ## measure retrieval and write it into docs/retrieval.md (DATA=...)
+bench-retrieval: setup ## measure retrieval quality, update docs/explanation/retrieval.md (DATA=...)
 	@$(BIN)/python -m benchmarks.retrieval --data "$(DATA)"
 
-soak: setup ## ten minutes of everything at once, written into docs/reliability.md
+soak: setup ## run a mixed load for ten minutes, update docs/explanation/reliability.md
 	@$(BIN)/python -m benchmarks.soak
 
-fuzz: setup ## schemathesis against the description of the API, written into docs/reliability.md
+fuzz: setup ## fuzz the HTTP API with Schemathesis, update docs/explanation/reliability.md
 	@$(BIN)/python -m benchmarks.fuzz

@@ -1,4 +1,4 @@
-"""A platform of Markdown guides, as small as can be, for tests that write their own documents."""
+"""A minimal platform of Markdown guides, for tests that write their own documents."""
 
 PLATFORM = """
 [platform]
@@ -16,4 +16,4 @@ kind = "markdown"
 path = "guides"
 page_url = "https://acme.example/docs/{stem}"
 """
-"""The guides lie in `guides` beside it."""
+"""The guides are in the folder `guides` next to platform.toml."""

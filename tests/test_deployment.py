@@ -1,4 +1,4 @@
-"""What can be known of the deployment without a container engine: the files agree with the program."""
+"""Deployment files are consistent with the program. No container engine is needed."""
 
 import ast
 import re
@@ -19,8 +19,8 @@ import yaml
 from app.cli.main import main
 from app.main import create_app
 from app.service.answer_service import AnswerService
-from app.service.ingestion_service import SECONDS_TO_STOP
-from app.serving.server import graceful_seconds
+from app.service.ingestion_service import STOP_TIMEOUT_S
+from app.serving.server import graceful_timeout_s
 from app.telemetry.metrics import Metrics
 from ingestion.platform_config import read_platform
 from ingestion.store.collection import Collection
@@ -39,7 +39,7 @@ FILES = [
 ]
 
 TEMPLATES = {"kustomization.yaml", "secret.example.yaml"}
-"""Beside the manifests, but none that is applied with them."""
+"""Files next to the manifests that are not applied."""
 
 OURS = ("api", "ingest", "scheduler")
 
@@ -49,13 +49,13 @@ SERVICE_KEYS = {
     "ports", "profiles", "read_only", "restart", "security_opt", "stop_grace_period",
     "stop_signal", "tmpfs", "user", "volumes",
 }  # fmt: skip
-"""Of the Compose specification, those that are used here."""
+"""The keys of the Compose specification that are in use."""
 
 CONDITIONS = {"service_healthy", "service_completed_successfully"}
 
 
 class UniqueKeys(yaml.SafeLoader):
-    """A mapping that names a key twice is an error, as it is for Compose and Kubernetes."""
+    """Rejects duplicate keys, as Compose and Kubernetes do."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
@@ -84,7 +84,7 @@ MANIFESTS = {
 
 
 def pod(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The pod's template of a Deployment or a CronJob."""
+    """The pod template of a Deployment or a CronJob."""
     spec = manifest["spec"]
     return cast(dict[str, Any], spec.get("jobTemplate", {"spec": spec})["spec"]["template"])
 
@@ -99,7 +99,7 @@ CONTAINERS = {
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Dockerfile's, with continued lines joined and comments left out."""
+    """The instructions of the Dockerfile, without comments and with continued lines joined."""
     lines = [line for line in text("Dockerfile").splitlines() if not line.startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
     found = [line.strip().partition(" ") for line in joined.splitlines() if line.strip()]
@@ -111,7 +111,7 @@ def dockerfile(name: str) -> list[str]:
 
 
 def exec_form(name: str) -> list[str]:
-    """The words of an instruction that is written as a list."""
+    """The arguments of an instruction in exec form."""
     line = dockerfile(name)[-1]
     return cast(list[str], yaml.safe_load(line[line.index("[") :]))
 
@@ -121,12 +121,12 @@ def image_environment() -> dict[str, str]:
 
 
 def plain(value: object) -> str:
-    """As Compose reads it where every variable has its default."""
+    """The value after Compose has substituted the defaults of variables."""
     return re.sub(r"\$\{\w+(?::-([^}]*)|:\?[^}]*)?\}", lambda m: m[1] or "secret" * 6, str(value))
 
 
 def mounts(service: dict[str, Any]) -> dict[str, tuple[str, bool]]:
-    """Source and whether it can be written, by path in the container."""
+    """Source and whether it is writable, by path in the container."""
     found = {}
     for volume in service.get("volumes", []):
         source, target, *mode = plain(volume).split(":")
@@ -135,7 +135,7 @@ def mounts(service: dict[str, Any]) -> dict[str, tuple[str, bool]]:
 
 
 def images() -> list[tuple[str, str]]:
-    """Every image that is named, and where."""
+    """Every image, with the file that names it."""
     used = [("Dockerfile", line.split()[0]) for line in dockerfile("FROM")]
     used += [("docker-compose.yml", service["image"]) for service in SERVICES.values()]
     tags = {image["name"]: image["newTag"] for image in KUSTOMIZATION["images"]}
@@ -146,7 +146,7 @@ def images() -> list[tuple[str, str]]:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """What apidesk is started with, and where."""
+    """Arguments of every apidesk command, with the file that contains it."""
     yield "Dockerfile", exec_form("CMD")
     for name in OURS:
         entrypoint = SERVICES[name].get("entrypoint")
@@ -170,7 +170,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def paths() -> set[str]:
-    """The paths of the application's own description."""
+    """The paths of the application's OpenAPI document."""
     settings = read_settings(database_url="sqlite://")
     platform = read_platform(SAMPLE_PLATFORM)
     nothing = SimpleNamespace()
@@ -186,13 +186,13 @@ def paths() -> set[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_setting_that_is_named_exists(path: Path) -> None:
+def test_every_setting_exists(path: Path) -> None:
     named = set(re.findall(rf"\b{PREFIX}\w+", path.read_text(encoding="utf-8")))
     assert named <= {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
 
 
 @pytest.mark.parametrize(("where", "arguments"), list(commands()), ids=str)
-def test_every_command_is_one(where: str, arguments: list[str]) -> None:
+def test_every_command_is_valid(where: str, arguments: list[str]) -> None:
     command = main.commands[arguments[0]]
     context = command.make_context(arguments[0], list(arguments[1:]))
     if arguments[0] == "serve":
@@ -200,7 +200,7 @@ def test_every_command_is_one(where: str, arguments: list[str]) -> None:
         assert [str(context.params["port"])] == dockerfile("EXPOSE")
 
 
-def test_a_command_that_is_none_would_be_noticed() -> None:
+def test_invalid_command_is_detected() -> None:
     with pytest.raises(click.UsageError):
         main.commands["serve"].make_context("serve", ["--hosts", "0.0.0.0"])
 
@@ -215,13 +215,13 @@ def test_every_image_has_an_exact_tag(where: str, image: str) -> None:
         assert tag == PROJECT["project"]["version"]
 
 
-def test_milvus_is_the_one_that_its_client_is_made_for() -> None:
+def test_milvus_version_matches_its_client() -> None:
     pinned = re.search(r"^pymilvus==(\d+\.\d+)\.", text("requirements.txt"), re.MULTILINE)
     assert pinned
     assert SERVICES["milvus"]["image"].startswith(f"milvusdb/milvus:v{pinned[1]}.")
 
 
-def test_pods_wait_until_something_is_indexed(
+def test_pods_wait_for_an_indexed_collection(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (wait,) = (container for container in CONTAINERS.values() if "command" in container)
@@ -238,7 +238,7 @@ def test_pods_wait_until_something_is_indexed(
 
 
 def ignored(path: str) -> bool:
-    """Whether .dockerignore leaves `path` out; the last pattern that fits decides."""
+    """Whether .dockerignore excludes `path`; the last matching pattern wins."""
     out = False
     for line in text(".dockerignore").splitlines():
         pattern = line.strip().removeprefix("!")
@@ -254,12 +254,12 @@ def ignored(path: str) -> bool:
 
 
 def copied() -> list[str]:
-    """What is copied from the checkout."""
+    """Paths copied from the checkout."""
     lines = [line.split() for line in dockerfile("COPY") if not line.startswith("--from")]
     return [source for words in lines for source in words[:-1]]
 
 
-def test_what_is_copied_is_there_and_not_ignored() -> None:
+def test_copied_paths_exist_and_are_not_ignored() -> None:
     assert [source for source in copied() if not (ROOT / source).exists()] == []
     assert [source for source in copied() if ignored(source)] == []
     packages = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
@@ -271,7 +271,7 @@ def test_what_is_copied_is_there_and_not_ignored() -> None:
     "path",
     [".env", ".git/config", "data/milvus.db", "app/__pycache__/cli.pyc", "tests/conftest.py"],
 )
-def test_what_is_nobodys_business_stays_out_of_the_build(path: str) -> None:
+def test_private_files_are_excluded_from_the_build(path: str) -> None:
     assert ignored(path)
     assert not ignored("app/api/ask.py")
 
@@ -293,7 +293,7 @@ def test_only_hashed_requirements_are_installed() -> None:
     assert {"postgres", "redis"} <= set(extras)
 
 
-def test_the_image_is_small_in_rights() -> None:
+def test_image_runs_without_privileges() -> None:
     assert len({line.split()[0] for line in dockerfile("FROM")}) == 1, "a venv fits one Python"
     assert not dockerfile("ADD")
     user = dockerfile("USER")[-1]
@@ -308,7 +308,7 @@ def test_the_image_is_small_in_rights() -> None:
     assert "apidesk" in PROJECT["project"]["scripts"]
 
 
-def test_the_image_asks_whether_it_lives(paths: set[str]) -> None:
+def test_image_health_check_uses_the_liveness_route(paths: set[str]) -> None:
     program, flag, code = exec_form("HEALTHCHECK")
     assert (program, flag) == ("python", "-c")
     strings = [n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant)]
@@ -321,7 +321,7 @@ def test_the_image_asks_whether_it_lives(paths: set[str]) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_says_nothing_unknown(name: str) -> None:
+def test_service_uses_known_keys(name: str) -> None:
     service = SERVICES[name]
     assert set(service) <= SERVICE_KEYS
     assert set(service.get("networks", [])) <= set(COMPOSE["networks"])
@@ -330,14 +330,14 @@ def test_a_service_says_nothing_unknown(name: str) -> None:
     assert "no-new-privileges:true" in service["security_opt"] or name == "milvus"
 
 
-def test_the_file_says_nothing_unknown() -> None:
-    assert set(COMPOSE) == {"name", "x-desk", "services", "networks", "volumes"}
+def test_compose_file_uses_known_keys() -> None:
+    assert set(COMPOSE) == {"name", "x-apidesk", "services", "networks", "volumes"}
     named = {m[0] for s in SERVICES.values() for m in mounts(s).values() if m[0].isidentifier()}
     assert named - {"tmpfs"} == set(COMPOSE["volumes"])
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_what_a_service_waits_for_will_come(name: str) -> None:
+def test_dependencies_can_reach_their_condition(name: str) -> None:
     mine = set(SERVICES[name].get("profiles", []))
     for other, how in SERVICES[name].get("depends_on", {}).items():
         service = SERVICES[other]
@@ -350,7 +350,7 @@ def test_what_a_service_waits_for_will_come(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_that_goes_on_is_watched(name: str) -> None:
+def test_long_running_service_has_a_health_check(name: str) -> None:
     service = SERVICES[name]
     check = service.get("healthcheck", {})
     if name in OURS:
@@ -360,7 +360,7 @@ def test_a_service_that_goes_on_is_watched(name: str) -> None:
         assert {"test", "interval", "timeout", "retries"} <= set(check)
 
 
-def test_every_secret_has_to_be_given() -> None:
+def test_secrets_are_required() -> None:
     for service in SERVICES.values():
         for name, value in service.get("environment", {}).items():
             if re.search("PASSWORD|SECRET|TOKEN|DATABASE_URL|ADMIN_KEY", name):
@@ -375,7 +375,7 @@ def test_every_secret_has_to_be_given() -> None:
     assert set(dict(given)["COMPOSE_PROFILES"].split(",")) == profiles
 
 
-def test_only_the_proxy_is_published_and_only_here() -> None:
+def test_only_the_proxy_is_published_on_localhost() -> None:
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
     host, _, inside = plain(SERVICES["proxy"]["ports"][0]).split(":")
     assert host == "127.0.0.1"
@@ -387,13 +387,13 @@ def test_only_the_proxy_is_published_and_only_here() -> None:
     assert caddyfile.count("{") == caddyfile.count("}")
 
 
-def test_the_proxy_asks_a_path_that_there_is(paths: set[str]) -> None:
+def test_proxy_health_check_uses_an_existing_route(paths: set[str]) -> None:
     url = SERVICES["proxy"]["healthcheck"]["test"][-1]
     assert re.fullmatch(r"http://127\.0\.0\.1:8080(/\S+)", url)[1] in paths  # type: ignore[index]
 
 
-def test_the_api_believes_its_proxy_alone() -> None:
-    """Docker's own networks, in which the API shares one with the proxy; nothing else is published."""
+def test_api_trusts_only_its_proxy() -> None:
+    """Trusted proxies are Docker networks; the API shares one with the proxy only."""
     environment = SERVICES["api"]["environment"]
     networks = [ip_network(n) for n in environment["APIDESK_TRUSTED_PROXIES"].split(",")]
     assert all(network.is_private and not network.is_loopback for network in networks)
@@ -406,8 +406,8 @@ def test_the_api_believes_its_proxy_alone() -> None:
     assert others == {"ollama"}
 
 
-def test_what_has_to_be_keyed_is() -> None:
-    """Whatever listens on every address takes a key before it starts."""
+def test_public_server_requires_a_key() -> None:
+    """A service that listens on all addresses requires a key to start."""
     serving = [where for where, arguments in commands() if "0.0.0.0" in arguments]
     assert sorted(serving) == ["Dockerfile", "api", "deployment.yaml:api"]
     assert SERVICES["api"]["environment"]["APIDESK_ADMIN_KEY"].startswith("${ADMIN_KEY:?")
@@ -416,7 +416,7 @@ def test_what_has_to_be_keyed_is() -> None:
     assert "-e APIDESK_ADMIN_KEY" in run
 
 
-def test_redis_is_reached_by_the_api_alone() -> None:
+def test_redis_is_reachable_only_by_the_api() -> None:
     (network,) = SERVICES["redis"]["networks"]
     assert COMPOSE["networks"][network] == {"internal": True}
     users = {name for name, s in SERVICES.items() if network in s.get("networks", [])}
@@ -424,7 +424,7 @@ def test_redis_is_reached_by_the_api_alone() -> None:
     assert "volumes" not in SERVICES["redis"]
 
 
-def test_nobody_but_milvus_reaches_what_lies_below_it() -> None:
+def test_etcd_and_minio_are_reachable_only_by_milvus() -> None:
     internal = {
         name for name, network in COMPOSE["networks"].items() if (network or {}).get("internal")
     }
@@ -437,7 +437,7 @@ def test_nobody_but_milvus_reaches_what_lies_below_it() -> None:
 
 
 @pytest.mark.parametrize("name", [*OURS, "proxy", "redis", "milvus-volume"])
-def test_a_read_only_service_writes_where_it_may(name: str) -> None:
+def test_read_only_service_has_writable_mounts(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
@@ -447,7 +447,7 @@ def test_a_read_only_service_writes_where_it_may(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_our_services_write_where_they_may(name: str) -> None:
+def test_our_services_write_to_mounted_paths(name: str) -> None:
     service = SERVICES[name]
     mounted = mounts(service)
     environment = image_environment() | service["environment"]
@@ -466,7 +466,7 @@ def test_our_services_write_where_they_may(name: str) -> None:
         assert folder in next(run for run in dockerfile("RUN") if "install --directory" in run)
 
 
-def test_services_name_each_other_as_they_are() -> None:
+def test_service_urls_name_existing_services() -> None:
     environment = SERVICES["api"]["environment"]
     addresses = [
         plain(environment["APIDESK_MILVUS_URI"]).split("//")[1],
@@ -493,8 +493,8 @@ def test_services_name_each_other_as_they_are() -> None:
     assert root == f"root:{plain(ours['COMMON_SECURITY_DEFAULTROOTPASSWORD'])}"
 
 
-def test_a_server_has_time_to_finish_its_answers() -> None:
-    longest = graceful_seconds(read_settings()) + SECONDS_TO_STOP
+def test_grace_period_covers_the_shutdown_timeout() -> None:
+    longest = graceful_timeout_s(read_settings()) + STOP_TIMEOUT_S
     assert int(SERVICES["api"]["stop_grace_period"].removesuffix("s")) > longest
     spec = PODS["deployment.yaml"]["spec"]
     wait = spec["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
@@ -505,7 +505,7 @@ def test_a_server_has_time_to_finish_its_answers() -> None:
 # Kubernetes.
 
 
-def test_every_manifest_is_applied_and_there() -> None:
+def test_every_manifest_exists_and_is_applied() -> None:
     assert sorted(KUSTOMIZATION["resources"]) == sorted(MANIFESTS)
     for generated in KUSTOMIZATION["configMapGenerator"]:
         for file in generated.get("files", []) + generated.get("envs", []):
@@ -514,7 +514,7 @@ def test_every_manifest_is_applied_and_there() -> None:
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_a_pod_has_few_rights(name: str) -> None:
+def test_pod_runs_without_privileges(name: str) -> None:
     spec = PODS[name]["spec"]
     user = int(dockerfile("USER")[-1].partition(":")[0])
     context = spec["securityContext"]
@@ -525,7 +525,7 @@ def test_a_pod_has_few_rights(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_a_container_is_bounded(name: str) -> None:
+def test_container_has_resource_limits(name: str) -> None:
     container = CONTAINERS[name]
     assert container["securityContext"] == {
         "allowPrivilegeEscalation": False,
@@ -538,7 +538,7 @@ def test_a_container_is_bounded(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_a_container_finds_what_it_names(name: str) -> None:
+def test_container_references_exist(name: str) -> None:
     spec = PODS[name.partition(":")[0]]["spec"]
     generated = {g["name"] for g in KUSTOMIZATION["configMapGenerator"]}
     secret = load(KUBERNETES / "secret.example.yaml")
@@ -568,7 +568,7 @@ def lines_of(path: Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def test_the_api_is_probed(paths: set[str]) -> None:
+def test_api_has_probes(paths: set[str]) -> None:
     (api,) = PODS["deployment.yaml"]["spec"]["containers"]
     probed = {p: api[p]["httpGet"] for p in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert {probe: get["path"] for probe, get in probed.items()} == {
@@ -585,7 +585,7 @@ def test_the_api_is_probed(paths: set[str]) -> None:
     assert set(targets) <= set(ports)
 
 
-def test_selectors_select_the_api() -> None:
+def test_selectors_match_the_api() -> None:
     labels = PODS["deployment.yaml"]["metadata"]["labels"]
     api = MANIFESTS["deployment.yaml"]
     selectors = [
@@ -606,7 +606,7 @@ def test_selectors_select_the_api() -> None:
     assert budget < scaler["minReplicas"] <= scaler["maxReplicas"]
 
 
-def test_one_ingestion_at_a_time() -> None:
+def test_ingestion_runs_do_not_overlap() -> None:
     spec = MANIFESTS["ingest.yaml"]["spec"]
     assert spec["concurrencyPolicy"] == "Forbid"
     assert spec["jobTemplate"]["spec"]["activeDeadlineSeconds"]
@@ -615,14 +615,14 @@ def test_one_ingestion_at_a_time() -> None:
     assert PODS["deployment.yaml"]["spec"]["initContainers"], "pods that would index wait"
 
 
-def test_the_secret_holds_no_value() -> None:
+def test_example_secret_has_no_values() -> None:
     secret = load(KUBERNETES / "secret.example.yaml")
     assert set(secret["stringData"].values()) == {""}
     assert "secret.example.yaml" not in KUSTOMIZATION["resources"]
     assert not (KUBERNETES / "secret.yaml").exists()
 
 
-def test_what_the_config_maps_hold_can_be_read() -> None:
+def test_config_maps_are_valid() -> None:
     given = dict(line.split("=", 1) for line in lines_of(KUBERNETES / "settings.env"))
     settings = read_settings(**{n.removeprefix(PREFIX).lower(): v for n, v in given.items()})
     assert not settings.embedded

@@ -1,4 +1,4 @@
-"""The desk serves the libraries of examples/ by their profiles alone, without a model."""
+"""The platforms in examples/ are served by their configuration alone, without a model."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -28,7 +28,7 @@ DOCUMENTS = {
     "blog": {"blog": 8},
     "course": {"courses-en": 1, "courses-zh": 1},
 }
-"""How many each source of each example has."""
+"""Number of documents by example and source."""
 
 PAPER = "https://papers.example/pdf/"
 BLOG = "https://mending.example/"
@@ -44,7 +44,7 @@ def platform_of(example: str) -> Path:
 
 @dataclass(frozen=True)
 class Served:
-    """An example's desk, and HTTP to it."""
+    """An example's answer service, and an HTTP client for it."""
 
     answer_service: AnswerService
     client: TestClient[Litestar]
@@ -66,17 +66,17 @@ class Served:
 @pytest.fixture(scope="module")
 def served(make_service: ServiceFactory) -> Iterator[Mapping[str, Served]]:
     with ExitStack() as stack:
-        desks = {example: make_service(platform=platform_of(example)) for example in DOCUMENTS}
+        services = {example: make_service(platform=platform_of(example)) for example in DOCUMENTS}
         yield {
             example: Served(
                 answer_service, stack.enter_context(http_client(create_app(answer_service)))
             )
-            for example, answer_service in desks.items()
+            for example, answer_service in services.items()
         }
 
 
 @pytest.mark.parametrize("example", DOCUMENTS)
-def test_an_example_is_indexed_by_one_command(example: str, tmp_path: Path) -> None:
+def test_example_is_indexed_by_one_command(example: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(
         main,
         ["ingest", "--json", "--platform", str(platform_of(example))],
@@ -92,7 +92,7 @@ def test_an_example_is_indexed_by_one_command(example: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("example", DOCUMENTS)
-def test_an_example_is_a_profile_and_documents(example: str) -> None:
+def test_example_contains_only_configuration_and_documents(example: str) -> None:
     platform_info = read_platform(platform_of(example)).platform
     for sentences in (platform_info.greeting, platform_info.refusal):
         assert sentences.zh
@@ -143,7 +143,7 @@ def test_an_example_is_a_profile_and_documents(example: str) -> None:
          "第 3 课：积雨云和雷暴", CLOUDS | {"lesson": "3"}, "每三秒大约一公里"),
     ],
 )  # fmt: skip
-def test_the_section_that_knows_is_the_first_source(
+def test_first_source_is_the_section_with_the_answer(
     served: Mapping[str, Served],
     example: str,
     question: str,
@@ -164,7 +164,7 @@ def test_the_section_that_knows_is_the_first_source(
 
 
 @pytest.mark.parametrize("question", ["when should mites be treated?", "失王后多久可以检测到"])
-def test_every_source_names_its_paper_and_links_to_the_page(
+def test_sources_name_the_paper_and_link_to_the_page(
     served: Mapping[str, Served], question: str
 ) -> None:
     sources = served["papers"].ask(question)["sources"]
@@ -187,7 +187,7 @@ def test_every_source_names_its_paper_and_links_to_the_page(
         ("course", "怎么炒股", "zh"),
     ],
 )
-def test_what_the_documents_do_not_deal_with_is_refused(
+def test_off_topic_questions_are_refused(
     served: Mapping[str, Served], example: str, question: str, language: Language
 ) -> None:
     answer = served[example].ask(question)
@@ -207,14 +207,14 @@ PERMALINKS = {
     "posts/rice-cooker": "posts/rice-cooker/",
     "posts/umbrella": "posts/mending-an-umbrella/",
 }
-"""Every page of the blog that is no draft."""
+"""Every page of the blog that is not a draft."""
 
 
 @pytest.mark.parametrize(("document", "link"), PERMALINKS.items())
-def test_pages_of_the_blog_have_their_permalinks(
+def test_blog_pages_have_their_permalinks(
     served: Mapping[str, Served], document: str, link: str
 ) -> None:
-    chunks = served["blog"].answer_service.collection.chunks_of(document, "blog")
+    chunks = served["blog"].answer_service.collection.chunks_of_document(document, "blog")
     assert {chunk.page_url for chunk in chunks} == {BLOG + link}
 
 
@@ -224,4 +224,4 @@ def test_drafts_are_not_indexed(served: Mapping[str, Served]) -> None:
     drafts = pages - PERMALINKS.keys()
     assert drafts == {"posts/toaster", "posts/sewing-machine"}
     collection = served["blog"].answer_service.collection
-    assert not any(collection.chunks_of(draft, "blog") for draft in drafts)
+    assert not any(collection.chunks_of_document(draft, "blog") for draft in drafts)
