@@ -1,4 +1,4 @@
-"""OpenAPI and Swagger descriptions for tests: how they are made, read, and looked into."""
+"""Creates, reads and inspects OpenAPI and Swagger descriptions for tests."""
 
 import json
 import time
@@ -54,7 +54,7 @@ SCHEMAS: Json = {
 
 
 def refs(value: Any, to: str) -> Any:
-    """`value` with its `#/SCHEMAS/` where the version has them."""
+    """Replace `#/SCHEMAS/` by the location of schemas in this version."""
     return json.loads(json.dumps(value).replace("#/SCHEMAS/", to))
 
 
@@ -154,7 +154,7 @@ def swagger_2() -> Json:
 
 
 def small(operation: Json | None = None, **fields: Any) -> Json:
-    """A description of one operation, `GET /plays`."""
+    """A description with one operation, `GET /plays`."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Hall"},
@@ -163,7 +163,7 @@ def small(operation: Json | None = None, **fields: Any) -> Json:
 
 
 def answering(schema: Any, **components: Any) -> Json:
-    """A description of one operation that answers with `schema`."""
+    """A description with one operation whose response has `schema`."""
     responses = {"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
     return small({"responses": responses}, components={"schemas": components})
 
@@ -190,8 +190,8 @@ def read(path: Path, limits: SourceLimits = DEFAULT, **fields: Any) -> list[File
     return found
 
 
-def said_of(path: Path) -> str:
-    """Why the description was refused, if it was."""
+def refusal_of(path: Path) -> str:
+    """The reason the description was refused; empty if it was read."""
     try:
         read(path)
     except SourceError as error:
@@ -208,7 +208,7 @@ def one(tmp_path: Path, content: object, **fields: Any) -> SourceDocument:
 def refused(
     tmp_path: Path, content: object, limits: SourceLimits = DEFAULT, name: str = "api.json"
 ) -> str:
-    """Why the only operation, or the description, was refused."""
+    """The reason the only operation, or the description, was refused."""
     try:
         (found,) = read(write(tmp_path / name, content), limits)
     except SourceError as error:

@@ -1,4 +1,4 @@
-"""docs/how-to/extend.md: each of its code blocks does what the text around it says."""
+"""Runs the code blocks of docs/how-to/extend.md."""
 
 import asyncio
 import re
@@ -34,20 +34,20 @@ EXPORT = re.compile(r"^export (\w+)=(.*)$", re.MULTILINE)
 
 
 def block(kind: str, holds: str) -> str:
-    """The one block of this kind that holds this."""
+    """The only code block of this kind that contains `holds`."""
     (found,) = [text for k, text in BLOCKS if k == kind and holds in text]
     assert isinstance(found, str)
     return found
 
 
 def run(code: str, **names: object) -> dict[str, Any]:
-    """What `code` defines."""
+    """The names that `code` defines."""
     defined: dict[str, Any] = {"__name__": "extending"} | names
     exec(code, defined)
     return defined
 
 
-def test_every_block_is_tested() -> None:
+def test_every_code_block_is_tested() -> None:
     assert [kind for kind, _ in BLOCKS] == [
         *["python", "python"],
         *["toml", "python", "python"],
@@ -56,7 +56,9 @@ def test_every_block_is_tested() -> None:
     ]
 
 
-def test_a_tool(sample_service: AnswerService, model_server: ModelServer) -> None:
+def test_new_tool_is_offered_and_called(
+    sample_service: AnswerService, model_server: ModelServer
+) -> None:
     defined = run(block("python", "async def error_code"))
     line = block("python", '"error_code": error_code,').strip()
     tools = TOOLS | eval(f"{{{line}}}", defined)
@@ -125,10 +127,10 @@ def test_new_kind_needs_a_config_class_and_a_reader_module(
     [block("sh", "langchain-groq"), block("sh", "openai:qwen3")],
     ids=["package", "address"],
 )
-def test_a_model_provider(
+def test_model_provider_is_selected_by_name(
     example: str, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The package is played by one that speaks OpenAI's protocol."""
+    """The provider's package is replaced by one that uses the OpenAI protocol."""
     groq = ModuleType("langchain_groq")
     monkeypatch.setattr(groq, "ChatGroq", type("ChatGroq", (ChatOpenAI,), {}), raising=False)
     monkeypatch.setitem(sys.modules, "langchain_groq", groq)
@@ -149,13 +151,13 @@ def test_a_model_provider(
     assert request.headers["authorization"] == f"Bearer {settings.chat_api_key.get_secret_value()}"
 
 
-def test_a_provider_without_its_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_provider_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("APIDESK_CHAT_MODEL", "mistralai:any")
     with pytest.raises(ConfigurationError, match="langchain-mistralai"):
         open_chat_models(read_settings())
 
 
-def test_a_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_prompt_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     template = block("jinja", "headline")
     environment = prompts._environment()
     assert environment.loader is not None

@@ -1,4 +1,4 @@
-"""Downloads: one host, a checked address, so many bytes, so many seconds."""
+"""Downloads are limited to one host, checked addresses, bytes and seconds."""
 
 import gzip
 import ipaddress
@@ -15,7 +15,7 @@ from schemas.errors import SourceError
 from schemas.source import SourceLimits
 
 Serve = Callable[[socket.socket, str], None]
-"""Answers one request; gets the connection and the request's head."""
+"""Answers one request, given the connection and the head of the request."""
 
 LOCAL = ("127.0.0.1", "localhost")
 
@@ -26,8 +26,8 @@ def answer(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def says(*answers: bytes) -> Serve:
-    """One answer after the other; the last one again and again."""
+def responding(*answers: bytes) -> Serve:
+    """Send one response per request; the last one is repeated."""
     left = list(answers)
 
     def serve(connection: socket.socket, _: str) -> None:
@@ -38,7 +38,7 @@ def says(*answers: bytes) -> Serve:
 
 @contextmanager
 def server(serve: Serve) -> Iterator[tuple[str, list[str]]]:
-    """A server on loopback: its url, and the heads of the requests that it got."""
+    """A server on loopback: its URL, and the heads of the requests it received."""
     heads: list[str] = []
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -76,7 +76,7 @@ def limits(**fields: object) -> SourceLimits:
 
 
 def refusal(url: str, bounds: SourceLimits, again: str | None = None) -> str:
-    """Why `url` (or `again`, from there) was refused; it must not take long to find out."""
+    """The reason `url` (or `again`, referred to from there) was refused, found out quickly."""
     started = time.monotonic()
     with pytest.raises(SourceError) as caught:
         Downloader(url, bounds).get(again or url)
@@ -85,37 +85,37 @@ def refusal(url: str, bounds: SourceLimits, again: str | None = None) -> str:
     return str(caught.value)
 
 
-def test_a_document_arrives_whole() -> None:
-    with server(says(answer(b"openapi"))) as (url, heads):
+def test_document_is_downloaded_completely() -> None:
+    with server(responding(answer(b"openapi"))) as (url, heads):
         found = Downloader(url, limits()).get(f"{url}/api.yaml?v=1")
     assert found == (f"{url}/api.yaml?v=1", b"openapi")
     assert heads[0].startswith("GET /api.yaml?v=1 HTTP/1.1")
     assert f"Host: {url.removeprefix('http://')}" in heads[0]
 
 
-def test_the_host_stays_the_host_though_the_address_was_checked() -> None:
-    with server(says(answer(b"x"))) as (url, heads):
+def test_host_header_is_unchanged_by_the_address_check() -> None:
+    with server(responding(answer(b"x"))) as (url, heads):
         named = url.replace("127.0.0.1", "localhost")
         assert Downloader(named, limits()).get(named).data == b"x"
     assert f"Host: {named.removeprefix('http://')}" in heads[0]
 
 
-def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_environment_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    with server(says(answer(b"x"))) as (url, _):
+    with server(responding(answer(b"x"))) as (url, _):
         assert Downloader(url, limits()).get(url).data == b"x"
 
 
 def test_redirects_within_the_host_are_followed() -> None:
     moved = answer(b"", "302 Found", Location="/v2/api.json")
-    with server(says(moved, answer(b"x"))) as (url, heads):
+    with server(responding(moved, answer(b"x"))) as (url, heads):
         assert Downloader(url, limits()).get(f"{url}/api.json") == (f"{url}/v2/api.json", b"x")
     assert len(heads) == 2
 
 
-def test_redirects_end() -> None:
-    with server(says(answer(b"", "301 Moved", Location="/again"))) as (url, heads):
+def test_redirects_are_limited() -> None:
+    with server(responding(answer(b"", "301 Moved", Location="/again"))) as (url, heads):
         assert refusal(url, limits()) == "redirects more than 5 times"
     assert len(heads) == 6
 
@@ -124,15 +124,15 @@ def test_redirects_end() -> None:
     "location",
     ["http://127.0.0.1:1/x", "https://127.0.0.1/x", "http://localhost/x", "//example.com/x"],
 )
-def test_no_redirect_leads_to_another_host(location: str) -> None:
-    with server(says(answer(b"", "307 Temporary", Location=location))) as (url, heads):
+def test_redirect_to_another_host_is_refused(location: str) -> None:
+    with server(responding(answer(b"", "307 Temporary", Location=location))) as (url, heads):
         assert refusal(url, limits()) == "points to another host than the description's"
     assert len(heads) == 1
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "gopher://x/", "http://[", "data:,x"])
-def test_no_redirect_leads_to_another_protocol(location: str) -> None:
-    with server(says(answer(b"", "302 Found", Location=location))) as (url, heads):
+def test_redirect_to_another_protocol_is_refused(location: str) -> None:
+    with server(responding(answer(b"", "302 Found", Location=location))) as (url, heads):
         said = refusal(url, limits())
     assert "host" in said or "url" in said.lower()
     assert len(heads) == 1
@@ -141,8 +141,8 @@ def test_no_redirect_leads_to_another_protocol(location: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:9/a", "http://example.com/a", "https://127.0.0.1/a"]
 )
-def test_what_is_referred_to_lies_on_the_same_host(url: str) -> None:
-    with server(says(answer(b"x"))) as (own, heads):
+def test_reference_to_another_host_is_refused(url: str) -> None:
+    with server(responding(answer(b"x"))) as (own, heads):
         assert "another host" in refusal(own, limits(), again=url)
     assert not heads
 
@@ -163,18 +163,18 @@ def test_what_is_referred_to_lies_on_the_same_host(url: str) -> None:
     ],
     ids=["404", "500", "304", "nothing", "not http", "large", "zip bomb", "gzip in gzip", "no gzip"],
 )  # fmt: skip
-def test_an_answer_that_is_none_is_said(served: bytes, problem: str) -> None:
-    with server(says(served)) as (url, _):
+def test_invalid_response_is_reported(served: bytes, problem: str) -> None:
+    with server(responding(served)) as (url, _):
         assert refusal(url, limits(file_bytes=1_000)) == problem
 
 
-def test_packed_bodies_are_unpacked() -> None:
-    with server(says(answer(gzip.compress(b"openapi"), Content_Encoding="gzip"))) as (url, _):
+def test_compressed_bodies_are_decompressed() -> None:
+    with server(responding(answer(gzip.compress(b"openapi"), Content_Encoding="gzip"))) as (url, _):
         assert Downloader(url, limits()).get(url).data == b"openapi"
 
 
-def test_all_downloads_together_have_one_limit() -> None:
-    with server(says(answer(b"x" * 600))) as (url, _):
+def test_downloads_share_one_limit() -> None:
+    with server(responding(answer(b"x" * 600))) as (url, _):
         downloads = Downloader(url, limits(file_bytes=1_000))
         downloads.get(url)
         with pytest.raises(SourceError, match="APIDESK_MAX_FILE_BYTES"):
@@ -202,13 +202,13 @@ def drips(opening: bytes, drop: bytes) -> Serve:
     ],
     ids=["body", "one header", "many headers", "chunks", "silence"],
 )
-def test_a_slow_server_does_not_hold_anybody_up(serve: Serve) -> None:
+def test_slow_server_is_cut_off_at_the_deadline(serve: Serve) -> None:
     with server(serve) as (url, _):
         said = refusal(url, limits(fetch_seconds=0.4))
     assert said == "did not arrive within 0.4 seconds (APIDESK_FETCH_TIMEOUT)"
 
 
-def test_no_server_is_said() -> None:
+def test_failed_connection_is_reported() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -216,8 +216,12 @@ def test_no_server_is_said() -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "http://", "http://a b/", "http://[::", "x", ""])
-def test_what_is_no_url_is_said(url: str) -> None:
-    assert refusal(url, limits()) in ("invalid URL", "not an http(s) URL", "host name cannot be resolved")
+def test_invalid_url_is_reported(url: str) -> None:
+    assert refusal(url, limits()) in (
+        "invalid URL",
+        "not an http(s) URL",
+        "host name cannot be resolved",
+    )
 
 
 @pytest.mark.parametrize(
@@ -225,13 +229,13 @@ def test_what_is_no_url_is_said(url: str) -> None:
     ["127.0.0.1", "localhost", "0x7f.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0",
      "10.0.0.1", "169.254.169.254", "100.64.0.1", "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]"],
 )  # fmt: skip
-def test_a_private_address_is_refused_unless_it_is_named(host: str) -> None:
+def test_private_address_is_refused_unless_allowed(host: str) -> None:
     said = refusal(f"http://{host}:9/", SourceLimits())
     assert "APIDESK_PRIVATE_HOSTS" in said
 
 
-def test_the_server_behind_a_private_address_hears_nothing() -> None:
-    with server(says(answer(b"x"))) as (url, heads):
+def test_private_address_is_never_contacted() -> None:
+    with server(responding(answer(b"x"))) as (url, heads):
         assert "APIDESK_PRIVATE_HOSTS" in refusal(url, SourceLimits(private_hosts=("localhost",)))
     assert not heads
 
@@ -248,11 +252,11 @@ def test_the_server_behind_a_private_address_hears_nothing() -> None:
         ("2002:0a00:0001::1", False), ("64:ff9b::a00:1", False), ("2001:db8::1", False),
     ],
 )  # fmt: skip
-def test_public_addresses(address: str, expected: bool) -> None:
+def test_is_public(address: str, expected: bool) -> None:
     assert is_public(ipaddress.ip_address(address)) is expected
 
 
-def test_addresses_are_looked_up_once_and_given_back() -> None:
+def test_addresses_are_resolved_and_checked() -> None:
     assert "127.0.0.1" in checked_addresses("localhost", 80, limits())
     with pytest.raises(SourceError, match="host name cannot be resolved"):
         checked_addresses("a..b", 80, limits())

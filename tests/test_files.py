@@ -1,4 +1,4 @@
-"""Text, HTML, PDF and Word files: they come back with their headings, and none does harm."""
+"""Text, HTML, PDF and Word files: headings are preserved, and hostile files are refused."""
 
 import io
 import os
@@ -36,8 +36,8 @@ from schemas.source import FilesSourceConfig, SourceLimits
 
 LIMITS = SourceLimits(file_bytes=5_000_000, unpacked_bytes=20_000_000)
 SECONDS = 60
-"""A guard against hanging; how long it really takes is no matter of tests."""
-"""No file, whatever is in it, takes longer."""
+"""A guard against hanging, not a performance requirement."""
+"""Time limit for reading any file."""
 
 SIGNING = (
     "Every request is signed with the secret of the harbour, and the lighthouse refuses whatever "
@@ -50,7 +50,7 @@ ERRORS = [
 ]
 
 
-def found(folder: Path, limits: SourceLimits = LIMITS, **fields: object) -> list[FileResult]:
+def read_results(folder: Path, limits: SourceLimits = LIMITS, **fields: object) -> list[FileResult]:
     source = FilesSourceConfig.model_validate(
         {"name": "s", "kind": "files", "path": folder} | fields
     )
@@ -59,7 +59,7 @@ def found(folder: Path, limits: SourceLimits = LIMITS, **fields: object) -> list
 
 def read(folder: Path, name: str, data: bytes | str, **fields: object) -> SourceDocument:
     (folder / name).write_bytes(data.encode() if isinstance(data, str) else data)
-    (document,) = found(folder, LIMITS, **fields)
+    (document,) = read_results(folder, LIMITS, **fields)
     assert isinstance(document, SourceDocument), document
     return document
 
@@ -67,7 +67,7 @@ def read(folder: Path, name: str, data: bytes | str, **fields: object) -> Source
 def refusal(folder: Path, name: str, data: bytes, limits: SourceLimits = LIMITS) -> str:
     (folder / name).write_bytes(data)
     began = time.monotonic()
-    (refused,) = found(folder, limits)
+    (refused,) = read_results(folder, limits)
     assert time.monotonic() - began < SECONDS
     assert isinstance(refused, SourceError), refused
     assert "\n" not in str(refused)
@@ -167,7 +167,7 @@ HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 # --- what comes back
 
 
-def test_a_page_of_html(tmp_path: Path) -> None:
+def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
     wanted = {"about": "description", "lang": "lang"}
     document = read(
         tmp_path, "p.html", HTML, metadata=wanted, page_url=["{nothing}", "{canonical}"]
@@ -201,7 +201,7 @@ def test_a_page_of_html(tmp_path: Path) -> None:
         ("<h1>T</h1>a < b", "a < b"),
     ],
 )
-def test_the_content_of_a_page(tmp_path: Path, html: str, body: str) -> None:
+def test_html_boilerplate_is_removed(tmp_path: Path, html: str, body: str) -> None:
     document = read(tmp_path, "p.htm", html)
     assert (document.title, document.sections[0].body) == ("T", body)
 
@@ -216,13 +216,13 @@ def test_the_content_of_a_page(tmp_path: Path, html: str, body: str) -> None:
         ("utf-8", "<meta charset=punycode>"),
     ],
 )
-def test_the_encoding_of_a_page(tmp_path: Path, encoding: str, head: str) -> None:
+def test_html_encoding_is_detected(tmp_path: Path, encoding: str, head: str) -> None:
     text = "船舶靠港之前要先申請泊位" if encoding == "big5" else CHINESE
     document = read(tmp_path, "p.html", f"{head}<h1>港</h1><p>{text}".encode(encoding))
     assert (document.title, document.sections[0].body) == ("港", text)
 
 
-def test_a_word_document(tmp_path: Path) -> None:
+def test_word_document_has_sections_and_properties(tmp_path: Path) -> None:
     document = read(tmp_path, "guide.docx", make_docx(), metadata={"by": "author"})
     assert (document.title, document.language) == ("Harbour guide", "zh")
     assert document.metadata == {"by": "Lin Qiao"}
@@ -235,7 +235,7 @@ def test_a_word_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["heading 1", "标题 1", "Heading 1", "标题"])
-def test_headings_of_chinese_word(tmp_path: Path, name: str) -> None:
+def test_chinese_word_heading_styles_are_headings(tmp_path: Path, name: str) -> None:
     styles = f'<w:style w:type="paragraph" w:styleId="7"><w:name w:val="{name}"/></w:style>'
     body = '<w:p><w:pPr><w:pStyle w:val="7"/></w:pPr><w:r><w:t>靠港</w:t></w:r></w:p>' + WORDS
     data = word(
@@ -246,7 +246,7 @@ def test_headings_of_chinese_word(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("columns", [1, 2])
-def test_a_pdf(tmp_path: Path, columns: int) -> None:
+def test_pdf_has_sections_and_properties(tmp_path: Path, columns: int) -> None:
     document = read(
         tmp_path, "2401.00001v2.pdf", make_pdf(columns=columns),
         file_name=r"(?P<id>\d{4}\.\d{5})", metadata={"id": "id", "page": "page"},
@@ -276,12 +276,12 @@ def test_a_pdf(tmp_path: Path, columns: int) -> None:
 
 
 @pytest.mark.parametrize("title", ["manual.pdf", "Microsoft Word - manual.doc", "untitled", ""])
-def test_a_file_name_is_no_title(tmp_path: Path, title: str) -> None:
+def test_file_name_in_pdf_title_is_ignored(tmp_path: Path, title: str) -> None:
     assert read(tmp_path, "a.pdf", make_pdf(title)).title == "Harbour API"
 
 
 def plain_pdf(*pages: str, bookmarks: bool = False) -> bytes:
-    """Pages of lines in one size."""
+    """A PDF whose text has one size."""
     file = io.BytesIO()
     canvas = Canvas(file)
     for number, page in enumerate(pages):
@@ -296,7 +296,7 @@ def plain_pdf(*pages: str, bookmarks: bool = False) -> bytes:
     return file.getvalue()
 
 
-def test_bookmarks_are_headings_where_sizes_say_nothing(tmp_path: Path) -> None:
+def test_bookmarks_are_headings_when_all_text_has_one_size(tmp_path: Path) -> None:
     lines = SIGNING.replace("refuses ", "refuses\n")
     pages = [f"Part {name}\n{lines}" for name in ("one", "two")]
     document = read(tmp_path, "a.pdf", plain_pdf(*pages, bookmarks=True), metadata={"p": "page"})
@@ -307,7 +307,7 @@ def test_bookmarks_are_headings_where_sizes_say_nothing(tmp_path: Path) -> None:
     assert document.title == "Part one"
 
 
-def test_an_encrypted_pdf_opens_without_a_password(tmp_path: Path) -> None:
+def test_pdf_encrypted_with_an_empty_password_is_read(tmp_path: Path) -> None:
     assert outline(read(tmp_path, "a.pdf", encrypted(""))) == [""]
 
 
@@ -355,7 +355,7 @@ metadata = {course = "course_title", lesson = "lesson_number", link = "lesson_li
 """
 
 
-def test_a_course_is_read_by_its_profile(tmp_path: Path) -> None:
+def test_text_file_is_split_by_header_and_section_patterns(tmp_path: Path) -> None:
     (tmp_path / "courses").mkdir()
     (tmp_path / "courses" / "1.txt").write_bytes(COURSE.replace("\n", "\r\n").encode())
     profile = tmp_path / "platform.toml"
@@ -376,7 +376,7 @@ def test_a_course_is_read_by_its_profile(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["header", "section", "file_name"])
-def test_a_wrong_pattern_is_named(tmp_path: Path, key: str) -> None:
+def test_invalid_pattern_is_reported(tmp_path: Path, key: str) -> None:
     profile = tmp_path / "platform.toml"
     profile.write_text(COURSE_PROFILE.partition("suffixes")[0] + f'{key} = "(a"', encoding="utf-8")
     with pytest.raises(ConfigurationError, match=rf"{key} - .*regular expression") as caught:
@@ -402,19 +402,19 @@ def test_a_wrong_pattern_is_named(tmp_path: Path, key: str) -> None:
         (b"- one\n- two", "- one\n- two"),
     ],
 )  # fmt: skip
-def test_plain_text_stays_itself(tmp_path: Path, data: bytes, body: str) -> None:
+def test_plain_text_is_not_interpreted_as_markdown(tmp_path: Path, data: bytes, body: str) -> None:
     document = read(tmp_path, "note.txt", data)
     assert (document.title, outline(document)) == ("note", [""])
     assert document.sections[0].body == body
 
 
-def test_only_the_suffixes_that_are_named_are_read(tmp_path: Path) -> None:
+def test_only_configured_suffixes_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
     (tmp_path / "b.html").write_text("text")
-    assert [getattr(item, "id", "") for item in found(tmp_path)] == ["a", "b"]
-    assert [getattr(item, "id", "") for item in found(tmp_path, LIMITS, suffixes=[".html"])] == [
-        "b"
-    ]
+    assert [getattr(item, "id", "") for item in read_results(tmp_path)] == ["a", "b"]
+    assert [
+        getattr(item, "id", "") for item in read_results(tmp_path, LIMITS, suffixes=[".html"])
+    ] == ["b"]
 
 
 # --- what does not come in
@@ -443,7 +443,7 @@ def word(parts: dict[str, str | bytes]) -> bytes:
 
 
 def zip_bomb(name: str, lies: bool = False) -> bytes:
-    """A gigabyte of spaces in a megabyte; one that lies says that it is of ten bytes."""
+    """A gigabyte of spaces in a megabyte; `lies` declares a size of ten bytes."""
     file = io.BytesIO()
     with (
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as package,
@@ -468,7 +468,7 @@ ENTITIES = (
 
 
 def pdf(*objects: bytes) -> bytes:
-    """A PDF of `objects`, the first of which is the catalogue."""
+    """A PDF of `objects`; the first one is the catalogue."""
     data = b"%PDF-1.7\n"
     places: list[int] = []
     for number, item in enumerate(objects, 1):
@@ -526,7 +526,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+def test_hostile_file_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
     file, make, problem = HOSTILE[name]
     said = refusal(tmp_path, file, make())
     assert said.startswith(file + ": ")
@@ -544,37 +544,37 @@ def test_a_hostile_file_is_refused_in_one_line(tmp_path: Path, name: str) -> Non
         ("less than", b"<" * 900_000 + b">"),
     ],
 )
-def test_html_takes_no_time_by_the_square(tmp_path: Path, file: str, html: bytes) -> None:
+def test_html_parsing_is_not_quadratic(tmp_path: Path, file: str, html: bytes) -> None:
     (tmp_path / f"{file}.html").write_bytes(html)
     began = time.monotonic()
-    found(tmp_path)
+    read_results(tmp_path)
     assert time.monotonic() - began < SECONDS
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".html", ".htm", ".pdf", ".docx"])
-def test_empty_files_and_junk(tmp_path: Path, suffix: str) -> None:
+def test_empty_and_random_files_are_skipped_or_refused(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"empty{suffix}").write_bytes(b"")
-    (empty,) = found(tmp_path)
+    (empty,) = read_results(tmp_path)
     assert isinstance(empty, UnchangedFile)
     assert not empty.ids
     (tmp_path / f"empty{suffix}").unlink()
     refusal(tmp_path, f"junk{suffix}", random.Random(7).randbytes(9_000))
 
 
-def test_a_large_file_is_not_read(tmp_path: Path) -> None:
+def test_large_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.touch()
     os.truncate(path, 1_000_000_000)
-    (refused,) = found(tmp_path)
+    (refused,) = read_results(tmp_path)
     assert "larger than 5 MB (APIDESK_MAX_FILE_BYTES)" in str(refused)
 
 
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+def test_symbolic_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "a.txt").symlink_to(tmp_path / "secret.txt")
-    (refused,) = found(folder)
+    (refused,) = read_results(folder)
     assert "points outside" in str(refused)
 
 
@@ -597,5 +597,5 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, suffix: str) -> None:
         (tmp_path / f"{number}{suffix}").write_bytes(
             damaged[: chance.choice([None, len(good) // 2])]
         )
-    for item in found(tmp_path):
+    for item in read_results(tmp_path):
         assert isinstance(item, SourceDocument) or "\n" not in str(item)

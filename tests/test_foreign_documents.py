@@ -1,4 +1,4 @@
-"""Documents that nobody here wrote: they are indexed, found, and told from off-topic talk."""
+"""Third-party documents are indexed and retrieved, and off-topic questions are refused."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import frontmatter
 import pytest
 
 from app.service.answer_service import AnswerService, connect_answer_service
-from runnables.question.topic_scorer import THRESHOLD, TopicScorer
+from runnables.question.topic_scorer import TOPIC_THRESHOLD, TopicScorer
 from schemas.ingestion import IngestionRun
 from tests.conftest import SHARED_DATA, make_settings, needs_shared_data
 
@@ -73,7 +73,7 @@ def foreign_desk(indexed: tuple[AnswerService, IngestionRun]) -> AnswerService:
 
 
 def has_text(path: Path) -> bool:
-    """Whether a page says anything under its headings."""
+    """Whether a page has text under its headings."""
     lines = frontmatter.load(str(path)).content.splitlines()
     return any(line.strip() and not line.startswith("#") for line in lines)
 
@@ -89,19 +89,19 @@ def test_every_page_with_a_body_is_indexed(indexed: tuple[AnswerService, Ingesti
 
 
 @pytest.mark.parametrize(("question", "page"), QUESTIONS, ids=[q for q, _ in QUESTIONS])
-def test_the_right_page_is_among_the_first_five(
+def test_expected_page_is_among_the_first_five(
     foreign_desk: AnswerService, question: str, page: str
 ) -> None:
     found = foreign_desk.collection.search(question, 5, "full_text")
     assert page in [retrieved.chunk.document_id for retrieved in found]
 
 
-def test_the_topic_gate_was_not_made_for_the_samples(foreign_desk: AnswerService) -> None:
+def test_topic_threshold_separates_off_topic_questions(foreign_desk: AnswerService) -> None:
     collection = foreign_desk.collection
-    topic = TopicScorer(collection.word_counts, collection.contract.words)
+    topic = TopicScorer(collection.word_counts, collection.manifest.words)
     lines = (SHARED_DATA / "offtopic.jsonl").read_text(encoding="utf-8").splitlines()
     off_topic = [json.loads(line)["query"] for line in lines]
-    passed = [question for question in off_topic if topic.score(question) > THRESHOLD]
-    stopped = [question for question, _ in QUESTIONS if topic.score(question) <= THRESHOLD]
+    passed = [question for question in off_topic if topic.score(question) > TOPIC_THRESHOLD]
+    stopped = [question for question, _ in QUESTIONS if topic.score(question) <= TOPIC_THRESHOLD]
     assert len(passed) / len(off_topic) <= 0.10, passed
     assert not stopped

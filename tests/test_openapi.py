@@ -1,4 +1,4 @@
-"""OpenAPI and Swagger descriptions: what becomes of an operation."""
+"""OpenAPI and Swagger descriptions: the documents of operations."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from tests.test_fetch import Serve, answer, server
 @pytest.mark.parametrize(
     "dump", [json.dumps, lambda d: yaml.safe_dump(d, sort_keys=False)], ids=["json", "yaml"]
 )
-def test_an_operation_becomes_a_document(
+def test_operation_becomes_a_document(
     tmp_path: Path, make: Callable[[], Json], dump: Callable[[Json], str]
 ) -> None:
     document = one(tmp_path, dump(make()))
@@ -93,7 +93,7 @@ def test_an_operation_becomes_a_document(
     ]
 
 
-def test_the_versions_give_the_same_document(tmp_path: Path) -> None:
+def test_all_versions_yield_the_same_document(tmp_path: Path) -> None:
     two, three, later = (
         one(tmp_path, each).model_dump_json().replace("https://hall.example.com/v4/", "https://hall.example.com/v4")
         for each in (swagger_2(), openapi_3("3.0.0"), openapi_3("3.1.1"))
@@ -101,7 +101,7 @@ def test_the_versions_give_the_same_document(tmp_path: Path) -> None:
     assert two == three == later
 
 
-def test_a_file_is_read_again_as_it_was(tmp_path: Path) -> None:
+def test_reading_twice_yields_equal_documents(tmp_path: Path) -> None:
     assert one(tmp_path, swagger_2()) == one(tmp_path, swagger_2())
 
 
@@ -117,23 +117,23 @@ def test_a_file_is_read_again_as_it_was(tmp_path: Path) -> None:
         ("https://x.y/{nothing}", "https://hall.example.com/sell"),
     ],
 )
-def test_the_link_of_an_operation(tmp_path: Path, template: str, expected: str) -> None:
+def test_operation_page_url(tmp_path: Path, template: str, expected: str) -> None:
     assert one(tmp_path, swagger_2(), page_url=template).page_url == expected
 
 
-def test_a_template_with_an_odd_brace_is_named(tmp_path: Path) -> None:
+def test_malformed_page_url_is_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="page_url = "):
         one(tmp_path, swagger_2(), page_url="https://x.y/{path")
 
 
-def test_an_operation_without_anything_has_its_address(tmp_path: Path) -> None:
+def test_operation_without_details_has_a_request_url_section(tmp_path: Path) -> None:
     document = one(tmp_path, small({}))
     assert (document.id, document.title) == ("GET /plays", "GET /plays")
     assert (document.api_url, document.service_id) == ("/plays", "Hall")
     assert [section.kind for section in document.sections] == ["request_url"]
 
 
-def test_no_operation_is_lost_to_another_of_its_id(tmp_path: Path) -> None:
+def test_duplicate_operation_ids_are_made_unique(tmp_path: Path) -> None:
     item = {
         "get": {"operationId": "a"},
         "post": {"operationId": "a"},
@@ -151,7 +151,7 @@ def test_no_operation_is_lost_to_another_of_its_id(tmp_path: Path) -> None:
     ("language", "texts", "expected"),
     [(None, "查询剧目列表", "zh"), (None, "List the plays", "en"), ("zh", "List the plays", "zh")],
 )
-def test_the_language_is_that_of_the_description(
+def test_language_is_detected_from_the_description(
     tmp_path: Path, language: str | None, texts: str, expected: str
 ) -> None:
     assert one(tmp_path, small({"summary": texts}), language=language).language == expected
@@ -165,7 +165,7 @@ def test_the_language_is_that_of_the_description(
         (["https://a.b/{version}"], "/plays"), (["http://[/v1"], "/plays"), (["v1"], "/plays"),
     ],
 )  # fmt: skip
-def test_the_url_begins_with_the_first_servers_path(
+def test_url_begins_with_the_path_of_the_first_server(
     tmp_path: Path, servers: list[str], url: str
 ) -> None:
     document = one(tmp_path, small(servers=[{"url": each} for each in servers]))
@@ -173,13 +173,13 @@ def test_the_url_begins_with_the_first_servers_path(
     assert all(f"`{each}`" in body_of(document, "request_url") for each in servers)
 
 
-def test_deprecated_operations_say_so(tmp_path: Path) -> None:
+def test_deprecated_operations_are_marked(tmp_path: Path) -> None:
     document = one(tmp_path, small({"deprecated": True}))
     assert document.metadata == {"deprecated": "true"}
     assert "deprecated" in body_of(document, "request_url")
 
 
-def test_parameters_that_most_operations_share_are_public(tmp_path: Path) -> None:
+def test_parameters_shared_by_most_operations_are_public(tmp_path: Path) -> None:
     def operation(*names: str) -> Json:
         return {"parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names]}
 
@@ -198,7 +198,7 @@ def test_parameters_that_most_operations_share_are_public(tmp_path: Path) -> Non
     assert [row[0] for row in rows_of(first, "request_parameters")] == ["rare"]
 
 
-def test_an_operations_own_parameter_counts_more_than_its_paths(tmp_path: Path) -> None:
+def test_operation_parameter_overrides_path_parameter(tmp_path: Path) -> None:
     def lang(text: str) -> Json:
         return {"name": "lang", "in": "query", "description": text, "schema": {"type": "string"}}
 
@@ -231,7 +231,9 @@ def test_an_operations_own_parameter_counts_more_than_its_paths(tmp_path: Path) 
         ({"type": "string", "description": "一句话。", "default": ""}, ["string", "一句话。 Default: ``."]),
     ],
 )  # fmt: skip
-def test_what_a_cell_says(tmp_path: Path, schema: Any, expected: list[str]) -> None:
+def test_schema_is_described_in_table_cells(
+    tmp_path: Path, schema: Any, expected: list[str]
+) -> None:
     content = answering({"type": "object", "properties": {"x": schema}})
     (row,) = rows_of(one(tmp_path, content, language="en"), "response_parameters")
     assert [row[1], row[3]] == expected
@@ -256,18 +258,18 @@ def test_what_a_cell_says(tmp_path: Path, schema: Any, expected: list[str]) -> N
         ({"properties": {"secret": {"writeOnly": True}, "shown": {"readOnly": True}}}, ["shown"]),
     ],
 )  # fmt: skip
-def test_names_of_rows(tmp_path: Path, schema: Any, expected: list[str]) -> None:
+def test_row_names(tmp_path: Path, schema: Any, expected: list[str]) -> None:
     parts: Json = {"A": {"properties": {"a": {}}}, "B": {"properties": {"b": {}}}}
     assert [row[0] for row in answer_rows(tmp_path, schema, **parts)] == expected
 
 
-def test_what_is_said_beside_a_reference_counts(tmp_path: Path) -> None:
+def test_siblings_of_a_reference_override_its_target(tmp_path: Path) -> None:
     schema = {"properties": {"a": {"$ref": "#/components/schemas/A", "description": "Here."}}}
     (row, _) = answer_rows(tmp_path, schema, A={"description": "There.", "properties": {"b": {}}})
     assert row[3] == "Here."
 
 
-def test_media_types_are_told_apart(tmp_path: Path) -> None:
+def test_media_types_with_different_schemas_are_separate(tmp_path: Path) -> None:
     def content(*names: str) -> Json:
         return {name: {"schema": {"properties": {name[-4:]: {}}}} for name in names}
 
@@ -285,7 +287,7 @@ def test_media_types_are_told_apart(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_examples_may_be_text(tmp_path: Path) -> None:
+def test_examples_may_be_strings(tmp_path: Path) -> None:
     media = {"text/event-stream": {"examples": {"a": {"summary": "Stream", "value": "data: 1\n```\n"},
                                                 "b": {"value": {"n": 2}}}}}  # fmt: skip
     body = body_of(
@@ -295,7 +297,7 @@ def test_examples_may_be_text(tmp_path: Path) -> None:
     assert '```json\n{\n  "n": 2\n}\n```' in body
 
 
-def test_errors_that_come_with_success_are_errors(tmp_path: Path) -> None:
+def test_error_examples_of_success_responses_are_error_codes(tmp_path: Path) -> None:
     examples = {"ok": {"value": {"ret_code": 0}},
                 "Error_12": {"summary": "Denied", "value": {"ret_code": 12, "msg": "Not yours"}}}  # fmt: skip
     content = {"application/json": {"examples": examples}}
@@ -312,7 +314,9 @@ def test_errors_that_come_with_success_are_errors(tmp_path: Path) -> None:
         ([{"key": []}, {"bearer": []}], ["key", "bearer"]), ([{"key": ["a", "b", 3]}], ["a", "b"]),
     ],
 )  # fmt: skip
-def test_permissions(tmp_path: Path, security: Any, expected: list[str]) -> None:
+def test_security_requirements_become_permissions(
+    tmp_path: Path, security: Any, expected: list[str]
+) -> None:
     schemes = {
         "key": {"type": "apiKey", "in": "query", "name": "k"},
         "bearer": {"type": "http", "scheme": "bearer"},
@@ -328,7 +332,7 @@ def test_permissions(tmp_path: Path, security: Any, expected: list[str]) -> None
 # --- several documents
 
 
-def test_references_lead_through_files(tmp_path: Path) -> None:
+def test_references_are_resolved_across_files(tmp_path: Path) -> None:
     write(
         tmp_path / "parts" / "paths.yaml",
         "play:\n  get:\n    responses:\n      200: {$ref: 'answers.json#/a'}\n",
@@ -351,7 +355,7 @@ def test_references_lead_through_files(tmp_path: Path) -> None:
      "#/info/title/0", "%00.yaml", "a" * 5_000, "x\ny", "http://[", "#/paths/~1plays/get/responses/200/$ref"],
 )  # fmt: skip
 @pytest.mark.parametrize("where", ["path", "response", "schema"])
-def test_a_reference_that_leads_nowhere_costs_its_operation(
+def test_unresolvable_reference_refuses_only_its_operation(
     tmp_path: Path, reference: str, where: str
 ) -> None:
     write(tmp_path / "outside.yaml", "a: {get: {}}")
@@ -371,7 +375,7 @@ def test_a_reference_that_leads_nowhere_costs_its_operation(
     assert len(str(errors[0])) < 500
 
 
-def test_the_folder_of_references_can_be_set(tmp_path: Path) -> None:
+def test_root_folder_of_references_is_configurable(tmp_path: Path) -> None:
     write(tmp_path / "common.yaml", "item: {get: {summary: Far}}")
     path = write(
         tmp_path / "apis" / "a.json", small(paths={"/a": {"$ref": "../common.yaml#/item"}})
@@ -382,7 +386,7 @@ def test_the_folder_of_references_can_be_set(tmp_path: Path) -> None:
 
 
 def routes(**bodies: object) -> Serve:
-    """Answers by the path's name."""
+    """A server with a response per file name."""
 
     def serve(connection: Any, head: str) -> None:
         name = head.split()[1].strip("/").partition(".")[0]
@@ -395,7 +399,7 @@ def read_url(url: str, limits: SourceLimits = ON_LOOPBACK) -> list[FileResult]:
     return list(read_source(OpenApiSourceConfig(name="docs", kind="openapi", url=url), limits))
 
 
-def test_a_description_is_read_from_its_url() -> None:
+def test_description_is_read_from_a_url() -> None:
     paths = {"/a": {"$ref": "parts.json#/item"}, "/b": {"$ref": "http://example.com/x#/y"},
              "/c": {"$ref": "file:///etc/passwd"}}  # fmt: skip
     with server(routes(api=small(paths=paths, servers=[{"url": "/v1"}]),
@@ -412,7 +416,7 @@ def test_a_description_is_read_from_its_url() -> None:
     assert len(heads) == 2
 
 
-def test_a_private_url_is_refused() -> None:
+def test_private_url_is_refused() -> None:
     with (
         server(routes(api=small())) as (url, heads),
         pytest.raises(SourceError, match="APIDESK_PRIVATE_HOSTS"),

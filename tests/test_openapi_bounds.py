@@ -1,4 +1,4 @@
-"""OpenAPI and Swagger descriptions that cannot be read, are hostile, or are real."""
+"""OpenAPI and Swagger descriptions that are invalid, hostile or published by real APIs."""
 
 import copy
 import json
@@ -23,15 +23,15 @@ from tests.openapi_descriptions import (
     one,
     openapi_3,
     read,
+    refusal_of,
     refused,
     rows_of,
-    said_of,
     small,
     swagger_2,
     write,
 )
 
-# --- what cannot be read
+# --- invalid descriptions
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ from tests.openapi_descriptions import (
         ("n: " + "9" * 10_000, "not an OpenAPI"), ('{"n": ' + "9" * 10_000 + "}", "api.json: not valid JSON"),
     ],
 )  # fmt: skip
-def test_what_is_no_description_is_refused_in_a_line(
+def test_invalid_description_is_refused_in_one_line(
     tmp_path: Path, content: str | bytes, problem: str
 ) -> None:
     assert refused(tmp_path, content).startswith(problem)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"^none\.json: no such file$"):
         read(tmp_path / "none.json")
     with pytest.raises(SourceError, match=r"no such file$"):
@@ -71,7 +71,7 @@ def laughs(levels: int, form: str) -> str:
 
 
 @pytest.mark.parametrize("form", ["[{}]", "{{<<: [{}]}}", "{{k: [{}]}}"])
-def test_aliases_count_as_often_as_they_are_used(tmp_path: Path, form: str) -> None:
+def test_each_use_of_an_alias_counts_against_the_limit(tmp_path: Path, form: str) -> None:
     assert "APIDESK_MAX_VALUES" in refused(tmp_path, laughs(12, form))
     assert read(write(tmp_path / "small.yaml", laughs(4, form))) == []
 
@@ -88,7 +88,7 @@ def test_large_files_and_documents_are_refused(tmp_path: Path) -> None:
     one(tmp_path, content)
 
 
-def test_yaml_is_read_as_json_would_be(tmp_path: Path) -> None:
+def test_yaml_scalars_are_read_as_in_json(tmp_path: Path) -> None:
     content = """
 openapi: 3.0.3
 info: {title: Hall, version: 2024-01-31}
@@ -111,7 +111,7 @@ paths:
     assert "`200` All." in body_of(document, "response_parameters")
 
 
-def test_half_a_character_harms_nothing(tmp_path: Path) -> None:
+def test_lone_surrogates_are_replaced(tmp_path: Path) -> None:
     document = one(
         tmp_path, '{"openapi": "3.0.0", "paths": {"/a\\ud800": {"get": {"summary": "\\udfff!"}}}}'
     )
@@ -139,7 +139,9 @@ def doubling(levels: int, form: Callable[[Json], Json]) -> Json:
         lambda ref: ref,
     ],
 )
-def test_graphs_that_double_stay_small(tmp_path: Path, form: Callable[[Json], Json]) -> None:
+def test_exponential_schemas_stay_within_limits(
+    tmp_path: Path, form: Callable[[Json], Json]
+) -> None:
     found = read(write(tmp_path / "a.json", doubling(60, form)))
     assert len(found) == 1
     if isinstance(found[0], SourceDocument):
@@ -148,7 +150,7 @@ def test_graphs_that_double_stay_small(tmp_path: Path, form: Callable[[Json], Js
         assert "a schema combines more than" in str(found[0])
 
 
-def test_a_large_branch_costs_no_other_its_rows(tmp_path: Path) -> None:
+def test_large_branch_does_not_use_up_the_rows_of_others(tmp_path: Path) -> None:
     wide: Json = {
         "properties": {f"p{n}": {"properties": {f"q{m}": {} for m in range(50)}} for n in range(50)}
     }
@@ -170,7 +172,7 @@ def test_a_large_branch_costs_no_other_its_rows(tmp_path: Path) -> None:
         {"A": {"additionalProperties": {"$ref": "#/components/schemas/A"}}},
     ],
 )
-def test_circles_end(tmp_path: Path, circle: Json) -> None:
+def test_recursive_schemas_are_cut(tmp_path: Path, circle: Json) -> None:
     rows = answer_rows(
         tmp_path, {"properties": {"a": {"$ref": "#/components/schemas/A"}}}, **circle
     )
@@ -178,7 +180,7 @@ def test_circles_end(tmp_path: Path, circle: Json) -> None:
     assert len(rows) < 20
 
 
-def test_all_operations_together_have_one_limit(tmp_path: Path) -> None:
+def test_operations_share_one_limit(tmp_path: Path) -> None:
     schema = {"properties": {f"p{n}": {"type": "string"} for n in range(100)}}
     content = answering({"$ref": "#/components/schemas/S"}, S=schema)
     content["paths"] = {f"/{n}": content["paths"]["/plays"] for n in range(30)}
@@ -198,7 +200,7 @@ WRONG: tuple[Any, ...] = (
 
 
 def places(node: Any) -> list[tuple[Any, Any]]:
-    """Every list and table in `node`, with each of its keys."""
+    """Every list and object in `node`, with each of its keys."""
     if isinstance(node, dict):
         return [(node, key) for key in node] + [p for v in node.values() for p in places(v)]
     if isinstance(node, list):
@@ -206,7 +208,7 @@ def places(node: Any) -> list[tuple[Any, Any]]:
     return []
 
 
-def spoilt(description: Json, seed: int) -> Json:
+def corrupted(description: Json, seed: int) -> Json:
     rng = random.Random(seed)
     description = copy.deepcopy(description)
     for _ in range(rng.randint(1, 6)):
@@ -223,16 +225,16 @@ def spoilt(description: Json, seed: int) -> Json:
 
 
 @pytest.mark.parametrize("make", [swagger_2, lambda: openapi_3("3.0.3"), lambda: openapi_3("3.1.0")], ids=["2.0", "3.0", "3.1"])  # fmt: skip
-def test_nothing_but_a_line_comes_of_a_spoilt_description(
+def test_corrupted_description_is_read_or_refused_in_one_line(
     tmp_path: Path, make: Callable[[], Json]
 ) -> None:
     whole = make()
     for seed in range(250):
         path = write(
             tmp_path / "a.json",
-            json.dumps(spoilt(whole, seed)).replace("10" + "0" * 399, "1" + "0" * 400),
+            json.dumps(corrupted(whole, seed)).replace("10" + "0" * 399, "1" + "0" * 400),
         )
-        assert "\n" not in said_of(path)
+        assert "\n" not in refusal_of(path)
 
 
 # --- descriptions of real platforms
@@ -250,7 +252,7 @@ def count_operations(path: Path) -> int:
     [("napcat.zh.openapi31", 161), ("wechatpay.zh.swagger2", 1154), ("dify.zh.openapi30", 82),
      ("dify.en.openapi30", 82), ("slack.en.swagger2", 174)],
 )  # fmt: skip
-def test_every_operation_of_a_real_description_is_read(name: str, count: int) -> None:
+def test_all_operations_of_a_real_description_are_read(name: str, count: int) -> None:
     path = DATA / f"{name}.json"
     found = read(path)
     assert len(found) == count == count_operations(path)
@@ -263,7 +265,7 @@ def test_every_operation_of_a_real_description_is_read(name: str, count: int) ->
 
 @needs_shared_data
 @pytest.mark.parametrize("path", sorted(DATA.glob("pass/*")), ids=lambda path: path.name)
-def test_every_good_description_is_read(path: Path) -> None:
+def test_valid_descriptions_are_read(path: Path) -> None:
     errors = [str(each) for each in read(path) if isinstance(each, SourceError)]
     if path.name == "externalPathItemRef.yaml":
         assert len(errors) == 2
@@ -274,5 +276,5 @@ def test_every_good_description_is_read(path: Path) -> None:
 
 @needs_shared_data
 @pytest.mark.parametrize("path", sorted(DATA.glob("fail/*")), ids=lambda path: path.name)
-def test_a_bad_description_is_read_or_refused(path: Path) -> None:
-    assert "\n" not in said_of(path)
+def test_invalid_descriptions_are_read_or_refused(path: Path) -> None:
+    assert "\n" not in refusal_of(path)

@@ -1,4 +1,4 @@
-"""Readers of sources: one contract for every kind, then what is particular to each."""
+"""Source readers: tests for every kind of source, then tests for each kind."""
 
 import json
 import os
@@ -53,14 +53,14 @@ isv.invalid-signature
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of source, and how a team would fill its folder."""
+    """A kind of source, with functions that create its documents."""
 
     make: Callable[..., SourceConfig]
     suffix: str
     page: Callable[[str], str]
-    """An id -> a readable document."""
+    """Return a valid document with this id."""
     link: str
-    """A `page_url` template that every such document can fill."""
+    """A `page_url` template that every document of this kind can fill."""
 
 
 def api_json(**fields: object) -> str:
@@ -100,28 +100,30 @@ def write(path: Path, text: str | bytes) -> Path:
     return path
 
 
-def found(make: Callable[..., SourceConfig], folder: Path, **fields: object) -> list[FileResult]:
+def read_results(
+    make: Callable[..., SourceConfig], folder: Path, **fields: object
+) -> list[FileResult]:
     return list(read_source(make(name="docs", path=folder, **fields), SourceLimits()))
 
 
 def read(make: Callable[..., SourceConfig], folder: Path, **fields: object) -> list[SourceDocument]:
-    documents, refused = apart(found(make, folder, **fields))
+    documents, refused = split_results(read_results(make, folder, **fields))
     assert not refused
     return [document.model_copy(update={"fingerprint": ""}) for document in documents]
 
 
-def apart(everything: list[FileResult]) -> tuple[list[SourceDocument], list[str]]:
-    """The documents, and what was said of those that were refused."""
+def split_results(results: list[FileResult]) -> tuple[list[SourceDocument], list[str]]:
+    """Split results into documents and the messages of refusals."""
     return (
-        [item for item in everything if isinstance(item, SourceDocument)],
-        [str(item) for item in everything if isinstance(item, SourceError)],
+        [item for item in results if isinstance(item, SourceDocument)],
+        [str(item) for item in results if isinstance(item, SourceError)],
     )
 
 
 # --- the contract of every kind
 
 
-def test_documents_are_complete(kind: Kind, tmp_path: Path) -> None:
+def test_documents_have_all_fields(kind: Kind, tmp_path: Path) -> None:
     for name in ("10", "9", "deep/er/11"):
         write(tmp_path / f"{name}{kind.suffix}", kind.page(name))
     write(tmp_path / "notes.txt", "not a document")
@@ -141,7 +143,7 @@ def test_documents_are_complete(kind: Kind, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [str.upper, str.title], ids=["upper", "title"])
-def test_the_case_of_a_suffix_does_not_count(
+def test_suffixes_are_case_insensitive(
     kind: Kind, tmp_path: Path, suffix: Callable[[str], str]
 ) -> None:
     write(tmp_path / f"1{suffix(kind.suffix)}", kind.page("1"))
@@ -153,7 +155,7 @@ def test_the_case_of_a_suffix_does_not_count(
     [lambda text: b"\xef\xbb\xbf" + text, lambda text: text.replace(b"\n", b"\r\n")],
     ids=["BOM", "CRLF"],
 )
-def test_the_editor_of_a_document_does_not_count(
+def test_bom_and_line_ends_do_not_change_a_document(
     kind: Kind, tmp_path: Path, change: Callable[[bytes], bytes]
 ) -> None:
     page = kind.page("1").encode() if kind.suffix == ".json" else GUIDE.encode()
@@ -173,25 +175,29 @@ def test_the_editor_of_a_document_does_not_count(
         ("https://x.y/{{id}}", "https://x.y/{id}"),
     ],
 )
-def test_half_a_link_is_none(kind: Kind, tmp_path: Path, template: str, expected: str) -> None:
+def test_incomplete_page_url_is_empty(
+    kind: Kind, tmp_path: Path, template: str, expected: str
+) -> None:
     write(tmp_path / f"1{kind.suffix}", kind.page("1"))
     (document,) = read(kind.make, tmp_path, page_url=template)
     assert document.page_url == expected
 
 
 @pytest.mark.parametrize("template", ["https://x.y/{path", "https://x.y/path}"])
-def test_a_template_with_an_odd_brace_is_named(kind: Kind, tmp_path: Path, template: str) -> None:
+def test_malformed_page_url_is_a_configuration_error(
+    kind: Kind, tmp_path: Path, template: str
+) -> None:
     write(tmp_path / f"1{kind.suffix}", kind.page("1"))
     with pytest.raises(ConfigurationError, match=r"page_url = 'https://x\.y/"):
         read(kind.make, tmp_path, page_url=template)
 
 
-def test_a_folder_that_is_not_there_is_named(kind: Kind, tmp_path: Path) -> None:
+def test_missing_folder_is_reported(kind: Kind, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"nowhere: no such folder"):
         read(kind.make, tmp_path / "nowhere")
 
 
-def test_a_folder_without_documents_is_named(kind: Kind, tmp_path: Path) -> None:
+def test_folder_without_matching_files_is_reported(kind: Kind, tmp_path: Path) -> None:
     write(tmp_path / "notes.txt", "text")
     with pytest.raises(SourceError, match=rf"{tmp_path.name}: contains no .*\{kind.suffix}"):
         read(kind.make, tmp_path)
@@ -206,12 +212,12 @@ def test_a_folder_without_documents_is_named(kind: Kind, tmp_path: Path) -> None
     ],
     ids=KINDS,
 )
-def test_two_documents_of_one_id_are_refused(
+def test_duplicate_document_ids_are_refused(
     tmp_path: Path, make: Callable[..., SourceConfig], files: dict[str, str]
 ) -> None:
     for name, text in files.items():
         write(tmp_path / name, text)
-    documents, refused = apart(found(make, tmp_path))
+    documents, refused = split_results(read_results(make, tmp_path))
     assert len(documents) == 1
     assert refused == [f"duplicate document id {documents[0].id}: the first document is kept"]
 
@@ -247,13 +253,13 @@ def test_two_documents_of_one_id_are_refused(
         ("a.md", '{\n"title": \n}\ntext', "front matter: "),
     ],
 )
-def test_an_unreadable_document_is_named_and_the_others_are_read(
+def test_unreadable_document_does_not_stop_the_others(
     tmp_path: Path, name: str, content: str | bytes, problem: str
 ) -> None:
     kind = KINDS["api_docs" if name.endswith(".json") else "markdown"]
     write(tmp_path / "deep" / name, content)
     write(tmp_path / f"fine{kind.suffix}", kind.page("1"))
-    documents, (refused,) = apart(found(kind.make, tmp_path))
+    documents, (refused,) = split_results(read_results(kind.make, tmp_path))
     assert refused.startswith(f"deep/{name}: {problem}")
     assert "\n" not in refused
     assert len(documents) == 1
@@ -273,7 +279,7 @@ def section_of(document: SourceDocument, kind: str) -> Section:
     return found
 
 
-def test_an_api_is_known_by_its_names(tmp_path: Path) -> None:
+def test_api_document_has_its_names_as_metadata(tmp_path: Path) -> None:
     document = read_api(tmp_path, serviceName="订单服务", version="v2", deprecated=True)
     assert document.title == document.api_name == "订单发货"
     assert document.id == document.api_id == "1110"
@@ -284,7 +290,7 @@ def test_an_api_is_known_by_its_names(tmp_path: Path) -> None:
     assert all(word in body for word in ("v2", "订单服务", "已废弃", "`POST`", "`/order/ship`"))
 
 
-def test_an_api_without_anything_has_its_address(tmp_path: Path) -> None:
+def test_api_without_details_has_a_request_url_section(tmp_path: Path) -> None:
     document = read_api(tmp_path)
     assert [section.kind for section in document.sections] == ["request_url"]
     assert document.metadata == {}
@@ -300,9 +306,7 @@ def test_an_api_without_anything_has_its_address(tmp_path: Path) -> None:
     ],
     ids=["its own", "no value", "filled", "camelCase only"],
 )  # fmt: skip
-def test_the_link_of_an_api(
-    tmp_path: Path, fields: dict[str, str], template: str, expected: str
-) -> None:
+def test_api_page_url(tmp_path: Path, fields: dict[str, str], template: str, expected: str) -> None:
     assert read_api(tmp_path, template, **fields).page_url == expected
 
 
@@ -322,7 +326,7 @@ def test_the_link_of_an_api(
         ),
     ],
 )  # fmt: skip
-def test_an_api_has_seven_sections_in_its_language(
+def test_api_has_seven_sections_in_its_language(
     tmp_path: Path, language: str, headings: list[str], header: list[str]
 ) -> None:
     document = read_api(
@@ -341,7 +345,7 @@ def test_an_api_has_seven_sections_in_its_language(
         assert parse_table(section.body)[0] == header
 
 
-def test_parameters_become_rows_children_under_dotted_names(tmp_path: Path) -> None:
+def test_child_parameters_have_dotted_names(tmp_path: Path) -> None:
     document = read_api(
         tmp_path,
         requestParameters=[
@@ -383,7 +387,7 @@ def test_parameters_become_rows_children_under_dotted_names(tmp_path: Path) -> N
         ("<script>{{ x }}</script>", "<script>{{ x }}</script>"),
     ],
 )
-def test_any_text_stays_in_its_cell(tmp_path: Path, text: str, expected: str) -> None:
+def test_text_is_escaped_in_table_cells(tmp_path: Path, text: str, expected: str) -> None:
     document = read_api(
         tmp_path, errorCodes=[{"code": "1", "message": text, "cause": text, "remedy": text}]
     )
@@ -393,7 +397,7 @@ def test_any_text_stays_in_its_cell(tmp_path: Path, text: str, expected: str) ->
 
 @pytest.mark.parametrize("parameters", [[{"name": "order_no"}], []], ids=["with a table", "alone"])
 @pytest.mark.parametrize("kind", ["request", "response"])
-def test_examples_stand_in_their_section(
+def test_examples_are_in_the_section_of_their_parameters(
     tmp_path: Path, kind: str, parameters: list[dict[str, str]]
 ) -> None:
     example = {"说明": "a\n```\n| b |", "n": [1, None]}
@@ -417,7 +421,7 @@ def read_page(
     return document
 
 
-def test_a_page_has_a_section_for_each_heading_with_a_body(tmp_path: Path) -> None:
+def test_page_has_a_section_per_heading_with_a_body(tmp_path: Path) -> None:
     document = read_page(tmp_path, GUIDE)
     assert [(section.heading, section.body) for section in document.sections] == [
         ((), "Intro."),
@@ -429,7 +433,7 @@ def test_a_page_has_a_section_for_each_heading_with_a_body(tmp_path: Path) -> No
     assert document.language == "en"
 
 
-def test_headings_leave_with_their_level(tmp_path: Path) -> None:
+def test_heading_path_follows_the_levels(tmp_path: Path) -> None:
     text = "# Page\n\n### deep\n\na\n\n## up\n\nb\n\n#### down\n\nc\n\n#\n\nd\n\n# out\n\ne"
     document = read_page(tmp_path, text)
     assert [section.heading for section in document.sections] == [
@@ -451,11 +455,11 @@ def test_headings_leave_with_their_level(tmp_path: Path) -> None:
         ("text\n\n---\ntitle: no front matter\n---\n", "title", "title: no front matter"),
     ],
 )
-def test_the_title_of_a_page(tmp_path: Path, text: str, key: str, expected: str) -> None:
+def test_page_title(tmp_path: Path, text: str, key: str, expected: str) -> None:
     assert read_page(tmp_path, text, title=key).title == expected
 
 
-def test_metadata_comes_from_the_keys_that_are_named(tmp_path: Path) -> None:
+def test_metadata_is_read_from_the_configured_keys(tmp_path: Path) -> None:
     wanted = {"topic": "category", "date": "updated", "v": "version", "d": "draft", "no": "nothing"}
     document = read_page(tmp_path, GUIDE, metadata=wanted)
     assert document.metadata == {"topic": "security", "date": "2026-01-31", "v": "1.0"}
@@ -472,7 +476,7 @@ def test_metadata_comes_from_the_keys_that_are_named(tmp_path: Path) -> None:
         ("{missing}", ""),
     ],
 )
-def test_the_link_of_a_page(tmp_path: Path, template: str, expected: str) -> None:
+def test_page_url_is_filled_from_page_values(tmp_path: Path, template: str, expected: str) -> None:
     document = read_page(tmp_path, GUIDE, "guides/v1.2/signing.md", page_url=template)
     assert document.page_url == expected
     assert document.id == "guides/v1.2/signing"
@@ -490,7 +494,7 @@ def test_mdx_is_read_as_markdown(tmp_path: Path) -> None:
     ["", "\n\n", "---\ntitle: a\n---\n", "# only\n\n## headings", "\ufeff"],
     ids=["nothing", "blank", "front matter", "headings", "BOM"],
 )
-def test_pages_without_a_body_are_left_out(tmp_path: Path, empty: str) -> None:
+def test_pages_without_a_body_are_skipped(tmp_path: Path, empty: str) -> None:
     write(tmp_path / "empty.md", empty)
     assert read_page(tmp_path, "text").id == "signing"
 
@@ -509,7 +513,7 @@ def test_pages_without_a_body_are_left_out(tmp_path: Path, empty: str) -> None:
     ],
     ids=["TOML", "YAML", "nested", "table", "empty", "lines", "list", "never closed"],
 )
-def test_front_matter(
+def test_front_matter_formats(
     tmp_path: Path, text: str, title: str, metadata: dict[str, str], body: str
 ) -> None:
     document = read_page(tmp_path, text, "post.md", metadata={"tags": "tags"})
@@ -517,9 +521,9 @@ def test_front_matter(
     assert "\n\n".join(section.body for section in document.sections) == body
 
 
-def test_broken_toml_is_named(tmp_path: Path) -> None:
+def test_invalid_toml_front_matter_is_reported(tmp_path: Path) -> None:
     write(tmp_path / "a.md", "+++\ntitle =\n+++\ntext")
-    _, (refused,) = apart(found(KINDS["markdown"].make, tmp_path))
+    _, (refused,) = split_results(read_results(KINDS["markdown"].make, tmp_path))
     assert refused.startswith("a.md: front matter: Invalid value")
 
 
@@ -527,14 +531,14 @@ def test_broken_toml_is_named(tmp_path: Path) -> None:
     ("draft", "is_read"),
     [("true", False), ("'yes'", False), ("1", False), ("false", True), ("'no'", True), ("0", True)],
 )
-def test_drafts_are_left_out(tmp_path: Path, draft: str, is_read: bool) -> None:
+def test_drafts_are_skipped(tmp_path: Path, draft: str, is_read: bool) -> None:
     write(tmp_path / "a.md", f"+++\ndraft = {draft}\n+++\ntext")
     write(tmp_path / "b.md", "text")
     documents = read(KINDS["markdown"].make, tmp_path, skip=("hidden", "draft"))
     assert [document.id for document in documents] == (["a", "b"] if is_read else ["b"])
 
 
-def test_a_file_name_gives_values_or_leaves_the_file_out(tmp_path: Path) -> None:
+def test_file_name_pattern_sets_values_and_filters_files(tmp_path: Path) -> None:
     for name in ("2024-05-06-tides", "about"):
         write(tmp_path / f"{name}.md", "text")
     (document,) = read(
@@ -566,13 +570,13 @@ BLOG = ["https://blog.example{url}", "https://blog.example/{page_path}/"]
         ("a.md", "", ["{url}", "{link}"], ""),
     ],
 )  # fmt: skip
-def test_the_first_link_that_can_be_made(
+def test_first_complete_page_url_is_used(
     tmp_path: Path, name: str, front: str, templates: list[str], expected: str
 ) -> None:
     assert read_page(tmp_path, f"{front}text", name, page_url=templates).page_url == expected
 
 
-def test_front_matter_that_means_a_billion_words_costs_nothing(tmp_path: Path) -> None:
+def test_nested_yaml_aliases_in_front_matter_are_cheap(tmp_path: Path) -> None:
     laughs = "\n".join(
         [
             "a0: &a0 [ha, ha]",
@@ -601,7 +605,7 @@ def test_front_matter_that_means_a_billion_words_costs_nothing(tmp_path: Path) -
     ],
     ids=["nothing", "the profile", "the date", "a space", "the name"],
 )
-def test_a_file_is_read_again_when_it_or_its_profile_changed(
+def test_changed_file_or_configuration_is_read_again(
     kind: Kind,
     tmp_path: Path,
     change: Callable[[Path, str], dict[str, object]],
@@ -609,14 +613,14 @@ def test_a_file_is_read_again_when_it_or_its_profile_changed(
 ) -> None:
     for name in ("1", "2"):
         write(tmp_path / f"{name}{kind.suffix}", kind.page(name))
-    documents, _ = apart(found(kind.make, tmp_path))
+    documents, _ = split_results(read_results(kind.make, tmp_path))
     known = {document.fingerprint: frozenset({document.id}) for document in documents}
     before = digest_source(kind.make(name="docs", path=tmp_path), SourceLimits())
     assert before == combine_fingerprints([document.fingerprint for document in documents])
     source = kind.make(name="docs", path=tmp_path, **change(tmp_path, kind.suffix))
     assert (digest_source(source, SourceLimits()) == before) is (not again)
     everything = list(read_source(source, SourceLimits(), known))
-    read_again, refused = apart(everything)
+    read_again, refused = split_results(everything)
     unchanged = {i for item in everything if isinstance(item, UnchangedFile) for i in item.ids}
     assert not refused
     if kind.suffix != ".json":  # an API document's id is not its file's name

@@ -1,4 +1,7 @@
-"""Jinja2 templates that render sections and chunks as Markdown, and their filters."""
+"""Jinja2 templates that render sections and chunks as Markdown, and their filters.
+
+Shared by the reader of API documents and by chunking.
+"""
 
 import json
 import re

@@ -157,13 +157,13 @@ def _style_map(styles: bytes) -> str:
     """Map heading styles to `h1` to `h6`, by name, outline level or the style they are based on."""
     if not styles:
         return ""
-    found: dict[str, ElementTree.Element] = {}
+    styles_by_id: dict[str, ElementTree.Element] = {}
     for style in ElementTree.fromstring(styles).iter(f"{_WORD_NAMESPACE}style"):
         if style.get(f"{_WORD_NAMESPACE}type") == "paragraph":
-            found[style.get(f"{_WORD_NAMESPACE}styleId", "")] = style
+            styles_by_id[style.get(f"{_WORD_NAMESPACE}styleId", "")] = style
     lines: list[str] = []
-    for style_id, style in found.items():
-        level = _heading_level(style_id, found)
+    for style_id, style in styles_by_id.items():
+        level = _heading_level(style_id, styles_by_id)
         name = _value(style, "name")
         if level and name and not set(name) & set("'\\\n\r"):
             lines.append(f"p[style-name='{name}'] => h{min(level, 6)}:fresh")
@@ -185,8 +185,8 @@ def _heading_level(style_id: str, styles: dict[str, ElementTree.Element]) -> int
 
 
 def _value(element: ElementTree.Element, path: str) -> str:
-    found = element.find(f"{_WORD_NAMESPACE}{path}")
-    return "" if found is None else found.get(f"{_WORD_NAMESPACE}val", "")
+    child = element.find(f"{_WORD_NAMESPACE}{path}")
+    return "" if child is None else child.get(f"{_WORD_NAMESPACE}val", "")
 
 
 def _properties(core: bytes) -> dict[str, object]:

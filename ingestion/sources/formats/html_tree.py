@@ -15,38 +15,10 @@ MAX_EVENTS = 200_000
 """Start tags, end tags and text nodes; a long single-page reference has fifty thousand."""
 
 _BLOCK_TAGS = frozenset(
-    # fmt: off
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "details",
-        "div",
-        "dl",
-        "fieldset",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "main",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "ul",
-    ]
-    # fmt: on
-)
+    ["address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figure",
+     "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p",
+     "pre", "section", "table", "ul"]
+)  # fmt: skip
 _CLOSED_BY: MappingProxyType[str, frozenset[str]] = MappingProxyType(
     {
         "p": _BLOCK_TAGS | {"li", "dt", "dd", "td", "th", "tr"},

@@ -150,13 +150,13 @@ def _stream_costs(page: "PageObject") -> Iterator[tuple[int, int]]:
 
 
 def _as_dict(item: Any) -> dict[str, Any]:
-    found = item.get_object() if item is not None and hasattr(item, "get_object") else item
-    return found if isinstance(found, dict) else {}
+    value = item.get_object() if item is not None and hasattr(item, "get_object") else item
+    return value if isinstance(value, dict) else {}
 
 
 def _unpacked_size(item: Any) -> int:
-    found = item.get_object() if hasattr(item, "get_object") else item
-    return len(found.get_data()) if hasattr(found, "get_data") else 0
+    value = item.get_object() if hasattr(item, "get_object") else item
+    return len(value.get_data()) if hasattr(value, "get_data") else 0
 
 
 def _read_outline(reader: "PdfReader") -> Iterator[tuple[str, tuple[int, int]]]:

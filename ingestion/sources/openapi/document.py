@@ -103,13 +103,13 @@ class ApiDocumentBuilder:
 
     def _body(self, rows: RowBuilder, media: tuple[MediaContent, ...]) -> tuple[Parameter, ...]:
         distinct = _distinct_schemas(media)
-        found: list[Parameter] = []
+        parameters: list[Parameter] = []
         for each in distinct:
             location = "formData" if each.is_form else "body"
             if len(distinct) > 1:
                 location = f"{location} ({each.type})"
-            found += rows.body(each, "body", location)
-        return tuple(found)
+            parameters += rows.body(each, "body", location)
+        return tuple(parameters)
 
     def _response_parameters(self, responses: list[OperationResponse]) -> tuple[Parameter, ...]:
         """Return the rows of all responses; if there are several bodies, each row names its own."""
@@ -120,11 +120,11 @@ class ApiDocumentBuilder:
             for media in _distinct_schemas(response.media)
         ]
         statuses = {response.status for response, _ in bodies}
-        found: list[Parameter] = []
+        parameters: list[Parameter] = []
         for response, media in bodies:
             media_type = media.type if len(bodies) > 1 else ""
             status = response.status if len(statuses) > 1 else ""
-            found += rows.body(media, "response", f"{status} {media_type}".strip())
+            parameters += rows.body(media, "response", f"{status} {media_type}".strip())
         for response in responses:
             headers = [
                 OperationParameter(
@@ -133,8 +133,8 @@ class ApiDocumentBuilder:
                 for name, header in response.headers.items()
                 if name
             ]
-            found += rows.parameter_rows(headers)
-        return tuple(found)
+            parameters += rows.parameter_rows(headers)
+        return tuple(parameters)
 
     def _examples(self, media: Iterable[MediaContent]) -> tuple[Example, ...]:
         """Return the examples of the bodies; if they have none, an example of the schema."""
@@ -184,15 +184,15 @@ def _content_type_header(operation: Operation) -> list[Parameter]:
     types = operation.body_types
     if not types or "content-type" in declared:
         return []
-    several = tuple(AllowedValue(value=each) for each in types) if len(types) > 1 else ()
-    return [Parameter(name="Content-Type", required=True, example=types[0], values=several)]
+    values = tuple(AllowedValue(value=each) for each in types) if len(types) > 1 else ()
+    return [Parameter(name="Content-Type", required=True, example=types[0], values=values)]
 
 
 def _distinct_schemas(media: Iterable[MediaContent]) -> list[MediaContent]:
     """Keep one body per schema: media types usually share one."""
-    found: dict[object, MediaContent] = {}
+    by_schema: dict[object, MediaContent] = {}
     for each in media:
         if each.schema.is_object:
             key = each.schema.reference or repr(each.schema.value)
-            found.setdefault(key, each)
-    return list(found.values())
+            by_schema.setdefault(key, each)
+    return list(by_schema.values())

@@ -104,8 +104,8 @@ def _add_examples(
         code_and_message = _code_and_message(example.value)
         if code_and_message is not None:
             code, message = code_and_message
-            known = errors.get(code)
-            cause = status if known is None or not known.causes else ""
+            earlier = errors.get(code)
+            cause = status if earlier is None or not earlier.causes else ""
             errors.setdefault(code, _CollectedError()).add(message, cause)
 
 

@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from ingestion.sources.api_docs import api_document
 from ingestion.sources.openapi import openapi3, swagger2
-from ingestion.sources.openapi.document import METHODS, ApiDocumentBuilder, first_tag
+from ingestion.sources.openapi.document import ApiDocumentBuilder, first_tag
 from ingestion.sources.openapi.operations import Operation, OperationParameter, PathOperation
-from ingestion.sources.openapi.references import DescriptionDocuments, Node, quote_text
+from ingestion.sources.openapi.paths import parameter_ids, path_operations, refusal
+from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
 from ingestion.sources.reader import FileResult, KnownFiles
 from ingestion.text.language import detect_language
@@ -105,7 +106,7 @@ class _Description:
         self.source = source
         self.root = _read_root(source, limits)
         self.version = _detect_version(self.root)
-        self.path_operations = list(_path_operations(self.root))
+        self.path_operations = list(path_operations(self.root))
         self.common_parameters = self._common_parameters()
         self.reader = SchemaReader(limits.values)
         language = source.language or _detect_description_language(self.root)
@@ -135,7 +136,7 @@ class _Description:
             try:
                 yield self._document(path_operation)
             except SourceError as error:
-                yield _refusal(str(path_operation), str(error))
+                yield refusal(str(path_operation), str(error))
 
     def _document(self, path_operation: PathOperation) -> SourceDocument:
         if not path_operation.node.is_object:
@@ -195,12 +196,8 @@ class _Description:
         valid = [each for each in self.path_operations if isinstance(each, PathOperation)]
         uses: Counter[int] = Counter()
         for path_operation in valid:
-            uses.update(set(_parameter_ids(path_operation.node)) & reusable)
+            uses.update(set(parameter_ids(path_operation.node)) & reusable)
         return {each for each, count in uses.items() if count > 1 and count * 2 > len(valid)}
-
-
-def _refusal(subject: str, reason: str) -> SourceError:
-    return SourceError(f"{quote_text(subject)[1:-1]}: {reason}")
 
 
 def _read_root(source: OpenApiSourceConfig, limits: SourceLimits) -> Node:
@@ -217,41 +214,6 @@ def _detect_version(root: Node) -> _Version:
     if root.text("openapi").startswith("3"):
         return openapi3
     raise SourceError("not an OpenAPI 3.0, OpenAPI 3.1 or Swagger 2.0 description")
-
-
-def _path_operations(root: Node) -> Iterator[PathOperation | SourceError]:
-    """Yield every operation, and a SourceError for each path that cannot be read."""
-    for path, item in root["paths"].items():
-        if path.startswith("x-") or item.value is None:
-            continue
-        if not item.is_object:
-            yield _refusal(path, "contains no operations")
-            continue
-        try:
-            target = item.resolve()
-        except SourceError as error:
-            yield _refusal(path, str(error))
-            continue
-        yield from _operations_of_path(path, item, target)
-
-
-def _operations_of_path(path: str, item: Node, target: Node) -> Iterator[PathOperation]:
-    """Yield the operations of a path item; those next to its `$ref` override the target's."""
-    seen: set[str] = set()
-    for holder in (item, target):
-        for key, node in holder.items():
-            method = key.upper()
-            if method in METHODS and method not in seen:
-                seen.add(method)
-                yield PathOperation(method, path, holder, node)
-
-
-def _parameter_ids(operation: Node) -> Iterator[int]:
-    for each in operation["parameters"].elements():
-        try:
-            yield id(each.resolve().value)
-        except SourceError:
-            continue  # reported when the operation is read
 
 
 def _template_values(path_operation: PathOperation) -> dict[str, object]:
@@ -287,8 +249,8 @@ def _detect_description_language(root: Node) -> Language:
             stack.extend(reversed(value))
         elif isinstance(value, dict):
             fields = [value.get(key) for key in ("title", "summary", "description")]
-            found = [text for text in fields if isinstance(text, str)]
-            texts += found
-            chars_left -= sum(map(len, found)) + 1
+            strings = [text for text in fields if isinstance(text, str)]
+            texts += strings
+            chars_left -= sum(map(len, strings)) + 1
             stack.extend(reversed([v for v in value.values() if isinstance(v, dict | list)]))
     return detect_language(" ".join(texts))

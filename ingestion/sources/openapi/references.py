@@ -114,26 +114,26 @@ class DescriptionDocuments:
         """
         try:
             address = urljoin(base, reference.partition("#")[0])
-            found = self.registry.resolver(base).lookup(reference)
+            target = self.registry.resolver(base).lookup(reference)
         except Unresolvable as error:
             raise SourceError(f"$ref {quote_text(reference)} {_reason(error)}") from None
         except (ValueError, TypeError, LookupError, RecursionError):
             raise SourceError(f"$ref {quote_text(reference)} cannot be resolved") from None
         if not isinstance(
-            found.contents, dict | bool
+            target.contents, dict | bool
         ):  # OpenAPI 3.1 allows true and false as schemas
             raise SourceError(
                 f"$ref {quote_text(reference)} resolves to neither an object nor a boolean"
             )
-        return Node(found.contents, address, self)
+        return Node(target.contents, address, self)
 
     def _retrieve(self, address: str) -> Resource[object]:
         if address not in self.loaded:
             self.loaded[address] = self._load(address)
-        found = self.loaded[address]
-        if isinstance(found, SourceError):
-            raise found
-        return found
+        resource = self.loaded[address]
+        if isinstance(resource, SourceError):
+            raise resource
+        return resource
 
     def _load(self, address: str) -> Resource[object] | SourceError:
         if len(self.loaded) >= MAX_DOCUMENTS:
@@ -195,8 +195,8 @@ class _HttpLoader:
         self.downloader = Downloader(url, limits)
 
     def root(self) -> tuple[bytes, str]:
-        found = self.downloader.get(self.url)
-        return found.data, found.url.partition("#")[0]
+        download = self.downloader.get(self.url)
+        return download.data, download.url.partition("#")[0]
 
     def document(self, address: str) -> bytes:
         return self.downloader.get(address).data

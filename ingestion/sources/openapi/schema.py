@@ -73,21 +73,21 @@ class Schema:
     @property
     def properties(self) -> dict[str, list[Node]]:
         """Schemas of each property."""
-        found: dict[str, list[Node]] = {}
+        properties: dict[str, list[Node]] = {}
         for part in self.parts:
             for name, node in part["properties"].items():
-                found.setdefault(name, []).append(node)
-        return found
+                properties.setdefault(name, []).append(node)
+        return properties
 
     @property
     def additional_properties(self) -> list[tuple[str, Node]]:
         """Schemas of properties with any name (`*`) or with a name that matches a pattern (`/…/`)."""
-        found: list[tuple[str, Node]] = []
+        properties: list[tuple[str, Node]] = []
         for part in self.parts:
             if part["additionalProperties"].value:
-                found += [("*", n) for n in [part["additionalProperties"]] if n.is_object]
-            found += [(f"/{name}/", n) for name, n in part["patternProperties"].items()]
-        return found
+                properties += [("*", n) for n in [part["additionalProperties"]] if n.is_object]
+            properties += [(f"/{name}/", n) for name, n in part["patternProperties"].items()]
+        return properties
 
     @property
     def items(self) -> list[Node]:
@@ -97,8 +97,8 @@ class Schema:
     @property
     def variants(self) -> list[Node]:
         """Alternative schemas, without null and without those that only list required properties."""
-        found = [each for part in self.parts for each in _choices(part)]
-        return found if len(found) > 1 else []
+        variants = [each for part in self.parts for each in _choices(part)]
+        return variants if len(variants) > 1 else []
 
     @property
     def tuple_items(self) -> list[Node]:

@@ -69,8 +69,8 @@ def _format_type(reader: SchemaReader, schema: Schema, name: str, depth: int) ->
 def _type_from_values(schema: Schema) -> str:
     """Return the types of the enumerated values."""
     names = {str: "string", bool: "boolean", int: "integer", float: "number"}
-    found = (names.get(type(value), "") for value in _enum_values(schema))
-    return " | ".join(dict.fromkeys(filter(None, found)))
+    types = (names.get(type(value), "") for value in _enum_values(schema))
+    return " | ".join(dict.fromkeys(filter(None, types)))
 
 
 def _enum_values(schema: Schema) -> list[object]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from ingestion.sources.openapi.operations import Operation
 from ingestion.sources.openapi.references import Node
@@ -45,13 +46,11 @@ def permission_packages(
     If there are alternatives, each description lists them. Raises SourceError.
     """
     alternatives = list(_alternatives(operation))
+    note = f"{labels.any_of} {_names(alternatives)}" if len(alternatives) > 1 else ""
     packages: dict[str, str] = {}
-    for requirements in alternatives:
-        is_one_of_several = len(alternatives) > 1 and requirements
-        for requirement in requirements:
-            for name, text in _packages(requirement):
-                note = f"{labels.any_of} {_names(alternatives)}" if is_one_of_several else ""
-                packages.setdefault(name[:200], " ".join(filter(None, (text, note))))
+    for requirement in chain.from_iterable(alternatives):
+        for name, text in _packages(requirement):
+            packages.setdefault(name[:200], " ".join(filter(None, (text, note))))
     if packages and [] in alternatives:
         last = list(packages)[-1]
         packages[last] = f"{packages[last]} ({labels.without_credentials})"
@@ -75,8 +74,8 @@ def _packages(requirement: _SchemeRequirement) -> Iterator[tuple[str, str]]:
         )
     for scope in requirement.scopes:
         text = _scope_text(requirement.scheme, scope)
-        by = f"{requirement.name}, {kind}" if kind else requirement.name
-        yield scope, f"{text} ({by})" if text and text != scope else by
+        granted_by = f"{requirement.name}, {kind}" if kind else requirement.name
+        yield scope, f"{text} ({granted_by})" if text and text != scope else granted_by
 
 
 def _scope_text(scheme: Node, scope: str) -> str:
@@ -103,14 +102,12 @@ def credential_parameters(operation: Operation) -> tuple[Parameter, ...]:
     """
     declared = {parameter.name.lower() for parameter in operation.parameters}
     alternatives = list(_alternatives(operation))
-    found: dict[str, Parameter] = {}
-    for requirement in (
-        requirement for requirements in alternatives for requirement in requirements
-    ):
+    credentials: dict[str, Parameter] = {}
+    for requirement in chain.from_iterable(alternatives):
         parameter = _credential_parameter(requirement, required=len(alternatives) == 1)
         if parameter is not None and not _is_declared(parameter, requirement, declared):
-            found.setdefault(parameter.name.lower(), parameter)
-    return tuple(found.values())
+            credentials.setdefault(parameter.name.lower(), parameter)
+    return tuple(credentials.values())
 
 
 def _is_declared(parameter: Parameter, requirement: _SchemeRequirement, declared: set[str]) -> bool:
@@ -127,9 +124,13 @@ def _credential_parameter(requirement: _SchemeRequirement, required: bool) -> Pa
     if kind == "apiKey" and scheme.text("name"):
         name, location, example = scheme.text("name")[:200], scheme.text("in"), ""
     elif kind in ("http", "basic", "oauth2", "openIdConnect"):
-        word = (scheme.text("scheme") or ("basic" if kind == "basic" else "bearer")).capitalize()
-        token = scheme.text("bearerFormat") or ("credentials" if word == "Basic" else "token")
-        name, location, example = "Authorization", "header", f"{word} <{token}>"
+        auth_scheme = (
+            scheme.text("scheme") or ("basic" if kind == "basic" else "bearer")
+        ).capitalize()
+        token = scheme.text("bearerFormat") or (
+            "credentials" if auth_scheme == "Basic" else "token"
+        )
+        name, location, example = "Authorization", "header", f"{auth_scheme} <{token}>"
     else:
         return None
     return Parameter(
