@@ -12,7 +12,7 @@ from httpx_sse import ServerSentEvent, connect_sse
 from pydantic import SecretStr
 
 from app.api import event_stream
-from app.cli.terminal.printing import live_answer
+from app.cli.terminal.answer_output import live_answer
 from app.service.answer_service import AnswerService
 from runnables.answer.partial_answer import complete_steps
 from schemas.answer import Answer, Event, EventSink, Sources, Step

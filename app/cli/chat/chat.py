@@ -16,8 +16,8 @@ from app.cli.chat.footnotes import (
 )
 from app.cli.chat.line_input import LineInput, history_path, open_line_input
 from app.cli.chat.terminal import cancel_on_interrupt, copy_to_clipboard
+from app.cli.terminal.answer_output import Markdown, live_answer, print_retrieved
 from app.cli.terminal.answerers import TerminalAnswerer, open_terminal_answerer
-from app.cli.terminal.printing import Markdown, live_answer, print_retrieved
 from app.service.ask_command import AskCommand, check_question
 from ingestion.platform_config import read_platform
 from ingestion.text.language import replace_surrogates

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from app.cli.terminal.printing import print_notes, print_steps
+from app.cli.terminal.answer_output import print_notes, print_steps
 from schemas.answer import Answer, Source
 
 

@@ -36,7 +36,7 @@ def ingest(
 ) -> None:
     """Index new, changed and deleted documents of the platform."""
     from app.cli.terminal.ingest import run_ingestion, run_ingestion_and_watch
-    from app.cli.terminal.printing import print_report
+    from app.cli.terminal.tables import print_ingestion_run
     from schemas.ingestion import IngestionOptions
 
     options = IngestionOptions(dry_run=dry_run, allow_deletes=allow_deletes, rebuild=rebuild)
@@ -45,11 +45,11 @@ def ingest(
         with suppress(KeyboardInterrupt):
             run_until_signal(
                 run_ingestion_and_watch(
-                    settings, options, lambda run: print_report(run, as_json), print_error
+                    settings, options, lambda run: print_ingestion_run(run, as_json), print_error
                 )
             )
         return
     run = run_until_signal(run_ingestion(settings, options))
-    print_report(run, as_json)
+    print_ingestion_run(run, as_json)
     if run.state != "succeeded":
         sys.exit(EXIT_FAILED)

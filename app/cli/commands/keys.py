@@ -57,7 +57,7 @@ def list_keys(as_json: bool) -> None:
     """List all keys, including expired and revoked ones."""
     from contextlib import closing
 
-    from app.cli.terminal.printing import print_keys
+    from app.cli.terminal.tables import print_keys
     from app.security.api_keys import ApiKeyStore
 
     with closing(ApiKeyStore.open(load_settings(None))) as store:

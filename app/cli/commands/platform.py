@@ -64,9 +64,10 @@ def init(
 
 
 def _print_trial(trial: "Trial", file: Path) -> None:
-    from app.cli.terminal.printing import print_answer, print_report
+    from app.cli.terminal.answer_output import print_answer
+    from app.cli.terminal.tables import print_ingestion_run
 
-    print_report(trial.run, as_json=False)
+    print_ingestion_run(trial.run, as_json=False)
     if trial.question and trial.answer:
         click.echo(f"\n› {trial.question}\n")
         print_answer(trial.answer)
@@ -80,7 +81,7 @@ def _print_trial(trial: "Trial", file: Path) -> None:
 def check(platform: Path | None) -> None:
     """Test every configured model with one small call."""
     from app.cli.setup.model_check import check_models
-    from app.cli.terminal.printing import print_checks
+    from app.cli.terminal.tables import print_checks
 
     checks = asyncio.run(check_models(load_settings(platform)))
     print_checks(checks)

@@ -28,8 +28,8 @@ def ask(
     platform: Path | None,
 ) -> None:
     """Answer QUESTION."""
+    from app.cli.terminal.answer_output import live_answer, print_answer, print_retrieved
     from app.cli.terminal.answerers import ask_once
-    from app.cli.terminal.printing import live_answer, print_answer, print_retrieved
     from schemas.answer import Answer, Source
     from schemas.question import AnswerMode
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from app.cli.terminal.printing import print_run
+from app.cli.terminal.tables import print_run_table
 from schemas.ingestion import IngestionRun
 
 OnProgress = Callable[[IngestionRun], None]
@@ -20,7 +20,7 @@ def ingestion_progress(summary: bool = True) -> Iterator[OnProgress]:
     with display:
         yield display.show
     if summary and display.last is not None:
-        print_run(display.last, console)
+        print_run_table(display.last, console)
 
 
 class _LineDisplay:

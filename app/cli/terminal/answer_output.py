@@ -1,9 +1,7 @@
-"""Prints answers, retrieved chunks, ingestion runs, model checks and API keys on the terminal."""
+"""Prints answers and retrieved chunks on the terminal."""
 
-import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from rich import markdown
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -17,11 +15,6 @@ from rich.text import Text
 from app.service.streamed_answer import StreamedAnswer
 from prompts.user_text import user_text
 from schemas.answer import Answer, Event, EventSink, Source
-from schemas.ingestion import IngestionRun
-
-if TYPE_CHECKING:
-    from app.cli.setup.model_check import ModelCheck
-    from app.security.api_keys import ApiKey
 
 
 class _FoldingTable(markdown.TableElement):
@@ -102,20 +95,6 @@ def _footer(answer: Answer) -> str:
     return " · ".join([*parts, f"{answer.timings.get('total', 0)} ms"])
 
 
-def print_checks(checks: "list[ModelCheck]") -> None:
-    """Print a table of models with the result of each check, on stdout."""
-    console = Console(highlight=False)
-    if not checks:
-        console.print("no model is configured: questions are answered from the documents alone")
-        return
-    table = Table("for", "model", "ms", "result", box=None, header_style="bold")
-    for check in checks:
-        purpose = check.role.prefix.lower().replace("_", " ")
-        result = Text(check.problem, style="red") if check.problem else Text("ok", style="green")
-        table.add_row(purpose, check.role.model, str(check.milliseconds), result)
-    console.print(table)
-
-
 def print_retrieved(sources: list[Source], console: Console | None = None) -> None:
     """Print score, page and section of each chunk, on stderr unless a console is given."""
     table = Table("#", "score", "page", "section", box=None, header_style="bold")
@@ -123,33 +102,6 @@ def print_retrieved(sources: list[Source], console: Console | None = None) -> No
         page = Group(Text(source.title), Text(source.page_url, style="dim"))
         table.add_row(str(source.number), f"{source.score:.3f}", page, source.section)
     (console or Console(stderr=True, highlight=False)).print(table)
-
-
-def print_report(run: IngestionRun, as_json: bool) -> None:
-    """Print a finished run on stdout: as text, or as the JSON of the HTTP API."""
-    if as_json:
-        print(run.model_dump_json(by_alias=True, indent=2))
-    else:
-        print_run(run, Console(highlight=False))
-
-
-def print_run(run: IngestionRun, console: Console) -> None:
-    """Print the counts of a run by source, and the refused documents."""
-    counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("source")
-    for name in (*counts, "chunks", "written"):
-        table.add_column(name, justify="right")
-    for source in run.sources:
-        numbers = [getattr(source, name) for name in (*counts, "chunks", "written")]
-        table.add_row(source.name, *map(str, numbers))
-    if run.sources:
-        console.print(table)
-    for line in run.refused:
-        console.print(Text(f"refused  {line}", style="yellow"), soft_wrap=True)
-    summary = "compared, nothing was written," if run.options.dry_run else "done"
-    if run.state in ("succeeded", "partial"):
-        console.print(f"{summary} in {run.seconds:.1f} s")
 
 
 def _numbered_steps(steps: list[str]) -> Table:
@@ -189,19 +141,3 @@ async def live_answer() -> AsyncIterator[EventSink | None]:
             live.update(render(), refresh=True)
 
         yield show
-
-
-def print_keys(keys: "Sequence[ApiKey]", as_json: bool) -> None:
-    """Print API keys on stdout, as a table or a JSON list."""
-    if as_json:
-        items = [key.model_dump(mode="json", by_alias=True) | {"state": key.state} for key in keys]
-        print(json.dumps(items, ensure_ascii=False, indent=2))
-        return
-    headings = ("id", "name", "scopes", "state", "created", "expires", "last used")
-    table = Table(*headings, box=None, header_style="bold", pad_edge=False)
-    for key in keys:
-        times = (key.created_at, key.expires_at, key.last_used_at)
-        days = [f"{time:%Y-%m-%d}" if time else "never" for time in times]
-        table.add_row(key.id, Text(key.name), " ".join(key.scopes), key.state, *days)
-    console = Console(highlight=False)
-    console.print(table if keys else "there are no keys yet")
