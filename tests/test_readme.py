@@ -52,10 +52,12 @@ class Terminal:
             self.port = free.getsockname()[1]
         self.folder = folder
         self.log = folder / "server.log"
-        # A make that is started by make would say where it is.
-        made_by_make = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-        outer = {name: value for name, value in os.environ.items() if name not in made_by_make}
-        self.environment = outer | {
+        # With these variables, a nested make prints the directory it enters.
+        make_variables = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        inherited = {
+            name: value for name, value in os.environ.items() if name not in make_variables
+        }
+        self.environment = inherited | {
             "PORT": str(self.port),
             "COLUMNS": "80",
             "APIDESK_LOG_FORMAT": "console",

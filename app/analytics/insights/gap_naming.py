@@ -63,10 +63,10 @@ class QuestionGrouper:
             PROMPT_NAME, "same_topic", platform_info.language, QuestionGroups
         )
 
-    async def topics(
+    async def find_topics(
         self, groups: Sequence[Wordings], config: RunnableConfig | None = None
     ) -> list[QuestionGroup]:
-        """Topics with the 1-based numbers of their groups; a group belongs to at most one topic.
+        """Return topics with the 1-based numbers of their groups; a group belongs to at most one topic.
 
         Never raises: returns an empty list if the model fails or exceeds the timeout.
         """
@@ -130,7 +130,7 @@ async def find_gaps_with_model(
     if grouper:
         # The sort is stable: the largest groups stay first.
         groups.sort(key=lambda each: _is_off_topic(each, questions))
-        topics = await grouper.topics([_wordings(each, questions) for each in groups], config)
+        topics = await grouper.find_topics([_wordings(each, questions) for each in groups], config)
         groups = join_groups(groups, topics)
     return select_gaps(groups, questions, documented=documented, min_size=min_size)
 

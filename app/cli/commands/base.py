@@ -24,7 +24,7 @@ def report_errors(command: F) -> F:
     """Decorator: report an ApideskError as one line on stderr and an exit code, without a traceback."""
 
     @wraps(command)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         from app.telemetry.logs import configure_logging
         from schemas.errors import ApideskError, ConfigurationError, QuestionError, SourceError
 
@@ -37,7 +37,7 @@ def report_errors(command: F) -> F:
         except ApideskError as error:
             fail(str(error), EXIT_FAILED)
 
-    return guarded  # type: ignore[return-value]
+    return wrapper  # type: ignore[return-value]
 
 
 def platform_option(command: F) -> F:

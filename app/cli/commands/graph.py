@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 FORMATS = {".png": "png", ".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid", ".md": "mermaid"}
 
-
 SHELLS = ("bash", "zsh", "fish")
 
 
