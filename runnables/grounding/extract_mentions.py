@@ -10,8 +10,12 @@ from collections.abc import Iterator
 from runnables.grounding.addresses import take_targets
 from runnables.grounding.markdown_text import blank_program_code
 from runnables.grounding.mention import Mention, is_preceded_by, surrounding_chars
-from runnables.grounding.names_in_context import code_numbers, names_in_context, take_json_keys
-from runnables.grounding.permissions import permissions
+from runnables.grounding.names_in_context import (
+    extract_code_numbers,
+    extract_names_in_context,
+    take_json_keys,
+)
+from runnables.grounding.permissions import extract_permissions
 from runnables.grounding.standard_names import (
     CAPITALISED_PROSE,
     LANGUAGE_WORDS,
@@ -57,10 +61,10 @@ def extract_mentions(text: str) -> list[Mention]:
     mentions = [
         *json_keys,
         *targets,
-        *names_in_context(text),
+        *extract_names_in_context(text),
         *_names_by_spelling(text),
-        *code_numbers(text),
-        *permissions(text),
+        *extract_code_numbers(text),
+        *extract_permissions(text),
     ]
     return sorted(mentions, key=lambda mention: mention.start)
 

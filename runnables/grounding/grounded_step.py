@@ -92,7 +92,7 @@ class Grounder:
         return GroundedStep(cited.text, cited.numbers, (), is_cited, is_cited, refused)
 
     def is_free_of_claims(self, text: str) -> bool:
-        """Whether a text, such as a greeting, has no disallowed links, no citations and no unverified facts."""
+        """Whether a text such as a greeting has no citations, disallowed links or unverified facts."""
         if len(text) > MAX_STEP_CHARS:
             return False
         _, removed_links = self._links.remove_disallowed(text)

@@ -153,9 +153,9 @@ def _confidence(
 ) -> Confidence:
     """Rate the evidence of an answer.
 
-    - `low`: the model wrote no JSON, or at least half of the steps are unsupported or have unverified facts.
-    - `high`: no step is or has, the sources contain at least half of the question's content words or are
-      in another language, and the answer is not degraded.
+    - `low`: the model wrote no JSON, or at least half of the steps are unsupported or unverified.
+    - `high`: all steps are supported and verified, the answer is not degraded, and the sources contain
+      at least half of the question's content words or are in another language.
     - `medium`: everything else.
 
     A quoted answer is supported by definition; there the coverage of the question decides.

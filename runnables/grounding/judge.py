@@ -10,10 +10,10 @@ from langchain_core.runnables import RunnableConfig
 
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from prompts import escape_data, load_prompt
-from runnables.answer.write_answer import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_judge_model
 from runnables.models.concurrency import ConcurrencyLimiter
+from runnables.models.context_window import TAG_TOKENS, reserved_output_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
 from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import Chunk
@@ -25,7 +25,7 @@ from schemas.settings import Settings
 RUN_NAME = "ground/judge"
 
 MIN_PASSAGE_TOKENS = 40
-"""Tokens per chunk that must fit beside the statements; otherwise nothing is judged."""
+"""Tokens of each chunk that must fit in addition to the statements; otherwise nothing is judged."""
 
 _SCHEMA = json.dumps(Verdicts.model_json_schema(), ensure_ascii=False)
 
@@ -126,7 +126,7 @@ class Judge:
         prompt = load_prompt("judge", self._platform_info.language).render(
             schema=_SCHEMA, **self._variables(prompt_statements, [])
         )
-        output_tokens = min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE)
+        output_tokens = reserved_output_tokens(window)
         overhead = estimate_tokens(prompt) + TAG_TOKENS * len(chunks)
         texts = [escape_data(chunk.text) for chunk in chunks]  # of the same length in the prompt
         lengths = [estimate_tokens(text) for text in texts]

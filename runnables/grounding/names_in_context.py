@@ -71,7 +71,7 @@ def take_json_keys(text: str) -> tuple[str, list[Mention]]:
     return _JSON_PAIR.sub(take, text), mentions
 
 
-def names_in_context(text: str) -> Iterator[Mention]:
+def extract_names_in_context(text: str) -> Iterator[Mention]:
     """Yield the words in `text` at a position of a name, except JSON keys; see `take_json_keys`."""
     for pattern in (_PAIR, _FIRST_CELL, _NEXT_TO_NOUN):
         for match in pattern.finditer(text):
@@ -81,7 +81,7 @@ def names_in_context(text: str) -> Iterator[Mention]:
                     yield Mention(kind, word, match.start(group))
 
 
-def code_numbers(text: str) -> Iterator[Mention]:
+def extract_code_numbers(text: str) -> Iterator[Mention]:
     """Yield the numbers in `text` that are error codes, or that may be if similar codes are known."""
     for match in _CODE_NUMBER.finditer(text):
         start, end = match.span()

@@ -28,7 +28,7 @@ _NOT_IN_NAMES = {
 }  # fmt: skip
 
 
-def permissions(text: str) -> Iterator[Mention]:
+def extract_permissions(text: str) -> Iterator[Mention]:
     """Yield the named permissions in `text`; "this package" names none."""
     for match in _PERMISSION_NOUN.finditer(text):
         words = list(_name_words(text, match.start()))
@@ -65,7 +65,7 @@ class PermissionIndex:
 
     def add(self, text: str) -> None:
         """Index the permissions in `text`."""
-        for mention in permissions(text):
+        for mention in extract_permissions(text):
             name = _to_name(mention)
             self._names.add(name)
             self._endings.update(_endings(name))

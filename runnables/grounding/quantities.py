@@ -36,17 +36,10 @@ _MULTIPLES = {"万": 10**4, "亿": 10**8}
 _HAN_DIGITS = {c: n for n, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _HAN_MULTIPLIERS = {"十": 10, "百": 100, "千": 1_000, "万": 10_000}
 _NUMBER_WORDS = {
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-}
-_NUMBER_WORDS |= {"ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30}
-_NUMBER_WORDS |= {"forty": 40, "fifty": 50, "sixty": 60, "ninety": 90}
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+    "sixty": 60, "ninety": 90,
+}  # fmt: skip
 
 
 def _alternatives(words: Mapping[str, object], *, ascii_only: bool) -> str:

@@ -20,14 +20,14 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
         structured, named = state["classification"].structured, list[Chunk]()
         if structured.api_url or structured.api_name:
-            named = await asyncio.to_thread(chunks_of_named_api, collection, structured)
+            named = await asyncio.to_thread(find_named_api_chunks, collection, structured)
         allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
         return {**state, "chunks": _boost(allowed, state["retrieved"])}
 
     return named_step("boost-named-api", boost_named_api)
 
 
-def chunks_of_named_api(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
+def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
     """Return all chunks of the APIs that `structured` names. Blocks.
 
     A URL takes precedence: it is more exact than a name.

@@ -1,4 +1,7 @@
-"""The platform's glossary: terms of one language and their equivalents in the other."""
+"""The platform's glossary: terms of one language and their equivalents in the other.
+
+A module of its own because classification, tools and analytics use it without the retriever.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
