@@ -15,8 +15,8 @@ from langchain_core.runnables import RunnableConfig
 from ingestion.store.schema import embedded_text
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from prompts import escape_data, load_prompt
-from runnables.answer.write_answer import MAX_OUTPUT_SHARE, OUTPUT_TOKENS, TAG_TOKENS
 from runnables.models.chat_model import ChatModel
+from runnables.models.context_window import TAG_TOKENS, reserved_output_tokens
 from runnables.models.json_text import strip_thinking
 from runnables.models.structured_output import (
     MAX_QUOTED_REPLY_CHARS,
@@ -73,7 +73,7 @@ class ListwiseReranker:
         prompt = load_prompt("rerank", self._platform_info.language).render(
             schema=_SCHEMA, **self._variables(question, [])
         )
-        output_tokens = min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE)
+        output_tokens = reserved_output_tokens(window)
         available = int(window - output_tokens - estimate_tokens(prompt))
         count = min(len(chunks), available // (MIN_PASSAGE_TOKENS + TAG_TOKENS))
         if count < 2:

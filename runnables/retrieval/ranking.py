@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from ingestion.store.manifest import RouteCalibration
-from ingestion.text.markdown_blocks import parse_table, plain
+from ingestion.text.markdown_blocks import parse_table, plain_text
 from schemas.document import Chunk, RetrievedChunk
 
 UNCALIBRATED_DENSE_WEIGHT = 0.4
@@ -151,6 +151,6 @@ def is_definition(chunk: Chunk, identifier: str) -> bool:
 
 def _field_names(cell: str) -> tuple[str, str]:
     """The field that the first cell of a row names: with its parents, and without them."""
-    whole = plain(cell).lower()
+    whole = plain_text(cell).lower()
     last = _LAST_PART.search(whole)
     return whole, last[0] if last else whole
