@@ -6,7 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from jinja2 import ChoiceLoader, DictLoader
@@ -30,6 +30,11 @@ from tests.research_steps import ResearchSteps, tool_texts, write_answers
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "extend.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = FENCE.findall(DOCS.read_text(encoding="utf-8"))
+KINDS = [
+    get_args(config.model_fields["kind"].annotation)[0]
+    for config in get_args(get_args(SourceConfig)[0])
+]
+"""Every kind of source in the union SourceConfig."""
 EXPORT = re.compile(r"^export (\w+)=(.*)$", re.MULTILINE)
 
 
@@ -87,9 +92,12 @@ def test_markdown_source_needs_no_code() -> None:
     assert isinstance(read, MarkdownSourceConfig)
 
 
-@pytest.mark.parametrize("kind", ["api_docs", "openapi", "markdown", "files"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_reader(kind: str) -> None:
-    assert callable(get_reader(kind).read)
+    reader = get_reader(kind)
+    assert callable(reader.read)
+    assert callable(reader.count_files)
+    assert callable(reader.fingerprints)
 
 
 def test_new_kind_needs_a_config_class_and_a_reader_module(

@@ -166,7 +166,7 @@ class _FileLoader:
         try:
             path = Path(unquote(parts.path)).resolve()
         except (OSError, ValueError, RuntimeError):  # circular links, invalid file names
-            raise SourceError("cannot be resolved") from None
+            raise SourceError("no such file") from None
         if not path.is_relative_to(self.folder):
             raise SourceError("points outside the source folder")
         return self._data(path)

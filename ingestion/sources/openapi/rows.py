@@ -39,10 +39,11 @@ class _Row:
     """The structures of the schemas that contain this one."""
     depth: int = 0
     dimensions: int = 0
+    """Levels of arrays around the elements."""
     inner: Schema = field(default_factory=Schema)
     """The schema of the elements, if the schema is an array; otherwise the schema itself."""
     mark: str = ""
-    """A note that rows were omitted."""
+    """A note on rows that are omitted or repeated above."""
     children: list["_Row"] = field(default_factory=list)
     variants: list["_Row"] = field(default_factory=list)
 
