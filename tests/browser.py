@@ -1,4 +1,4 @@
-"""A real browser for tests: the system's Chromium, headless, driven by Playwright."""
+"""A real browser for tests: the system's Chromium, headless, controlled by Playwright."""
 
 import shutil
 import threading
@@ -27,13 +27,13 @@ addEventListener("securitypolicyviolation", (event) =>
 
 
 def missing_chromium() -> str:
-    """Why no browser can be started; empty when one can."""
+    """Return why no browser can be started, or an empty string."""
     return "" if shutil.which("chromium") else "chromium is not installed"
 
 
 @contextmanager
 def running_chromium() -> Iterator[Browser]:
-    """The browser, while it runs."""
+    """Run a browser within the block."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=list(ARGUMENTS)
@@ -45,7 +45,7 @@ def running_chromium() -> Iterator[Browser]:
 
 
 class Window:
-    """A page of its own, with what went wrong in it."""
+    """A browser page that collects its errors."""
 
     def __init__(self, page: Page, home: str) -> None:
         self.page = page
@@ -71,7 +71,7 @@ class Window:
 
 @contextmanager
 def window(browser: Browser, home: str, **context: Any) -> Iterator[Window]:
-    """An empty page of a new profile; it may ask for nothing but what is at `home`."""
+    """Open an empty page in a new profile; requests to other sites than `home` are errors."""
     opened = browser.new_context(**context)
     opened.set_default_timeout(15_000)
     try:
@@ -86,10 +86,10 @@ class Site(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _SitePage)
         self.pages: dict[str, str] = {}
-        """HTML by path."""
+        """The HTML pages by path."""
 
     def origin(self, host: str = "localhost") -> str:
-        """The origin as the site calls itself, or under its other name."""
+        """Return the origin of the site under one of its two host names."""
         return f"http://{host}:{self.server_port}"
 
 
@@ -104,12 +104,12 @@ class _SitePage(BaseHTTPRequestHandler):
         self.wfile.write((html or "").encode())
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Suppress the log."""
 
 
 @contextmanager
 def running_site() -> Iterator[Site]:
-    """The site, while it runs."""
+    """Run a site within the block."""
     with Site() as site:
         threading.Thread(target=site.serve_forever, name="site", daemon=True).start()
         try:

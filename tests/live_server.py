@@ -1,4 +1,4 @@
-"""A desk behind a real server on loopback: for what a client in the same process cannot see."""
+"""A real server on loopback, for behaviour that an in-process client does not show."""
 
 import threading
 import time
@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import uvicorn
 
 from app.service.answer_service import AnswerService
-from app.serving.server import server_config
+from app.serving.server import create_uvicorn_config
 
 
 @contextmanager
 def live_server(answer_service: AnswerService, key: str = "") -> Iterator[str]:
-    """The server's address, while it runs; `key` is the one for local commands."""
-    server = uvicorn.Server(server_config(answer_service, key, "127.0.0.1", 0))
+    """Run a server within the block and yield its URL; `key` is the key of local commands."""
+    server = uvicorn.Server(create_uvicorn_config(answer_service, key, "127.0.0.1", 0))
     thread = threading.Thread(target=server.run, name="live-server")
     thread.start()
     try:

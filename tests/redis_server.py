@@ -1,4 +1,4 @@
-"""A real Redis for tests: on a socket in a folder of its own, and nothing kept."""
+"""A real Redis server for tests, on a Unix socket in a temporary folder, without persistence."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ import redis
 
 
 class RedisServer:
-    """A server that can be stopped and started again, with nothing in it."""
+    """A server that can be stopped and restarted, each time empty."""
 
     def __init__(self, folder: Path) -> None:
         self._socket = folder / "redis.sock"
@@ -22,16 +22,16 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """What APIDESK_REDIS_URL takes."""
+        """The URL of the server for APIDESK_REDIS_URL."""
         return f"unix://{self._socket}?db=0"
 
     def names(self) -> list[str]:
-        """The names of everything in it."""
+        """Return all keys."""
         with redis.Redis.from_url(self.url, decode_responses=True) as client:
             return sorted(client.keys())
 
     def start(self) -> Self:
-        """Start it, and wait until it answers."""
+        """Start the server and wait until it responds."""
         options = ["--port", "0", "--unixsocket", str(self._socket), "--dir", str(self._folder)]
         self._process = subprocess.Popen(
             ["redis-server", *options, "--save", "", "--appendonly", "no"],
@@ -47,7 +47,7 @@ class RedisServer:
         raise AssertionError("redis-server does not answer")
 
     def stop(self) -> None:
-        """Stop it; whoever is connected is cut off."""
+        """Stop the server and disconnect its clients."""
         if self._process:
             self._process.terminate()
             self._process.wait(10)
@@ -55,13 +55,13 @@ class RedisServer:
 
 
 def missing_redis() -> str | None:
-    """Why there can be no server here, if so."""
+    """Return why no server can be started, or an empty string."""
     return None if shutil.which("redis-server") else "redis-server is not installed"
 
 
 @contextmanager
 def running_redis() -> Iterator[RedisServer]:
-    """A server, while the block lasts."""
+    """Run a server within the block."""
     # Not pytest's own folder: the path of a socket may have 107 characters.
     with tempfile.TemporaryDirectory(prefix="redis-") as name:
         server = RedisServer(Path(name)).start()

@@ -1,4 +1,4 @@
-"""The pictures of docs/how-to/embed-the-page.md: `make screenshots`. Needs chromium and a font with Chinese characters."""
+"""The screenshots of docs/how-to/embed-the-page.md: `make screenshots`. Needs Chromium and a Chinese font."""
 
 import asyncio
 import io
@@ -17,7 +17,8 @@ from playwright.sync_api import Browser, Page
 
 from app.service.answer_service import AnswerService, connect_answer_service
 from app.service.ask_command import AskCommand
-from app.service.records import RecordStore, record_of
+from app.service.record_store import RecordStore
+from app.service.records import build_record
 from ingestion.database.engine import open_engine
 from schemas.ingestion import IngestionRun, SourceReport
 from schemas.record import Feedback, QuestionRecord
@@ -30,7 +31,7 @@ IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 DATA = Path(__file__).parent / "data"
 
 COMMENTS = ("答的是别的接口", "", "The limit has changed since.")
-"""Of those who were not helped."""
+"""Comments of negative ratings."""
 
 PHONE = {"viewport": {"width": 375, "height": 780}}
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
@@ -39,7 +40,7 @@ ENGLISH = {"locale": "en-US", "color_scheme": "dark"}
 
 
 def main() -> None:
-    """Take every picture anew."""
+    """Take all screenshots."""
     logging.disable(logging.ERROR)  # uvicorn's complaint of being stopped without notice
     with samples() as url, running_chromium() as browser:
         for name, size in (("375", PHONE), ("1280", DESKTOP)):
@@ -68,7 +69,7 @@ def main() -> None:
 
 @contextmanager
 def samples() -> Iterator[str]:
-    """The address of the sample platform, served without a model."""
+    """Serve the sample platform without a model and yield the URL."""
     with tempfile.TemporaryDirectory() as folder:
         store = {"milvus_uri": f"{folder}/milvus.db", "database_url": f"sqlite:///{folder}/a.db"}
         answer_service = connect_answer_service(read_settings(**store))
@@ -84,7 +85,7 @@ def samples() -> Iterator[str]:
 
 @contextmanager
 def opened(browser: Browser, url: str, context: dict[str, Any]) -> Iterator[Page]:
-    """The page with its suggestions, standing still."""
+    """Wait until the page shows its suggestions and has stopped moving."""
     with window(browser, url, reduced_motion="reduce", **context) as win:
         win.page.goto(url)
         win.page.locator(".suggestions button").first.wait_for()
@@ -93,7 +94,7 @@ def opened(browser: Browser, url: str, context: dict[str, Any]) -> Iterator[Page
 
 @contextmanager
 def opened_admin(browser: Browser, url: str, context: dict[str, Any]) -> Iterator[Page]:
-    """The admin view with its report, standing still."""
+    """Wait until the admin page shows its report and has stopped moving."""
     with window(browser, url, reduced_motion="reduce", **context) as win:
         win.page.goto(f"{url}/admin")
         win.page.locator(".tiles").wait_for()
@@ -101,7 +102,7 @@ def opened_admin(browser: Browser, url: str, context: dict[str, Any]) -> Iterato
 
 
 def halfway(answer_service: AnswerService) -> IngestionRun:
-    """A run of another process, in the middle of its work."""
+    """Return an unfinished run of another process."""
     run = answer_service.job.new_run("schedule")
     done = SourceReport(name="reference", expected=18, documents=18, changed=2, unchanged=16)
     run.sources = [done, SourceReport(name="guides", expected=14, documents=9, added=1)]
@@ -109,7 +110,7 @@ def halfway(answer_service: AnswerService) -> IngestionRun:
 
 
 async def month(answer_service: AnswerService) -> list[QuestionRecord]:
-    """Questions as the desk answers them, on days of the last month that are drawn, always alike."""
+    """Return records of questions on random days of the last month, with a fixed seed."""
     names = (
         "insights_gaps",
         "on_topic",
@@ -125,8 +126,8 @@ async def month(answer_service: AnswerService) -> list[QuestionRecord]:
 async def asked(
     answer_service: AnswerService, question: str, chance: random.Random
 ) -> QuestionRecord:
-    """The record of one question; one in twenty is judged."""
-    record = record_of(AskCommand(question), await answer_service.ask(AskCommand(question)), 1)
+    """Return the record of one question; one in twenty is rated."""
+    record = build_record(AskCommand(question), await answer_service.ask(AskCommand(question)), 1)
     days = 29 - 29 * chance.random() ** 1.4
     told: dict[str, Any] = {"asked_at": datetime.now(UTC) - timedelta(days=days), "session": None}
     if chance.random() < 0.05:
@@ -138,7 +139,7 @@ async def asked(
 
 
 def keep(answer_service: AnswerService, records: list[QuestionRecord]) -> None:
-    """Put the records where the desk's server keeps its own."""
+    """Write the records to the database of the server."""
     engine = open_engine(answer_service.settings)
     store = RecordStore(engine)
     store.add(records)
@@ -149,14 +150,14 @@ def keep(answer_service: AnswerService, records: list[QuestionRecord]) -> None:
 
 
 def ask(page: Page, question: str) -> None:
-    """Ask, and wait for the whole answer."""
+    """Ask a question and wait for the complete answer."""
     page.get_by_role("textbox").fill(question)
     page.keyboard.press("Enter")
     page.locator(".details").wait_for()
 
 
 def take(page: Page, name: str) -> None:
-    """Write what the window shows, in as many colours as such a page has."""
+    """Save a screenshot of the window with a reduced palette."""
     image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     image.quantize(128, dither=Image.Dither.NONE).save(IMAGES / f"{name}.png", optimize=True)
 

@@ -1,4 +1,4 @@
-"""Who gets in: by a key with the scope, or by being this machine while there is none."""
+"""Access control: API keys and scopes, and access from localhost while no key is configured."""
 
 import json
 import re
@@ -31,7 +31,7 @@ from schemas.errors import ApideskError, ConfigurationError
 from schemas.settings import read_settings
 from tests.http_client import http_client
 from tests.live_server import live_server
-from tests.model_desk import MakeClient, ask
+from tests.model_replies import MakeClient, ask
 
 ADMIN_KEY = "a" * 40
 
@@ -40,7 +40,7 @@ LOCAL_KEY = "b" * 40
 OPEN = {"/health/live", "/health/ready"}
 
 NONE = "00000000-0000-4000-8000-000000000000"
-"""The id of nothing."""
+"""An id that does not exist."""
 
 ROUTES: list[tuple[str, str, Scope, int]] = [
     ("POST", "/ask", "ask", 400),
@@ -57,13 +57,13 @@ ROUTES: list[tuple[str, str, Scope, int]] = [
     ("GET", "/v1/models", "ask", 200),
     ("GET", f"/v1/models/{NONE}", "ask", 404),
 ]
-"""What each route needs, and what it says to a caller who has it but says nothing useful."""
+"""Method, path, required scope, and the status of an authorized request without a body."""
 
 Http = TestClient[Litestar]
 
 
 class Guarded(NamedTuple):
-    """An application, HTTP to it, and its keys."""
+    """An application, its client, and its keys."""
 
     app: Litestar
     http: Http
@@ -75,7 +75,7 @@ def bearer(key: str) -> dict[str, str]:
 
 
 def told(response: httpx.Response) -> tuple[str, str]:
-    """An error's code and sentence, which stand elsewhere under /v1."""
+    """Return the code and message of an error; /v1 has its own format."""
     body = response.json()
     if response.url.path.startswith("/v1/"):
         return body["error"]["code"], body["error"]["message"]
@@ -88,7 +88,7 @@ def told(response: httpx.Response) -> tuple[str, str]:
 def guarded(
     sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Guarded]:
-    """A desk with a key for each scope."""
+    """An application with a key for each scope."""
     url = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
     settings = sample_service.settings.model_copy(update={"database_url": url})
     with closing(ApiKeyStore.open(settings)) as stored:
@@ -101,7 +101,7 @@ def guarded(
 
 
 @pytest.mark.parametrize(("method", "path", "needed", "status"), ROUTES)
-def test_a_route_opens_to_its_scope_and_to_admin(
+def test_route_requires_its_scope_or_admin(
     guarded: Guarded, method: str, path: str, needed: Scope, status: int
 ) -> None:
     _, http, keys = guarded
@@ -115,7 +115,7 @@ def test_a_route_opens_to_its_scope_and_to_admin(
             assert told(response) == ("forbidden", sentence)
 
 
-def test_every_route_that_is_described_is_shut(guarded: Guarded) -> None:
+def test_every_documented_route_requires_a_key(guarded: Guarded) -> None:
     http = guarded.http
     shut = set()
     for path, methods in http.get("/schema").json()["paths"].items():
@@ -142,8 +142,8 @@ def unnamed() -> None: ...
 def unlimited() -> None: ...
 
 
-def test_a_route_that_names_nothing_needs_admin(tmp_path: Path) -> None:
-    """And one that is not limited still does not let keys be guessed."""
+def test_route_without_a_scope_requires_admin(tmp_path: Path) -> None:
+    """On a route without rate limits, wrong keys are still limited."""
     url = f"sqlite:///{tmp_path / 'apidesk.db'}"
     settings = read_settings(database_url=url, rate_limit_address="2/minute", admin_key=ADMIN_KEY)
     with closing(ApiKeyStore.open(settings)) as stored:
@@ -166,7 +166,7 @@ def test_a_route_that_names_nothing_needs_admin(tmp_path: Path) -> None:
 
 
 def headers_of(key: str) -> dict[str, tuple[dict[str, str], int]]:
-    """Ways to bring a key, and what comes of each."""
+    """Return headers that contain a key, with the expected status."""
     return {
         "bearer": (bearer(key), 200),
         "any case": ({"Authorization": f"bEARER {key}"}, 200),
@@ -183,14 +183,14 @@ def headers_of(key: str) -> dict[str, tuple[dict[str, str], int]]:
 
 
 @pytest.mark.parametrize("way", headers_of(""))
-def test_how_a_key_is_brought(guarded: Guarded, way: str) -> None:
+def test_key_is_read_from_either_header(guarded: Guarded, way: str) -> None:
     _, http, keys = guarded
     headers, status = headers_of(keys["admin"])[way]
     path = f"/ingestions?key={keys['admin']}" if way == "in the query" else "/ingestions"
     assert http.get(path, headers=headers).status_code == status
 
 
-def test_no_answer_shows_a_key(guarded: Guarded) -> None:
+def test_response_does_not_contain_the_key(guarded: Guarded) -> None:
     _, http, keys = guarded
     for key in (keys["ingest"], "wrong-" * 8):
         assert key not in http.post("/ask", headers=bearer(key)).text
@@ -211,7 +211,7 @@ def test_sessions_belong_to_a_key(guarded: Guarded) -> None:
         del http.headers["Authorization"]
 
 
-def test_the_document_says_what_is_needed(guarded: Guarded) -> None:
+def test_openapi_document_describes_access(guarded: Guarded) -> None:
     document = guarded.http.get("/schema").json()
     schemes = document["components"]["securitySchemes"]
     assert schemes["bearer"] == {"type": "http", "scheme": "bearer"}
@@ -256,14 +256,14 @@ LOCALLY: dict[str, Story] = {
 
 @pytest.fixture(scope="module")
 def unguarded(sample_service: AnswerService) -> Iterator[Callable[[str], Http]]:
-    """HTTP from an address to a desk without a key."""
+    """Create clients of an application without keys, from a given address."""
     app = create_app(sample_service)
     with http_client(app):
         yield lambda peer: http_client(app, peer)
 
 
 @pytest.mark.parametrize("case", LOCALLY)
-def test_without_a_key_this_machine_is_answered(
+def test_without_a_key_only_localhost_may_connect(
     unguarded: Callable[[str], Http], case: str
 ) -> None:
     headers, peer, status = LOCALLY[case]
@@ -276,19 +276,19 @@ def test_without_a_key_this_machine_is_answered(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.255.0.1", "::1", "localhost", "LOCALHOST"])
-def test_loopback(host: str) -> None:
+def test_loopback_hosts_are_recognised(host: str) -> None:
     assert is_loopback(host)
 
 
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "", "10.0.0.1", "localhost.example", "::ffff:8.8.8.8"]
 )
-def test_not_loopback(host: str) -> None:
+def test_other_hosts_are_not_loopback(host: str) -> None:
     assert not is_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "desk.example"])
-def test_without_a_key_no_other_address_is_served(tmp_path: Path, host: str) -> None:
+def test_without_a_key_serving_a_public_address_is_refused(tmp_path: Path, host: str) -> None:
     environment = {"APIDESK_DATABASE_URL": f"sqlite:///{tmp_path / 'apidesk.db'}"}
     result = CliRunner().invoke(main, ["serve", "--host", host], env=environment)
     assert result.exit_code == 2
@@ -306,7 +306,7 @@ def desk_with(sample_service: AnswerService, **settings: object) -> AnswerServic
     return AnswerService(changed, sample_service.platform, sample_service.job)
 
 
-def test_local_commands_are_let_in(sample_service: AnswerService, tmp_path: Path) -> None:
+def test_local_commands_are_authenticated(sample_service: AnswerService, tmp_path: Path) -> None:
     settings = read_settings(milvus_uri=str(tmp_path / "milvus.db"))
     address = tmp_path / "milvus.db.server.json"
     address.write_text("{}")
@@ -326,7 +326,9 @@ def test_local_commands_are_let_in(sample_service: AnswerService, tmp_path: Path
 
 
 @pytest.mark.parametrize(("peer", "status"), [("127.0.0.1", 200), ("::1", 200), ("192.0.2.7", 401)])
-def test_the_local_key_is_no_good_elsewhere(guarded: Guarded, peer: str, status: int) -> None:
+def test_local_key_is_rejected_from_other_machines(
+    guarded: Guarded, peer: str, status: int
+) -> None:
     http = http_client(guarded.app, peer)
     assert http.get("/ingestions", headers=bearer(LOCAL_KEY)).status_code == status
 
@@ -341,7 +343,7 @@ def test_the_local_key_is_no_good_elsewhere(guarded: Guarded, peer: str, status:
         ("10.0.0.7/8", False),
     ],
 )
-def test_only_addresses_are_trusted(value: str, good: bool) -> None:
+def test_trusted_proxies_must_be_addresses(value: str, good: bool) -> None:
     if good:
         assert read_settings(trusted_proxies=value).trusted_proxies
         return
@@ -350,7 +352,7 @@ def test_only_addresses_are_trusted(value: str, good: bool) -> None:
 
 
 @pytest.mark.parametrize(("trusted", "status"), [((), 429), (("127.0.0.1",), 200)])
-def test_a_trusted_proxy_says_who_asks(
+def test_trusted_proxy_header_sets_the_client_address(
     sample_service: AnswerService, trusted: tuple[str, ...], status: int
 ) -> None:
     answer_service = desk_with(
@@ -386,14 +388,14 @@ BODIES: dict[str, tuple[list[str], bytes, str]] = {
 
 @pytest.fixture(scope="module")
 def narrow(sample_service: AnswerService) -> Iterator[tuple[str, int]]:
-    """The address of a server that takes 2,000 bytes."""
+    """The address of a server with a body limit of 2,000 bytes."""
     with live_server(desk_with(sample_service, max_body_bytes=2_000)) as url:
         host, _, port = url.removeprefix("http://").rpartition(":")
         yield host, int(port)
 
 
 def said(address: tuple[str, int], request: bytes) -> str:
-    """The status of the first response, on a connection that is not closed from here."""
+    """Send a raw request and return the status of the first response."""
     with socket.create_connection(address, timeout=20) as connection:
         connection.sendall(request)
         return connection.makefile("rb").readline().split()[1].decode()
@@ -401,7 +403,7 @@ def said(address: tuple[str, int], request: bytes) -> str:
 
 @pytest.mark.parametrize("path", ["/ask", "/retrieve", "/ingestions"])
 @pytest.mark.parametrize("case", BODIES)
-def test_no_way_of_saying_it_makes_a_body_larger(
+def test_oversized_body_is_rejected_in_every_encoding(
     narrow: tuple[str, int], case: str, path: str
 ) -> None:
     lines, body, status = BODIES[case]
@@ -413,18 +415,18 @@ def test_no_way_of_saying_it_makes_a_body_larger(
     ("line", "status"),
     [("GET /ingestions", "200"), ("DELETE /sessions/none", "404"), ("GET /x", "404")],
 )
-def test_a_body_that_nobody_reads_is_not_waited_for(
+def test_unread_body_does_not_delay_the_response(
     narrow: tuple[str, int], line: str, status: str
 ) -> None:
     head = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n"
     assert said(narrow, head.encode() + b"a" * 3_000) == status
 
 
-def test_a_refused_caller_is_not_read(guarded: Guarded) -> None:
+def test_body_of_an_unauthorized_request_is_not_read(guarded: Guarded) -> None:
     response = guarded.http.post("/ask", content=b"x" * 5_000_000)
     assert response.status_code == 401
     assert json.loads(response.text)["code"] == "unauthorized"
 
 
-def test_a_client_without_settings_needs_no_key(serve_samples: MakeClient) -> None:
+def test_sample_client_needs_no_key(serve_samples: MakeClient) -> None:
     assert serve_samples().get("/ingestions").status_code == 200

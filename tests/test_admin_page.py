@@ -1,4 +1,4 @@
-"""The admin view, in a real browser, against a server that takes keys and whose documents are hostile."""
+"""The admin page in a real browser, on a server with API keys and hostile documents."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ RECORDS = [
 
 
 class Served(NamedTuple):
-    """A server, and who may ask it."""
+    """A server and its keys."""
 
     url: str
     answer_service: AnswerService
@@ -62,7 +62,7 @@ class Served(NamedTuple):
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The one browser of this file."""
+    """The browser of this module."""
     if reason := missing_chromium():
         pytest.skip(reason)
     with running_chromium() as browser:
@@ -70,8 +70,10 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def served(make_service: ServiceFactory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The server of this file; its database holds `RECORDS`."""
+def served(
+    make_service: ServiceFactory, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
+    """The server of this module; its database contains `RECORDS`."""
     platform = hostile_platform(tmp_path_factory.mktemp("hostile"))
     answer_service = make_service(platform=platform, admin_key=SecretStr(ADMIN_KEY))
     key = prepare(answer_service.settings)
@@ -80,7 +82,7 @@ def served(make_service: ServiceFactory, tmp_path_factory: pytest.TempPathFactor
 
 
 def prepare(settings: Settings) -> str:
-    """Keep the records; a key that may only ask."""
+    """Store the records and return a key with the scope `ask`."""
     engine = open_engine(settings)
     keep(RecordStore(engine), RECORDS)
     _, key = ApiKeyStore(engine).add("asks", ("ask",), None)
@@ -93,7 +95,7 @@ Open = Callable[..., Page]
 
 @pytest.fixture
 def open_admin(chromium: Browser, served: Served) -> Iterator[Open]:
-    """Opens a view with the key given already; nothing may go wrong in it."""
+    """Open a view with a stored key. Errors in the page fail the test."""
     opened: list[Window] = []
     with window(chromium, served.url, **ENGLISH) as one:
 
@@ -109,17 +111,17 @@ def open_admin(chromium: Browser, served: Served) -> Iterator[Open]:
 
 
 def card(page: Page, title: str) -> Any:
-    """The part of the report under this title."""
+    """Return the card with this title."""
     return page.get_by_role("region", name=title, exact=True).first
 
 
 def view(page: Page, name: str) -> None:
-    """Go to another view."""
+    """Open another view."""
     page.get_by_role("navigation").get_by_role("link", name=name).click()
 
 
 def made_of_it(page: Page) -> list[str]:
-    """Elements and addresses that only a payload would bring about."""
+    """Return elements and URLs that only a payload can create."""
     found: list[str] = page.evaluate(
         """() => [...document.querySelectorAll("body :is(img, script, iframe, object, svg:not([class])), body a")]
           .filter((node) => node.tagName !== "A" || !/^https?:/.test(node.protocol))
@@ -128,7 +130,7 @@ def made_of_it(page: Page) -> list[str]:
     return found
 
 
-def test_a_key_is_asked_for_and_has_to_have_the_scope(chromium: Browser, served: Served) -> None:
+def test_key_with_the_admin_scope_is_required(chromium: Browser, served: Served) -> None:
     with window(chromium, served.url, **ENGLISH) as opened:
         page = opened.page
         page.goto(f"{served.url}/admin")
@@ -152,7 +154,7 @@ def test_a_key_is_asked_for_and_has_to_have_the_scope(chromium: Browser, served:
         assert dialog.count() == 0, "it is asked for once"
 
 
-def test_what_was_asked_is_shown(open_admin: Open) -> None:
+def test_insights_are_shown(open_admin: Open) -> None:
     page = open_admin("insights")
     expect(page.locator(".tiles b")).to_have_text(["11", "10%", "10%", "1"])
     expect(page.get_by_role("img")).to_have_attribute(
@@ -183,7 +185,7 @@ def test_what_was_asked_is_shown(open_admin: Open) -> None:
     assert made_of_it(page) == []
 
 
-def test_a_table_is_saved_as_csv(open_admin: Open, tmp_path: Path) -> None:
+def test_table_is_saved_as_csv(open_admin: Open, tmp_path: Path) -> None:
     page = open_admin("insights")
     with page.expect_download() as saving:
         page.get_by_role("button", name="Save as CSV: Gaps").click()
@@ -194,8 +196,8 @@ def test_a_table_is_saved_as_csv(open_admin: Open, tmp_path: Path) -> None:
     assert "drone delivery" in saved
 
 
-def test_a_run_is_followed_to_its_end(open_admin: Open, served: Served) -> None:
-    """First one of another process, beside which none can be begun; then one that the button begins."""
+def test_run_progress_is_shown_until_its_end(open_admin: Open, served: Served) -> None:
+    """First a run of another process, during which none can be started; then one started by the button."""
     job = served.answer_service.job
     run = job.new_run("schedule")
     run.sources = [SourceReport(name=HOSTILE, expected=8, documents=3, refused=[f"x: {HOSTILE}"])]
@@ -223,7 +225,7 @@ def test_a_run_is_followed_to_its_end(open_admin: Open, served: Served) -> None:
     expect(page.get_by_role("row").nth(1)).to_contain_text("by request · dry run")
 
 
-def test_a_run_beside_another_is_refused_in_a_sentence(chromium: Browser, served: Served) -> None:
+def test_concurrent_run_is_refused_with_a_message(chromium: Browser, served: Served) -> None:
     run = served.answer_service.job.new_run("command")
     with (
         window(chromium, served.url, **ENGLISH) as opened,
@@ -236,7 +238,7 @@ def test_a_run_beside_another_is_refused_in_a_sentence(chromium: Browser, served
         expect(page.get_by_role("alert")).to_contain_text("another ingestion is under way: process")
 
 
-def test_a_run_is_asked_for_only_while_somebody_looks(chromium: Browser, served: Served) -> None:
+def test_run_is_polled_only_while_the_view_is_visible(chromium: Browser, served: Served) -> None:
     run = served.answer_service.job.new_run("command")
     served.answer_service.job.runs.save(run)
     polls: list[str] = []
@@ -260,7 +262,7 @@ def test_a_run_is_asked_for_only_while_somebody_looks(chromium: Browser, served:
     served.answer_service.job.runs.save(run)
 
 
-def test_a_search_shows_scores(open_admin: Open) -> None:
+def test_search_shows_scores(open_admin: Open) -> None:
     page = open_admin("search")
     page.get_by_role("searchbox").fill("does the kettle need vinegar?")
     page.keyboard.press("Enter")
@@ -275,7 +277,7 @@ def test_a_search_shows_scores(open_admin: Open) -> None:
     assert made_of_it(page) == []
 
 
-def test_nothing_is_said_to_be_nothing(open_admin: Open) -> None:
+def test_empty_views_show_a_placeholder(open_admin: Open) -> None:
     page = open_admin("search")
     expect(page.locator(".empty-state")).to_contain_text("Enter a question as a developer")
     page.get_by_role("searchbox").fill("zzzz")
@@ -290,7 +292,7 @@ def test_nothing_is_said_to_be_nothing(open_admin: Open) -> None:
     expect(page.locator(".empty-state")).to_contain_text("No ingestion runs yet")
 
 
-def test_a_problem_is_told_and_can_be_tried_again(chromium: Browser, served: Served) -> None:
+def test_problem_is_shown_with_a_retry_button(chromium: Browser, served: Served) -> None:
     with window(chromium, served.url, **ENGLISH) as opened:
         page = opened.page
         page.add_init_script(f"sessionStorage.setItem('apidesk.key', '{ADMIN_KEY}')")
@@ -302,7 +304,7 @@ def test_a_problem_is_told_and_can_be_tried_again(chromium: Browser, served: Ser
         expect(page.locator(".tiles")).to_be_visible()
 
 
-def test_the_keyboard_is_enough(open_admin: Open) -> None:
+def test_page_is_usable_with_the_keyboard(open_admin: Open) -> None:
     page = open_admin("insights")
     expect(page.locator(".tiles")).to_be_visible()
     page.keyboard.press("Tab")
@@ -319,7 +321,7 @@ def test_the_keyboard_is_enough(open_admin: Open) -> None:
     expect(page.get_by_role("heading", name="Question statistics")).to_be_visible()
 
 
-def test_it_speaks_both_languages(open_admin: Open) -> None:
+def test_page_is_translated(open_admin: Open) -> None:
     page = open_admin("insights")
     expect(page.locator(".tiles")).to_be_visible()
     page.get_by_role("button", name="切换到中文").click()
@@ -330,7 +332,7 @@ def test_it_speaks_both_languages(open_admin: Open) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(open_admin: Open, served: Served, scheme: str) -> None:
+def test_axe_finds_no_serious_violations(open_admin: Open, served: Served, scheme: str) -> None:
     page = open_admin("insights", color_scheme=scheme)
     expect(page.locator(".tiles")).to_be_visible()
     page.get_by_text("Show as table").click()
@@ -352,7 +354,7 @@ def test_axe_finds_nothing_serious(open_admin: Open, served: Served, scheme: str
 
 
 def sound(page: Page) -> None:
-    """Both widths are accessible, and nothing is cut off."""
+    """Check accessibility and overflow at both widths."""
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     assert violations(page) == []

@@ -1,4 +1,4 @@
-"""POST /answers/{id}/feedback: what a caller thinks of an answer of theirs."""
+"""POST /answers/{id}/feedback: ratings of answers."""
 
 import threading
 from typing import Any
@@ -12,12 +12,12 @@ from sqlalchemy.engine import Engine
 from app.security.api_keys import ApiKeyStore
 from app.service import record_writer as record_writer_module
 from app.service.outbox import Outbox
-from app.service.record_writer import RecordWriter
 from app.service.record_store import RecordStore
+from app.service.record_writer import RecordWriter
 from ingestion.database.engine import open_engine
 from schemas.record import Feedback
 from schemas.settings import Settings, read_settings
-from tests.model_desk import MakeClient
+from tests.model_replies import MakeClient
 from tests.test_record_writer import LONG_AGO, record
 
 Http = TestClient[Litestar]
@@ -26,7 +26,7 @@ Headers = dict[str, str]
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for long for a record that does not come."""
+    """Shorten the wait for a record that does not arrive."""
     monkeypatch.setattr(record_writer_module, "ARRIVAL_TIMEOUT_S", 0.5)
 
 
@@ -49,7 +49,7 @@ def engine(settings: Settings) -> Any:
 
 @pytest.fixture
 def keys(settings: Settings) -> tuple[Headers, Headers]:
-    """Mine and another's, made before the server starts."""
+    """The headers of two keys that exist before the server starts."""
     store = ApiKeyStore.open(settings)
     mine, other = ({"X-API-Key": store.add(name, ("ask",), None)[1]} for name in ("mine", "other"))
     store.close()
@@ -57,7 +57,7 @@ def keys(settings: Settings) -> tuple[Headers, Headers]:
 
 
 def asked(client: Http, headers: Headers | None = None) -> str:
-    """The id of an answer that was given just now."""
+    """Ask a question and return the id of the answer."""
     response = client.post("/ask", json={"question": "怎么发货"}, headers=headers)
     return str(response.json()["id"])
 
@@ -70,7 +70,7 @@ def kept(engine: Engine) -> dict[str, Feedback | None]:
     return {each.id: each.feedback for each in RecordStore(engine).since(LONG_AGO)}
 
 
-def test_it_is_kept_replaced_and_taken_back(own: Http, engine: Engine) -> None:
+def test_feedback_is_stored_replaced_and_removed(own: Http, engine: Engine) -> None:
     answer = asked(own)  # its record is on its way yet
     pasted = "用 sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352 也不行\x00"
     said: list[tuple[dict[str, Any], Feedback | None]] = [
@@ -85,7 +85,9 @@ def test_it_is_kept_replaced_and_taken_back(own: Http, engine: Engine) -> None:
         assert kept(engine) == {answer: expected}
 
 
-def test_only_who_asked_judges(keys: tuple[Headers, Headers], own: Http, engine: Engine) -> None:
+def test_only_the_asking_key_may_rate(
+    keys: tuple[Headers, Headers], own: Http, engine: Engine
+) -> None:
     mine, other = keys
     answer = asked(own, mine)
     assert judged(own, answer, mine, score=1).status_code == 204
@@ -98,7 +100,7 @@ def test_only_who_asked_judges(keys: tuple[Headers, Headers], own: Http, engine:
 @pytest.mark.parametrize(
     "answer", ["6066e1d4-942a-4e31-bb58-e7a597f59efc", "nothing", "%00", "a%2Fb"]
 )
-def test_what_is_no_answer_is_404(client: Http, answer: str) -> None:
+def test_unknown_answer_returns_404(client: Http, answer: str) -> None:
     assert judged(client, answer, score=1).status_code == 404
 
 
@@ -111,17 +113,17 @@ def test_what_is_no_answer_is_404(client: Http, answer: str) -> None:
         ({"score": 1, "more": 1}, "more"),
     ],
 )
-def test_bad_input_is_one_sentence(client: Http, body: dict[str, Any], field: str) -> None:
+def test_invalid_input_returns_one_sentence(client: Http, body: dict[str, Any], field: str) -> None:
     answer = asked(client)
     response = judged(client, answer, **body)
     assert response.status_code == 400
     assert response.json()["detail"].startswith(f"{field}: ")
 
 
-def test_the_record_may_be_in_another_processs_spool(
+def test_record_may_be_in_the_outbox_of_another_process(
     own: Http, engine: Engine, settings: Settings
 ) -> None:
-    """The process that answered moves it into the database while this one waits."""
+    """The answering process writes the record to the database while this one waits."""
     folder = RecordWriter(engine, settings).folder
     assert folder
     other, answer = Outbox(folder), str(uuid7())
@@ -134,7 +136,7 @@ def test_the_record_may_be_in_another_processs_spool(
     assert kept(engine) == {answer: Feedback(score=-1)}
 
 
-def test_where_nothing_is_kept_there_is_nothing_to_judge(
+def test_without_records_feedback_returns_404(
     serve_samples: MakeClient, settings: Settings
 ) -> None:
     client = serve_samples(database_url=settings.database_url, keep_questions=False)

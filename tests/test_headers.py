@@ -1,4 +1,4 @@
-"""What browsers are told: security headers, cross-origin calls."""
+"""Security headers and CORS."""
 
 import pytest
 from litestar import Litestar, MediaType, get
@@ -7,7 +7,7 @@ from litestar.testing import TestClient
 from app.security.headers import ASSET_POLICY, HeaderPolicy, add_security_headers, page_policy
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
-from tests.model_desk import MakeClient
+from tests.model_replies import MakeClient
 
 SITE = "https://www.example.com"
 
@@ -25,7 +25,7 @@ KEYED = {"Authorization": "Bearer " + "a" * 40}
         ("OPTIONS", "/ask", 204),
     ],
 )
-def test_every_response_is_locked_up(
+def test_every_response_has_security_headers(
     client: TestClient[Litestar], method: str, path: str, status: int
 ) -> None:
     response = client.request(method, path)
@@ -42,7 +42,7 @@ def test_every_response_is_locked_up(
     assert not any(name.startswith("access-control") for name in response.headers)
 
 
-def test_events_are_not_kept_either(client: TestClient[Litestar]) -> None:
+def test_event_streams_are_not_cached(client: TestClient[Litestar]) -> None:
     accept = {"Accept": "text/event-stream"}
     response = client.post("/ask", json={"question": "怎么发货"}, headers=accept)
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -52,7 +52,7 @@ def test_events_are_not_kept_either(client: TestClient[Litestar]) -> None:
 @pytest.mark.parametrize(
     ("policy", "framed"), [(page_policy(), False), (page_policy(["https://a.example"]), True)]
 )
-def test_a_page_loads_from_here_alone(policy: HeaderPolicy, framed: bool) -> None:
+def test_page_policy_allows_same_origin_only(policy: HeaderPolicy, framed: bool) -> None:
     @get("/page", media_type=MediaType.HTML, sync_to_thread=False, policy=policy)
     def a_page() -> str:
         return "<!doctype html>"
@@ -77,7 +77,7 @@ def test_a_page_loads_from_here_alone(policy: HeaderPolicy, framed: bool) -> Non
         assert "cache-control" not in loaded
 
 
-def test_a_named_site_may_call(serve_samples: MakeClient) -> None:
+def test_listed_site_may_call_the_api(serve_samples: MakeClient) -> None:
     from pydantic import SecretStr
 
     http = serve_samples(cors_origins=(SITE,), admin_key=SecretStr("a" * 40))
@@ -107,6 +107,6 @@ def test_a_named_site_may_call(serve_samples: MakeClient) -> None:
 @pytest.mark.parametrize(
     "value", ["www.example.com", "https://", "https://a/b", "https://*.a", "null"]
 )
-def test_what_is_no_origin_is_refused(value: str) -> None:
+def test_invalid_origin_is_rejected(value: str) -> None:
     with pytest.raises(ConfigurationError, match="APIDESK_CORS_ORIGINS: must be origins such as"):
         read_settings(cors_origins=value)

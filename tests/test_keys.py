@@ -1,4 +1,4 @@
-"""API keys: made, listed and revoked on the command line, known to a server soon after."""
+"""API keys: managed on the command line and picked up by a running server."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def apidesk(settings: Settings, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["keys", *arguments], env=environment)
 
 
-def test_the_key_alone_is_on_stdout_and_its_secret_nowhere(
+def test_new_key_is_printed_and_its_secret_is_not_stored(
     settings: Settings, tmp_path: Path
 ) -> None:
     added = apidesk(settings, "add", "the shop", "--scope", "ingest", "--scope", "ask")
@@ -57,7 +57,7 @@ def test_the_key_alone_is_on_stdout_and_its_secret_nowhere(
     assert key.rpartition("_")[2].encode() not in stored
 
 
-def test_a_key_from_its_making_to_its_end(settings: Settings) -> None:
+def test_key_is_added_listed_and_revoked(settings: Settings) -> None:
     assert apidesk(settings, "list").stdout == "there are no keys yet\n"
     made = json.loads(
         apidesk(settings, "add", "n", "--scope", "ask", "--days", "2", "--json").stdout
@@ -86,7 +86,7 @@ def test_a_key_from_its_making_to_its_end(settings: Settings) -> None:
         (["revoke", "nope"], "there is no key nope: see `apidesk keys list`"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_invalid_command_returns_an_error(
     settings: Settings, arguments: list[str], sentence: str
 ) -> None:
     result = apidesk(settings, *arguments)
@@ -96,8 +96,10 @@ def test_what_cannot_be_done_is_said(
 
 
 @pytest.mark.parametrize("value", ["short", "a" * 31, "with a space " * 4, "ü" * 40])
-def test_an_admin_key_that_can_be_guessed_is_refused(value: str) -> None:
-    with pytest.raises(ConfigurationError, match="APIDESK_ADMIN_KEY: must have at least 32") as caught:
+def test_weak_admin_key_is_rejected(value: str) -> None:
+    with pytest.raises(
+        ConfigurationError, match="APIDESK_ADMIN_KEY: must have at least 32"
+    ) as caught:
         read_settings(admin_key=value)
     assert value not in str(caught.value)
 
@@ -108,7 +110,7 @@ def opened(settings: Settings, **options: Any) -> Iterator[Keyring]:
         yield ring
 
 
-def test_whose_key_it_is(settings: Settings, keys: ApiKeyStore) -> None:
+def test_keyring_identifies_callers(settings: Settings, keys: ApiKeyStore) -> None:
     key, text = keys.add("n", ("ask",), None)
     revoked, revoked_text = keys.add("n", ("ask",), None)
     keys.revoke(revoked.id)
@@ -134,12 +136,14 @@ def test_whose_key_it_is(settings: Settings, keys: ApiKeyStore) -> None:
         assert [ring.caller_of(t) for t in [*wrong, revoked_text, expired_text]] == [None] * 10
 
 
-def test_no_key_of_the_environment_matches_nothing(settings: Settings) -> None:
+def test_without_an_admin_key_no_text_matches(settings: Settings) -> None:
     with opened(settings) as ring:
         assert [ring.caller_of(text) for text in ("", "None", "a" * 40)] == [None] * 3
 
 
-def test_doors_once_closed_stay_closed(settings: Settings, keys: ApiKeyStore) -> None:
+def test_keys_stay_required_after_the_first_one_is_revoked(
+    settings: Settings, keys: ApiKeyStore
+) -> None:
     with opened(settings) as ring:
         assert not ring.required
     with opened(settings.model_copy(update={"admin_key": SecretStr(ADMIN_KEY)})) as ring:
@@ -158,7 +162,7 @@ async def happens(what: Callable[[], bool]) -> None:
 
 
 def follow(ring: Keyring, story: Callable[[], Awaitable[None]]) -> None:
-    """Run `story` while the keyring follows the database."""
+    """Run `story` while the keyring refreshes its snapshot."""
 
     async def told() -> None:
         async with ring.running():
@@ -174,7 +178,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_running_server_learns_of_keys(settings: Settings, keys: ApiKeyStore) -> None:
+def test_running_server_picks_up_new_and_revoked_keys(
+    settings: Settings, keys: ApiKeyStore
+) -> None:
     ring = Keyring.open(settings)
 
     async def story() -> None:
@@ -188,7 +194,7 @@ def test_a_running_server_learns_of_keys(settings: Settings, keys: ApiKeyStore) 
 
 
 @pytest.mark.usefixtures("impatient")
-def test_the_last_known_keys_go_on_without_the_database(
+def test_last_snapshot_is_used_while_the_database_is_down(
     settings: Settings, keys: ApiKeyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = keys.add("n", ("ask",), None)[1]

@@ -1,4 +1,4 @@
-"""How much a key or an address may use, counted in memory and in a real Redis."""
+"""Rate limits per key and address, counted in memory and in a real Redis."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings
 from tests.http_client import http_client
 from tests.live_server import live_server
-from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.redis_server import RedisServer, missing_redis, running_redis
@@ -35,7 +35,7 @@ Http = TestClient[Litestar]
 
 @pytest.fixture(scope="module")
 def redis_server() -> Iterator[RedisServer]:
-    """A Redis of this file's own."""
+    """The Redis server of this module."""
     if reason := missing_redis():
         pytest.skip(reason)
     with running_redis() as server:
@@ -44,7 +44,7 @@ def redis_server() -> Iterator[RedisServer]:
 
 @pytest.fixture(params=["memory", "redis"])
 def counted(request: pytest.FixtureRequest) -> dict[str, object]:
-    """Settings: where it is counted."""
+    """Settings that select the storage of the counters."""
     if request.param == "memory":
         return {}
     server: RedisServer = request.getfixturevalue("redis_server")
@@ -64,7 +64,7 @@ def statuses(
 
 
 def refused(response: Any, most: int) -> None:
-    """It says when there is more: after `most` seconds at the latest."""
+    """Check for a 429 with a Retry-After of at most `most` seconds."""
     assert response.status_code == 429, response.text
     problem = response.json()
     assert (problem["code"], problem["retryable"]) == ("rate_limited", True)
@@ -73,7 +73,7 @@ def refused(response: Any, most: int) -> None:
     assert problem["detail"].endswith(f"wait {seconds} s")
 
 
-def test_a_key_has_its_requests(
+def test_requests_are_limited_per_key(
     serve_samples: MakeClient, counted: dict[str, object], tmp_path: Any
 ) -> None:
     url = f"sqlite:///{tmp_path / 'apidesk.db'}"
@@ -89,13 +89,17 @@ def test_a_key_has_its_requests(
     assert statuses(http, 5, mine, "/health/live") == [200] * 5
 
 
-def test_the_longest_wait_is_told(serve_samples: MakeClient, counted: dict[str, object]) -> None:
+def test_retry_after_is_the_longest_wait(
+    serve_samples: MakeClient, counted: dict[str, object]
+) -> None:
     http = serve_samples(**keyed(rate_limit="1/minute;1/hour", **counted))
     assert statuses(http, 1, ADMIN) == [200]
     refused(http.get("/ingestions", headers=ADMIN), 3_600)
 
 
-def test_keys_cannot_be_guessed_fast(serve_samples: MakeClient, counted: dict[str, object]) -> None:
+def test_wrong_keys_are_limited_per_address(
+    serve_samples: MakeClient, counted: dict[str, object]
+) -> None:
     http = serve_samples(**keyed(rate_limit_address="3/minute", **counted))
     assert statuses(http, 4, {"X-API-Key": "wrong"}) == [401, 401, 401, 429]
     refused(http.get("/ingestions", headers=ADMIN), 60)
@@ -110,7 +114,7 @@ def test_keys_cannot_be_guessed_fast(serve_samples: MakeClient, counted: dict[st
         ("2001:db8::1", "2001:db8:0:1::1", False),
     ],
 )
-def test_an_address_has_its_requests(
+def test_requests_are_limited_per_address(
     sample_service: AnswerService, one: str, other: str, shared: bool
 ) -> None:
     settings = sample_service.settings.model_copy(update=keyed(rate_limit_address="1/minute"))
@@ -128,7 +132,7 @@ def test_local_commands_are_not_limited(sample_service: AnswerService) -> None:
         assert statuses(http, 3, {"X-API-Key": "b" * 40}) == [200] * 3
 
 
-def test_two_servers_share_what_redis_counts(
+def test_servers_share_limits_in_redis(
     sample_service: AnswerService, redis_server: RedisServer
 ) -> None:
     redis_server.stop()
@@ -145,7 +149,7 @@ def test_two_servers_share_what_redis_counts(
     assert all(key.startswith("apidesk:") for key in redis_server.names())
 
 
-def test_without_redis_each_counts_for_itself(
+def test_limits_are_counted_in_memory_while_redis_is_down(
     serve_samples: MakeClient,
     redis_server: RedisServer,
     monkeypatch: pytest.MonkeyPatch,
@@ -174,7 +178,7 @@ def test_without_redis_each_counts_for_itself(
 
 @pytest.fixture
 def telling(model_server: ModelServer) -> Callable[[int], None]:
-    """Scripts the model to answer well and tell that each call took so many tokens."""
+    """Script the model to answer and to report a number of tokens per call."""
 
     def tell(tokens: int) -> None:
         usage = {"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens}
@@ -195,7 +199,7 @@ def telling(model_server: ModelServer) -> Callable[[int], None]:
         ("text/event-stream", 1, 1),  # where LangChain does not ask this provider: estimated
     ],
 )
-def test_tokens_are_spent_by_answers(
+def test_answers_use_up_the_token_limit(
     model_client: MakeClient,
     telling: Callable[[int], None],
     counted: dict[str, object],
@@ -212,7 +216,7 @@ def test_tokens_are_spent_by_answers(
     assert "tokens: " in http.post("/retrieve", json=QUESTION, headers=headers).json()["detail"]
 
 
-def test_where_no_key_is_needed_an_address_spends_tokens(
+def test_without_keys_tokens_are_charged_to_the_address(
     model_client: MakeClient, telling: Callable[[int], None]
 ) -> None:
     telling(50)
@@ -221,13 +225,13 @@ def test_where_no_key_is_needed_an_address_spends_tokens(
     refused(http.post("/ask", json=QUESTION), 3_600)
 
 
-def test_quoting_spends_nothing(serve_samples: MakeClient) -> None:
+def test_extractive_answer_uses_no_tokens(serve_samples: MakeClient) -> None:
     http = serve_samples(token_limit="1/hour")
     assert [http.post("/ask", json=QUESTION).status_code for _ in range(2)] == [200, 200]
 
 
 def spent(settings: Settings, answer_service: AnswerService, ask: Callable[[str], None]) -> bool:
-    """Whether what `ask` did at the address of a server spent a single token."""
+    """Return whether `ask` used tokens at a server."""
     limited = settings.model_copy(update={"token_limit": "1/hour"})
     with live_server(AnswerService(limited, answer_service.platform, answer_service.job)) as url:
         ask(url)
@@ -253,7 +257,7 @@ def with_model(answer_service: AnswerService, server: ModelServer) -> Settings:
     return answer_service.settings.model_copy(update=model)
 
 
-def test_an_answer_that_is_given_up_counts(
+def test_cancelled_answer_is_charged(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     model_server.default = Reply("late", delay=20)
@@ -267,7 +271,7 @@ def test_an_answer_that_is_given_up_counts(
     assert spent(with_model(sample_service, model_server), sample_service, leave)
 
 
-def test_a_call_that_took_too_long_counts(
+def test_timed_out_call_is_charged(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     model_server.default = Reply("late", delay=20)
@@ -279,9 +283,7 @@ def test_a_call_that_took_too_long_counts(
     assert spent(settings, sample_service, wait)
 
 
-def test_a_call_that_is_refused_costs_nothing(
-    model_client: MakeClient, model_server: ModelServer
-) -> None:
+def test_rejected_call_is_not_charged(model_client: MakeClient, model_server: ModelServer) -> None:
     model_server.default = Reply("no", status=401)
     http = model_client(token_limit="1/hour")
     assert [http.post("/ask", json=QUESTION).status_code for _ in range(2)] == [200, 200]
@@ -294,14 +296,14 @@ def test_a_call_that_is_refused_costs_nothing(
 @pytest.mark.parametrize(
     "value", ["many", "60", "60/fortnight", "-1/minute", "60/minute;", "/minute"]
 )
-def test_what_is_no_limit_is_refused(setting: str, value: str) -> None:
+def test_invalid_limit_is_rejected(setting: str, value: str) -> None:
     sentence = f"APIDESK_{setting.upper()}: must be limits such as 60/minute"
     with pytest.raises(ConfigurationError, match=sentence):
         RateLimiter(read_settings(**{setting: value}))
 
 
 @pytest.mark.parametrize("url", ["localhost:6379", "http://redis", "redis//x", "redis://h:port"])
-def test_what_is_no_redis_is_refused(url: str) -> None:
+def test_invalid_redis_url_is_rejected(url: str) -> None:
     with pytest.raises(
         ConfigurationError, match="APIDESK_REDIS_URL: must be a URL such as"
     ) as caught:
@@ -309,7 +311,7 @@ def test_what_is_no_redis_is_refused(url: str) -> None:
     assert url not in str(caught.value)
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_redis_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "redis.asyncio", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'apidesk\[redis\]'"):
         RateLimiter(read_settings(redis_url="redis://h"))

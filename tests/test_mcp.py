@@ -1,4 +1,4 @@
-"""The documentation as tools: what the SDK's own client gets, over HTTP and over stdio."""
+"""The MCP tools, tested with the SDK's client over HTTP and stdio."""
 
 import ast
 import asyncio
@@ -23,7 +23,7 @@ from app.serving.local_server import announce_server
 from schemas.errors import StoreLocked, StoreUnavailable
 from schemas.settings import read_settings
 from tests.live_server import live_server
-from tests.model_desk import draft, structured
+from tests.model_replies import draft, structured
 from tests.model_server import ModelServer, Reply
 from tests.serving_process import APIDESK
 from tests.test_cli import environment_of, write_platform
@@ -50,7 +50,7 @@ async def connected(url: str, key: str = "", mode: Mode = "auto") -> AsyncIterat
 def call(
     url: str, tool: str, *, key: str = "", mode: Mode = "auto", **arguments: Any
 ) -> CallToolResult:
-    """What a call gives."""
+    """Call a tool and return its text and structured result."""
 
     async def calling() -> CallToolResult:
         async with connected(url, key, mode) as client:
@@ -67,7 +67,7 @@ def text_of(result: CallToolResult) -> str:
 
 @pytest.fixture(scope="module")
 def url(sample_service: AnswerService) -> Iterator[str]:
-    """A desk without a model and without keys."""
+    """A server without a model and without keys."""
     with live_server(sample_service) as address:
         yield address
 
@@ -76,7 +76,7 @@ def url(sample_service: AnswerService) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_tools_say_what_they_do(url: str, mode: Mode) -> None:
+def test_tools_are_described(url: str, mode: Mode) -> None:
     async def listing() -> tuple[list[Tool], str]:
         async with connected(url, mode=mode) as client:
             return (await client.list_tools()).tools, client.instructions or ""
@@ -93,7 +93,7 @@ def test_the_tools_say_what_they_do(url: str, mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_ask_gives_the_answer_with_its_sources(url: str, mode: Mode) -> None:
+def test_ask_returns_the_answer_with_its_sources(url: str, mode: Mode) -> None:
     result = call(url, "ask", mode=mode, question="what does error 44203 mean?")
     assert not result.is_error
     text = text_of(result)
@@ -107,13 +107,13 @@ def test_ask_gives_the_answer_with_its_sources(url: str, mode: Mode) -> None:
     assert (told["type"], told["confidence"], told["nearest"]) == ("api_call", "high", [])
 
 
-def test_the_language_of_an_answer_can_be_chosen(url: str) -> None:
+def test_ask_answers_in_the_requested_language(url: str) -> None:
     text = text_of(call(url, "ask", question="44203", language="en"))
     assert "**Sources**" in text
 
 
-def test_an_agent_finds_its_way(url: str) -> None:
-    """From a name to a document, from that to a section: each leads to the next."""
+def test_agent_can_search_list_and_open_documents(url: str) -> None:
+    """Each result leads to the next: from a name to a document to a section."""
     documents = call(url, "outline", name="订单发货").structured_content["documents"]
     (shipping,) = [document for document in documents if document["apiName"] == "订单发货"]
     heading = next(h for h in shipping["headings"] if "错误码" in h)
@@ -137,7 +137,7 @@ def test_an_agent_finds_its_way(url: str) -> None:
         ("search", {"query": "订单", "document": "qqqq"}, "no document is called qqqq"),
     ],
 )
-def test_what_is_not_there_is_said(
+def test_missing_documents_are_reported(
     url: str, tool: str, arguments: dict[str, Any], sentence: str
 ) -> None:
     result = call(url, tool, **arguments)
@@ -163,7 +163,7 @@ def test_what_is_not_there_is_said(
         ("open", {"document": "订单发货", "section": "qqqq"}, "no such section; there are: "),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(
+def test_invalid_call_returns_one_sentence(
     url: str, tool: str, arguments: dict[str, Any], sentence: str
 ) -> None:
     result = call(url, tool, **arguments)
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said_in_a_sentence(
     assert "\n" not in text_of(result)
 
 
-def test_a_model_that_fails_is_said_too(
+def test_model_failure_is_a_tool_error(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     model_server.default = Reply("no", status=401)
@@ -182,7 +182,7 @@ def test_a_model_that_fails_is_said_too(
     assert "APIDESK_CHAT_MODEL" in text_of(result)
 
 
-def test_whoever_leaves_ends_the_models_call(
+def test_disconnect_cancels_the_model_call(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:
     model_server.default = Reply(structured(), action="stall")
@@ -202,7 +202,7 @@ def test_whoever_leaves_ends_the_models_call(
 def scripted(
     sample_service: AnswerService, model_server: ModelServer, **changed: object
 ) -> AnswerService:
-    """The samples with the scripted model."""
+    """A server with the scripted model."""
     settings = {
         "chat_model": "openai:scripted-chat",
         "chat_base_url": model_server.base_url,
@@ -215,10 +215,10 @@ def scripted(
 # Keys and limits
 
 
-def test_keys_and_limits_hold(
+def test_api_keys_and_rate_limits_apply(
     sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """A call counts as a request; what else clients say does not. What was asked is its key's own."""
+    """Only tool calls count as requests. Records belong to the key."""
     database = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
     limited = {"database_url": database, "rate_limit": "2/hour"}
     settings = sample_service.settings.model_copy(update=limited)
@@ -244,7 +244,9 @@ def test_keys_and_limits_hold(
     assert text_of(refused).startswith("requests: 2 per 1 hour are allowed; wait ")
 
 
-def test_tokens_are_counted(sample_service: AnswerService, model_server: ModelServer) -> None:
+def test_tokens_are_charged_to_the_key(
+    sample_service: AnswerService, model_server: ModelServer
+) -> None:
     model_server.reply(structured(), draft("调用“订单发货”接口。[1]"))
     with live_server(scripted(sample_service, model_server, token_limit="10/hour")) as server:
         assert not call(server, "ask", question="发货接口是哪个").is_error
@@ -260,20 +262,20 @@ def bearer(key: str) -> dict[str, str]:
     "headers",
     [{"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Forwarded": "for=x"}],
 )
-def test_without_a_key_only_this_machine_is_answered(
+def test_without_a_key_only_localhost_may_connect(
     client: TestClient[Litestar], headers: dict[str, str]
 ) -> None:
     assert client.post("/mcp", json=PING, headers=ACCEPT | headers).status_code == 403
 
 
-def test_a_request_is_bounded_and_is_a_post(client: TestClient[Litestar]) -> None:
+def test_request_must_be_a_post_within_the_size_limit(client: TestClient[Litestar]) -> None:
     assert client.get("/mcp", headers=ACCEPT).status_code == 405
     assert client.delete("/mcp").status_code == 405
     large = PING | {"params": {"name": "x" * 2_000_000}}
     assert client.post("/mcp", json=large, headers=ACCEPT).status_code == 413
 
 
-def test_a_request_is_logged_with_its_tool(url: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_request_log_names_the_tool(url: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="app"):
         call(url, "outline", name="订单发货")
     lines = [str(record.msg) for record in caplog.records if "request" in str(record.msg)]
@@ -283,8 +285,8 @@ def test_a_request_is_logged_with_its_tool(url: str, caplog: pytest.LogCaptureFi
 # stdio
 
 
-def test_stdio_with_a_desk_of_its_own(tmp_path: Path) -> None:
-    """A process that indexes, answers, and says on stdout nothing but the protocol."""
+def test_stdio_opens_the_store(tmp_path: Path) -> None:
+    """The process indexes, answers, and writes only protocol messages to stdout."""
     platform = write_platform(tmp_path)
     process = StdioServerParameters(
         command=APIDESK,
@@ -303,10 +305,10 @@ def test_stdio_with_a_desk_of_its_own(tmp_path: Path) -> None:
     assert [p["title"] for p in found.structured_content["passages"]] == ["Search orders"]
 
 
-def test_stdio_by_the_server_that_holds_the_store(
+def test_stdio_relays_to_the_server_that_holds_the_store(
     sample_service: AnswerService, tmp_path: Path
 ) -> None:
-    """Keys are asked for; the one that the server left beside the store opens."""
+    """The server requires keys; the local key next to the store is used."""
     store = tmp_path / "held.db"
     store.write_text("not to be opened")
     settings = read_settings(milvus_uri=str(store))
@@ -343,8 +345,8 @@ async def opened(settings: Any) -> None:
         pass
 
 
-def test_only_what_is_asked_loads_the_sdk() -> None:
-    """The SDK and LangChain's agent take a moment; neither `--help` nor `serve` is to wait for them."""
+def test_sdk_is_imported_on_first_use_only() -> None:
+    """The SDK and LangChain's agents load slowly: `--help` and `serve` must not import them."""
     app = Path(__file__).resolve().parents[1] / "app"
     for path in app.rglob("*.py"):
         if path.parent.name == "mcp" and path.name != "route.py":

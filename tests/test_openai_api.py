@@ -1,4 +1,4 @@
-"""The desk as a model: what OpenAI's own client gets from it, over a real server."""
+"""The OpenAI-compatible API, tested with OpenAI's client over a real server."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from schemas.answer import Answer, Event, Page, Source, Sources, Step
 from schemas.errors import QuestionError
 from schemas.question import StructuredQuestion
 from tests.live_server import live_server
-from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply, events
 
 QUESTION = "发货接口是哪个"
@@ -38,7 +38,7 @@ SCRIPTED: dict[str, object] = {
 
 
 def asking(url: str, key: str = "none") -> OpenAI:
-    """The client, which would otherwise try again by itself."""
+    """OpenAI's client without automatic retries."""
     return OpenAI(
         base_url=f"{url}/v1",
         api_key=key,
@@ -72,14 +72,14 @@ def text_of(chunks: list[ChatCompletionChunk]) -> str:
 
 @pytest.fixture(scope="module")
 def plain(sample_service: AnswerService) -> Iterator[OpenAI]:
-    """The client of a desk without a model."""
+    """A client of a server without a model."""
     with live_server(sample_service) as url, asking(url) as client:
         yield client
 
 
 @pytest.fixture
 def scripted(sample_service: AnswerService, model_server: ModelServer) -> Iterator[OpenAI]:
-    """The client of a desk with the scripted model."""
+    """A client of a server with the scripted model."""
     changed = SCRIPTED | {
         "chat_base_url": model_server.base_url,
     }
@@ -92,7 +92,7 @@ def scripted(sample_service: AnswerService, model_server: ModelServer) -> Iterat
 # Models
 
 
-def test_the_desk_is_a_model(plain: OpenAI, scripted: OpenAI) -> None:
+def test_models_are_listed(plain: OpenAI, scripted: OpenAI) -> None:
     assert [model.id for model in plain.models.list()] == ["apidesk"]
     assert [model.id for model in scripted.models.list()] == ["apidesk", "apidesk-tools"]
     assert scripted.models.retrieve("apidesk-tools").object == "model"
@@ -103,7 +103,7 @@ def test_the_desk_is_a_model(plain: OpenAI, scripted: OpenAI) -> None:
 # A completion
 
 
-def test_an_answer_is_text_that_ends_in_links(plain: OpenAI) -> None:
+def test_completion_ends_with_source_links(plain: OpenAI) -> None:
     completion = complete(plain, user("what does error 44203 mean?"), temperature=0.2, tools=[])
     (choice,) = completion.choices
     text = choice.message.content or ""
@@ -128,7 +128,7 @@ def test_an_answer_is_text_that_ends_in_links(plain: OpenAI) -> None:
     assert told["sources"][0]["pageUrl"] == told["relatedUrl"][0] == page
 
 
-def test_what_is_off_topic_is_refused_in_words(plain: OpenAI) -> None:
+def test_off_topic_question_is_refused(plain: OpenAI) -> None:
     (choice,) = complete(plain, user("今天天气怎么样")).choices
     assert choice.message.content
     assert "依据" not in choice.message.content
@@ -136,7 +136,9 @@ def test_what_is_off_topic_is_refused_in_words(plain: OpenAI) -> None:
     assert (choice.message.model_extra or {})["apidesk"]["type"] == "unknown"
 
 
-def test_tokens_are_the_providers_own_count(scripted: OpenAI, model_server: ModelServer) -> None:
+def test_usage_reports_the_tokens_of_the_provider(
+    scripted: OpenAI, model_server: ModelServer
+) -> None:
     counts = {"prompt_tokens": 700, "completion_tokens": 30, "total_tokens": 730}
     model_server.reply(Reply(structured(), usage=counts), Reply(draft(*STEPS), usage=counts))
     usage = complete(scripted, user(QUESTION)).usage
@@ -144,7 +146,7 @@ def test_tokens_are_the_providers_own_count(scripted: OpenAI, model_server: Mode
     assert usage.model_dump(include=set(counts)) == {k: 2 * v for k, v in counts.items()}
 
 
-def test_the_model_with_tools_looks_things_up(scripted: OpenAI, model_server: ModelServer) -> None:
+def test_tools_model_calls_tools(scripted: OpenAI, model_server: ModelServer) -> None:
     def says(request: Recorded) -> Reply:
         if request.body.get("tools"):
             return Reply("enough")
@@ -156,7 +158,7 @@ def test_the_model_with_tools_looks_things_up(scripted: OpenAI, model_server: Mo
     assert [bool(tools) for tools in offered] == [False, True, False]
 
 
-def test_the_documented_example_is_true(plain: OpenAI, capsys: pytest.CaptureFixture[str]) -> None:
+def test_documented_example_runs(plain: OpenAI, capsys: pytest.CaptureFixture[str]) -> None:
     document = (Path(__file__).resolve().parents[1] / "docs/how-to/connect-clients.md").read_text(
         encoding="utf-8"
     )
@@ -168,7 +170,7 @@ def test_the_documented_example_is_true(plain: OpenAI, capsys: pytest.CaptureFix
 # A conversation
 
 
-def test_a_follow_up_is_about_what_was_said_before(plain: OpenAI) -> None:
+def test_follow_up_uses_the_earlier_messages(plain: OpenAI) -> None:
     system = {"role": "system", "content": "Speak of the weather."}
     messages = [system, user(QUESTION)]
     for question in ("那错误码呢", "权限包呢？"):
@@ -182,7 +184,7 @@ def spoken(role: str, content: object) -> ChatMessage:
     return ChatMessage.model_validate({"role": role, "content": content})
 
 
-def test_history_is_what_was_asked_and_answered(sample_service: AnswerService) -> None:
+def test_history_contains_answered_questions_only(sample_service: AnswerService) -> None:
     answered = "看[1]。\n\n**依据**\n\n- [1] [发货](https://open.example.com/a)"
     image = {"type": "image_url", "image_url": {"url": "data:"}}
     messages = [
@@ -211,7 +213,7 @@ def test_history_is_what_was_asked_and_answered(sample_service: AnswerService) -
     assert len(turn.question + turn.answer) == 60
 
 
-def test_only_text_is_asked(sample_service: AnswerService) -> None:
+def test_content_other_than_text_is_rejected(sample_service: AnswerService) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:"}}
     with pytest.raises(QuestionError, match="only text is supported, not image_url"):
         read_conversation([spoken("user", [image])], sample_service.settings)
@@ -220,7 +222,7 @@ def test_only_text_is_asked(sample_service: AnswerService) -> None:
 # A stream
 
 
-def test_a_stream_says_the_same(plain: OpenAI) -> None:
+def test_stream_returns_the_same_text_as_a_completion(plain: OpenAI) -> None:
     whole = complete(plain, user(QUESTION)).choices[0].message
     chunks = list(streamed(plain, user(QUESTION)))
     assert text_of(chunks) == whole.content
@@ -233,9 +235,7 @@ def test_a_stream_says_the_same(plain: OpenAI) -> None:
     assert last["apidesk"] | {"id": told["id"]} == told
 
 
-def test_a_stream_counts_tokens_where_that_is_asked(
-    scripted: OpenAI, model_server: ModelServer
-) -> None:
+def test_stream_includes_usage_on_request(scripted: OpenAI, model_server: ModelServer) -> None:
     counts = {"prompt_tokens": 700, "completion_tokens": 30, "total_tokens": 730}
     for options in ({"include_usage": True}, None):
         model_server.reply(Reply(structured(), usage=counts), Reply(draft(*STEPS), usage=counts))
@@ -249,10 +249,10 @@ def test_a_stream_counts_tokens_where_that_is_asked(
             assert last.usage is None
 
 
-def test_a_step_comes_before_the_model_has_finished(
+def test_step_is_sent_before_the_model_finishes(
     scripted: OpenAI, model_server: ModelServer
 ) -> None:
-    """The model breaks off within its second step: what was said is withdrawn, in so many words."""
+    """The model breaks off within its second step: the text sent so far is corrected."""
     model_server.reply(structured(), lambda request: cut_off(request, "close"))
     model_server.default = Reply("no", status=400)
     coming = streamed(scripted, user(QUESTION))
@@ -265,7 +265,7 @@ def test_a_step_comes_before_the_model_has_finished(
     assert parse_answer_text(text) == parse_answer_text(answer)
 
 
-def test_whoever_leaves_ends_the_models_call(scripted: OpenAI, model_server: ModelServer) -> None:
+def test_disconnect_cancels_the_model_call(scripted: OpenAI, model_server: ModelServer) -> None:
     model_server.reply(structured())
     model_server.default = cut_off
     coming = streamed(scripted, user(QUESTION))
@@ -274,7 +274,7 @@ def test_whoever_leaves_ends_the_models_call(scripted: OpenAI, model_server: Mod
     assert model_server.abandoned.wait(10)
 
 
-def test_silence_is_filled(
+def test_heartbeat_is_sent_while_the_model_is_silent(
     scripted: OpenAI, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_stream, "HEARTBEAT_INTERVAL_S", 0.05)
@@ -290,7 +290,7 @@ def test_silence_is_filled(
 
 
 def cut_off(request: Recorded, action: Literal["stall", "close"] = "stall") -> Reply:
-    """The answer as it streams up to its second step, then silence or the end."""
+    """The answer streamed up to its second step, then silence or the end."""
     text = json.dumps({"question": "q", "answer": list(STEPS)}, ensure_ascii=False)
     sent, written = 0, ""
     for event in events(Reply(text), request):
@@ -313,7 +313,7 @@ def answer_of(*steps: str, nearest: tuple[Page, ...] = ()) -> Answer:
 
 
 def told(*happened: str | Answer | None) -> str:
-    """What is given out: of steps, by their texts; None begins them anew."""
+    """Return the streamed text; events are given as steps, None (restart) or the answer."""
     telling = StreamedText()
     for what in happened:
         if isinstance(what, Answer):
@@ -339,7 +339,7 @@ WITHDRAWN = "\n\n---\n\nPlease ignore the text above. Corrected answer:\n\n"
         ([None, "a", "b", answer_of("a")], f"a\n\nb{WITHDRAWN}a"),
     ],
 )
-def test_what_was_said_is_gone_on_with_or_withdrawn(
+def test_streamed_text_is_continued_or_corrected(
     happened: list[str | Answer | None], text: str
 ) -> None:
     assert told(*happened) == text
@@ -348,7 +348,7 @@ def test_what_was_said_is_gone_on_with_or_withdrawn(
 # Markdown
 
 
-def test_pages_that_may_help_are_links() -> None:
+def test_nearest_pages_are_links() -> None:
     page = Page(title="A *b* [c]", page_url="https://open.example.com/a (b)?c=<d>")
     text = render_markdown(answer_of("Not covered.", nearest=(page,)))
     assert text == (
@@ -361,11 +361,11 @@ def test_pages_that_may_help_are_links() -> None:
 @pytest.mark.parametrize(
     "text", ["", "**Sources**", "a **Sources**\n\nb", "**Sources**\n\n- a\n\nb", "- a"]
 )
-def test_what_others_wrote_is_kept(text: str) -> None:
+def test_text_of_other_origin_is_kept(text: str) -> None:
     assert parse_answer_text(text) == text
 
 
-def test_a_source_without_a_page_is_named() -> None:
+def test_source_without_a_page_is_not_a_link() -> None:
     source = Source(
         number=2, source="s", document_id="d", title="Guide", section="", page_url="", api_name="",
         api_url="", score=1.0, text="t",
@@ -393,7 +393,7 @@ def test_a_source_without_a_page_is_named() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("stream", [False, True])
-def test_bad_input_is_one_sentence(
+def test_invalid_input_returns_one_sentence(
     client: TestClient[Litestar],
     body: dict[str, Any],
     status: int,
@@ -419,7 +419,7 @@ def test_bad_input_is_one_sentence(
         ("POST", "/v1/chat/completions", b"", 400),
     ],
 )
-def test_whatever_is_wrong_under_v1_has_the_shape(
+def test_errors_under_v1_have_the_openai_format(
     client: TestClient[Litestar], method: str, path: str, body: bytes, status: int
 ) -> None:
     response = client.request(method, path, content=body)
@@ -427,12 +427,12 @@ def test_whatever_is_wrong_under_v1_has_the_shape(
     assert set(response.json()["error"]) == {"message", "type", "param", "code"}
 
 
-def test_elsewhere_it_is_a_problem(client: TestClient[Litestar]) -> None:
+def test_errors_outside_v1_are_problem_details(client: TestClient[Litestar]) -> None:
     for response in (client.get("/v2/models"), client.get("/ask")):
         assert response.headers["content-type"] == "application/problem+json"
 
 
-def test_keys_and_limits_hold(
+def test_api_keys_and_rate_limits_apply(
     sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     url = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
@@ -459,7 +459,7 @@ def test_keys_and_limits_hold(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_model_that_fails_is_a_server_error(
+def test_model_failure_returns_a_server_error(
     model_client: MakeClient, model_server: ModelServer, stream: bool
 ) -> None:
     model_server.reply(*[Reply("no", status=401)] * 9)
@@ -472,7 +472,7 @@ def test_a_model_that_fails_is_a_server_error(
     assert response.json()["error"]["type"] == "server_error"
 
 
-def test_an_error_after_the_first_chunk_reaches_the_client(
+def test_error_after_the_first_chunk_is_sent_as_an_event(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     model_server.reply(structured(), *[Reply("no", status=400)] * 9)
@@ -485,8 +485,8 @@ def test_an_error_after_the_first_chunk_reaches_the_client(
     assert (error["type"], error["code"]) == ("server_error", "model_refused")
 
 
-def test_what_was_asked_is_kept(client: TestClient[Litestar]) -> None:
-    """A question by this way can be judged as any other: it left its record."""
+def test_question_is_recorded(client: TestClient[Litestar]) -> None:
+    """A question to /v1 is recorded and can be rated."""
     body = {"model": "apidesk", "messages": [user(QUESTION)]}
     completion = client.post("/v1/chat/completions", json=body).json()
     answer_id = completion["choices"][0]["message"]["apidesk"]["id"]

@@ -1,4 +1,4 @@
-"""The API does what its OpenAPI description says: schemathesis in small (`make fuzz` in full), and its finds."""
+"""The API conforms to its OpenAPI document. A short schemathesis run; `make fuzz` runs it in full."""
 
 import json
 import re
@@ -34,8 +34,10 @@ PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas
 
 
 @pytest.fixture(scope="module")
-def answer_service(make_service: ServiceFactory, tmp_path_factory: pytest.TempPathFactory) -> AnswerService:
-    """A small one with a key, that may be indexed again."""
+def answer_service(
+    make_service: ServiceFactory, tmp_path_factory: pytest.TempPathFactory
+) -> AnswerService:
+    """An answer service with a key and a document of its own."""
     folder = tmp_path_factory.mktemp("acme")
     (folder / "guides").mkdir()
     (folder / "guides" / "queues.md").write_text(PAGE)
@@ -58,14 +60,14 @@ def document(http: Http) -> Json:
 
 
 def operations(document: Json) -> Iterator[tuple[str, str, Json]]:
-    """Method, path and description of each."""
+    """Yield method, path and operation object."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield method, path, operation
 
 
 @pytest.mark.acceptance
-def test_schemathesis_finds_nothing(answer_service: AnswerService, tmp_path: Path) -> None:
+def test_schemathesis_finds_no_violations(answer_service: AnswerService, tmp_path: Path) -> None:
     told = tmp_path / "report.json"
     with live_server(answer_service) as url:
         arguments = [
@@ -81,7 +83,7 @@ def test_schemathesis_finds_nothing(answer_service: AnswerService, tmp_path: Pat
     assert {phase["status"] for phase in report["phases"].values()} == {"success"}
 
 
-def test_every_example_works(http: Http, document: Json) -> None:
+def test_every_request_example_succeeds(http: Http, document: Json) -> None:
     answered = http.post("/ask", json={"question": "how many messages does a queue hold?"}).json()
     tried = set()
     for method, path, operation in operations(document):
@@ -97,7 +99,7 @@ def test_every_example_works(http: Http, document: Json) -> None:
     assert tried == {"/ask", "/answers/{answer_id}/feedback", "/retrieve", "/ingestions"}
 
 
-def test_the_example_of_an_answer_is_what_the_samples_answer(client: Http, document: Json) -> None:
+def test_answer_example_matches_the_sample_platform(client: Http, document: Json) -> None:
     content = document["paths"]["/ask"]["post"]["responses"]["200"]["content"]
     example = Answer.model_validate(content["application/json"]["examples"]["answer"]["value"])
     asked = document["components"]["schemas"]["AskRequest"]["examples"][0]
@@ -107,7 +109,7 @@ def test_the_example_of_an_answer_is_what_the_samples_answer(client: Http, docum
     assert answer.sources[0].text.startswith(example.sources[0].text.rstrip("…"))
 
 
-def test_it_reads_well(document: Json) -> None:
+def test_every_operation_and_component_is_described(document: Json) -> None:
     tags = {tag["name"] for tag in document["tags"]}
     for _, _, operation in operations(document):
         assert operation["summary"]
@@ -121,7 +123,7 @@ def test_it_reads_well(document: Json) -> None:
     assert set(references) == document["components"]["schemas"].keys()
 
 
-def test_problems_are_described_as_problems(document: Json) -> None:
+def test_error_responses_are_problem_details(document: Json) -> None:
     for _, path, operation in operations(document):
         for status, response in operation["responses"].items():
             if status >= "400" and (path, status) != ("/health/ready", "503"):
@@ -144,12 +146,12 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("path", STATUSES)
-def test_how_a_route_ends(document: Json, path: str) -> None:
+def test_route_documents_its_status_codes(document: Json, path: str) -> None:
     *_, operation = document["paths"][path].values()
     assert " ".join(operation["responses"]) == STATUSES[path]
 
 
-def test_what_a_question_may_be(document: Json) -> None:
+def test_question_constraints_are_documented(document: Json) -> None:
     asked = document["components"]["schemas"]["AskRequest"]
     assert asked["additionalProperties"] is False
     assert asked["properties"]["question"]["pattern"] == NOT_BLANK_PATTERN
@@ -159,7 +161,7 @@ def test_what_a_question_may_be(document: Json) -> None:
     assert session["schema"].items() >= SESSION_SCHEMA.items()
 
 
-def test_the_pattern_of_what_is_not_blank_means_what_python_does() -> None:
+def test_not_blank_pattern_matches_python_whitespace() -> None:
     characters = "".join(map(chr, range(sys.maxunicode + 1)))
     assert re.sub(NOT_BLANK_PATTERN, "", characters) == "".join(filter(str.isspace, characters))
 
@@ -184,17 +186,19 @@ ODD: list[tuple[str, str, Json | None, int]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "status"), ODD)
-def test_what_was_found(http: Http, method: str, path: str, body: Json | None, status: int) -> None:
+def test_input_found_by_fuzzing_returns_the_documented_status(
+    http: Http, method: str, path: str, body: Json | None, status: int
+) -> None:
     response = http.request(method, path, json=body)
     assert response.status_code == status, response.text
 
 
-def test_options_name_every_method(http: Http) -> None:
+def test_options_lists_every_method(http: Http) -> None:
     assert http.options("/ingestions").headers["allow"] == "GET, OPTIONS, POST"
     assert http.options("/ask").headers["allow"] == "OPTIONS, POST"
 
 
-def test_cache_control_is_heeded_as_described(http: Http, document: Json) -> None:
+def test_cache_control_no_cache_bypasses_the_cache(http: Http, document: Json) -> None:
     (header,) = document["paths"]["/ask"]["post"]["parameters"]
     assert (header["name"], header["in"]) == ("Cache-Control", "header")
     asked = {"question": "how many messages may a queue hold?"}

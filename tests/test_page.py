@@ -1,4 +1,4 @@
-"""The page and its widget, in a real browser."""
+"""The question page and the widget in a real browser."""
 
 import json
 import re
@@ -30,7 +30,7 @@ from tests.browser import (
 )
 from tests.conftest import ServiceFactory
 from tests.live_server import live_server
-from tests.model_desk import draft, is_classification, structured
+from tests.model_replies import draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply, events
 
 pytestmark = pytest.mark.acceptance
@@ -45,7 +45,7 @@ ServeModel = Callable[..., AbstractContextManager[str]]
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The one browser of this file."""
+    """The browser of this module."""
     if reason := missing_chromium():
         pytest.skip(reason)
     with running_chromium() as browser:
@@ -54,14 +54,14 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    """The site that the widget stands on."""
+    """The site that embeds the widget."""
     with running_site() as other:
         yield other
 
 
 @pytest.fixture(scope="module")
 def served(sample_service: AnswerService, site: Site) -> Iterator[str]:
-    """The samples without a model, which `site` may frame under its own name."""
+    """A server of the samples without a model; `site` may frame it."""
     settings = sample_service.settings.model_copy(update={"embed_origins": (site.origin(),)})
     with live_server(AnswerService(settings, sample_service.platform, sample_service.job)) as url:
         yield url
@@ -69,7 +69,7 @@ def served(sample_service: AnswerService, site: Site) -> Iterator[str]:
 
 @pytest.fixture
 def open_page(chromium: Browser, served: str) -> Iterator[Open]:
-    """Opens the page, in English unless said otherwise; nothing may go wrong in it."""
+    """Open the page, in English by default. Errors in the page fail the test."""
     with ExitStack() as stack:
         windows: list[Window] = []
 
@@ -84,7 +84,7 @@ def open_page(chromium: Browser, served: str) -> Iterator[Open]:
 
 @pytest.fixture
 def serve_model(sample_service: AnswerService) -> ServeModel:
-    """Serves a desk with the scripted model."""
+    """Serve the samples with the scripted model."""
 
     @contextmanager
     def serving(
@@ -116,19 +116,19 @@ def answered(page: Page) -> None:
 
 
 def tell(page: Page, answer: Answer) -> None:
-    """Answer the next questions with `answer`, as the server would."""
+    """Answer the next questions with `answer` instead of the server."""
     body = f"event: answer\r\ndata: {answer.model_dump_json(by_alias=True)}\r\n\r\n"
     page.route("**/ask", lambda route: route.fulfill(content_type="text/event-stream", body=body))
 
 
 def problem(status: int, detail: str, **headers: str) -> Callable[[Route], None]:
-    """A route that answers with a problem."""
+    """Return a route that responds with a problem."""
     body = json.dumps({"status": status, "detail": detail, "code": "x", "retryable": True})
     kind = "application/problem+json"
     return lambda route: route.fulfill(status=status, body=body, content_type=kind, headers=headers)
 
 
-def test_a_chinese_question(open_page: Open) -> None:
+def test_chinese_question_is_answered(open_page: Open) -> None:
     page = open_page(**CHINESE).page
     expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
     ask(page, SHIPPING)
@@ -155,7 +155,7 @@ LAYOUT_SHIFT = """() => new Promise((resolve) => {
 })"""
 
 
-def test_a_citation_opens_the_quoted_text_with_its_page(open_page: Open) -> None:
+def test_citation_opens_the_source_with_its_page(open_page: Open) -> None:
     page = open_page().page
     ask(page, "what does error 44203 mean?")
     page.locator(".citation").first.click()
@@ -170,14 +170,14 @@ def test_a_citation_opens_the_quoted_text_with_its_page(open_page: Open) -> None
     expect(page.locator(".citation").first).to_be_focused()
 
 
-def test_an_off_topic_question_looks_different(open_page: Open) -> None:
+def test_off_topic_question_is_marked_as_refused(open_page: Open) -> None:
     page = open_page(**CHINESE).page
     ask(page, "今天天气怎么样")
     expect(page.locator("[data-outcome=refused]")).to_contain_text("与青桥开放平台无关")
     assert page.locator(".confidence, .citation, .sources").count() == 0
 
 
-def test_suggestions_are_asked_by_a_click_and_follow_the_language(open_page: Open) -> None:
+def test_suggestions_follow_the_language_and_are_asked_on_click(open_page: Open) -> None:
     page = open_page().page
     expect(page.locator(".suggestions button").first).to_contain_text("How do I call")
     page.get_by_role("button", name="切换到中文").click()
@@ -197,7 +197,7 @@ def test_suggestions_are_asked_by_a_click_and_follow_the_language(open_page: Ope
     expect(page.locator(".step").first).to_be_visible()
 
 
-def test_a_conversation_goes_on_until_a_new_one(open_page: Open) -> None:
+def test_conversation_continues_until_a_new_one_starts(open_page: Open) -> None:
     page = open_page(**CHINESE).page
     ask(page, "发货接口是哪个")
     answered(page)
@@ -215,10 +215,10 @@ def test_a_conversation_goes_on_until_a_new_one(open_page: Open) -> None:
     assert page.evaluate("sessionStorage.getItem('apidesk.session')") != session
 
 
-def test_steps_appear_as_they_come_and_can_be_stopped(
+def test_steps_appear_as_they_arrive_and_can_be_stopped(
     open_page: Open, serve_model: ServeModel, model_server: ModelServer
 ) -> None:
-    """The model falls silent within its second step: it is left when the reader stops."""
+    """The model falls silent within its second step; stopping cancels its call."""
     model_server.reply(structured())
     model_server.default = lambda request: cut_at(request, "发货前先", "stall")
     with serve_model(model_server) as url:
@@ -233,7 +233,7 @@ def test_steps_appear_as_they_come_and_can_be_stopped(
         expect(page.locator(".step")).to_have_count(1)
 
 
-def test_steps_begin_anew_when_the_model_breaks_off(
+def test_steps_restart_when_the_model_breaks_off(
     open_page: Open, serve_model: ServeModel, model_server: ModelServer
 ) -> None:
     model_server.reply(structured())
@@ -258,7 +258,7 @@ WATCH_STEPS = """() => {
 }"""
 
 
-def test_what_cannot_be_verified_is_marked(
+def test_unverified_facts_are_marked(
     open_page: Open, serve_model: ServeModel, model_server: ModelServer
 ) -> None:
     steps = (
@@ -279,7 +279,7 @@ def test_what_cannot_be_verified_is_marked(
         expect(page.locator(".confidence p")).to_contain_text("not supported")
 
 
-def test_what_is_not_covered_names_the_nearest_pages(open_page: Open) -> None:
+def test_uncovered_question_shows_the_nearest_pages(open_page: Open) -> None:
     page = open_page().page
     nearest = [
         DocumentPage(title="Shipping", page_url="https://open.example.com/docs/shipping-flow")
@@ -308,7 +308,7 @@ def test_feedback_is_stored(open_page: Open, sample_service: AnswerService) -> N
     assert ("what does error 44203 mean?", wrong) in judged
 
 
-def test_an_answer_is_copied_as_markdown(open_page: Open, served: str) -> None:
+def test_answer_is_copied_as_markdown(open_page: Open, served: str) -> None:
     page = open_page(permissions=["clipboard-read", "clipboard-write"]).page
     ask(page, "what does error 44203 mean?")
     page.get_by_role("button", name="Copy as Markdown").click()
@@ -320,7 +320,7 @@ def test_an_answer_is_copied_as_markdown(open_page: Open, served: str) -> None:
     assert f"### Related pages\n\n- {target}" in copied
 
 
-def test_a_problem_is_told_and_can_be_tried_again(chromium: Browser, served: str) -> None:
+def test_problem_is_shown_with_a_retry_button(chromium: Browser, served: str) -> None:
     with window(chromium, served, **ENGLISH) as opened:
         page = opened.page
         page.clock.install()
@@ -337,7 +337,7 @@ def test_a_problem_is_told_and_can_be_tried_again(chromium: Browser, served: str
         assert page.get_by_role("alert").count() == 0
 
 
-def test_a_key_is_asked_for_once(chromium: Browser, served: str) -> None:
+def test_api_key_is_requested_once(chromium: Browser, served: str) -> None:
     keys: list[str | None] = []
 
     def guard(route: Route) -> None:
@@ -361,7 +361,7 @@ def test_a_key_is_asked_for_once(chromium: Browser, served: str) -> None:
     assert keys == [None, "Bearer key-of-mine", "Bearer key-of-mine"]
 
 
-def test_the_keyboard_is_enough(open_page: Open) -> None:
+def test_page_is_usable_with_the_keyboard(open_page: Open) -> None:
     page = open_page().page
     page.keyboard.type("what does error\nmean")
     assert page.locator(".turn").count() == 1, "Enter sends"
@@ -383,7 +383,7 @@ def test_the_keyboard_is_enough(open_page: Open) -> None:
     expect(page.locator(".turn:last-child .citation").first).to_be_focused()
 
 
-def test_enter_that_ends_a_composition_does_not_send(open_page: Open) -> None:
+def test_enter_that_confirms_a_composition_does_not_send(open_page: Open) -> None:
     page = open_page(**CHINESE).page
     box = page.get_by_role("textbox")
     box.fill("fahuo")
@@ -394,7 +394,7 @@ def test_enter_that_ends_a_composition_does_not_send(open_page: Open) -> None:
     expect(page.locator(".turn")).to_have_count(1)
 
 
-def test_markdown_is_shown_as_such(open_page: Open) -> None:
+def test_markdown_is_rendered(open_page: Open) -> None:
     page = open_page().page
     step = (
         "Send **all** of `[1]` to https://open.example.com/a, as [it says [1]](https://b.example/) [1][7]\n\n"
@@ -430,8 +430,8 @@ PAYLOADS = (
 HOSTILE = " ".join(PAYLOADS)
 
 
-def test_nothing_in_an_answer_is_more_than_text(open_page: Open) -> None:
-    """Each string that an answer may hold is hostile."""
+def test_html_in_an_answer_is_shown_as_text(open_page: Open) -> None:
+    """Every string of the answer contains HTML and scripts."""
     opened = open_page()
     page = opened.page
     tell(page, hostile_answer())
@@ -448,14 +448,14 @@ def test_nothing_in_an_answer_is_more_than_text(open_page: Open) -> None:
     assert made_of_it(page) == []
 
 
-def test_a_hostile_document_and_model_are_inert(
+def test_hostile_document_and_model_output_are_inert(
     open_page: Open,
     serve_model: ServeModel,
     make_service: ServiceFactory,
     model_server: ModelServer,
     tmp_path: Path,
 ) -> None:
-    """The whole way: from the file, by the index and the model, to the reader."""
+    """End to end: from the file through the index and the model to the page."""
     answer_service = make_service(platform=hostile_platform(tmp_path))
     model_server.reply(structured(api_name=None), draft(f"The kettle needs vinegar. {HOSTILE} [1]"))
     with serve_model(model_server, answer_service, unverified="list") as url:
@@ -470,7 +470,7 @@ def test_a_hostile_document_and_model_are_inert(
 
 
 def made_of_it(page: Page) -> list[str]:
-    """Elements and addresses that only a payload would bring about."""
+    """Return elements and URLs that only a payload can create."""
     found: list[str] = page.evaluate(
         """() => [...document.querySelectorAll("body :is(img, script, iframe, object, svg:not(.icon)), body a")]
           .filter((node) => node.tagName !== "A" || !/^https?:/.test(node.protocol))
@@ -481,7 +481,7 @@ def made_of_it(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(open_page: Open, scheme: str) -> None:
+def test_axe_finds_no_serious_violations(open_page: Open, scheme: str) -> None:
     page = open_page(color_scheme=scheme, viewport={"width": 1280, "height": 860}).page
     expect(page.locator(".suggestions button").first).to_be_visible()
     assert violations(page) == []
@@ -498,10 +498,10 @@ def test_axe_finds_nothing_serious(open_page: Open, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_where_there_is_no_answer(
+def test_axe_finds_no_serious_violations_without_an_answer(
     chromium: Browser, served: str, scheme: str
 ) -> None:
-    """What is not covered, what is off-topic, a problem and the question for a key, in the widget's page."""
+    """An uncovered and an off-topic question, a problem, and the key dialog, in the page of the widget."""
     nearest = [DocumentPage(title="Shipping", page_url="https://open.example.com/")]
     refusal = StructuredQuestion(type="unknown")
     with window(chromium, served, color_scheme=scheme, **ENGLISH) as opened:
@@ -525,7 +525,7 @@ def test_axe_finds_nothing_serious_where_there_is_no_answer(
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core holds for serious or critical; half faded in, nothing has enough contrast."""
+    """Return serious and critical violations of axe-core, after all transitions have ended."""
     page.emulate_media(reduced_motion="reduce")
     found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
     return [
@@ -536,7 +536,7 @@ def violations(page: Page) -> list[str]:
     ]
 
 
-def test_the_theme_can_be_chosen_and_stays(open_page: Open) -> None:
+def test_chosen_theme_is_remembered(open_page: Open) -> None:
     page = open_page(color_scheme="light").page
     background = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(background)
@@ -547,7 +547,7 @@ def test_the_theme_can_be_chosen_and_stays(open_page: Open) -> None:
     assert page.evaluate(background) == dark
 
 
-def test_the_widget_on_another_site(chromium: Browser, served: str, site: Site) -> None:
+def test_widget_works_on_another_site(chromium: Browser, served: str, site: Site) -> None:
     tag = f'<script src="{served}/widget.js" data-language="zh" defer></script>'
     site.pages["/guide"] = f"<!doctype html><title>Docs</title><link rel=icon href=data:,>{tag}"
     with window(chromium, "http://", **ENGLISH) as opened:
@@ -569,9 +569,7 @@ def test_the_widget_on_another_site(chromium: Browser, served: str, site: Site) 
         assert opened.faults == []
 
 
-def test_a_site_that_is_not_named_may_not_frame_the_page(
-    chromium: Browser, served: str, site: Site
-) -> None:
+def test_unlisted_site_cannot_frame_the_page(chromium: Browser, served: str, site: Site) -> None:
     site.pages["/frame"] = f'<link rel=icon href=data:,><iframe src="{served}/embed"></iframe>'
     with window(chromium, "http://") as opened:
         page = opened.page
@@ -580,7 +578,7 @@ def test_a_site_that_is_not_named_may_not_frame_the_page(
 
 
 def made_answer(step: str, **fields: Any) -> Answer:
-    """An answer with one step and, unless said otherwise, one source."""
+    """Return an answer with one step and, by default, one source."""
     source = made_source("It is so.")
     made: dict[str, Any] = {
         "id": "made",
@@ -600,14 +598,14 @@ def made_answer(step: str, **fields: Any) -> Answer:
 
 
 def made_source(text: str, name: str = "Title", url: str = "https://open.example.com/") -> Source:
-    """Source 1."""
+    """Return source 1."""
     return Source(
         number=1, source=name, document_id=name, title=name, section=name, page_url=url, api_name=name, api_url=url, score=1, text=text
     )  # fmt: skip
 
 
 def hostile_answer() -> Answer:
-    """An answer whose every string is hostile."""
+    """Return an answer whose every string is hostile."""
     address = "javascript:alert(1)"
     said = StructuredQuestion(
         type="general",
@@ -635,7 +633,7 @@ def hostile_answer() -> Answer:
 
 
 def hostile_platform(folder: Path) -> Path:
-    """A platform whose one document and whose own name are hostile."""
+    """Write a platform whose name and document are hostile."""
     page = f"---\ntitle: 'Kettle {PAYLOADS[0]}'\nurl: 'javascript:alert(1)'\n---\n"
     page += f"# Vinegar {PAYLOADS[0]}\n\nThe kettle needs vinegar. {HOSTILE}\n"
     (folder / "docs").mkdir()
@@ -661,7 +659,7 @@ page_url = "{{url}}"
 
 
 def cut_at(request: Recorded, at: str, action: Literal["close", "stall"]) -> Reply:
-    """The answer as it streams up to `at`, then silence or the end of the connection."""
+    """The answer streamed up to `at`, then silence or the end of the connection."""
     assert not is_classification(request)
     text = json.dumps(
         {"question": "q", "answer": ["调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]"]},

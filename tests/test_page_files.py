@@ -1,4 +1,4 @@
-"""The page's files and headers, over plain HTTP."""
+"""The files of the web page and their headers over HTTP."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from app.api.page import STATIC
-from tests.model_desk import MakeClient
+from tests.model_replies import MakeClient
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from tests.model_desk import MakeClient
         ("/assets/vendor/markdown-it/licenses/entities.txt", "text/plain"),
     ],
 )
-def test_files_are_sent_once(client: TestClient[Litestar], path: str, kind: str) -> None:
+def test_unchanged_file_returns_304(client: TestClient[Litestar], path: str, kind: str) -> None:
     first = client.get(path)
     assert first.status_code == 200
     assert first.headers["content-type"].startswith(kind)
@@ -37,7 +37,7 @@ def test_files_are_sent_once(client: TestClient[Litestar], path: str, kind: str)
 
 
 @pytest.mark.parametrize("path", ["/", "/admin"])
-def test_the_page_may_load_its_own_files_only(client: TestClient[Litestar], path: str) -> None:
+def test_page_policy_allows_own_files_only(client: TestClient[Litestar], path: str) -> None:
     policy = client.get(path).headers["content-security-policy"].split("; ")
     assert "default-src 'none'" in policy
     assert "script-src 'self'" in policy
@@ -45,7 +45,7 @@ def test_the_page_may_load_its_own_files_only(client: TestClient[Litestar], path
     assert not any("unsafe" in directive or "*" in directive for directive in policy)
 
 
-def test_only_named_sites_may_frame_the_widgets_page(serve_samples: MakeClient) -> None:
+def test_only_listed_sites_may_frame_the_widget_page(serve_samples: MakeClient) -> None:
     sites = ("https://docs.example.com", "https://*.example.org")
     client = serve_samples(embed_origins=sites)
     policy = client.get("/embed").headers["content-security-policy"]
@@ -58,12 +58,12 @@ def test_only_named_sites_may_frame_the_widgets_page(serve_samples: MakeClient) 
 @pytest.mark.parametrize(
     "path", ["../files.py", "..%2ffiles.py", "js/../../files.py", "/etc/passwd", "js", "", "none.js", "js/main.js%00"]
 )  # fmt: skip
-def test_nothing_else_is_served(client: TestClient[Litestar], path: str) -> None:
+def test_other_paths_return_404(client: TestClient[Litestar], path: str) -> None:
     assert client.get(f"/assets/{path}").status_code == 404
 
 
-def test_no_file_asks_another_host(client: TestClient[Litestar]) -> None:
-    """Addresses in our own files are namespaces, examples in comments, or none."""
+def test_files_contain_no_foreign_urls(client: TestClient[Litestar]) -> None:
+    """The only URLs are namespaces and examples in comments."""
     allowed = ("http://www.w3.org/2000/svg", "https://desk.example.com/")
     for file in STATIC.rglob("*.*"):
         if "vendor" not in file.parts:
@@ -72,22 +72,22 @@ def test_no_file_asks_another_host(client: TestClient[Litestar]) -> None:
 
 
 @pytest.mark.parametrize("folder", ["js", "js/admin"])
-def test_both_languages_say_everything(folder: str) -> None:
+def test_both_languages_have_the_same_texts(folder: str) -> None:
     said = {language: texts(STATIC / folder / f"text.{language}.js") for language in ("en", "zh")}
     assert list(said["en"]) == list(said["zh"])
     for name, text in said["en"].items():
         assert gaps_in(text) == gaps_in(said["zh"][name]), name
 
 
-def test_the_admin_view_takes_no_word_of_the_desk_for_its_own() -> None:
+def test_admin_texts_do_not_override_page_texts() -> None:
     assert not texts(STATIC / "js/text.en.js").keys() & texts(STATIC / "js/admin/text.en.js").keys()
 
 
 def texts(file: Path) -> dict[str, str]:
-    """The texts of a file by name, in its order."""
+    """Return the texts of a file by name, in order."""
     return dict(re.findall(r'^  (\w+): "(.*)",$', file.read_text(), re.MULTILINE))
 
 
 def gaps_in(text: str) -> set[str]:
-    """The names of what is filled in."""
+    """Return the names of the placeholders."""
     return set(re.findall(r"\{(\w+)\}", text))

@@ -1,4 +1,4 @@
-"""Streaming: what is told while an answer is made, over real HTTP and server-sent events."""
+"""Streaming of answers as server-sent events over real HTTP."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from app.service.answer_service import AnswerService
 from runnables.answer.partial_answer import complete_steps
 from schemas.answer import Answer, Event, EventSink, Sources, Step
 from tests.live_server import live_server
-from tests.model_desk import draft, is_classification, structured
+from tests.model_replies import draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply, events
 
@@ -29,7 +29,7 @@ Serve = Callable[..., Any]
 
 @pytest.fixture
 def serve(sample_service: AnswerService, model_server: ModelServer) -> Serve:
-    """Serves the samples with the scripted model."""
+    """Serve the samples with the scripted model."""
     scripted = {
         "chat_model": "openai:scripted-chat",
         "chat_base_url": model_server.base_url,
@@ -51,7 +51,7 @@ def serve(sample_service: AnswerService, model_server: ModelServer) -> Serve:
 def asked(
     url: str, question: str = QUESTION, **body: object
 ) -> Iterator[Iterator[ServerSentEvent]]:
-    """The events of an answer, as they come."""
+    """Yield the events of an answer as they arrive."""
     with (
         httpx.Client(base_url=url, timeout=20, trust_env=False) as client,
         connect_sse(client, "POST", "/ask", json={"question": question, **body}) as source,
@@ -60,7 +60,7 @@ def asked(
         yield source.iter_sse()
 
 
-def test_events_come_in_order(serve: Serve, model_server: ModelServer) -> None:
+def test_events_are_sent_in_order(serve: Serve, model_server: ModelServer) -> None:
     model_server.reply(structured(), draft(*STEPS))
     with serve() as url, asked(url) as coming:
         told = list(coming)
@@ -76,10 +76,8 @@ def test_events_come_in_order(serve: Serve, model_server: ModelServer) -> None:
     assert model_server.chat_requests[1].body["stream"] is True
 
 
-def test_a_step_is_told_before_the_model_has_finished(
-    serve: Serve, model_server: ModelServer
-) -> None:
-    """The model falls silent within its second step; the first has been told by then."""
+def test_step_is_sent_before_the_model_finishes(serve: Serve, model_server: ModelServer) -> None:
+    """The model falls silent within its second step, after the first was sent."""
     model_server.reply(structured())
     model_server.default = lambda request: cut_off(request, "发货前先")
     with serve(request_timeout=6) as url, asked(url) as coming:
@@ -97,7 +95,7 @@ def test_a_step_is_told_before_the_model_has_finished(
     assert [e.json()["text"] for e in rest if e.event == "step"] == answer.answer
 
 
-def test_whoever_leaves_ends_the_models_call(serve: Serve, model_server: ModelServer) -> None:
+def test_disconnect_cancels_the_model_call(serve: Serve, model_server: ModelServer) -> None:
     model_server.reply(structured())
     model_server.default = lambda request: cut_off(request, "发货前先")
     with serve(request_timeout=60) as url:
@@ -106,7 +104,7 @@ def test_whoever_leaves_ends_the_models_call(serve: Serve, model_server: ModelSe
         assert model_server.abandoned.wait(10)
 
 
-def test_whoever_leaves_before_the_first_event_ends_the_call_too(
+def test_disconnect_before_the_first_event_cancels_the_model_call(
     serve: Serve, model_server: ModelServer
 ) -> None:
     model_server.default = Reply(structured(), action="stall")
@@ -122,7 +120,7 @@ def test_whoever_leaves_before_the_first_event_ends_the_call_too(
         assert model_server.abandoned.wait(10)
 
 
-def test_a_server_that_counts_no_streams_is_asked_to_once(
+def test_stream_usage_is_requested_once_from_a_server_without_it(
     serve: Serve, model_server: ModelServer
 ) -> None:
     def says(request: Recorded) -> Said:
@@ -140,7 +138,7 @@ def test_a_server_that_counts_no_streams_is_asked_to_once(
     assert sum("stream_options" in request.body for request in model_server.chat_requests) == 1
 
 
-def test_silence_is_filled(
+def test_heartbeat_is_sent_while_the_model_is_silent(
     serve: Serve, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_stream, "HEARTBEAT_INTERVAL_S", 0.05)
@@ -157,7 +155,7 @@ def test_silence_is_filled(
     assert any(line == "event: answer" for line in lines)
 
 
-def test_an_error_after_the_first_byte_is_an_event(serve: Serve, model_server: ModelServer) -> None:
+def test_error_after_the_first_byte_is_an_event(serve: Serve, model_server: ModelServer) -> None:
     model_server.reply(structured(), *[Reply("no", status=400)] * 9)
     with serve(on_model_failure="error") as url, asked(url) as coming:
         told = list(coming)
@@ -176,7 +174,7 @@ def test_an_error_after_the_first_byte_is_an_event(serve: Serve, model_server: M
         ({"question": QUESTION}, [Reply("no", status=401)] * 9, 503),
     ],
 )
-def test_an_error_before_it_is_a_problem(
+def test_error_before_the_first_byte_is_a_problem(
     serve: Serve, model_server: ModelServer, body: dict[str, Any], replies: list[Reply], status: int
 ) -> None:
     model_server.reply(*replies)
@@ -188,7 +186,7 @@ def test_an_error_before_it_is_a_problem(
     model_server.replies.clear()
 
 
-def test_an_answer_without_a_model_and_a_refusal_come_as_events_too(
+def test_extractive_answers_and_refusals_are_streamed(
     serve: Serve, model_server: ModelServer
 ) -> None:
     with serve(chat_model="extractive") as url:
@@ -203,7 +201,7 @@ def test_an_answer_without_a_model_and_a_refusal_come_as_events_too(
 
 
 @pytest.mark.parametrize("accept", ["application/json", "*/*", "text/html, */*", ""])
-def test_json_comes_unless_events_are_asked_for(sample_service: AnswerService, accept: str) -> None:
+def test_json_is_the_default_format(sample_service: AnswerService, accept: str) -> None:
     with live_server(sample_service) as url:
         response = httpx.post(
             f"{url}/ask", json={"question": QUESTION}, headers={"accept": accept}, trust_env=False
@@ -212,10 +210,10 @@ def test_json_comes_unless_events_are_asked_for(sample_service: AnswerService, a
     assert Answer.model_validate(response.json()).answer
 
 
-def test_a_terminal_shows_the_steps_as_they_come(
+def test_terminal_shows_steps_as_they_arrive(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On stderr, while there are only steps; `sources` that come again take them away."""
+    """Steps are shown on stderr; another `sources` event removes them."""
     monkeypatch.setenv("FORCE_COLOR", "1")  # what rich takes for a terminal
 
     async def told() -> None:
@@ -234,7 +232,7 @@ def test_a_terminal_shows_the_steps_as_they_come(
     assert "first by the first model" not in last[2]
 
 
-def test_no_terminal_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     async def told() -> EventSink | None:
         async with live_answer() as listener:
             return listener
@@ -252,7 +250,7 @@ WHOLE = json.dumps({"question": "q", "answer": ["一 [1]", 'two "x"', "三"], "r
 
 @pytest.mark.parametrize("end", range(0, len(WHOLE) + 1, 3))
 @pytest.mark.parametrize("before", ["", "<think>{}</think>", "```json\n", "Here:\n"])
-def test_only_what_is_complete_counts(before: str, end: int) -> None:
+def test_only_complete_steps_are_parsed(before: str, end: int) -> None:
     steps = complete_steps(before + WHOLE[:end])
     assert steps == ["一 [1]", 'two "x"', "三"][: len(steps)]
     if end == len(WHOLE):
@@ -264,12 +262,12 @@ def test_only_what_is_complete_counts(before: str, end: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "no JSON", "{", '{"answer": "one"', '{"answer": [{"a": 1}]}', "[1", "{]"]
 )
-def test_what_is_no_list_of_steps_is_waited_for(text: str) -> None:
+def test_text_that_is_not_a_list_of_steps_yields_no_steps(text: str) -> None:
     assert complete_steps(text) == []
 
 
 def cut_off(request: Recorded, at: str) -> Reply:
-    """The answer as it streams up to `at`, then silence."""
+    """The answer streamed up to `at`, then silence."""
     assert not is_classification(request)
     text = json.dumps({"question": "q", "answer": list(STEPS)}, ensure_ascii=False)
     sent, said = 0, ""

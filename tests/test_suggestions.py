@@ -1,4 +1,4 @@
-"""First questions: made from the documents, varied, the same each time, and answered."""
+"""Suggested questions: generated from the documents, varied, stable, and answerable."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from litestar.testing import TestClient
 from app.service.suggested_questions import SuggestedQuestions
 from ingestion.text.language import detect_language
 from tests.conftest import ServiceFactory
-from tests.model_desk import ask
+from tests.model_replies import ask
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
 def suggested(client: TestClient[Litestar], **query: str) -> list[str]:
-    """What the server suggests."""
+    """Return the suggestions of the server."""
     response = client.get("/suggestions", params=query)
     assert response.status_code == 200, response.text
     questions: list[str] = response.json()["suggestions"]
@@ -23,7 +23,9 @@ def suggested(client: TestClient[Litestar], **query: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_each_is_answered_from_the_documents(client: TestClient[Litestar], language: str) -> None:
+def test_suggestions_are_answered_from_the_documents(
+    client: TestClient[Litestar], language: str
+) -> None:
     questions = suggested(client, language=language)
     assert 4 <= len(questions) <= 6
     assert questions == suggested(client, language=language)
@@ -37,27 +39,25 @@ def test_each_is_answered_from_the_documents(client: TestClient[Litestar], langu
     assert len(documents) >= 4
 
 
-def test_an_api_an_error_and_a_guide_are_among_them(client: TestClient[Litestar]) -> None:
+def test_suggestions_cover_apis_errors_and_guides(client: TestClient[Litestar]) -> None:
     said = "\n".join(suggested(client, language="zh"))
     assert "接口" in said
     assert "错误码" in said
     assert "讲了什么" in said
 
 
-def test_the_platforms_language_counts_where_none_is_named(client: TestClient[Litestar]) -> None:
+def test_default_language_is_that_of_the_platform(client: TestClient[Litestar]) -> None:
     assert suggested(client) == suggested(client, language="zh")
 
 
-def test_another_language_is_refused_in_one_sentence(client: TestClient[Litestar]) -> None:
+def test_unsupported_language_is_rejected(client: TestClient[Litestar]) -> None:
     response = client.get("/suggestions", params={"language": "fr"})
     assert response.status_code == 400
     assert response.json()["detail"].startswith("language: ")
 
 
-def test_pages_alone_are_enough_and_changes_are_seen(
-    make_service: ServiceFactory, tmp_path: Path
-) -> None:
-    """Questions are made anew once the documents are others."""
+def test_suggestions_follow_document_changes(make_service: ServiceFactory, tmp_path: Path) -> None:
+    """New documents lead to new suggestions."""
     (tmp_path / "docs").mkdir()
     platform = tmp_path / "platform.toml"
     text = (EXAMPLES / "blog" / "platform.toml").read_text()

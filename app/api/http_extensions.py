@@ -9,7 +9,7 @@ from litestar.plugins import ReceiveRoutePlugin
 from litestar.routes import BaseRoute, HTTPRoute
 from litestar.serialization import decode_json
 
-from ingestion.text.language import whole_characters
+from ingestion.text.language import replace_surrogates
 
 
 class JsonRequest(Request[Any, Any, Any]):
@@ -25,7 +25,7 @@ class JsonRequest(Request[Any, Any, Any]):
 
 def _decode(body: bytes) -> Any:
     text = json.dumps(json.loads(body.decode()), ensure_ascii=False)
-    return decode_json(whole_characters(text))
+    return decode_json(replace_surrogates(text))
 
 
 class AllowHeaderPlugin(ReceiveRoutePlugin):
