@@ -19,10 +19,10 @@ from pydantic import SecretStr
 
 from app.main import create_app
 from app.service.answer_service import AnswerService, connect_answer_service
-from app.telemetry.logs import NOISE, OURS
+from app.telemetry.logs import APPLICATION_LOGGERS, NOISY_LOGGERS
 from schemas.settings import Settings, read_settings
 from tests.http_client import http_client
-from tests.model_desk import MakeClient
+from tests.model_replies import MakeClient
 from tests.model_server import ModelServer
 from tests.postgres import Postgres, missing_postgres, running_postgres
 
@@ -105,7 +105,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 @pytest.fixture(autouse=True)
 def log_levels() -> None:
     """Reset the log levels, which a command run by a test sets for the whole process."""
-    for name in (*OURS, *NOISE):
+    for name in (*APPLICATION_LOGGERS, *NOISY_LOGGERS):
         logging.getLogger(name).setLevel(logging.NOTSET)
 
 
@@ -201,4 +201,4 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'apidesk.db'}"
     server: Postgres = request.getfixturevalue("postgres")
-    return server.emptied()
+    return server.empty_database()

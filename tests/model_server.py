@@ -41,7 +41,7 @@ PIECE = 4
 
 Json = dict[str, Any]
 Text = str | Mapping[str, Any] | BaseModel
-"""What a model may say; mappings and models are said as JSON."""
+"""Content of a reply; mappings and models are sent as JSON."""
 
 
 # --- the script ---------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: what the model says, and how the wire behaves while it is sent."""
+    """One reply: its content, and the behaviour of the connection while it is sent."""
 
     text: Text | None = None
     """The content; with a status of 400 or more, the error's message."""
@@ -82,7 +82,7 @@ class Reply:
     chunk_delay: float = 0
     """Seconds between two pieces."""
     action: Literal["reset", "close", "stall"] | None = None
-    """How it breaks off: TCP reset, early end of stream, or silence until the client leaves."""
+    """How the reply is aborted: TCP reset, early end, or silence until the client disconnects."""
     reset_after: int | None = None
     """Bytes of the body before `action`, 0 for headers alone; without it nothing is sent at all."""
 
@@ -103,7 +103,7 @@ class Recorded:
 
     @property
     def text(self) -> str:
-        """What the chat messages say, one per line: for predicates."""
+        """The text of the chat messages, one per line, for predicates."""
         messages = self.body.get("messages", ()) if isinstance(self.body, dict) else ()
         return "\n".join(spoken(message.get("content")) for message in messages)
 
@@ -200,12 +200,12 @@ def head(kind: str, request: Recorded) -> Json:
 
 
 def content(reply: Reply) -> str | None:
-    """What the assistant says, if it says anything."""
+    """Return the content of the message, or None."""
     return None if reply.text is None else written(reply.text)
 
 
 def finish_reason(reply: Reply) -> str:
-    """Why the model stopped."""
+    """Return the finish reason."""
     return reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
 
 
@@ -358,7 +358,7 @@ class Connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     async def receive(self) -> Recorded | None:
-        """The next request, or None when there will be none."""
+        """Return the next request, or None at the end of the connection."""
         if not self._ready():
             return None
         request, raw = await self._event(), b""
@@ -463,9 +463,9 @@ class ModelServer:
         """Answers embedding requests; a callable may return None for the vectors after all."""
         self.requests: list[Recorded] = []
         self.connections = 0
-        """That clients have opened."""
+        """Number of connections that clients opened."""
         self.faults: list[str] = []
-        """What was wrong with the script itself: it ran out, or raised."""
+        """Faults of the script itself: it ran out, or it raised."""
         self.abandoned = threading.Event()
         """Set once a client has left a reply that stalls."""
         self._routes: list[tuple[Predicate, Scripted]] = []
@@ -484,7 +484,7 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        """What clients take as their `base_url`."""
+        """The `base_url` for clients."""
         return f"http://127.0.0.1:{self._port}/v1"
 
     @property
@@ -581,7 +581,7 @@ class ModelServer:
         self._loop.close()
 
     async def _serve(self) -> None:
-        """Serve until told to stop, then end every conversation."""
+        """Serve until stopped, then close all connections."""
         server = await asyncio.start_server(self._connected, sock=self._listener)
         await self._stopping.wait()
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
@@ -591,7 +591,7 @@ class ModelServer:
         server.close()  # last: asyncio fails to accept what a closed server has begun to
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Begin the conversation with a client; however it ends, its connection closes."""
+        """Serve one connection and close it."""
         self.connections += 1
         conversation = asyncio.create_task(
             self._converse(Connection(reader, writer, self.abandoned))

@@ -1,6 +1,6 @@
-"""Scripted servers on loopback that speak Anthropic's and Ollama's own wire formats, for tests.
+"""Scripted servers with the wire formats of Anthropic and Ollama.
 
-Both are `ModelServer` in everything but the shape of a reply: the same script, record and faults.
+They share the script, the record and the faults of `ModelServer`.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ class ProviderServer(ModelServer):
 
     @property
     def base_url(self) -> str:
-        """What clients take as their `base_url`; they add the version themselves."""
+        """The `base_url` for clients, which add the version themselves."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
@@ -103,12 +103,12 @@ def line(request: Recorded, text: str, *, done: bool) -> Json:
 
 
 def message_of(reply: Reply) -> str:
-    """What an error says."""
+    """Return the message of an error."""
     return content(reply) or reason(reply.status)
 
 
 def error_type(status: int) -> str:
-    """Anthropic's name for an error of this status."""
+    """Return Anthropic's error type for `status`."""
     names = {
         400: "invalid_request_error",
         401: "authentication_error",

@@ -23,7 +23,7 @@ from runnables.tools.research import build_research
 from runnables.tools.tool_context import DocumentLibrary
 from schemas.answer import Answer, Round
 from schemas.question import Filters, Question, StructuredQuestion
-from tests.model_desk import draft
+from tests.model_replies import draft
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded
 

@@ -1,4 +1,4 @@
-"""What is a question about? Without a model, through POST /ask, on the samples."""
+"""Classification without a model, over POST /ask on the samples."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Stops = Callable[[str], bool]
 
 @pytest.fixture(scope="module")
 def is_stopped(client: TestClient[Litestar]) -> Stops:
-    """Whether the gate stops a question; each is asked once."""
+    """Return a function that says whether a question is refused; it caches the answers."""
     return cache(lambda question: ask(client, question)["type"] == "unknown")
 
 
@@ -54,7 +54,7 @@ def test_types(client: TestClient[Litestar], question: str, expected: str) -> No
     assert ask(client, question)["type"] == expected
 
 
-def test_the_trace_id_is_taken_out(client: TestClient[Litestar]) -> None:
+def test_trace_id_is_extracted(client: TestClient[Litestar]) -> None:
     structured = ask(client, "trace: 1231231231231231313")["structured"]
     assert structured["traceId"] == "1231231231231231313"
 
@@ -69,7 +69,7 @@ trace_id: 7301982211763524801
 报错信息：预约不存在。这是什么原因，要怎么处理？"""
 
 
-def test_a_pasted_call_is_taken_apart(client: TestClient[Litestar]) -> None:
+def test_pasted_call_is_extracted(client: TestClient[Litestar]) -> None:
     answer = ask(client, PASTED)
     structured = answer["structured"]
     assert answer["type"] == "api_call"
@@ -89,22 +89,22 @@ def test_a_pasted_call_is_taken_apart(client: TestClient[Litestar]) -> None:
 
 
 @needs_shared_data
-def test_off_topic_questions_are_stopped(is_stopped: Stops) -> None:
+def test_off_topic_questions_are_refused(is_stopped: Stops) -> None:
     questions = [line["query"] for line in read_lines(SHARED_DATA / "offtopic.jsonl")]
     passed = [q for q in questions if not is_stopped(q)]
     assert len(passed) / len(questions) <= 0.10, passed
 
 
 @pytest.mark.parametrize("name", ["on_topic", "on_topic_held_out"])
-def test_on_topic_questions_are_not(is_stopped: Stops, name: str) -> None:
+def test_on_topic_questions_are_not_refused(is_stopped: Stops, name: str) -> None:
     questions = [line["question"] for line in read_lines(DATA / f"{name}.jsonl")]
     assert len(questions) == 60
     stopped = [q for q in questions if is_stopped(q)]
     assert len(stopped) / len(questions) <= 0.05, stopped
 
 
-def test_nor_are_those_of_all_files_together(is_stopped: Stops) -> None:
-    """The third file was written, and asked once, after the gate was finished."""
+def test_most_on_topic_questions_of_all_files_are_not_refused(is_stopped: Stops) -> None:
+    """The third file was written and used once, after the gate was finished."""
     names = ("on_topic", "on_topic_held_out", "on_topic_fresh")
     questions = [line["question"] for n in names for line in read_lines(DATA / f"{n}.jsonl")]
     assert len(questions) == 150

@@ -1,4 +1,4 @@
-"""Answers that no model writes still read as answers: short steps, each from one place and citing it."""
+"""Answers quoted without a model: short steps, each with a citation."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def ask(client: TestClient[Litestar], question: str) -> dict[str, Any]:
         pytest.param("order_no 是什么", API + "1102", "`order_no`（string）：平台订单号", "", id="a field"),
     ],
 )  # fmt: skip
-def test_what_was_asked_comes_first(
+def test_requested_facts_come_first(
     client: TestClient[Litestar], question: str, page: str, first: str, later: str
 ) -> None:
     answer = ask(client, question)
@@ -49,7 +49,7 @@ def test_what_was_asked_comes_first(
     assert answer["answeredBy"] == "extractive"
 
 
-def test_every_answer_is_short_and_cited(client: TestClient[Litestar]) -> None:
+def test_answers_are_short_and_cited(client: TestClient[Litestar]) -> None:
     confidences = []
     for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
         answer = ask(client, json.loads(line)["question"])
@@ -69,7 +69,7 @@ def test_every_answer_is_short_and_cited(client: TestClient[Litestar]) -> None:
     assert confidences.count("high") >= 0.4 * len(confidences)
 
 
-def test_what_the_documents_do_not_hold_is_seldom_sure(client: TestClient[Litestar]) -> None:
+def test_uncovered_questions_rarely_get_high_confidence(client: TestClient[Litestar]) -> None:
     lines = map(json.loads, GAPS.read_text(encoding="utf-8").splitlines())
     asked = [line["question"] for line in lines if line["set"] == "zh_2"]
     answers = [ask(client, question) for question in asked]
@@ -85,13 +85,13 @@ def test_what_the_documents_do_not_hold_is_seldom_sure(client: TestClient[Litest
         ("Can I receive orders by telegraph or carrier pigeon?", "medium"),
     ],
 )
-def test_confidence_is_of_the_words_that_are_quoted(
+def test_confidence_depends_on_the_quoted_words(
     client: TestClient[Litestar], question: str, confidence: str
 ) -> None:
     assert ask(client, question)["confidence"] == confidence
 
 
-def test_the_language_asked_for_frames_the_answer(client: TestClient[Litestar]) -> None:
+def test_answer_is_framed_in_the_requested_language(client: TestClient[Litestar]) -> None:
     response = client.post("/ask", json={"question": "发货接口是哪个", "language": "en"})
     answer = response.json()
     assert answer["language"] == "en"

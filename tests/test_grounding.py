@@ -19,7 +19,7 @@ from runnables.grounding.links import extract_urls
 from schemas.answer import Answer, AnswerDraft
 from schemas.settings import read_settings
 from tests.http_client import http_client
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded
 from tests.web_server import KEY as WEB_KEY
 from tests.web_server import WebServer, result, search_reply

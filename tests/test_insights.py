@@ -47,7 +47,7 @@ from schemas.record import Feedback, QuestionRecord
 from schemas.settings import read_settings
 from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.http_client import http_client
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.test_record_writer import record

@@ -17,7 +17,7 @@ from litestar.testing import TestClient
 from structlog.contextvars import bound_contextvars
 
 from app.telemetry.logs import LogFormat, log_formatter, structured_logger
-from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
 
 Lines = Callable[[], list[dict[str, Any]]]

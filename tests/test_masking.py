@@ -14,7 +14,7 @@ from app.service.record_store import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.answer import AnswerDraft
 from schemas.settings import read_settings
-from tests.model_desk import MakeClient, ask, is_classification, structured
+from tests.model_replies import MakeClient, ask, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded
 from tests.serving_process import wait_until

@@ -23,7 +23,7 @@ from app.telemetry.metrics import LAG_INTERVAL_S, Metrics, measure_loop_lag
 from schemas.ingestion import IngestionOptions
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply, Scripted
 
 QUESTION = "发货接口是哪个"

@@ -1,4 +1,4 @@
-"""Models that misbehave: whatever comes over the wire, the caller gets an answer or a documented problem."""
+"""Misbehaving models: the caller gets an answer or a documented problem, whatever the model sends."""
 
 import json
 import random
@@ -16,14 +16,14 @@ from runnables.models.json_text import UnreadableReply, parse_object
 from schemas.answer import Answer, AnswerDraft
 from schemas.question import StructuredQuestion
 from tests.conftest import SHARED_DATA, needs_shared_data
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply, ToolCall
 
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries follow at once: what is tested is that they come, not when."""
+    """Retry without waiting: the tests check that retries happen, not when."""
     monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
@@ -35,31 +35,31 @@ UNAVAILABLE = "model_unavailable"
 TIMEOUT = "model_timeout"
 REFUSED = "model_refused"
 STATUS = {INVALID: 502, UNAVAILABLE: 503, REFUSED: 503, TIMEOUT: 504}
-"""The documented problems of models."""
+"""Codes of the documented problems of models."""
 
 Bend = Callable[[str], Said]
-"""The JSON that a good model would send -> what this one does."""
+"""Turns the JSON of a good model into the reply of a misbehaving one."""
 
 
 def good(request: Recorded) -> str:
-    """What a good model replies."""
+    """Return the reply of a good model."""
     reply = structured() if is_classification(request) else draft(STEP)
     return reply.model_dump_json(by_alias=True)
 
 
 def bent(bend: Bend) -> Callable[[Recorded], Said]:
-    """A script in which every reply is bent."""
+    """Return a script that applies `bend` to every reply."""
     return lambda request: bend(good(request))
 
 
 def fields(text: str) -> dict[str, Any]:
-    """What `text` holds, if it is an answer; tests bend classifications only where these are named."""
+    """Return the object in `text` if it is an answer; classifications are left alone."""
     value: dict[str, Any] = json.loads(text)
     return value
 
 
 def changed(**changes: object) -> Bend:
-    """The answer with some fields replaced; the classification as it is."""
+    """Replace fields of the answer; leave the classification unchanged."""
 
     def bend(text: str) -> str:
         value = fields(text)
@@ -69,18 +69,18 @@ def changed(**changes: object) -> Bend:
 
 
 def without(*names: str) -> Bend:
-    """Replies that miss the fields named."""
+    """Remove fields from the reply."""
     return lambda text: json.dumps({k: v for k, v in fields(text).items() if k not in names})
 
 
 def schema_of(text: str) -> str:
-    """The schema in place of what it describes."""
+    """Return the schema instead of an object."""
     schema = AnswerDraft if "answer" in fields(text) else StructuredQuestion
     return json.dumps(schema.model_json_schema())
 
 
 def raw(content: str) -> Bend:
-    """A completion whose body holds `content` as it is, between the quotes of a JSON string."""
+    """Return a completion with `content` inserted unescaped into a JSON string."""
     choice = '{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"%s"}}'
     body = (
         '{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[' + choice + "]}"
@@ -137,11 +137,11 @@ SERVED: list[Any] = [
     pytest.param(lambda t: Reply(text=t, chunk_size=64, chunk_delay=0.01), id="piece by piece"),
     pytest.param(lambda t: t + " " * 500_000, id="500 KB of blanks after it"),
 ]
-"""Replies that can be read after all."""
+"""Replies that can be parsed."""
 
 
 @pytest.mark.parametrize("bend", SERVED)
-def test_what_can_be_read_is_served(
+def test_readable_replies_are_served(
     model_client: MakeClient, model_server: ModelServer, bend: Bend
 ) -> None:
     model_server.default = bent(bend)
@@ -162,11 +162,11 @@ AS_TEXT = [
     pytest.param(lambda _: Reply(refusal="订单发货：I cannot help"), id="refusal field"),
     pytest.param(lambda _: "I'm sorry, but I can't talk about 订单发货.", id="refusal text"),
 ]
-"""Replies without JSON: an answer may be a text, a classification may not."""
+"""Replies without JSON: accepted as an answer, not as a classification."""
 
 
 @pytest.mark.parametrize("bend", AS_TEXT)
-def test_text_is_an_answer_but_no_classification(
+def test_text_is_accepted_as_an_answer_but_not_as_a_classification(
     model_client: MakeClient, model_server: ModelServer, bend: Bend
 ) -> None:
     model_server.default = bent(bend)
@@ -226,11 +226,11 @@ DEGRADED = [
     pytest.param(lambda _: Reply(body=b"[]"), UNAVAILABLE, id="a list for a completion"),
     pytest.param(lambda _: Reply("", finish_reason="content_filter"), INVALID, id="filtered"),
 ]
-"""Behaviours that leave nothing to serve, and the problem that they are."""
+"""Behaviours without a usable reply, with the code of their problem."""
 
 
 @pytest.mark.parametrize(("bend", "code"), DEGRADED)
-def test_what_cannot_be_read_is_made_up_for(
+def test_unusable_replies_fall_back_or_raise_the_problem(
     model_client: MakeClient, model_server: ModelServer, bend: Bend, code: str
 ) -> None:
     model_server.default = bent(bend)
@@ -251,7 +251,7 @@ def test_what_cannot_be_read_is_made_up_for(
         pytest.param(lambda t: Reply(t, chunk_size=1, chunk_delay=1), id="a byte a second"),
     ],
 )
-def test_no_outcome_is_later_than_its_deadline(
+def test_every_outcome_meets_the_deadline(
     model_client: MakeClient, model_server: ModelServer, reply: Bend
 ) -> None:
     model_server.default = bent(reply)
@@ -266,14 +266,14 @@ def test_no_outcome_is_later_than_its_deadline(
         model_client(request_timeout=deadline, on_model_failure="error"),
     ]
     with ThreadPoolExecutor() as pool:
-        (made_up_for, seconds), (failed, seconds_to_fail) = pool.map(asked, clients)
+        (fallback, seconds), (failed, failure_seconds) = pool.map(asked, clients)
 
-    assert made_up_for.status_code == 200, made_up_for.text
-    answer = Answer.model_validate(made_up_for.json())
+    assert fallback.status_code == 200, fallback.text
+    answer = Answer.model_validate(fallback.json())
     assert answer.answered_by == "extractive"
     assert answer.degraded == TIMEOUT
     assert failed.json()["code"] == TIMEOUT
-    assert max(seconds, seconds_to_fail) < deadline + 1
+    assert max(seconds, failure_seconds) < deadline + 1
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_no_outcome_is_later_than_its_deadline(
         pytest.param([Reply("{}")], id="nonsense"),
     ],
 )
-def test_what_passes_is_waited_for(
+def test_recoverable_failures_do_not_degrade_the_answer(
     model_client: MakeClient, model_server: ModelServer, failures: list[Reply]
 ) -> None:
     model_server.reply(*failures)
@@ -309,7 +309,7 @@ def test_what_passes_is_waited_for(
         ),
     ],
 )
-def test_a_mode_that_is_refused_is_not_tried_again(
+def test_refused_output_mode_is_not_tried_again(
     model_client: MakeClient,
     model_server: ModelServer,
     refused_modes: list[str],
@@ -329,7 +329,9 @@ def test_a_mode_that_is_refused_is_not_tried_again(
     assert [mode(r) for r in model_server.chat_requests[len(first) :]] == then
 
 
-def test_an_answer_may_be_cut_anywhere(model_client: MakeClient, model_server: ModelServer) -> None:
+def test_answer_cut_at_any_character_is_served(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
     client = model_client()
     whole = draft(STEP, "再看返回码。[2]").model_dump_json(by_alias=True)
     served = 0
@@ -343,9 +345,7 @@ def test_an_answer_may_be_cut_anywhere(model_client: MakeClient, model_server: M
 
 
 @needs_shared_data
-def test_any_broken_json_gets_an_answer(
-    model_client: MakeClient, model_server: ModelServer
-) -> None:
+def test_broken_json_gets_an_answer(model_client: MakeClient, model_server: ModelServer) -> None:
     client = model_client()
     lines = (SHARED_DATA / "json_repair_pairs.jsonl").read_text(encoding="utf-8").splitlines()
     for line in lines:
@@ -354,7 +354,7 @@ def test_any_broken_json_gets_an_answer(
 
 
 @pytest.mark.acceptance
-def test_any_mixture_of_misbehaviour_is_survived(
+def test_random_misbehaviour_gets_an_answer_or_a_problem(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     count, deadline = 300, 3
@@ -374,7 +374,7 @@ def test_any_mixture_of_misbehaviour_is_survived(
     ]
 
     def one(number: int) -> tuple[bool, bool]:
-        """Whether the request ended in a 200, and in time."""
+        """Whether the request returned 200 in time."""
         started = time.monotonic()
         response = clients[number % 2].post("/ask", json={"question": QUESTION})
         seconds = time.monotonic() - started
@@ -417,7 +417,7 @@ def test_any_mixture_of_misbehaviour_is_survived(
         ('{"answer": "a"}', ["a"], False),
     ],
 )
-def test_the_object_is_found(text: str, steps: list[str], repaired: bool) -> None:
+def test_object_is_parsed(text: str, steps: list[str], repaired: bool) -> None:
     value, was_repaired = parse_object(text, AnswerDraft)
 
     assert value.answer == steps
@@ -440,24 +440,24 @@ def test_the_object_is_found(text: str, steps: list[str], repaired: bool) -> Non
         (json.dumps(AnswerDraft.model_json_schema()), "JSON Schema"),
     ],
 )
-def test_or_what_is_wrong_is_said(text: str, problem: str) -> None:
+def test_unreadable_reply_names_the_problem(text: str, problem: str) -> None:
     with pytest.raises(UnreadableReply, match=problem):
         parse_object(text, AnswerDraft)
 
 
 def mode(request: Recorded) -> str | None:
-    """The way of structured output that a request asks for."""
+    """Return the output mode of a request."""
     kind: str | None = request.body.get("response_format", {}).get("type")
     return kind
 
 
 def answered(client: TestClient[Litestar]) -> Answer:
-    """The answer to the question, held against its schema."""
+    """Return the validated answer to the question."""
     return Answer.model_validate(ask(client, QUESTION))
 
 
 def refused(client: TestClient[Litestar], *codes: str) -> None:
-    """The question ends in one of the documented problems."""
+    """Check that the question ends in a documented problem."""
     response = client.post("/ask", json={"question": QUESTION})
     problem = response.json()
     assert problem["code"] in codes, response.text

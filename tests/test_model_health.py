@@ -1,10 +1,10 @@
-"""A wrong key, name or address: one sentence that says which setting to look at, wherever one asks."""
+"""A wrong key, name or address of a model leads to one sentence that names the setting."""
 
 import pytest
 from click.testing import CliRunner
 
 from app.cli.main import main
-from tests.model_desk import MakeClient
+from tests.model_replies import MakeClient
 from tests.model_server import ModelServer, Reply
 
 WRONG = [
@@ -16,7 +16,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("reply", "sentence"), WRONG)
-def test_ready_says_what_is_wrong(
+def test_readiness_names_the_wrong_setting(
     model_client: MakeClient, model_server: ModelServer, reply: Reply, sentence: str
 ) -> None:
     model_server.default = reply
@@ -26,7 +26,7 @@ def test_ready_says_what_is_wrong(
     assert sentence in ready.json()["checks"]["model:chat"]["detail"]
 
 
-def test_without_a_fallback_that_is_not_ready(
+def test_model_failure_without_fallback_is_not_ready(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     model_server.default = Reply(status=401, text="bad key")
@@ -35,9 +35,7 @@ def test_without_a_fallback_that_is_not_ready(
     assert ready.json()["status"] == "failed"
 
 
-def test_a_working_model_is_probed_once(
-    model_client: MakeClient, model_server: ModelServer
-) -> None:
+def test_working_model_is_probed_once(model_client: MakeClient, model_server: ModelServer) -> None:
     model_server.default = "pong"
     client = model_client()
     for _ in range(3):
@@ -47,7 +45,7 @@ def test_a_working_model_is_probed_once(
 
 
 @pytest.mark.parametrize(("reply", "sentence"), WRONG)
-def test_check_prints_a_row_a_model(
+def test_check_prints_a_row_per_model(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, reply: Reply, sentence: str
 ) -> None:
     model_server.route(lambda request: (request.body or {}).get("model") == "wrong", reply)
@@ -83,7 +81,7 @@ def test_check_prints_a_row_a_model(
         ("openai:gpt", "no key; set APIDESK_CHAT_API_KEY"),
     ],
 )
-def test_a_name_that_cannot_be_used_is_one_line(model: str, sentence: str) -> None:
+def test_unusable_model_name_is_a_one_line_error(model: str, sentence: str) -> None:
     done = CliRunner().invoke(main, ["ask", "怎么发货", "--model", model])
     assert done.exit_code == 2
     assert sentence in done.stderr

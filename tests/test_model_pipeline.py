@@ -1,4 +1,4 @@
-"""The pipeline with models: over the real HTTP protocol, against a scripted server on loopback."""
+"""The pipeline with models, over HTTP against a scripted server on loopback."""
 
 import json
 
@@ -6,18 +6,18 @@ import pytest
 
 from app.main import create_app
 from app.service.answer_service import AnswerService
-from ingestion.store.route_calibration import SAMPLE_CHUNKS
 from ingestion.store.manifest import RouteCalibration
+from ingestion.store.route_calibration import SAMPLE_CHUNKS
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Reply
 
 SHIP_PAGE = "https://open.example.com/#/api?apiId=1110"
 INVENTED_PAGE = "https://open.example.com/#/api?apiId=9999"
 
 
-def test_two_calls_answer_a_question_and_one_refuses(
+def test_answer_takes_two_calls_and_refusal_one(
     model_client: MakeClient, model_server: ModelServer, sample_service: AnswerService
 ) -> None:
     client = model_client()
@@ -46,7 +46,7 @@ def test_two_calls_answer_a_question_and_one_refuses(
     assert refused["sources"] == refused["relatedUrl"] == []
 
 
-def test_what_providers_may_cache_is_the_same_for_every_question(
+def test_prompt_prefix_is_the_same_for_every_question(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     client = model_client()
@@ -64,9 +64,7 @@ def test_what_providers_may_cache_is_the_same_for_every_question(
         )
 
 
-def test_questions_share_their_connections(
-    model_client: MakeClient, model_server: ModelServer
-) -> None:
+def test_questions_share_connections(model_client: MakeClient, model_server: ModelServer) -> None:
     client = model_client(cache_answers=True)
     for number, accept in enumerate(["application/json", "text/event-stream"] * 3):
         model_server.reply(structured(), draft("用“订单发货”接口。[1]"))
@@ -76,7 +74,7 @@ def test_questions_share_their_connections(
     assert model_server.connections == 1
 
 
-def test_embeddings_are_called_when_named(
+def test_configured_embeddings_are_called(
     make_service: ServiceFactory, model_server: ModelServer
 ) -> None:
     answer_service = make_service(
@@ -91,7 +89,7 @@ def test_embeddings_are_called_when_named(
     rows = answer_service.collection.manifest.rows
     assert (
         rows < embedded < rows + 1.5 * SAMPLE_CHUNKS
-    )  # each chunk, and the sentences that measure
+    )  # each chunk, and the sentences for the calibration
     answer_service.collection.save_calibration(
         RouteCalibration(full_text=0.9, dense=0.9, rows=rows)
     )
@@ -129,7 +127,7 @@ def test_embeddings_are_called_when_named(
         ),
     ],
 )
-def test_grounding_closes_citations_and_links(
+def test_grounding_removes_unknown_citations_and_links(
     model_client: MakeClient,
     model_server: ModelServer,
     steps: list[str],
@@ -163,7 +161,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("reply", "status", "code", "setting"), FAILURES)
-def test_a_failing_model_is_a_documented_problem(
+def test_model_failure_is_a_documented_problem(
     model_client: MakeClient,
     model_server: ModelServer,
     reply: Reply,
@@ -184,7 +182,7 @@ def test_a_failing_model_is_a_documented_problem(
 
 
 @pytest.mark.parametrize(("reply", "status", "code", "setting"), FAILURES)
-def test_or_the_documents_are_quoted(
+def test_model_failure_falls_back_to_quotes(
     model_client: MakeClient,
     model_server: ModelServer,
     caplog: pytest.LogCaptureFixture,
@@ -208,7 +206,7 @@ def test_or_the_documents_are_quoted(
     assert off_topic["confidence"] == "low"
 
 
-def test_the_answer_comes_in_the_language_asked_for(
+def test_answer_is_in_the_requested_language(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     client = model_client()
@@ -221,7 +219,7 @@ def test_the_answer_comes_in_the_language_asked_for(
 
 
 @pytest.mark.parametrize(("window", "whole"), [(128_000, True), (2_600, False)])
-def test_the_best_chunk_brings_its_neighbours_when_they_fit(
+def test_neighbours_of_the_best_chunk_are_added_if_they_fit(
     model_client: MakeClient,
     model_server: ModelServer,
     sample_service: AnswerService,

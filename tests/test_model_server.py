@@ -1,4 +1,4 @@
-"""The model server, driven by the clients that it stands in for."""
+"""The scripted model server, tested with the clients of real providers."""
 
 import asyncio
 import json
@@ -60,7 +60,7 @@ def ask(client: OpenAI, question: str = "why?") -> ChatCompletion:
 
 
 def said(client: OpenAI, question: str = "why?") -> str | None:
-    """What the model says to `question`."""
+    """Return the model's reply to `question`."""
     return ask(client, question).choices[0].message.content
 
 
@@ -76,7 +76,7 @@ def stream(client: OpenAI, with_usage: bool = False) -> list[ChatCompletionChunk
 
 
 def connect(server: ModelServer) -> closing[HTTPConnection]:
-    """A connection below the level of any client."""
+    """Open a raw connection."""
     return closing(HTTPConnection(urlsplit(server.base_url).netloc, timeout=5))
 
 
@@ -101,13 +101,17 @@ TEXTS: list[tuple[Scripted, str | None]] = [
 
 
 @pytest.mark.parametrize(("reply", "text"), TEXTS)
-def test_plain(server: ModelServer, client: OpenAI, reply: Scripted, text: str | None) -> None:
+def test_plain_reply(
+    server: ModelServer, client: OpenAI, reply: Scripted, text: str | None
+) -> None:
     server.reply(reply)
     assert said(client) == text
 
 
 @pytest.mark.parametrize(("reply", "text"), TEXTS)
-def test_streamed(server: ModelServer, client: OpenAI, reply: Scripted, text: str | None) -> None:
+def test_streamed_reply(
+    server: ModelServer, client: OpenAI, reply: Scripted, text: str | None
+) -> None:
     server.reply(reply)
     deltas = [chunk.choices[0].delta for chunk in stream(client)]
     assert deltas[0].role == "assistant"
@@ -159,14 +163,16 @@ def test_refusal_finish_reason_and_usage(server: ModelServer, client: OpenAI) ->
 # --- which reply --------------------------------------------------------------------------------
 
 
-def test_queue_in_order_then_default(server: ModelServer, client: OpenAI) -> None:
+def test_queued_replies_come_in_order_then_the_default(server: ModelServer, client: OpenAI) -> None:
     server.reply("one", "two")
     server.reply("three")
     server.default = "default"
     assert [said(client) for _ in range(5)] == ["one", "two", "three", "default", "default"]
 
 
-def test_routes_come_first_and_serve_concurrent_calls(server: ModelServer, client: OpenAI) -> None:
+def test_routes_take_precedence_and_serve_concurrent_calls(
+    server: ModelServer, client: OpenAI
+) -> None:
     together = threading.Barrier(2, timeout=5)
 
     def meet(request: Recorded) -> str:
@@ -198,7 +204,7 @@ def unserialisable(request: Recorded) -> dict[str, Any]:
         ([unserialisable], "the script raised TypeError"),
     ],
 )
-def test_faults_of_the_script_are_seen(
+def test_faults_of_the_script_are_recorded(
     server: ModelServer, replies: list[Scripted], fault: str
 ) -> None:
     server.reply(*replies)
@@ -257,7 +263,7 @@ def test_text_of_content_parts(server: ModelServer, client: OpenAI) -> None:
     ],
 )
 @pytest.mark.parametrize("call", [ask, stream])
-def test_statuses(
+def test_error_statuses(
     server: ModelServer,
     client: OpenAI,
     call: Callable[[OpenAI], object],
@@ -272,7 +278,7 @@ def test_statuses(
     assert reply.headers.items() <= dict(caught.value.response.headers).items()
 
 
-def test_retry_after_is_kept_to(server: ModelServer) -> None:
+def test_retry_after_header_is_sent(server: ModelServer) -> None:
     server.reply(Reply(status=429, headers={"Retry-After": "1"}), "at last")
     retrying = OpenAI(base_url=server.base_url, api_key=KEY, max_retries=1)
     assert said(retrying) == "at last"
@@ -408,7 +414,7 @@ def test_misbehaviour(
 
 
 @pytest.mark.parametrize("action", ["reset", "close"])
-def test_stream_breaks_off(server: ModelServer, client: OpenAI, action: Any) -> None:
+def test_stream_is_aborted(server: ModelServer, client: OpenAI, action: Any) -> None:
     server.reply(Reply("0123456789", action=action, reset_after=600))
     chunks = client.chat.completions.create(
         model="m", messages=[{"role": "user", "content": "why?"}], stream=True
@@ -449,7 +455,7 @@ def test_wrong_content_type(server: ModelServer, client: OpenAI) -> None:
     assert raw.http_response.text == "<html>"
 
 
-def test_drip(server: ModelServer) -> None:
+def test_slow_stream(server: ModelServer) -> None:
     server.reply(Reply(body=b"12345678", chunk_size=1, chunk_delay=0.05))
     before = time.monotonic()
     with connect(server) as connection:
@@ -485,7 +491,7 @@ def test_expect_100_continue(server: ModelServer) -> None:
         assert connection.getresponse().status == 200
 
 
-def test_what_is_not_http_is_dropped(server: ModelServer) -> None:
+def test_requests_that_are_not_http_are_dropped(server: ModelServer) -> None:
     with socket.create_connection(("127.0.0.1", urlsplit(server.base_url).port or 0)) as raw:
         raw.settimeout(5)
         raw.sendall(b"\x16\x03\x01 hello\r\n\r\n")
@@ -493,7 +499,7 @@ def test_what_is_not_http_is_dropped(server: ModelServer) -> None:
     assert server.requests == []
 
 
-def test_stops_at_once_with_connections_open(caplog: pytest.LogCaptureFixture) -> None:
+def test_server_stops_with_open_connections(caplog: pytest.LogCaptureFixture) -> None:
     slow = Reply("x", chunk_size=1, chunk_delay=60)
     replies = [slow, Reply("x", action="stall"), Reply("x", delay=60)]
     with ThreadPoolExecutor() as pool, ExitStack() as connections:
@@ -537,7 +543,7 @@ def test_langchain_chat(server: ModelServer, chat: ChatOpenAI) -> None:
         ("function_calling", Reply(tool_calls=[ToolCall("Verdict", VERDICT)])),
     ],
 )
-def test_langchain_structure(
+def test_langchain_structured_output(
     server: ModelServer, chat: ChatOpenAI, method: Any, reply: Scripted
 ) -> None:
     server.reply(reply)

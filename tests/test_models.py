@@ -1,4 +1,4 @@
-"""Chat models that fail: retries, the circuit, the fallback, two models; small windows; silence of the log."""
+"""Chat models: retries, circuit breaker, fallback, structure model, small windows, and what is logged."""
 
 import logging
 import re
@@ -14,7 +14,7 @@ from app.main import create_app
 from ingestion.text.language import estimate_tokens
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
 
 QUESTION = "发货接口是哪个"
@@ -42,7 +42,7 @@ def second_server() -> Iterator[ModelServer]:
 
 
 def chat(server: ModelServer, role: str = "chat", model: str = CHAT) -> dict[str, object]:
-    """Settings of the model for one role."""
+    """Return the settings of the model for one role."""
     return {
         f"{role}_model": model,
         f"{role}_base_url": server.base_url,
@@ -51,7 +51,7 @@ def chat(server: ModelServer, role: str = "chat", model: str = CHAT) -> dict[str
 
 
 def answer_all(server: ModelServer, step: str = "发货用“订单发货”接口。[1]") -> None:
-    """Let the server answer whatever comes."""
+    """Let the server answer every request."""
     server.default = lambda request: structured() if is_classification(request) else draft(step)
 
 
@@ -70,7 +70,7 @@ def answer_all(server: ModelServer, step: str = "发货用“订单发货”接�
     ],
     ids=["429", "500", "503", "529", "reset", "close"],
 )
-def test_what_may_pass_is_tried_again(
+def test_temporary_failures_are_retried(
     serve_samples: MakeClient, model_server: ModelServer, failure: Reply
 ) -> None:
     client = serve_samples(**chat(model_server))
@@ -94,9 +94,7 @@ def test_retry_after_is_honoured(serve_samples: MakeClient, model_server: ModelS
     assert 0.2 <= again.at - first.at < 2
 
 
-def test_a_wait_beyond_the_deadline_is_not_begun(
-    serve_samples: MakeClient, model_server: ModelServer
-) -> None:
+def test_no_retry_after_the_deadline(serve_samples: MakeClient, model_server: ModelServer) -> None:
     client = serve_samples(**chat(model_server), request_timeout=10)
     model_server.default = Reply(status=429, headers={"retry-after": "60"})
 
@@ -109,7 +107,7 @@ def test_a_wait_beyond_the_deadline_is_not_begun(
 
 
 @pytest.mark.parametrize(("status", "modes"), [(400, 3), (401, 1), (403, 1), (404, 1)])
-def test_a_refusal_is_not_tried_again(
+def test_refusals_are_not_retried(
     serve_samples: MakeClient, model_server: ModelServer, status: int, modes: int
 ) -> None:
     client = serve_samples(**chat(model_server), on_model_failure="error")
@@ -118,13 +116,13 @@ def test_a_refusal_is_not_tried_again(
     response = client.post("/ask", json={"question": QUESTION})
 
     assert response.json()["code"] == "model_refused"
-    assert len(model_server.chat_requests) == modes  # a 400 may be about the way to ask for JSON
+    assert len(model_server.chat_requests) == modes  # a 400 may be about the output mode
 
 
 # --- the circuit ----------------------------------------------------------------------------------
 
 
-def test_a_dead_provider_is_left_alone_until_it_is_back(
+def test_circuit_opens_and_closes(
     serve_samples: MakeClient,
     model_server: ModelServer,
     monkeypatch: pytest.MonkeyPatch,
@@ -134,7 +132,7 @@ def test_a_dead_provider_is_left_alone_until_it_is_back(
     client = serve_samples(**chat(model_server))
     model_server.default = DOWN
 
-    for _ in range(3):  # six replies are needed, the sixth is not asked for
+    for _ in range(3):  # six replies are needed; the circuit rejects the sixth call
         assert ask(client, QUESTION)["answeredBy"] == "extractive"
     asked = len(model_server.chat_requests)
     assert asked == 5 * 4
@@ -172,7 +170,7 @@ def test_refusals_do_not_open_the_circuit(
         (Reply(""), "model_output_invalid"),
     ],
 )
-def test_the_fallback_answers_when_the_first_fails(
+def test_fallback_model_answers_if_the_first_fails(
     serve_samples: MakeClient,
     model_server: ModelServer,
     second_server: ModelServer,
@@ -193,7 +191,7 @@ def test_the_fallback_answers_when_the_first_fails(
     assert answer["type"] == "api_call"
 
 
-def test_the_fallback_is_not_asked_otherwise(
+def test_fallback_model_is_not_called_otherwise(
     serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
 ) -> None:
     client = serve_samples(**chat(model_server), **chat(second_server, "chat_fallback", SECOND))
@@ -202,7 +200,7 @@ def test_the_fallback_is_not_asked_otherwise(
     assert not second_server.requests
 
 
-def test_when_both_fail_the_first_is_named(
+def test_error_of_the_first_model_is_reported(
     serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
 ) -> None:
     client = serve_samples(**chat(model_server), **chat(second_server, "chat_fallback", SECOND))
@@ -217,7 +215,7 @@ def test_when_both_fail_the_first_is_named(
 # --- two models -----------------------------------------------------------------------------------
 
 
-def test_the_structure_model_classifies_and_structures(
+def test_structure_model_classifies_and_structures(
     serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
 ) -> None:
     client = serve_samples(**chat(model_server), **chat(second_server, "structure", SECOND))
@@ -239,7 +237,7 @@ def test_the_structure_model_classifies_and_structures(
 
 
 @pytest.mark.parametrize("failure", [Reply(status=401), DOWN, Reply("no JSON here")])
-def test_without_the_structure_model_lines_are_steps(
+def test_lines_become_steps_if_the_structure_model_fails(
     serve_samples: MakeClient,
     model_server: ModelServer,
     second_server: ModelServer,
@@ -264,7 +262,7 @@ def documents(request: Recorded) -> list[str]:
     return DOCUMENT.findall(request.text)
 
 
-def test_a_small_window_gets_whole_chunks_best_first(
+def test_small_window_gets_whole_chunks_best_first(
     serve_samples: MakeClient, model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer_all(model_server)
@@ -273,7 +271,7 @@ def test_a_small_window_gets_whole_chunks_best_first(
     everything = documents(model_server.chat_requests[-1])
 
     window = 4_000
-    with caplog.at_level(logging.INFO, "runnables.answer.write_answer"):
+    with caplog.at_level(logging.INFO, "runnables.models.context_window"):
         client = serve_samples(**chat(model_server), chat_context_tokens=window)
         answer = ask(client, question, k=10)
 
@@ -289,7 +287,7 @@ def test_a_small_window_gets_whole_chunks_best_first(
     assert answer["sources"]
 
 
-def test_the_providers_own_count_narrows_the_window(
+def test_token_count_of_the_provider_narrows_the_window(
     serve_samples: MakeClient, model_server: ModelServer
 ) -> None:
     def counted_double(request: Recorded) -> Reply:
@@ -299,11 +297,11 @@ def test_the_providers_own_count_narrows_the_window(
     model_server.default = counted_double
     client = serve_samples(**chat(model_server), chat_context_tokens=6_000)
     ask(client, QUESTION, k=10)
-    # The first prompt is a classification, so already the first answer minds the count.
+    # The first call is the classification, so the first answer already uses the count.
     assert estimate_tokens(model_server.chat_requests[-1].text) * 2 <= 6_000 * 0.75
 
 
-def test_two_models_leave_the_schema_out_of_the_count(
+def test_schema_is_not_counted_with_a_structure_model(
     serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
 ) -> None:
     answer_all(second_server)
@@ -319,7 +317,7 @@ def test_two_models_leave_the_schema_out_of_the_count(
 
 
 @pytest.mark.parametrize("failure", [Reply("I cannot say."), DOWN, Reply(status=400)])
-def test_an_unclassified_question_is_answered_as_general(
+def test_unclassified_question_is_answered_as_general(
     serve_samples: MakeClient, model_server: ModelServer, failure: Reply
 ) -> None:
     client = serve_samples(**chat(model_server))
@@ -334,7 +332,7 @@ def test_an_unclassified_question_is_answered_as_general(
     assert answer["degraded"] == "question_not_classified"
 
 
-def test_full_text_answers_while_the_embeddings_are_down(
+def test_full_text_retrieves_while_embeddings_fail(
     make_service: ServiceFactory, model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer_all(model_server)
@@ -368,7 +366,7 @@ def test_full_text_answers_while_the_embeddings_are_down(
         ("发货接口是哪个", "en", "en", "英文书写"),
     ],
 )
-def test_the_model_is_told_the_language(
+def test_prompt_contains_the_language(
     serve_samples: MakeClient,
     model_server: ModelServer,
     question: str,
@@ -401,7 +399,7 @@ def test_the_model_is_told_the_language(
     ],
     ids=["401", "400", "503", "invalid", "html", "well"],
 )
-def test_no_key_and_no_question_is_told(
+def test_errors_and_logs_contain_no_key_and_no_question(
     serve_samples: MakeClient,
     model_server: ModelServer,
     caplog: pytest.LogCaptureFixture,

@@ -1,4 +1,4 @@
-"""Providers other than OpenAI, over their own wire formats, and names that cannot be used."""
+"""Tests of providers other than OpenAI with their own wire formats, and of invalid model names."""
 
 import json
 import socket
@@ -17,7 +17,7 @@ from schemas.answer import AnswerDraft
 from schemas.errors import ConfigurationError
 from schemas.question import StructuredQuestion
 from schemas.settings import read_settings
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply, ToolCall
 from tests.provider_servers import AnthropicServer, OllamaServer
 
@@ -27,7 +27,7 @@ KEY = "sk-never-to-be-seen"
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider, its server, and what its requests look like."""
+    """A provider, its server, and the format of its requests."""
 
     model: str
     server: type[ModelServer]
@@ -76,7 +76,7 @@ def fields(schema: Any) -> set[str]:
     return set(schema["properties"])
 
 
-def test_two_calls_with_native_structured_output(
+def test_native_structured_output_needs_two_calls(
     serve_samples: MakeClient, provider: Provider, server: ModelServer
 ) -> None:
     client = serve_samples(**chat(provider.model, server.base_url))
@@ -94,7 +94,7 @@ def test_two_calls_with_native_structured_output(
     assert classify["model"] == provider.model.partition(":")[2]
 
 
-def test_the_key_goes_where_anthropic_takes_it(serve_samples: MakeClient) -> None:
+def test_anthropic_key_is_sent_in_its_header(serve_samples: MakeClient) -> None:
     with AnthropicServer() as server:
         client = serve_samples(**chat("anthropic:claude-test", server.base_url))
         server.reply(structured(type="unknown"))
@@ -103,7 +103,7 @@ def test_the_key_goes_where_anthropic_takes_it(serve_samples: MakeClient) -> Non
     assert KEY in (headers.get("x-api-key"), headers.get("authorization", "")[len("Bearer ") :])
 
 
-def test_a_refused_mode_falls_through_and_is_remembered(
+def test_refused_output_method_falls_back_and_is_remembered(
     serve_samples: MakeClient, provider: Provider, server: ModelServer
 ) -> None:
     def classify_or_write(request: Recorded) -> Reply:
@@ -125,7 +125,7 @@ def test_a_refused_mode_falls_through_and_is_remembered(
     later = server.chat_requests[first:]
     assert len(later) == 2
     assert not any(provider.asked_schema(request.body) for request in later)
-    assert "properties" in later[0].text  # the schema stands in the prompt instead
+    assert "properties" in later[0].text  # the prompt contains the schema instead
 
 
 def in_fences(model: Any) -> str:
@@ -137,7 +137,7 @@ def in_prose(model: Any) -> str:
 
 
 @pytest.mark.parametrize("wrap", [in_fences, in_prose])
-def test_json_is_found_in_what_stands_around_it(
+def test_json_is_found_in_surrounding_text(
     serve_samples: MakeClient,
     provider: Provider,
     server: ModelServer,
@@ -161,7 +161,7 @@ def test_json_is_found_in_what_stands_around_it(
         (529, "model_unavailable", "answers 529"),
     ],
 )
-def test_a_refusal_names_its_setting(
+def test_refusal_names_the_setting(
     serve_samples: MakeClient,
     provider: Provider,
     server: ModelServer,
@@ -178,7 +178,7 @@ def test_a_refusal_names_its_setting(
     assert_one_sentence(problem["detail"], f"APIDESK_CHAT_MODEL={provider.model}: ", says)
 
 
-def test_a_provider_out_of_reach_names_its_setting(
+def test_unreachable_provider_names_the_setting(
     serve_samples: MakeClient, provider: Provider
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -192,7 +192,7 @@ def test_a_provider_out_of_reach_names_its_setting(
     assert_one_sentence(problem["detail"], f"APIDESK_CHAT_MODEL={provider.model}: ", says)
 
 
-def test_an_error_in_the_midst_of_ollamas_stream_is_told(serve_samples: MakeClient) -> None:
+def test_error_within_an_ollama_stream_is_reported(serve_samples: MakeClient) -> None:
     with OllamaServer() as server:
         server.default = Reply(body=b'{"error": "out of memory"}\n')
         settings = chat("ollama:llama-test", server.base_url, on_model_failure="error")
@@ -202,7 +202,7 @@ def test_an_error_in_the_midst_of_ollamas_stream_is_told(serve_samples: MakeClie
 
 
 @pytest.mark.parametrize("as_tool", [True, False])
-def test_deepseek_speaks_openais_protocol(
+def test_deepseek_uses_the_openai_protocol(
     serve_samples: MakeClient, model_server: ModelServer, as_tool: bool
 ) -> None:
     def say(model: Any) -> Reply:
@@ -219,10 +219,10 @@ def test_deepseek_speaks_openais_protocol(
     assert model_server.chat_requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_parameters_may_come_as_json_text(
+def test_parameters_are_accepted_as_json_text(
     serve_samples: MakeClient, provider: Provider, server: ModelServer
 ) -> None:
-    """Anthropic's structured output has no objects with free names, so its schema allows text."""
+    """Anthropic's structured output has no objects with arbitrary keys, so its schema allows text."""
     client = serve_samples(**chat(provider.model, server.base_url))
     text = json.dumps(
         {"type": "api_call", "requestParam": '{"orderId": 7}', "response": '{"code": 1}'}
@@ -236,11 +236,11 @@ def test_parameters_may_come_as_json_text(
     assert len(server.chat_requests) == 2
 
 
-# --- names that cannot be used -------------------------------------------------------------------
+# --- invalid model names -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["anthropic", "deepseek", "ollama"])
-def test_a_missing_package_names_its_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, f"langchain_{name}", None)
     _get_chat_model_creator.cache_clear()
     message = refused(chat_model=f"{name}:some-model", chat_api_key=KEY)
@@ -253,7 +253,7 @@ def test_a_missing_package_names_its_extra(name: str, monkeypatch: pytest.Monkey
     "model",
     ["nosuch:some-model", "no-colon", "openai", "gpt-4o-mini", "claude-test", ":", "openai:"],
 )
-def test_a_name_that_means_nothing_is_one_line(model: str) -> None:
+def test_invalid_model_name_is_a_one_line_error(model: str) -> None:
     try:
         open_chat_models(read_settings(chat_model=model, chat_api_key=KEY))
     except ConfigurationError as error:
@@ -264,7 +264,7 @@ def test_a_name_that_means_nothing_is_one_line(model: str) -> None:
 
 @pytest.mark.parametrize("name", ["openai", "anthropic", "deepseek"])
 @pytest.mark.parametrize("role", ["chat", "chat_fallback", "structure"])
-def test_without_a_key_the_setting_is_named(name: str, role: str) -> None:
+def test_missing_key_names_the_setting(name: str, role: str) -> None:
     named = {"chat_model": "openai:first", "chat_api_key": "k"}
     if role == "chat":
         named = {}
@@ -274,7 +274,7 @@ def test_without_a_key_the_setting_is_named(name: str, role: str) -> None:
 
 
 def refused(**settings: object) -> str:
-    """What is wrong with the settings."""
+    """The error message for the settings."""
     with pytest.raises(ConfigurationError) as raised:
         open_chat_models(read_settings(**settings))
     return str(raised.value)

@@ -1,14 +1,19 @@
-"""More text than the window takes: part by part, with citations that stay what they are."""
+"""Answers refined with the chunks that exceed the model's window."""
 
 import re
 from collections.abc import Callable
 
 import pytest
 
-from runnables.answer.write_answer import MAX_PARTS, OUTPUT_TOKENS, fit_chunks, split_chunks
+from runnables.models.context_window import (
+    MAX_PARTS,
+    OUTPUT_TOKENS,
+    fit_chunks,
+    split_chunks,
+)
 from schemas.answer import Answer
 from schemas.document import Chunk, RetrievedChunk
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply
 
@@ -19,12 +24,12 @@ WRITTEN = re.compile(r"<written>\n(.*?)\n</written>", re.DOTALL)
 
 
 def numbered(request: Recorded) -> dict[int, str]:
-    """The chunks in a prompt by their numbers."""
+    """Return the chunks in a prompt by their numbers."""
     return {int(number): text for number, text in DOCUMENT.findall(request.text)}
 
 
 def adding(request: Recorded) -> Said:
-    """A model that keeps what was written and adds a true step for the first chunk it is shown."""
+    """Reply with the previous draft and one more step about the first chunk in the prompt."""
     if is_classification(request):
         return structured()
     number = min(numbered(request))
@@ -33,7 +38,7 @@ def adding(request: Recorded) -> Said:
     return draft(*steps, f"订单发货第 {len(steps) + 1} 处。[{number}]")
 
 
-def test_what_does_not_fit_is_worked_in_part_by_part(
+def test_chunks_beyond_the_window_refine_the_answer(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     model_server.default = adding
@@ -53,7 +58,7 @@ def test_what_does_not_fit_is_worked_in_part_by_part(
         assert source.text.strip()[:80] in everything[source.number]
 
 
-def test_by_default_the_best_that_fit_are_all(
+def test_without_refine_only_fitting_chunks_are_used(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     model_server.default = adding
@@ -61,14 +66,14 @@ def test_by_default_the_best_that_fit_are_all(
     assert len(model_server.chat_requests) == 2
 
 
-def test_one_part_is_one_call(model_client: MakeClient, model_server: ModelServer) -> None:
+def test_one_part_takes_one_call(model_client: MakeClient, model_server: ModelServer) -> None:
     model_server.default = adding
     ask(model_client(chat_context_tokens=128_000, synthesis="refine"), QUESTION, k=10)
     assert len(model_server.chat_requests) == 2
 
 
 @pytest.mark.parametrize("reply", [Reply("no", status=400), Reply("{}")], ids=["400", "nonsense"])
-def test_a_part_that_fails_leaves_the_answer_as_it_was(
+def test_failed_refinement_keeps_the_answer(
     model_client: MakeClient, model_server: ModelServer, reply: Reply
 ) -> None:
     model_server.default = lambda r: reply if WRITTEN.search(r.text) else adding(r)
@@ -80,10 +85,10 @@ def test_a_part_that_fails_leaves_the_answer_as_it_was(
     assert answer.degraded == "answer_incomplete"
 
 
-def test_the_draft_in_a_prompt_stays_data(
+def test_draft_in_the_prompt_is_escaped(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
-    """A first part that makes the model write a tag cannot close the tag of the second."""
+    """A tag in the first draft cannot close the tag around it in the second prompt."""
 
     def closing(request: Recorded) -> Said:
         if is_classification(request):
@@ -99,7 +104,7 @@ def test_the_draft_in_a_prompt_stays_data(
 
 @pytest.mark.parametrize("sizes", [[100] * 12, [3_000, 100, 100], [100, 9_000, 100], [9_000], []])
 @pytest.mark.parametrize("split", [split_chunks, lambda *a: [fit_chunks(*a)]])
-def test_parts_fit_and_hold_each_chunk_at_most_once(
+def test_parts_fit_and_contain_each_chunk_at_most_once(
     sizes: list[int], split: Callable[..., list[list[RetrievedChunk]]]
 ) -> None:
     chunks = [chunk_of(number, size) for number, size in enumerate(sizes)]

@@ -21,7 +21,7 @@ from tests.acme import PLATFORM
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
-from tests.model_desk import ask, draft, is_classification, structured
+from tests.model_replies import ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded
 from tests.otlp_server import collector

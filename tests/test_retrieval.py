@@ -18,7 +18,7 @@ from runnables.retrieval.query_analysis import split_question
 from runnables.retrieval.ranking import diversify
 from schemas.document import Chunk, RetrievedChunk
 from tests.http_client import http_client
-from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer
 
 DATA = Path(__file__).parent / "data"

@@ -16,7 +16,7 @@ from app.service.answer_service import AnswerService
 from schemas.answer import Answer
 from schemas.model_output import CondensedQuestion
 from tests.http_client import http_client
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as ModelAnswer
 from tests.model_server import ModelServer, Recorded
 from tests.postgres import missing_postgres, running_postgres
@@ -106,7 +106,7 @@ def postgres_url() -> Iterator[str]:
     if reason := missing_postgres():
         pytest.skip(reason)
     with running_postgres() as server:
-        yield server.emptied()
+        yield server.empty_database()
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])

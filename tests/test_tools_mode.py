@@ -1,4 +1,4 @@
-"""`mode: "tools"` over HTTP: the same validated answer, with what was looked up for it."""
+"""Mode `tools` over HTTP: the same validated answer, with its tool calls."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from schemas.answer import Answer
-from tests.model_desk import MakeClient, ask, draft, is_classification, structured
+from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply, ToolCall
 
@@ -15,12 +15,12 @@ QUESTION = "发货接口怎么签名"
 
 
 def is_looking_up(request: Recorded) -> bool:
-    """The calls of the agent are those that offer tools."""
+    """Whether the agent made the request: it offers tools."""
     return "tools" in request.body
 
 
 def calling(*calls: ToolCall) -> Any:
-    """A model that makes these calls in its first round, then has enough."""
+    """Script a model that makes `calls` in its first round and none afterwards."""
     rounds: list[Recorded] = []
 
     def said(request: Recorded) -> Said:
@@ -36,7 +36,7 @@ def calling(*calls: ToolCall) -> Any:
     return said
 
 
-def test_the_answer_lists_its_rounds(model_client: MakeClient, model_server: ModelServer) -> None:
+def test_answer_lists_its_rounds(model_client: MakeClient, model_server: ModelServer) -> None:
     calls = (
         ToolCall("search", {"query": "签名怎么算"}),
         ToolCall("outline", {"name": "快递面单v2接口"}),
@@ -50,20 +50,18 @@ def test_the_answer_lists_its_rounds(model_client: MakeClient, model_server: Mod
         ("outline", {"name": "快递面单v2接口"}),
     ]
     assert all(each.results and each.error is None for each in answer.rounds)
-    assert "签名" in answer.sources[0].title  # what was looked up stands before what was retrieved
+    assert "签名" in answer.sources[0].title  # chunks of tools come before retrieved ones
     assert answer.answer == ["签名错误时逐行比较待签名字符串。[1]"]
 
 
-def test_the_fuzzy_name_of_an_outline_finds_the_document(
-    model_client: MakeClient, model_server: ModelServer
-) -> None:
+def test_outline_matches_names_fuzzily(model_client: MakeClient, model_server: ModelServer) -> None:
     model_server.default = calling(ToolCall("outline", {"name": "express shet v2"}))
     ask(model_client(), QUESTION, mode="tools")
     second = [request for request in model_server.chat_requests if is_looking_up(request)][1]
     assert "Express Sheet" in second.text or "电子面单" in second.text
 
 
-def test_a_model_that_cannot_call_tools_is_told_so(
+def test_model_without_tools_is_reported_as_degraded(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     def said(request: Recorded) -> Said:
@@ -78,14 +76,14 @@ def test_a_model_that_cannot_call_tools_is_told_so(
     assert answer.degraded == "tools_unsupported"
 
 
-def test_without_a_model_the_documents_are_quoted(client: TestClient[Litestar]) -> None:
+def test_documents_are_quoted_without_a_model(client: TestClient[Litestar]) -> None:
     answer = Answer.model_validate(ask(client, "发货接口是哪个", mode="tools"))
     assert answer.sources
     assert answer.degraded == "tools_unavailable"
 
 
 @pytest.mark.parametrize("mode", ["agent", "", 7])
-def test_another_mode_is_refused(client: TestClient[Litestar], mode: object) -> None:
+def test_unknown_mode_is_rejected(client: TestClient[Litestar], mode: object) -> None:
     response = client.post("/ask", json={"question": QUESTION, "mode": mode})
     assert response.status_code == 400
     assert response.json()["detail"].startswith("mode: ")

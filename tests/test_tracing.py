@@ -30,7 +30,7 @@ from schemas.question import Turn
 from schemas.settings import read_settings
 from tests.http_client import http_client
 from tests.langsmith_server import LangSmith, Run, langsmith_server
-from tests.model_desk import draft, structured
+from tests.model_replies import draft, structured
 from tests.model_server import Answer as ModelAnswer
 from tests.model_server import ModelServer, Recorded, Reply, ToolCall
 from tests.otlp_server import Collector, attributes, collector

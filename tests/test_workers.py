@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from app.cli.main import main
 from tests.acme import PLATFORM
 from tests.milvus_server import MilvusServer
-from tests.model_desk import draft, is_classification, structured
+from tests.model_replies import draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.serving_process import APIDESK, TIMEOUT_S, ServingProcess, ask, paused, wait_until
 

@@ -1,4 +1,4 @@
-"""Evidence -> a drafted answer without a model: the best rows, items and sentences, quoted and cited."""
+"""The step `answer` without a model: quotes the best rows, list items and sentences, with citations."""
 
 import asyncio
 import re
@@ -14,6 +14,7 @@ from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import index_words, vocabulary_words
 from prompts import load_prompt
 from runnables.answer import excerpts
+from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import error_codes, extract_details
@@ -28,6 +29,9 @@ MAX_STEPS = 6
 MAX_STEP_CHARS = 480
 MAX_PARAMETERS = 5
 MAX_ERRORS = 4
+
+QUOTES_BY_RANK = (3, 2, 1)
+"""Sentences or rows quoted from the best, second and third chunk."""
 
 PARAMETER_KINDS: tuple[SectionKind, ...] = (
     "request_parameters",
@@ -54,36 +58,35 @@ QuotedStep = tuple[str, Chunk]
 def build_extractive_answer(
     collection: Collection, platform_info: PlatformInfo
 ) -> Runnable[PipelineState, PipelineState]:
-    """The step `answer`, without a model."""
+    """Return the step that drafts an answer from quotes."""
 
-    async def answer(evidence: PipelineState, config: RunnableConfig) -> PipelineState:
-        return await asyncio.to_thread(extractive_answer, evidence, collection, platform_info)
+    async def answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        return await asyncio.to_thread(extractive_answer, state, collection, platform_info)
 
     return named_step(NAME, answer)
 
 
 def extractive_answer(
-    evidence: PipelineState, collection: Collection, platform_info: PlatformInfo
+    state: PipelineState, collection: Collection, platform_info: PlatformInfo
 ) -> PipelineState:
-    """The evidence with an answer put together from it; chunks quoted beyond it are added to it."""
-    asked = evidence["question"]
-    steps = list(islice(_Excerpter(evidence, collection).steps(), MAX_STEPS))
-    chunks = _quoted_first(evidence["chunks"], steps)
+    """Return `state` with a draft and with the quoted chunks first. Blocks."""
+    question = state["question"]
+    steps = list(islice(_Excerpter(state, collection).steps(), MAX_STEPS))
+    chunks = _quoted_first(state["chunks"], steps)
     numbers = {r.chunk.id: n for n, r in enumerate(chunks, 1)}
+    answer = [
+        f"{excerpts.shorten(text, MAX_STEP_CHARS)} [{numbers[chunk.id]}]" for text, chunk in steps
+    ]
     draft = AnswerDraft(
-        question=extract_details(asked.text).prose or asked.text,
-        introduction=platform_info.say(platform_info.greeting, asked.language),
-        answer=[
-            f"{excerpts.shorten(text, MAX_STEP_CHARS)} [{numbers[chunk.id]}]"
-            for text, chunk in steps
-        ]
-        or [str(load_prompt("extractive", asked.language).module.uncovered(platform_info.name))],  # type: ignore[attr-defined]
+        question=extract_details(question.text).prose or question.text,
+        introduction=platform_info.say(platform_info.greeting, question.language),
+        answer=answer or [not_covered_sentence(platform_info, question.language)],
     )
-    return with_draft(evidence, chunks, Draft(draft, EXTRACTIVE))
+    return with_draft(state, chunks, Draft(draft, EXTRACTIVE))
 
 
 def _quoted_first(chunks: list[RetrievedChunk], steps: list[QuotedStep]) -> list[RetrievedChunk]:
-    """What is quoted first, in the order of the quotes, so that citations count from 1; then the rest."""
+    """The quoted chunks in the order of the quotes, so that citations count from 1; then the others."""
     scores = {r.chunk.id: r.score for r in chunks}
     quoted = {chunk.id: chunk for _, chunk in steps}
     front = [RetrievedChunk(chunk=c, score=scores.get(i, 0.0)) for i, c in quoted.items()]
@@ -91,14 +94,14 @@ def _quoted_first(chunks: list[RetrievedChunk], steps: list[QuotedStep]) -> list
 
 
 class _Excerpter:
-    """Chooses what to quote: what was asked for first, then what helps with it."""
+    """Chooses the passages to quote by the kind of question."""
 
-    def __init__(self, evidence: PipelineState, collection: Collection) -> None:
-        self._evidence = evidence
+    def __init__(self, state: PipelineState, collection: Collection) -> None:
+        self._structured = state["classification"].structured
         self._collection = collection
-        self._text = evidence["question"].text
-        self._chunks = [r.chunk for r in evidence["chunks"]]
-        self._say: Any = load_prompt("extractive", evidence["question"].language).module
+        self._text = state["question"].text
+        self._chunks = [r.chunk for r in state["chunks"]]
+        self._templates: Any = load_prompt("extractive", state["question"].language).module
         topic = TopicScorer(collection.word_counts, collection.manifest.words)
         scores = topic.word_scores(self._text)
         self._weights = {
@@ -106,29 +109,29 @@ class _Excerpter:
         }
 
     def steps(self) -> Iterator[QuotedStep]:
-        """The answer's steps; the first kind of answer that has anything to say is given."""
-        for kind in self._kinds():
-            found = list(islice(kind(), MAX_STEPS))
-            if found:
-                return iter(found)
+        """Return the steps of the first strategy that finds any."""
+        for strategy in self._strategies():
+            steps = list(islice(strategy(), MAX_STEPS))
+            if steps:
+                return iter(steps)
         return iter(())
 
-    def _kinds(self) -> Iterator[Callable[[], Iterator[QuotedStep]]]:
-        structured = self._evidence["classification"].structured
+    def _strategies(self) -> Iterator[Callable[[], Iterator[QuotedStep]]]:
+        structured = self._structured
         if structured.error or ERRORS.search(self._text):
             yield self._error_by_code
         if self._api_chunks:
             yield self._named_fields
-            yield from self._api_kinds(bool(structured.error))
+            yield from self._api_strategies(bool(structured.error))
         yield self._named_fields
         if structured.type == "general" and HOW_TO.search(self._text):
             yield self._guide
         yield self._sentences
         yield self._opening
 
-    def _api_kinds(self, failed: bool) -> Iterator[Callable[[], Iterator[QuotedStep]]]:
-        """What an API's own sections can answer, by what the question asks of it."""
-        if failed or ERRORS.search(self._text):
+    def _api_strategies(self, has_error: bool) -> Iterator[Callable[[], Iterator[QuotedStep]]]:
+        """Strategies for the sections of an API, chosen by the words of the question."""
+        if has_error or ERRORS.search(self._text):
             yield self._errors
         if RESPONSE.search(self._text):
             yield self._response
@@ -140,13 +143,9 @@ class _Excerpter:
 
     @cached_property
     def _api_chunks(self) -> dict[SectionKind, Chunk]:
-        """The sections of the API in front, when the question is about an API."""
+        """The sections of the best chunk's API, if the question is about an API."""
         first = self._chunks[0] if self._chunks else None
-        if (
-            first is None
-            or not first.api_url
-            or self._evidence["classification"].structured.type != "api_call"
-        ):
+        if first is None or not first.api_url or self._structured.type != "api_call":
             return {}
         document = self._collection.chunks_of_document(first.document_id, first.source)
         return {chunk.kind: chunk for chunk in reversed(document)}
@@ -156,16 +155,15 @@ class _Excerpter:
             yield self._api_chunks[kind]
 
     def _error_by_code(self) -> Iterator[QuotedStep]:
-        """The row of each code that the question names, from the API's own table or any other."""
-        structured = self._evidence["classification"].structured
-        for code in dict.fromkeys(error_codes(f"{structured.error or ''} {self._text}")):
+        """The row of each error code in the question, from the API's own table or another one."""
+        for code in dict.fromkeys(error_codes(f"{self._structured.error or ''} {self._text}")):
             for chunk in [*self._section("error_codes"), *self._chunks]:
                 if row := _row_of(code, chunk):
                     yield self._row(chunk, *row), chunk
                     break
 
     def _errors(self) -> Iterator[QuotedStep]:
-        """The rows of the API's error table that come closest to what the question says."""
+        """The rows of the API's error table that are most relevant to the question."""
         for chunk in self._section("error_codes"):
             name_words = set(index_words(chunk.api_name))
             weights = {w: s for w, s in self._weights.items() if w not in name_words}
@@ -175,12 +173,14 @@ class _Excerpter:
             chosen = [row for row, score in zip(rows, scored, strict=True) if score >= best / 2]
             for row in chosen[:MAX_ERRORS]:
                 yield (
-                    self._say.error(chunk.api_name, row.code, row.message, row.cause, row.remedy),
+                    self._templates.error(
+                        chunk.api_name, row.code, row.message, row.cause, row.remedy
+                    ),
                     chunk,
                 )
 
     def _named_fields(self) -> Iterator[QuotedStep]:
-        """The rows of the fields that the question names by their identifiers."""
+        """The rows of the fields whose identifiers are in the question."""
         words = set(vocabulary_words(self._text))
         for chunk in [*self._api_chunks.values(), *self._chunks]:
             if chunk.kind not in PARAMETER_KINDS:
@@ -188,39 +188,45 @@ class _Excerpter:
             for row in excerpts.parameter_rows(chunk):
                 name = row.name.rpartition(".")[2]
                 if "_" in name and name.replace("_", "").lower() in words:
-                    yield self._say.field(row.name, row.type, row.description), chunk
+                    yield self._templates.field(row.name, row.type, row.description), chunk
 
     def _required_parameters(self) -> Iterator[QuotedStep]:
         for chunk in self._section("request_parameters"):
             rows = excerpts.parameter_rows(chunk)
             required = excerpts.required_rows(rows)
             if not required:
-                yield self._say.no_required(chunk.api_name), chunk
+                yield self._templates.no_required(chunk.api_name), chunk
                 for row in rows[:MAX_PARAMETERS]:
-                    yield self._say.optional_parameter(row.name, row.type, row.description), chunk
+                    yield (
+                        self._templates.optional_parameter(row.name, row.type, row.description),
+                        chunk,
+                    )
             for row in required[:MAX_PARAMETERS]:
-                yield self._say.parameter(row.name, row.type, row.description), chunk
+                yield self._templates.parameter(row.name, row.type, row.description), chunk
             if more := required[MAX_PARAMETERS:]:
-                yield self._say.more_parameters([row.name for row in more[:8]], len(more)), chunk
+                yield (
+                    self._templates.more_parameters([row.name for row in more[:8]], len(more)),
+                    chunk,
+                )
 
     def _response(self) -> Iterator[QuotedStep]:
-        """The response fields that come closest to what the question says, else the first ones."""
+        """The response fields that are most relevant to the question, else the first ones."""
         for chunk in self._section("response_parameters"):
             rows = excerpts.parameter_rows(chunk)
             rows.sort(key=lambda r: -excerpts.relevance(f"{r.name} {r.description}", self._weights))
             for row in rows[:MAX_PARAMETERS]:
-                yield self._say.field(row.name, row.type, row.description), chunk
+                yield self._templates.field(row.name, row.type, row.description), chunk
 
     def _permission(self) -> Iterator[QuotedStep]:
         for chunk in self._section("permission_package"):
             for name, description in excerpts.permission_rows(chunk):
-                yield self._say.permission(name, description), chunk
+                yield self._templates.permission(name, description), chunk
 
     def _interface(self) -> Iterator[QuotedStep]:
-        """Name, method and url; what the API does; its permission package; what it requires."""
+        """Name, method and URL of the API, its description, permissions and required parameters."""
         for chunk in self._section("request_url"):
             yield (
-                self._say.interface(chunk.api_name, excerpts.method_of(chunk), chunk.api_url),
+                self._templates.interface(chunk.api_name, excerpts.method_of(chunk), chunk.api_url),
                 chunk,
             )
             yield from ((sentence, chunk) for sentence in excerpts.sentences(chunk)[:1])
@@ -228,10 +234,10 @@ class _Excerpter:
         for chunk in self._section("request_parameters"):
             names = [r.name for r in excerpts.required_rows(excerpts.parameter_rows(chunk))]
             if names:
-                yield self._say.required(names[:8], len(names)), chunk
+                yield self._templates.required(names[:8], len(names)), chunk
 
     def _guide(self) -> Iterator[QuotedStep]:
-        """A guide's own steps: its numbered headings, else a numbered list of it."""
+        """The steps of a guide: its numbered headings, else its first numbered list."""
         prose = [chunk for chunk in self._chunks if chunk.kind == "prose"]
         if not prose:
             return
@@ -244,49 +250,56 @@ class _Excerpter:
             for chunk in numbered:
                 heading = chunk.section.rpartition(" > ")[2]
                 text = next(iter(excerpts.sentences(chunk)), "")
-                yield self._say.heading(heading, text), chunk
+                yield self._templates.heading(heading, text), chunk
             return
-        # A question about the page as a whole is answered by its first list, another by its section's.
+        # The first list of the page only answers a question about the page as a whole.
         for chunk in [best, *([] if beyond_title else page)]:
             if len(items := excerpts.ordered_items(chunk)) > 1:
                 yield from ((item, chunk) for item in items)
                 return
 
     def _sentences(self) -> Iterator[QuotedStep]:
-        """The sentences and rows that hold most of the question's words, best chunks first."""
-        for share, chunk in zip((3, 2, 1), self._chunks, strict=False):
+        """The sentences and rows that are most relevant to the question, best chunks first."""
+        for count, chunk in zip(QUOTES_BY_RANK, self._chunks, strict=False):
             quotes = [
                 *excerpts.sentences(chunk),
                 *(self._row(chunk, *r) for r in excerpts.table_rows(chunk)),
             ]
             scored = [(excerpts.relevance(quote, self._weights), quote) for quote in quotes]
-            best = sorted((s for s, _ in scored if s > 0), reverse=True)[:share]
-            for score, quote in islice(((s, q) for s, q in scored if s in best), share):
-                del score
-                yield quote, chunk
+            best_scores = sorted((s for s, _ in scored if s > 0), reverse=True)[:count]
+            best = (quote for score, quote in scored if score in best_scores)
+            yield from ((quote, chunk) for quote in islice(best, count))
 
     def _opening(self) -> Iterator[QuotedStep]:
-        """How the best chunks begin, when the question's words stand only in their titles."""
+        """The beginnings of the best chunks, for questions whose words are only in titles."""
         for chunk in self._chunks[:2]:
             yield from ((sentence, chunk) for sentence in excerpts.sentences(chunk)[:2])
 
     def _row(self, chunk: Chunk, header: list[str], row: list[str]) -> str:
-        """A table's row in words: its first cell, then the others under their headers."""
+        """A table row as a sentence: the first cell, then the others with their headers."""
         if chunk.kind == "error_codes" and len(row) >= 4:
-            return str(self._say.error(chunk.api_name, *(cell.strip("`") for cell in row[:4])))
+            return str(
+                self._templates.error(chunk.api_name, *(cell.strip("`") for cell in row[:4]))
+            )
         pairs = zip(header[1:], row[1:], strict=False)
-        rest = [self._say.pair(title, cell.rstrip("。.")) for title, cell in pairs if cell]
-        return str(self._say.pair(row[0], self._say.joint().join(rest))) if rest else row[0]
+        rest = [self._templates.pair(title, cell.rstrip("。.")) for title, cell in pairs if cell]
+        return (
+            str(self._templates.pair(row[0], self._templates.joint().join(rest)))
+            if rest
+            else row[0]
+        )
 
 
 def _row_of(code: str, chunk: Chunk) -> tuple[list[str], list[str]] | None:
-    """Header and row of the chunk's table that begins with `code`."""
-    rows = excerpts.table_rows(chunk)
-    return next((found for found in rows if code in plain_text(found[1][0]).split()), None)
+    """The header and the row that begins with `code` of the chunk's table."""
+    for header, row in excerpts.table_rows(chunk):
+        if code in plain_text(row[0]).split():
+            return header, row
+    return None
 
 
 def _numbered_sections(page: list[Chunk]) -> list[Chunk]:
-    """The first chunk of each section of the page whose heading bears a step's number."""
+    """The first chunk of each section of the page whose heading has the number of a step."""
     sections: dict[str, Chunk] = {}
     for chunk in page:
         if NUMBERED.match(chunk.section.rpartition(" > ")[2]):

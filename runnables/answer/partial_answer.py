@@ -1,4 +1,4 @@
-"""A reply that is still being written -> its steps, each as soon as it is complete and grounded."""
+"""Streams the steps of an answer while the model writes it, each as soon as it is complete and grounded."""
 
 from collections.abc import Sequence
 
@@ -11,57 +11,57 @@ from schemas.document import RetrievedChunk
 from schemas.question import Question
 
 MAX_STREAMED_CHARS = 50_000
-"""Characters of a reply beyond which nobody waits for single steps."""
+"""Characters of a reply above which no further steps are streamed."""
 
 
 class PartialAnswerParser:
-    """Follows one model's reply and tells of what can be relied on so far."""
+    """Parses one model's growing reply and sends the events `sources` and `step`."""
 
     def __init__(
         self,
-        listener: EventSink,
-        asked: Question,
+        on_event: EventSink,
+        question: Question,
         chunks: Sequence[RetrievedChunk],
         rules: GroundingRules,
     ) -> None:
-        self._listener = listener
-        self._asked = asked
+        self._on_event = on_event
+        self._question = question
         self._chunks = chunks
         self._rules = rules
-        self._grounder = Grounder(asked, chunks, rules)
-        self._characters = 0
-        """Of the reply so far."""
-        self._read = 0
-        """Steps of it that are complete."""
-        self._told = 0
-        """Steps that were told: of some nothing could stay."""
+        self._grounder = Grounder(question, chunks, rules)
+        self._text_length = 0
+        """Characters of the reply so far."""
+        self._complete_steps = 0
+        """Steps of the reply that are complete."""
+        self._sent_steps = 0
+        """Steps that were sent; a step of which grounding leaves nothing is not sent."""
 
     async def begin(self) -> None:
-        """Tell what the answer is written from; its steps begin anew."""
+        """Send the sources and start with the first step, also when the model is called again."""
         sources = [Source.from_chunk(number, r) for number, r in enumerate(self._chunks, 1)]
-        await self._listener(Event("sources", Sources(sources=sources)))
-        self._grounder = Grounder(self._asked, self._chunks, self._rules)
-        self._read = 0
-        self._told = 0
+        await self._on_event(Event("sources", Sources(sources=sources)))
+        self._grounder = Grounder(self._question, self._chunks, self._rules)
+        self._complete_steps = 0
+        self._sent_steps = 0
 
-    async def follow(self, text: str) -> None:
-        """Tell of the steps that `text`, the reply so far, has completed since the last time."""
-        if len(text) < self._characters and self._read:
-            await self.begin()  # the model was asked again
-        new = text[self._characters :]
-        self._characters = len(text)
+    async def on_text(self, text: str) -> None:
+        """Send the steps that `text`, the reply so far, has completed since the last call."""
+        if len(text) < self._text_length and self._complete_steps:
+            await self.begin()  # another attempt
+        new = text[self._text_length :]
+        self._text_length = len(text)
         if '"' not in new or len(text) > MAX_STREAMED_CHARS:
             return  # a step ends with a quotation mark
-        for written in complete_steps(text)[self._read :]:
-            self._read += 1
-            grounded = self._grounder.check_step(written)
+        for step in complete_steps(text)[self._complete_steps :]:
+            self._complete_steps += 1
+            grounded = self._grounder.check_step(step)
             if grounded.text:
-                self._told += 1
-                await self._listener(Event("step", step_event(self._told, grounded)))
+                self._sent_steps += 1
+                await self._on_event(Event("step", step_event(self._sent_steps, grounded)))
 
 
 def step_event(number: int, grounded: GroundedStep) -> Step:
-    """What is told of one step."""
+    """Return the data of the event `step`."""
     return Step(
         number=number,
         text=grounded.text,
@@ -71,13 +71,13 @@ def step_event(number: int, grounded: GroundedStep) -> Step:
 
 
 def complete_steps(text: str) -> list[str]:
-    """The elements of `answer` in unfinished JSON that no further character can change."""
+    """Return the elements of `answer` in unfinished JSON that further text cannot change."""
     text = strip_thinking(text)
     start = text.find("{")
     if start < 0:
         return []
     try:
-        # The last string is left out until its quotation mark has come.
+        # An unterminated string is left out.
         value = from_json(text[start:].encode(errors="replace"), allow_partial=True)
     except ValueError:
         return []

@@ -14,9 +14,9 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.text.language import estimate_tokens
 from prompts import load_prompt
-from runnables.answer.write_answer import MAX_OUTPUT_SHARE, fit_chunks
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
+from runnables.models.context_window import MAX_OUTPUT_SHARE, fit_chunks
 from runnables.run_context import (
     child_config,
     deadline_timeout,

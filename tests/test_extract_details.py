@@ -1,4 +1,4 @@
-"""What is pasted beside a question is taken out by its shape; what has no clear shape stays prose."""
+"""Details pasted into a question are extracted by their shape."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ from runnables.question.extract_details import error_codes, extract_details
         ("", {"prose": "", "paths": [], "error": None}),
     ],
 )
-def test_details_are_taken_out(question: str, expected: dict[str, Any]) -> None:
+def test_details_are_extracted(question: str, expected: dict[str, Any]) -> None:
     found = extract_details(question)
     assert {name: getattr(found, name) for name in expected} == expected
 
@@ -62,7 +62,7 @@ def test_details_are_taken_out(question: str, expected: dict[str, Any]) -> None:
         ("错误码43001，以及 43002", ["43001", "43002"]),
     ],
 )
-def test_error_codes_are_told_by_their_shape(text: str, codes: list[str]) -> None:
+def test_error_codes_are_recognised_by_shape(text: str, codes: list[str]) -> None:
     assert error_codes(text) == codes
 
 

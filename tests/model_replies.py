@@ -1,4 +1,4 @@
-"""What tests say to a desk with the scripted model, and what that model says back."""
+"""Requests to a service with the scripted model, and the replies of that model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,17 +14,17 @@ MakeClient = Callable[..., TestClient[Litestar]]
 
 
 def is_classification(request: Recorded) -> bool:
-    """The classification is the call whose prompt holds neither documents nor a history."""
+    """Whether the request is a classification: its prompt has no documents and no history."""
     return "<documents>" not in request.text and "<history>" not in request.text
 
 
 def structured(**fields: Any) -> StructuredQuestion:
-    """A classification by the model."""
+    """Return a classification for the model to reply."""
     return StructuredQuestion(**({"type": "api_call", "api_name": "订单发货"} | fields))
 
 
 def draft(*steps: str, related: tuple[str, ...] = ()) -> AnswerDraft:
-    """An answer by the model."""
+    """Return an answer for the model to reply."""
     return AnswerDraft(
         question="发货接口是哪个",
         introduction="您好。",
@@ -34,7 +34,7 @@ def draft(*steps: str, related: tuple[str, ...] = ()) -> AnswerDraft:
 
 
 def ask(client: TestClient[Litestar], question: str, **body: object) -> dict[str, Any]:
-    """The body of the 200 that the question gets."""
+    """Ask `question`, check for status 200 and return the body."""
     response = client.post("/ask", json={"question": question, **body})
     assert response.status_code == 200, response.text
     answer: dict[str, Any] = response.json()

@@ -1,4 +1,4 @@
-"""How much goes on at once: questions and calls wait for their turn, or are told to come again."""
+"""Limits on concurrent questions and model calls."""
 
 import asyncio
 import threading
@@ -17,18 +17,18 @@ from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.run_context import with_deadline
 from schemas.answer import Answer
 from schemas.errors import ModelBusy, ServiceBusy
-from tests.model_desk import MakeClient, draft, is_classification, structured
+from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer, Recorded, Reply
 
 QUESTION = {"question": "发货接口是哪个"}
 
 
 class Gate:
-    """A model's replies that wait until the gate is opened, and how many waited at once at most."""
+    """Holds back the replies of a model until it is opened, and counts concurrent requests."""
 
     def __init__(self) -> None:
-        self.most = 0
-        self._now = 0
+        self.max_concurrent = 0
+        self._concurrent = 0
         self._lock = threading.Lock()
         self._open = threading.Event()
 
@@ -37,11 +37,11 @@ class Gate:
 
     def __call__(self, request: Recorded) -> Any:
         with self._lock:
-            self._now += 1
-            self.most = max(self.most, self._now)
-        assert self._open.wait(10), "nobody opened the gate"
+            self._concurrent += 1
+            self.max_concurrent = max(self.max_concurrent, self._concurrent)
+        assert self._open.wait(10), "the gate was not opened"
         with self._lock:
-            self._now -= 1
+            self._concurrent -= 1
         return structured() if is_classification(request) else draft("订单发货。[1]")
 
 
@@ -53,12 +53,12 @@ def gate(model_server: ModelServer) -> Iterator[Gate]:
     gate.open()
 
 
-MakeDesk = Callable[..., AnswerService]
+MakeService = Callable[..., AnswerService]
 
 
 @pytest.fixture
-def desk_of(sample_service: AnswerService, model_server: ModelServer) -> MakeDesk:
-    """A desk over the samples' collection with the scripted model."""
+def make_service(sample_service: AnswerService, model_server: ModelServer) -> MakeService:
+    """Makes answer services over the sample collection with the scripted model."""
 
     def make(**overrides: object) -> AnswerService:
         scripted = {
@@ -73,27 +73,29 @@ def desk_of(sample_service: AnswerService, model_server: ModelServer) -> MakeDes
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait for what other tasks bring about."""
+    """Wait until a condition holds that other tasks bring about."""
     async with asyncio.timeout(10):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 
-def idle(answer_service: AnswerService) -> bool:
+def is_idle(answer_service: AnswerService) -> bool:
     slots = (answer_service.question_limiter, answer_service.call_limiter)
     return all((each.running, each.waiting) == (0, 0) for each in slots)
 
 
-def test_no_more_questions_than_slots_reach_the_model(
-    desk_of: MakeDesk, model_server: ModelServer, gate: Gate
+def test_concurrent_questions_are_limited(
+    make_service: MakeService, model_server: ModelServer, gate: Gate
 ) -> None:
-    answer_service = desk_of(max_concurrency=2, queue_timeout=30)
+    answer_service = make_service(max_concurrency=2, queue_timeout=30)
 
     async def asked() -> list[Answer]:
         answers = asyncio.gather(
             *(answer_service.ask(AskCommand("发货接口是哪个")) for _ in range(6))
         )
-        await until(lambda: gate.most == 2 and answer_service.question_limiter.waiting == 4)
+        await until(
+            lambda: gate.max_concurrent == 2 and answer_service.question_limiter.waiting == 4
+        )
         assert answer_service.question_limiter.running == answer_service.call_limiter.running == 2
         gate.open()
         return await answers
@@ -101,16 +103,16 @@ def test_no_more_questions_than_slots_reach_the_model(
     answers = asyncio.run(asked())
     assert [answer.answered_by for answer in answers] == ["openai:scripted-chat"] * 6
     assert len(model_server.chat_requests) == 12
-    assert gate.most == 2
-    assert idle(answer_service)
+    assert gate.max_concurrent == 2
+    assert is_idle(answer_service)
 
 
-def test_who_waits_too_long_is_told_to_come_again(desk_of: MakeDesk, gate: Gate) -> None:
-    answer_service = desk_of(max_concurrency=1, queue_timeout=0.01)
+def test_waiting_too_long_raises_service_busy(make_service: MakeService, gate: Gate) -> None:
+    answer_service = make_service(max_concurrency=1, queue_timeout=0.01)
 
     async def asked() -> Answer:
         first = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
-        await until(lambda: gate.most == 1)
+        await until(lambda: gate.max_concurrent == 1)
         with pytest.raises(ServiceBusy):
             await answer_service.ask(AskCommand("怎么发货"))
         gate.open()
@@ -120,7 +122,7 @@ def test_who_waits_too_long_is_told_to_come_again(desk_of: MakeDesk, gate: Gate)
     assert (answer.answered_by, answer.degraded) == ("openai:scripted-chat", None)
     assert answer_service.models is not None
     assert [model.last_error for model in answer_service.models.all] == [None]
-    assert idle(answer_service)
+    assert is_idle(answer_service)
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
@@ -130,35 +132,35 @@ def test_busy_is_503_with_retry_after(
     client = model_client(max_concurrency=1, queue_timeout=0.01)
     first = threading.Thread(target=client.post, args=("/ask",), kwargs={"json": QUESTION})
     first.start()
-    while not gate.most:
+    while not gate.max_concurrent:
         first.join(0.005)
     busy = client.post("/ask", json=QUESTION, headers={"Accept": accept})
     gate.open()
     first.join()
     assert (busy.status_code, busy.headers["Retry-After"]) == (503, "5")
     assert (busy.json()["code"], busy.json()["retryable"]) == ("busy", True)
-    assert len(model_server.chat_requests) == 2  # of the first alone
+    assert len(model_server.chat_requests) == 2  # both of the first question
 
 
-def test_a_question_that_is_given_up_leaves_its_slot(desk_of: MakeDesk, gate: Gate) -> None:
-    answer_service = desk_of(max_concurrency=1, queue_timeout=30)
+def test_cancelled_question_releases_its_slot(make_service: MakeService, gate: Gate) -> None:
+    answer_service = make_service(max_concurrency=1, queue_timeout=30)
 
     async def asked() -> Answer:
         running = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
-        await until(lambda: gate.most == 1)
+        await until(lambda: gate.max_concurrent == 1)
         waiting = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
         await until(lambda: answer_service.question_limiter.waiting == 1)
         for task in (waiting, running):
             task.cancel()
         await asyncio.wait({waiting, running})
-        assert idle(answer_service)
+        assert is_idle(answer_service)
         gate.open()
         return await answer_service.ask(AskCommand("发货接口是哪个"))
 
     assert asyncio.run(asked()).degraded is None
 
 
-def test_without_a_model_nobody_waits(sample_service: AnswerService) -> None:
+def test_questions_without_a_model_are_not_limited(sample_service: AnswerService) -> None:
     settings = sample_service.settings.model_copy(update={"max_concurrency": 1, "queue_timeout": 0})
     answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
 
@@ -168,10 +170,10 @@ def test_without_a_model_nobody_waits(sample_service: AnswerService) -> None:
     assert [answer.answered_by for answer in asyncio.run(asked())] == ["extractive"] * 3
 
 
-def test_waiting_between_tries_holds_no_slot(
-    desk_of: MakeDesk, model_server: ModelServer, gate: Gate
+def test_no_slot_is_held_between_retries(
+    make_service: MakeService, model_server: ModelServer, gate: Gate
 ) -> None:
-    answer_service = desk_of(max_concurrency=1)
+    answer_service = make_service(max_concurrency=1)
     assert answer_service.models is not None
     model = answer_service.models.answer_models[0]
     model_server.reply(Reply(status=429, headers={"retry-after": "30"}))
@@ -188,11 +190,11 @@ def test_waiting_between_tries_holds_no_slot(
 
     asyncio.run(asked())
     assert len(model_server.chat_requests) == 2
-    assert idle(answer_service)
+    assert is_idle(answer_service)
 
 
-def test_a_call_that_got_no_slot_is_no_failure_of_the_model(desk_of: MakeDesk) -> None:
-    answer_service = desk_of(max_concurrency=1)
+def test_missing_slot_is_not_a_model_failure(make_service: MakeService) -> None:
+    answer_service = make_service(max_concurrency=1)
     assert answer_service.models is not None
     model = answer_service.models.answer_models[0]
 
@@ -204,7 +206,7 @@ def test_a_call_that_got_no_slot_is_no_failure_of_the_model(desk_of: MakeDesk) -
 
     asyncio.run(asked())
     assert model.last_error is None
-    assert idle(answer_service)
+    assert is_idle(answer_service)
 
 
 @pytest.mark.parametrize("seconds", [0.01, float("inf")])
