@@ -11,20 +11,20 @@ from schemas.question import Question, StructuredQuestion
 
 @dataclass(frozen=True)
 class Classification:
-    """What a question is about."""
+    """The result of the step `structured-question`."""
 
     structured: StructuredQuestion
     degraded: DegradedReason | None = None
-    """Why no model classified the question, if a model should have."""
+    """Set if no model could classify the question."""
 
 
 @dataclass(frozen=True)
 class Research:
-    """What a model looked up with tools."""
+    """The result of the step `research`."""
 
     rounds: tuple[Round, ...] = ()
     degraded: DegradedReason | None = None
-    """Why the research was cut short or skipped."""
+    """Why the research is incomplete or was skipped; None if it succeeded."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,30 @@ class Draft:
 
     draft: AnswerDraft
     answered_by: str
+    """`provider:model`, or `extractive` for quotes."""
     as_text: bool = False
-    """True if the model replied with text in which no JSON could be found."""
+    """Whether the model replied with text instead of JSON."""
     degraded: DegradedReason | None = None
-    """Why the answer is not the one that the settings ask for."""
+    """Why the answer was made with less than the settings ask for; None if it was not."""
 
 
 class PipelineState(TypedDict):
-    """A question and everything that the steps have found out about it."""
+    """The value that travels through the pipeline; each step returns it with further fields."""
 
     question: Question
+    """The standalone question. Set by `condense`."""
     classification: Classification
+    """What the question is about. Set by `structured-question`."""
     retrieved: list[RetrievedChunk]
-    """The `k` best chunks, best first."""
+    """The `k` best chunks, best first. Set by `retrieve`, replaced by `expand-query`."""
     chunks: NotRequired[list[RetrievedChunk]]
-    """The chunks that the answer may cite; the first one is number 1. Set by `boost-named-api`."""
+    """The chunks that the answer may cite; the first one is number 1.
+
+    Set by `boost-named-api`; extended by `research`, `add-neighbours` and `web`, and reduced by `answer`
+    to those that the model was shown.
+    """
     research: NotRequired[Research]
-    """Set only in mode `tools`."""
+    """Set by `research`, in mode `tools`."""
     draft: NotRequired[Draft]
     """Set by `answer`."""
 

@@ -15,7 +15,6 @@ Every object is validated, whichever method gave it.
 import asyncio
 import json
 import logging
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,17 +22,13 @@ from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import (
-    Runnable,
-    RunnableBinding,
-    RunnableConfig,
-    RunnableSequence,
-)
+from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
 from prompts import PromptName, load_prompt
 from runnables.models.chat_model import ChatModel, OnText, OutputMode
 from runnables.models.json_text import UnreadableReply, encodable, parse_object
+from runnables.models.output_modes import MODES, bound_client, may_be_about_mode
 from runnables.run_context import (
     MODEL_FAILURE,
     STRUCTURED_OUTPUT,
@@ -48,8 +43,6 @@ from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
 T = TypeVar("T", bound=BaseModel)
 PromptVariables = dict[str, Any]
 OutputMethod = Literal[OutputMode, "repair", "re-ask", "text"]
-
-MODES: tuple[OutputMode, ...] = ("json_schema", "json_mode", "plain")
 
 MAX_INLINE_PARSE_CHARS = 10_000
 """Characters of a valid reply that are parsed on the event loop; other replies are parsed in a thread."""
@@ -161,10 +154,10 @@ class StructuredOutputCall(Generic[T]):
             mode = modes[0]
             run = child_config(config, f"{self.step}/model", rung=mode)
             try:
-                client = _bound_client(model, mode, self.schema)
+                client = bound_client(model, mode, self.schema)
                 reply = await model.ask(messages, run, client, on_text)
             except (ModelRefused, NotImplementedError) as error:
-                if len(modes) == 1 or not _may_be_about_mode(error):
+                if len(modes) == 1 or not may_be_about_mode(error):
                     raise
                 log.info("%s: %s is refused, trying %s", model.role.setting, mode, modes[1])
                 modes.pop(0)
@@ -209,28 +202,6 @@ class StructuredOutputCall(Generic[T]):
         return StructuredReply(value, method, model)
 
 
-def bind_output_mode(
-    model: ChatModel, mode: OutputMode, schema: type[BaseModel]
-) -> Runnable[Any, Any]:
-    """Return the model's client bound to an output mode.
-
-    Raises NotImplementedError if LangChain knows that the provider does not support the mode.
-    """
-    if mode == "plain":
-        return model.client
-    try:
-        with warnings.catch_warnings():  # Anthropic's client warns about an unknown method
-            warnings.filterwarnings("error", message="Unrecognized structured output method")
-            structured = model.client.with_structured_output(
-                schema.model_json_schema(), method=mode
-            )
-    except (ValueError, UserWarning) as error:
-        raise NotImplementedError from error
-    # The sequence ends with LangChain's parser, which takes minutes for long text.
-    bound = structured.first if isinstance(structured, RunnableSequence) else structured
-    return _with_raw_response_format(bound)
-
-
 def reply_text(reply: AIMessage) -> str:
     """Return the text of a reply; without text, the arguments of a tool call or the refusal."""
     return encodable(_raw_text(reply))
@@ -241,28 +212,6 @@ def _schema_json(schema: type[BaseModel]) -> str:
     return json.dumps(schema.model_json_schema(), ensure_ascii=False)
 
 
-def _bound_client(
-    model: ChatModel, mode: OutputMode, schema: type[BaseModel]
-) -> Runnable[Any, Any]:
-    """The client of `bind_output_mode`, cached: binding takes a millisecond."""
-    if (mode, schema) not in model.clients_by_mode:
-        model.clients_by_mode[mode, schema] = bind_output_mode(model, mode, schema)
-    return model.clients_by_mode[mode, schema]
-
-
-def _with_raw_response_format(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    """`bound` with its response format in the request body, where OpenAI's client does not see it.
-
-    The client would parse every streamed chunk by the format, which takes a third longer.
-    """
-    if not isinstance(bound, RunnableBinding) or not hasattr(bound.bound, "extra_body"):
-        return bound
-    options = dict(bound.kwargs)
-    if (response_format := options.pop("response_format", None)) is not None:
-        options["extra_body"] = {"response_format": response_format}
-    return bound.bound.bind(**options)
-
-
 def _raw_text(reply: AIMessage) -> str:
     if reply.text.strip():
         return reply.text
@@ -270,8 +219,3 @@ def _raw_text(reply: AIMessage) -> str:
         arguments = call["args"]
         return arguments if isinstance(arguments, str) else json.dumps(arguments or {})
     return str(reply.additional_kwargs.get("refusal") or "")
-
-
-def _may_be_about_mode(error: Exception) -> bool:
-    """Whether another mode may help: it does not against a wrong key, model or address."""
-    return not isinstance(error, ModelRefused) or error.status not in (401, 403, 404)

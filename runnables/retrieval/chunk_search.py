@@ -43,8 +43,10 @@ class ChunkSearch:
         """
         query, k = search_query(question.text), question.k
         if self._rerank is None or not rerank:
-            return diversify(await self._retrieve_parts(question, config, terms, k), k)
-        candidates = await self._retrieve_parts(question, config, terms, max(k, RERANK_DEPTH))
+            chunks = await self._retrieve_parts(query, question.filters, config, terms, k)
+            return diversify(chunks, k)
+        count = max(k, RERANK_DEPTH)
+        candidates = await self._retrieve_parts(query, question.filters, config, terms, count)
         return diversify(await self._rerank.rerank(query, candidates, config), k)
 
     async def is_only_language(self, question: Question) -> bool:
@@ -52,13 +54,17 @@ class ChunkSearch:
         return await asyncio.to_thread(self._collection.languages) == {question.language}
 
     async def _retrieve_parts(
-        self, question: Question, config: RunnableConfig, terms: Sequence[str], count: int
+        self,
+        query: str,
+        filters: Filters,
+        config: RunnableConfig,
+        terms: Sequence[str],
+        count: int,
     ) -> list[RetrievedChunk]:
-        query = search_query(question.text)
         run_config = child_config(config, "retrieve/milvus")
         rankings = await asyncio.gather(
             *(
-                self._retrieve_part(part, terms, count, question.filters, run_config)
+                self._retrieve_part(part, terms, count, filters, run_config)
                 for part in split_question(query)
             )
         )
