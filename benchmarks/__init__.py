@@ -1,1 +1,1 @@
-"""Figures of speed, memory, retrieval and reliability; `make` lists what takes them."""
+"""Benchmarks of speed, memory, retrieval and reliability; `make` lists the commands."""

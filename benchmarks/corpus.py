@@ -1,4 +1,4 @@
-"""Pages to index, as many as wanted, in words of the samples; the same for the same seed."""
+"""Generates a corpus of pages from sentences of the samples, deterministic for a seed."""
 
 import random
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "guides"
 SECTIONS = 10
-"""Sections a page; each becomes one chunk."""
+"""Sections per page; each becomes one chunk."""
 
 PLATFORM = """
 [platform]
@@ -25,7 +25,7 @@ path = "pages"
 
 
 def write_corpus(folder: Path, chunks: int, seed: int = 1) -> Path:
-    """A platform.toml in `folder` and pages of about `chunks` chunks; the path of the former."""
+    """Write pages of about `chunks` chunks to `folder`; return the path of their platform.toml."""
     chance = random.Random(seed)
     text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(SAMPLES.glob("*.md")))
     sentences = [s for s in re.split(r"(?<=[。.!?！？])\s*|\n+", text) if 10 < len(s) < 300]

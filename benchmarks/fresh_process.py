@@ -1,4 +1,4 @@
-"""A piece of work in a process of its own: its store opened afresh, its memory and locks gone after."""
+"""Runs a function in a new process, whose memory and locks are released afterwards."""
 
 import os
 from collections.abc import Callable
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 def in_fresh_process(work: Callable[[], T]) -> T:
-    """What `work()` gives, in a new process; `work` and that can be pickled.
+    """Return the result of `work()` in a new process. Both must be picklable.
 
-    Raises what `work` raises, and RuntimeError when the process dies before it has answered.
+    Raises the errors of `work`, and RuntimeError if the process dies without a result.
     """
     context = get_context("spawn")
     ours, theirs = context.Pipe()

@@ -1,4 +1,4 @@
-"""In how much memory documents are indexed, with the store in another process.
+"""Measures the memory of an ingestion with the store in another process.
 
 python -m benchmarks.ingestion_memory [--chunks 100000]
 """
@@ -26,8 +26,8 @@ from schemas.settings import Settings
 from tests.milvus_server import MilvusServer
 
 
-class Weight(NamedTuple):
-    """Megabytes of a process before it indexed so many chunks, and at its highest."""
+class IngestionMemory(NamedTuple):
+    """Memory of a process in MB: before it indexed the chunks, and the maximum."""
 
     chunks: int
     before: float
@@ -37,21 +37,21 @@ class Weight(NamedTuple):
 @click.command()
 @click.option("--chunks", default=100_000, show_default=True, help="Sections to index.")
 def main(chunks: int) -> None:
-    """Index, and print what the job's process weighed."""
+    """Index a corpus and print the memory of the job's process."""
     with tempfile.TemporaryDirectory() as name, running_model() as model:
         folder = Path(name)
         settings = settings_of(folder, write_corpus(folder / "corpus", chunks), model)
         with MilvusServer(folder / "served") as milvus:
             served = settings.model_copy(update={"milvus_uri": milvus.uri})
-            weight = in_fresh_process(partial(weigh, served))
+            weight = in_fresh_process(partial(measure_memory, served))
     click.echo(
         f"memory of the job's process over {weight.chunks} chunks: {weight.before:.0f} MB before, "
         f"{weight.highest:.0f} MB at its highest"
     )
 
 
-def weigh(settings: Settings) -> Weight:
-    """Index everything; this process's memory before, and at its highest."""
+def measure_memory(settings: Settings) -> IngestionMemory:
+    """Index everything and return the memory of this process."""
     import_everything()
     # It is Milvus Lite that serves, though at an address: it has Lite's tokenizer and no aliases.
     manifest = expected_manifest(settings, lite=True)
@@ -61,7 +61,7 @@ def weigh(settings: Settings) -> Weight:
     )
     seen = [resident(os.getpid())]
     run = ingestion.run(ingestion.new_run("command"), lambda _: seen.append(resident(os.getpid())))
-    return Weight(run.sources[0].chunks, seen[0], max(seen))
+    return IngestionMemory(run.sources[0].chunks, seen[0], max(seen))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
-"""What a process weighs, in MB."""
+"""Memory of processes, in MB."""
 
 from pathlib import Path
 
 
 def family(pid: int) -> list[int]:
-    """A process and its children."""
+    """Return the ids of a process and of its descendants."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     return [pid, *(each for child in children for each in family(int(child)))]
 
 
 def resident(pid: int) -> float:
-    """Resident memory; 0 for a process that has ended."""
+    """Return the resident memory; 0 for a process that has ended."""
     return _megabytes(Path(f"/proc/{pid}/status"), "VmRSS:")
 
 
 def proportional(pid: int) -> float:
-    """As resident, but of what is shared with other processes a part only (PSS)."""
+    """Return the proportional set size (PSS): shared memory counts in part."""
     return _megabytes(Path(f"/proc/{pid}/smaps_rollup"), "Pss:")
 
 

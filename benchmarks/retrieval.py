@@ -1,9 +1,9 @@
-"""How well and how fast documents are found; `docs/explanation/retrieval.md` gets the figures.
+"""Measures the quality and speed of retrieval; writes docs/explanation/retrieval.md.
 
     python -m benchmarks.retrieval [--data ../shared/data/retrieval]
 
 Quality: the samples' own questions and public sets, by every route, each with three scripted embeddings,
-one meaningless, one mediocre and one good. Speed: 10,000 chunks, embedded. Exits with 1 when both routes
+one meaningless, one mediocre and one good. Speed: 10,000 chunks, embedded. Exits with 1 if both routes
 fused find less than the better one alone.
 """
 
@@ -19,7 +19,7 @@ import click
 from app.analytics.evaluation.plots import plot_recall
 from benchmarks.document import around_markers, write_between_markers
 from benchmarks.retrieval_quality import Measured, measure_sets
-from benchmarks.retrieval_report import drawn, figure_name, report
+from benchmarks.retrieval_report import figure_name, plotted_results, report
 from benchmarks.retrieval_sets import ROOT, missing_sets, public_sets, sample_set
 from benchmarks.retrieval_speed import SECTIONS, measure_speed
 
@@ -42,7 +42,7 @@ DOCUMENT = ROOT / "docs" / "explanation" / "retrieval.md"
 )
 @click.option("--sections", default=SECTIONS, show_default=True, help="Sections to time.")
 def main(data: Path, document: Path, sections: int) -> None:
-    """Measure, print the figures and write them into the documentation."""
+    """Measure, print the results and write them into the documentation."""
     tell = partial(click.echo, err=True)
     around_markers(document)  # before minutes of work
     missing = missing_sets(data)
@@ -61,10 +61,10 @@ def main(data: Path, document: Path, sections: int) -> None:
 
 
 def write_document(document: Path, text: str, measured: Sequence[Measured]) -> None:
-    """`text` between the markers of `document`, and its figures in the folder `images` beside."""
+    """Write `text` between the markers of `document`, and its figures to the folder `images` next to it."""
     images = document.parent / "images"
     images.mkdir(exist_ok=True)
-    for each in drawn(measured):
+    for each in plotted_results(measured):
         plot_recall(each.evaluation, images / figure_name(each.name))
     write_between_markers(document, text)
 

@@ -1,4 +1,4 @@
-"""One retrieval set by every route, with one scripted embedding."""
+"""Measures the quality of every route on a retrieval set with a scripted embedding."""
 
 import asyncio
 import os
@@ -29,36 +29,36 @@ from runnables.retrieval.retriever import RetrievalMode
 from schemas.settings import Settings, read_settings
 
 K = 5
-"""Documents among which the right one has to be, for the figure that counts."""
+"""Rank limit of the main measure, hit@5."""
 
 TOLERANCE = 0.01
-"""By how much hit@5 of both routes fused may stay below the better of the two."""
+"""Tolerated loss of hit@5 by fusion, compared with the better route."""
 
-BATCH = 256
-"""Texts an embedding request: the server is scripted, and as fast with many."""
+EMBEDDING_BATCH_SIZE = 256
+"""Texts per embedding request."""
 
-Told = Callable[[str], None]
+OnLine = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Miss:
-    """A question whose right documents are not among the first five, and what came first instead."""
+    """A question without a right document among the first five, and the first result instead."""
 
     question: str
     marked: str
     """Title of a right document."""
     found: str
-    """Title of what came first; empty where nothing was found."""
+    """Title of the first result; empty without one."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A set with an embedding: what every route finds, and what full text misses."""
+    """Results of a set with an embedding: every route, and the misses of full text."""
 
     name: str
     embedding: str
     held: int
-    """Questions that the set has; some of them, or all, were asked."""
+    """Questions in the set, of which some or all were asked."""
     chunks: int
     evaluation: Evaluation
     misses: tuple[Miss, ...]
@@ -73,18 +73,18 @@ class Measured:
 
     @property
     def gain(self) -> float:
-        """hit@5 of both routes fused, less that of the better one."""
+        """hit@5 of both routes fused minus hit@5 of the better one."""
         return round(self.hit("hybrid") - max(self.hit("full_text"), self.hit("dense")), 4)
 
     @property
     def loses(self) -> bool:
-        """Whether fusing costs more than is tolerated."""
+        """Whether fusion loses more than the tolerance."""
         return self.gain < -TOLERANCE
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a process needs to measure a set; it can be pickled."""
+class MeasurementInput:
+    """The input of a process that measures a set; picklable."""
 
     name: str
     documents: int
@@ -92,14 +92,14 @@ class Asked:
     golds: tuple[GoldDocuments, ...]
 
 
-def measure_sets(sets: Iterable[RetrievalSet], tell: Told) -> Iterator[Measured]:
-    """Each set with each embedding, in order, as many at a time as there are cores.
+def measure_sets(sets: Iterable[RetrievalSet], tell: OnLine) -> Iterator[Measured]:
+    """Measure each set with each embedding, in order, in one thread per core.
 
     `tell` gets a line when one is done.
     """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         waiting = [
-            pool.submit(_told, chosen, documents, embedding, tell)
+            pool.submit(_measure_and_tell, chosen, documents, embedding, tell)
             for chosen in sets
             for documents in [chosen.documents(chunk_tokens())]
             for embedding in embeddings(chosen, documents)
@@ -109,7 +109,7 @@ def measure_sets(sets: Iterable[RetrievalSet], tell: Told) -> Iterator[Measured]
 
 
 def embeddings(chosen: RetrievalSet, documents: DocumentIndex) -> Sequence[Embedding]:
-    """The three embeddings; the last one knows the set's answers."""
+    """Return the three embeddings; the last one knows the set's answers."""
     texts = {document_key(d[0]): [embedded_text(chunk) for chunk in d] for d in documents.sample}
     golds = {
         question.question: sorted(frozenset[str]().union(*documents.gold_documents(question)))
@@ -124,10 +124,10 @@ def measure(
     embedding: Embedding,
     run: Callable[[Callable[[], Evaluation]], Evaluation] = in_fresh_process,
 ) -> Measured:
-    """What each route finds, over a store that is made for this and removed; `run` does the work."""
+    """Measure each route with a temporary store; `run` executes the measurement."""
     questions = tuple(documents.deduplicate_gold(question) for question in chosen.questions)
     golds = tuple(documents.gold_documents(question) for question in questions)
-    asked = Asked(chosen.name, documents.count, questions, golds)
+    asked = MeasurementInput(chosen.name, documents.count, questions, golds)
     with tempfile.TemporaryDirectory() as store, serve_vectors(embedding) as url:
         settings = settings_of(Path(store), chosen.platform, embedding.name, url)
         evaluation = run(partial(evaluate, settings, asked))
@@ -144,7 +144,7 @@ def measure(
 def settings_of(
     folder: Path, platform: Path, embedding: str | None = None, url: str | None = None
 ) -> Settings:
-    """An embedded store and a database in `folder`, and a scripted embedding or none."""
+    """Return settings with an embedded store in `folder`, with or without a scripted embedding."""
     return read_settings(
         milvus_uri=str(folder / "milvus.db"),
         database_url=f"sqlite:///{folder / 'apidesk.db'}",
@@ -155,21 +155,21 @@ def settings_of(
         embedding_model=embedding and f"openai:scripted-{embedding}",
         embedding_base_url=url,
         embedding_api_key="none",
-        embedding_batch=BATCH,
+        embedding_batch=EMBEDDING_BATCH_SIZE,
     )
 
 
 def chunk_tokens() -> int:
-    """The cap of a chunk that the stores are made with."""
+    """Return the token limit of the chunks."""
     return read_settings().chunk_tokens
 
 
-def evaluate(settings: Settings, asked: Asked) -> Evaluation:
+def evaluate(settings: Settings, asked: MeasurementInput) -> Evaluation:
     """Index the platform of `settings` and ask the questions by every route."""
     return asyncio.run(_evaluate(settings, asked))
 
 
-async def _evaluate(settings: Settings, asked: Asked) -> Evaluation:
+async def _evaluate(settings: Settings, asked: MeasurementInput) -> Evaluation:
     routes = []
     with tracing_context(enabled=False):
         async with open_answer_service(settings) as answer_service:
@@ -188,8 +188,8 @@ async def _evaluate(settings: Settings, asked: Asked) -> Evaluation:
     )
 
 
-def _told(
-    chosen: RetrievalSet, documents: DocumentIndex, embedding: Embedding, tell: Told
+def _measure_and_tell(
+    chosen: RetrievalSet, documents: DocumentIndex, embedding: Embedding, tell: OnLine
 ) -> Measured:
     started = time.monotonic()
     measured = measure(chosen, documents, embedding)
@@ -198,7 +198,7 @@ def _told(
 
 
 def _misses(evaluation: Evaluation, documents: DocumentIndex) -> Iterator[Miss]:
-    """What full text misses, in the order of the questions."""
+    """Yield the misses of full text, in the order of the questions."""
     titles = {document_key(chunks[0]): chunks[0].title for chunks in documents.sample}
     full_text = next(route for route in evaluation.routes if route.mode == "full_text")
     for result in full_text.questions:

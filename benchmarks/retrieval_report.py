@@ -1,9 +1,9 @@
-"""What was measured of retrieval, as the section of docs/explanation/retrieval.md that it becomes."""
+"""The results as a section of docs/explanation/retrieval.md."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from benchmarks.document import prose, shortened, table
+from benchmarks.document import prose, table, truncate
 from benchmarks.retrieval_quality import TOLERANCE, K, Measured
 from benchmarks.retrieval_speed import STARTS, Speed
 from benchmarks.scripted_vectors import DIMENSION, HIT, NGrams
@@ -11,18 +11,18 @@ from runnables.retrieval.retriever import RetrievalMode
 
 KS = (1, 5, 10)
 
-LONGEST = 80
-"""Characters of a question or title that are shown."""
+MAX_TEXT_CHARS = 80
+"""Maximum length of a question or title."""
 
-SHOWN = 10
-"""Questions, at most, that are shown of those that miss."""
+MAX_MISSES = 10
+"""Maximum number of missed questions to show."""
 
 MISSES_OF = "aws_docs_qa_en"
-FIGURES = ("samples", "aws_docs_qa_en")
-"""Sets whose recall over k is drawn."""
+PLOTTED_SETS = ("samples", "aws_docs_qa_en")
+"""Sets with a recall plot."""
 
-DRAWN = "n-grams"
-"""The embedding that it is drawn with."""
+PLOTTED_EMBEDDING = "n-grams"
+"""The embedding in the plots."""
 
 MEASURES = """
     The samples' questions are by somebody who had not seen the code; the other sets are public, and were
@@ -47,7 +47,7 @@ SPEED = f"""
 def report(
     measured: Sequence[Measured], speeds: Sequence[Speed], missing: Sequence[str], cores: int
 ) -> str:
-    """The whole section; `missing` are the sets that were not there to be measured."""
+    """Return the section; `missing` are the sets without data."""
     left_out = f"Left out, their data not being there: {', '.join(missing)}." if missing else ""
     parts = [
         prose(f"Written by `make bench-retrieval` on a machine with {cores} cores. {left_out}"),
@@ -63,13 +63,13 @@ def report(
 
 
 def figure_name(name: str) -> str:
-    """The file that recall over k of a set is drawn into."""
+    """Return the file name of the recall plot of a set."""
     return f"retrieval-{name.replace('_', '-')}.svg"
 
 
-def drawn(measured: Sequence[Measured]) -> Iterator[Measured]:
-    """What is drawn."""
-    return (m for m in measured if m.name in FIGURES and m.embedding == DRAWN)
+def plotted_results(measured: Sequence[Measured]) -> Iterator[Measured]:
+    """Yield the results to draw."""
+    return (m for m in measured if m.name in PLOTTED_SETS and m.embedding == PLOTTED_EMBEDDING)
 
 
 def _by_set(measured: Sequence[Measured]) -> Iterator[tuple[str, list[Measured]]]:
@@ -77,7 +77,7 @@ def _by_set(measured: Sequence[Measured]) -> Iterator[tuple[str, list[Measured]]
 
 
 def _sets(measured: Sequence[Measured]) -> str:
-    """A row a set: its size, and full text alone."""
+    """Return a table with the size of each set and the results of full text."""
     rows = []
     for name, (first, *_) in _by_set(measured):
         found, asked = first.evaluation, first.evaluation.with_gold
@@ -89,7 +89,7 @@ def _sets(measured: Sequence[Measured]) -> str:
 
 
 def _fusion(measured: Sequence[Measured]) -> str:
-    """A row a set: hit@5 of the routes, and what fusing them gains or costs, by embedding."""
+    """Return a table with hit@5 of each route and the gain of fusion, by set and embedding."""
     head = [f"hit@{K}", "full text"]
     rows = []
     for name, group in _by_set(measured):
@@ -114,7 +114,7 @@ def _gain(measured: Measured) -> str:
 
 
 def _routes(measured: Sequence[Measured]) -> str:
-    """A row a set, embedding and route."""
+    """Return a table with a row per set, embedding and route."""
     modes: tuple[RetrievalMode, ...] = ("dense", "hybrid")
     rows = [
         [each.name, each.embedding, mode, *_cells(each, mode)]
@@ -134,20 +134,20 @@ def _cells(measured: Measured, mode: RetrievalMode) -> list[str]:
 
 
 def _figures(measured: Sequence[Measured]) -> Iterator[str]:
-    for each in drawn(measured):
+    for each in plotted_results(measured):
         said = f"Recall over k on {each.name}, dense by {each.embedding}"
         yield f"{said}:\n\n![{said}](images/{figure_name(each.name)})"
 
 
 def _misses(measured: Sequence[Measured]) -> Iterator[str]:
-    """The questions that full text misses, of the set where it misses most."""
+    """Yield the questions that full text misses, for the set with most misses."""
     for each in (m for m in measured if m.name == MISSES_OF):
         rows = [
-            [shortened(text, LONGEST) for text in (miss.question, miss.marked, miss.found)]
-            for miss in each.misses[:SHOWN]
+            [truncate(text, MAX_TEXT_CHARS) for text in (miss.question, miss.marked, miss.found)]
+            for miss in each.misses[:MAX_MISSES]
         ]
         head = ["question", "marked page", "first found"]
-        cut = f"; the first {SHOWN} are" if len(each.misses) > SHOWN else ""
+        cut = f"; the first {MAX_MISSES} are" if len(each.misses) > MAX_MISSES else ""
         counted = f"{len(each.misses)} of {each.evaluation.with_gold} questions of {each.name}"
         said = f"By full text, {counted} have no marked page among the first {K}{cut}:"
         yield f"{prose(said)}\n\n{table(head, rows, words=3)}"
@@ -155,7 +155,7 @@ def _misses(measured: Sequence[Measured]) -> Iterator[str]:
 
 
 def _speeds(speeds: Sequence[Speed]) -> str:
-    """A row a route."""
+    """Return a table with a row per route."""
     rows = [
         [
             speed.route,

@@ -25,8 +25,8 @@ SAMPLE_QUESTIONS = ROOT / "tests" / "data" / "retrieval_samples.jsonl"
 PUBLIC = ("cmrc2018_dev_zh", "xquad_zh", "xquad_en", "aws_docs_qa_en", "stabletoolbench_en")
 """Folders of a corpus.jsonl and a queries.jsonl each."""
 
-MOST = 300
-"""Questions that are asked of a set at most."""
+MAX_QUESTIONS = 300
+"""Maximum number of questions per set."""
 
 SEED = 1
 
@@ -35,18 +35,18 @@ _TAG = re.compile(r"<[^<>]*>")
 
 @dataclass(frozen=True)
 class RetrievalSet:
-    """Documents, by the platform.toml that names them, and questions about them."""
+    """A platform.toml with its documents, and questions about them."""
 
     name: str
     platform: Path
     questions: tuple[EvaluationQuestion, ...]
     held: int
-    """How many questions the set has; those above were chosen of them."""
+    """Number of questions in the set, from which `questions` were sampled."""
 
     def documents(self, chunk_tokens: int) -> DocumentIndex:
-        """Every document, with its chunks, as the ingestion job reads and cuts it.
+        """Return every document with its chunks, as in the ingestion job.
 
-        Raises QuestionError when a question's gold is none of them.
+        Raises QuestionError if a question's gold document does not exist.
         """
         found = DocumentIndex()
         for source in read_platform(self.platform).sources:
@@ -58,27 +58,27 @@ class RetrievalSet:
 
 
 def sample_set() -> RetrievalSet:
-    """The sample platform, and the questions about it of somebody who had not seen the code."""
+    """Return the sample platform with questions by an author who had not seen the code."""
     questions = tuple(read_questions(SAMPLE_QUESTIONS))
     return RetrievalSet("samples", SAMPLE_PLATFORM, questions, len(questions))
 
 
 def missing_sets(data: Path) -> list[str]:
-    """The public sets that do not lie in the folder `data`."""
+    """Return the public sets that are missing in the folder `data`."""
     return [name for name in PUBLIC if not (data / name).is_dir()]
 
 
 def public_sets(data: Path, folder: Path) -> Iterator[RetrievalSet]:
-    """The public sets that lie in `data`, as Markdown pages in `folder`."""
+    """Yield the public sets in `data`, as Markdown pages in `folder`."""
     for name in PUBLIC:
         if (data / name).is_dir():
             yield public_set(data / name, folder / name)
 
 
-def public_set(given: Path, folder: Path, most: int = MOST) -> RetrievalSet:
-    """The set in the folder `given` as Markdown pages in `folder`, with at most `most` of its questions.
+def public_set(given: Path, folder: Path, most: int = MAX_QUESTIONS) -> RetrievalSet:
+    """Convert the set in the folder `given` to Markdown pages in `folder`, with at most `most` questions.
 
-    A page is called by its number, since ids are no file names, and its title has no HTML.
+    Pages are named by number because ids may be invalid file names; titles are stripped of HTML.
     """
     pages = folder / "pages"
     pages.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""How long `retrieve` takes over many chunks, at once after a start and later on."""
+"""Measures the time of `retrieve` over many chunks, right after the start and later."""
 
 import asyncio
 import time
@@ -35,7 +35,7 @@ STARTS = FIRST
 
 @dataclass(frozen=True)
 class Speed:
-    """Milliseconds that questions take by one route, asked one after the other."""
+    """Milliseconds of sequential questions by one route."""
 
     route: str
     chunks: int
@@ -48,12 +48,12 @@ class Speed:
 
     @property
     def ratio(self) -> float:
-        """How much longer the first takes."""
+        """Ratio of the first question's time to the tenth's."""
         return self.first / self.tenth
 
 
 def measure_speed(folder: Path, sections: int = SECTIONS) -> list[Speed]:
-    """Full text, and full text fused with dense, over `sections` sections that are written to `folder`."""
+    """Measure full text and hybrid over `sections` sections, written to `folder`."""
     platform = write_corpus(folder / "corpus", sections)
     embedding: Embedding = NGrams()
     with serve_vectors(embedding) as url:
@@ -64,7 +64,7 @@ def measure_speed(folder: Path, sections: int = SECTIONS) -> list[Speed]:
 
 
 def speed_of(route: str, settings: Settings, starts: int = STARTS) -> Speed:
-    """Index what `settings` name and time questions, each series in a process of its own."""
+    """Index the platform of `settings` and time questions, each series in a new process."""
     texts = distinct_questions()
     chunks = in_fresh_process(partial(job, settings))
     times = in_fresh_process(partial(times_of, settings, texts))
@@ -84,7 +84,7 @@ def speed_of(route: str, settings: Settings, starts: int = STARTS) -> Speed:
 
 
 def times_of(settings: Settings, texts: Sequence[str]) -> list[float]:
-    """Milliseconds that each of `texts` takes, asked of a desk as soon as it is ready."""
+    """Return the milliseconds of each of `texts`, asked as soon as the service is ready."""
     with tracing_context(enabled=False):
         return asyncio.run(_times(settings, texts))
 
@@ -100,5 +100,5 @@ async def _times(settings: Settings, texts: Sequence[str]) -> list[float]:
 
 
 def _rotated(texts: Sequence[str], start: int) -> list[str]:
-    """`texts` from the one at `start`, so that another one is the first in each series."""
+    """Rotate `texts` so that each series starts with another one."""
     return [*islice(texts, start, None), *islice(texts, start)]

@@ -1,4 +1,4 @@
-"""Three embeddings without a model, from meaningless to good; the same vectors for the same text."""
+"""Three deterministic embeddings without a model, from meaningless to good."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 from ingestion.text.words import vocabulary_words
 
 Matrix: TypeAlias = NDArray[np.float32]
-"""A vector of length 1 a row; one such vector, where it has one axis."""
+"""A unit vector per row, or a single unit vector."""
 
 DIMENSION = 256
 
 LENGTHS = (2, 3, 4, 5)
-"""Characters of the n-grams that are counted."""
+"""Lengths of the n-grams in characters."""
 
 HIT = 0.97
-"""The share of questions whose document an oracle has among the first five."""
+"""hit@5 of the oracle."""
 
 CHUNK_NOISE = 0.3
-"""How long the noise of a chunk is, its document's vector being 1 long."""
+"""Length of the noise of a chunk, relative to its document's vector."""
 
-MOST_NOISE = 10.0
-"""The longest noise on the whole: among five documents, no question would be missed at any length."""
+MAX_NOISE = 10.0
+"""Upper bound of the noise scale: with only five documents, no scale would cause a miss."""
 
 HALVINGS = 20
-"""Steps in which the length of the questions' noise is found."""
+"""Bisection steps for the noise scale."""
 
 
 class Embedding(Protocol):
@@ -39,41 +39,41 @@ class Embedding(Protocol):
 
     @property
     def name(self) -> str:
-        """What the embedding is called in tables."""
+        """Name of the embedding in tables."""
 
     def vectors(self, texts: Sequence[str]) -> Matrix:
-        """A row for each of `texts`."""
+        """Return a row per text."""
 
 
 class Noise:
-    """Vectors that mean nothing: a direction by chance for each text."""
+    """Meaningless vectors: a pseudo-random direction per text."""
 
     name = "noise"
 
     def vectors(self, texts: Sequence[str]) -> Matrix:
-        """A row for each of `texts`."""
+        """Return a row per text."""
         return np.stack([_direction(text) for text in texts])
 
 
 class NGrams:
-    """Vectors of the n-grams that a text has: a real embedding, and a mediocre one."""
+    """Vectors of hashed n-grams: a real but mediocre embedding."""
 
     name = "n-grams"
 
     def vectors(self, texts: Sequence[str]) -> Matrix:
-        """A row for each of `texts`."""
+        """Return a row per text."""
         return np.stack([_unit(_hashed_counts(text)) for text in texts])
 
 
-class Known(NamedTuple):
-    """A question that an oracle knows, and the documents that answer it."""
+class OracleQuestion(NamedTuple):
+    """A question of the oracle and its gold documents."""
 
     text: str
     documents: tuple[str, ...]
 
 
 class Oracle:
-    """Vectors that know the answers: a question lies near the documents that are its gold.
+    """Vectors that know the answers: a question is near its gold documents.
 
     How near differs: the noise of a question is as long as half a normal distribution has it, by a scale
     at which the share `hit` of questions has its document among the nearest five. Any other text lies as
@@ -91,16 +91,16 @@ class Oracle:
         """`documents` are the texts of chunks by document, `questions` the gold documents by question."""
         self._directions = {document: _direction(document) for document in documents}
         self._chunks = {text: name for name, texts in documents.items() for text in texts}
-        self._questions = [Known(text, tuple(gold)) for text, gold in questions.items()]
+        self._questions = [OracleQuestion(text, tuple(gold)) for text, gold in questions.items()]
         self._by_question = dict(self._questions)
         self._scale = self._scale_for(hit, documents)
 
     def vectors(self, texts: Sequence[str]) -> Matrix:
-        """A row for each of `texts`."""
+        """Return a row per text."""
         return np.stack([self._vector(text) for text in texts])
 
     def about(self, text: str) -> tuple[str, ...]:
-        """The documents that `text` is about: as a question, or part of one or a page, or by likeness."""
+        """Return the documents of `text`: by question, by containment, else by similarity."""
         if text in self._by_question:
             return self._by_question[text]
         asked = (known.documents for known in self._questions if text in known.text)
@@ -116,11 +116,11 @@ class Oracle:
         return _unit(self._directions[document] + CHUNK_NOISE * _direction(text))
 
     def _meant(self, documents: Iterable[str]) -> Matrix:
-        """The direction between those of `documents`."""
+        """Return the mean direction of `documents`."""
         return _unit(np.sum([self._directions[name] for name in documents], axis=0))
 
     def _likest(self, text: str) -> str:
-        """The document that has the most of the words of `text`, rare ones counting for more."""
+        """Return the document that shares most words with `text`, weighted by rarity."""
         asked = set(vocabulary_words(text))
         return max(
             self._words,
@@ -129,7 +129,7 @@ class Oracle:
 
     @cached_property
     def _words(self) -> dict[str, set[str]]:
-        """The words of each document, and of the questions that it answers."""
+        """The words of each document and of its questions."""
         words: dict[str, set[str]] = {name: set() for name in self._directions}
         for text, name in self._chunks.items():
             words[name].update(vocabulary_words(text))
@@ -140,12 +140,12 @@ class Oracle:
 
     @cached_property
     def _rarity(self) -> dict[str, float]:
-        """The logarithm of how many documents there are to one that has a word."""
+        """Inverse document frequency of each word."""
         counts = Counter(chain.from_iterable(self._words.values()))
         return {word: log(len(self._words) / count) for word, count in counts.items()}
 
     def _scale_for(self, hit: float, documents: Mapping[str, Sequence[str]]) -> np.float32:
-        """The scale of the noise at which the share `hit` of the questions is met, by halving."""
+        """Find by bisection the noise scale at which the share `hit` of the questions is answered."""
         chunks = np.stack(
             [self._chunk(text, name) for name, texts in documents.items() for text in texts]
         )
@@ -154,7 +154,7 @@ class Oracle:
         meant = np.stack([self._meant(known.documents) for known in self._questions]) @ chunks.T
         noise = np.stack([_noise(known.text) for known in self._questions]) @ chunks.T
         gold = np.array([[n in known.documents for n in documents] for known in self._questions])
-        low, high = np.float32(0), np.float32(MOST_NOISE)
+        low, high = np.float32(0), np.float32(MAX_NOISE)
         for _ in range(HALVINGS):
             middle = (low + high) / np.float32(2)
             scores = np.maximum.reduceat(meant + middle * noise, starts, axis=1)
@@ -163,32 +163,32 @@ class Oracle:
 
 
 def _hit_at_5(scores: Matrix, gold: NDArray[np.bool_]) -> float:
-    """The share of rows in which fewer than five columns score higher than the best that is `gold`."""
+    """Return the share of rows whose best `gold` column is among the five highest scores."""
     best = np.where(gold, scores, -np.inf).max(axis=1, keepdims=True)
     return float(np.mean((scores > best).sum(axis=1) < 5))
 
 
 def _unit(vector: Matrix) -> Matrix:
-    """`vector` at length 1; without any length, as it is."""
+    """Return `vector` with length 1; a zero vector is returned unchanged."""
     return (vector / (np.linalg.norm(vector) or 1.0)).astype(np.float32)
 
 
-def _chance(text: str, use: str) -> np.random.Generator:
+def _generator(text: str, use: str) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(sha256(f"{use}\0{text}".encode()).digest()[:8]))
 
 
 def _direction(text: str) -> Matrix:
-    """A direction that `text` determines, and says nothing about it."""
-    return _unit(_chance(text, "direction").standard_normal(DIMENSION, dtype=np.float32))
+    """Return a pseudo-random unit vector determined by `text`."""
+    return _unit(_generator(text, "direction").standard_normal(DIMENSION, dtype=np.float32))
 
 
 def _noise(text: str) -> Matrix:
-    """What a question adds to where it should lie: mostly about 1 long or shorter, seldom much longer."""
-    return np.float32(abs(_chance(text, "length").standard_normal())) * _direction(text)
+    """Return the noise of a question: its length is half-normally distributed."""
+    return np.float32(abs(_generator(text, "length").standard_normal())) * _direction(text)
 
 
 def _hashed_counts(text: str) -> Matrix:
-    """1 + log of how often each n-gram stands in `text`, added up by hash with a sign each.
+    """Return the signed feature hashing of 1 + log of the n-gram counts of `text`.
 
     Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML 2009.
     """
@@ -203,7 +203,7 @@ def _hashed_counts(text: str) -> Matrix:
 
 
 def _n_gram_hashes(codes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """A hash of each run of `length` characters; none where there are fewer."""
+    """Return a hash of each n-gram of `length` characters."""
     count = max(len(codes) - length + 1, 0)
     hashes = np.full(count, length, dtype=np.uint64)
     for offset in range(length):

@@ -1,4 +1,4 @@
-"""A scripted embedding as a provider: OpenAI's wire format over HTTP, on loopback."""
+"""Serves a scripted embedding with OpenAI's wire format over HTTP."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from benchmarks.scripted_vectors import Embedding, Matrix
 
 @contextmanager
 def serve_vectors(embedding: Embedding) -> Iterator[str]:
-    """Serve `embedding` on a free port; the base url that a client is given."""
+    """Serve `embedding` on a free port; yield the base url."""
     handler = partial(_Handler, embedding, threading.Lock())
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
@@ -51,11 +51,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Disable the access log."""
 
 
 def reply(request: dict[str, Any], vectors: Matrix) -> dict[str, Any]:
-    """The body that answers `request` with `vectors`, as numbers or as base64, as it asks."""
+    """Return the response body with `vectors` as numbers or base64, as requested."""
     packed = request.get("encoding_format") == "base64"
     said = [base64.b64encode(v.tobytes()).decode() if packed else v.tolist() for v in vectors]
     return {

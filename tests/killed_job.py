@@ -1,7 +1,7 @@
-"""The real ingestion job in processes of its own, to be killed; see test_kill.
+"""Runs the ingestion job in separate processes, to be killed by test_kill.
 
-Milvus Lite's lock lasts as long as its process, so whatever opens a store does it in a process that
-ends. They are forked from one that has imported everything.
+Milvus Lite holds its lock until its process ends, so every process that opens a store is short-lived.
+Processes are forked from one that has imported everything.
 """
 
 import json
@@ -17,7 +17,7 @@ from schemas.settings import Settings, read_settings
 
 
 def fork_server() -> ForkServerContext:
-    """Processes that start at once, with everything heavy imported."""
+    """A multiprocessing context whose processes start with all imports done."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["tests.killed_job_imports"])
     return context
@@ -36,7 +36,7 @@ def _job(settings: Settings, in_place: bool) -> Any:
 def ingest(
     overrides: dict[str, Any], in_place: bool, options: dict[str, bool], began: Path
 ) -> None:
-    """One run of the job; the file `began` appears when it starts to work."""
+    """Run the job once; create the file `began` when it starts."""
     from schemas.ingestion import IngestionOptions
 
     job = _job(read_settings(**overrides), in_place)
@@ -45,9 +45,12 @@ def ingest(
     os._exit(0)
 
 
-def mend(overrides: dict[str, Any], in_place: bool, options: dict[str, bool], target: Path) -> None:
-    """What the run after a kill finds and makes of it, to `target`: whether the collection answers,
-    then every row, word and number.
+def repair(
+    overrides: dict[str, Any], in_place: bool, options: dict[str, bool], target: Path
+) -> None:
+    """Run the job after a kill and write the result to `target`.
+
+    The result says whether the collection answered before, and contains every row, word and number.
     """
     from schemas.ingestion import IngestionOptions
     from tests.test_sync import Bench
@@ -71,7 +74,7 @@ def mend(overrides: dict[str, Any], in_place: bool, options: dict[str, bool], ta
 
 
 def run(context: ForkServerContext, target: Any, *args: Any) -> int:
-    """Do `target` in a process to its end; its exit code."""
+    """Run `target` in a process; return its exit code."""
     process = context.Process(target=target, args=args)
     process.start()
     process.join(60)
@@ -80,7 +83,7 @@ def run(context: ForkServerContext, target: Any, *args: Any) -> int:
 
 
 def kill_after(process: ForkServerProcess, began: Path, seconds: float) -> bool:
-    """SIGKILL `process` so many seconds after its work began; whether it was still at it."""
+    """Kill `process` some seconds after it began; return whether it was still running."""
     while not began.exists() and process.is_alive():
         time.sleep(0.002)
     time.sleep(seconds)

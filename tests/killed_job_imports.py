@@ -1,4 +1,4 @@
-"""What the processes of `killed_job` need; imported once, by the process they are forked from."""
+"""Imports of the processes of `killed_job`, done once by the process that they are forked from."""
 
 import milvus_lite.db  # type: ignore[import-untyped]
 import pymilvus

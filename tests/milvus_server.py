@@ -1,4 +1,4 @@
-"""A Milvus Lite server in a process of its own, which can be stopped and started again."""
+"""A Milvus Lite server in a separate process that can be stopped and started again."""
 
 import signal
 import socket
@@ -10,7 +10,7 @@ from typing import Self
 
 
 class MilvusServer:
-    """Serves what lies in `folder`, always on the same port of loopback."""
+    """Serves the store in `folder`, always on the same loopback port."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -21,30 +21,30 @@ class MilvusServer:
 
     @property
     def uri(self) -> str:
-        """What APIDESK_MILVUS_URI takes."""
+        """The value for APIDESK_MILVUS_URI."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def pid(self) -> int:
-        """Of the process that runs."""
+        """The id of the running process."""
         assert self._process is not None, "it does not run"
         return self._process.pid
 
     def start(self) -> None:
-        """Returns once it listens."""
+        """Start the server and wait until it listens."""
         program = Path(sys.executable).with_name("milvus-lite")
         address = ("--host", "127.0.0.1", "--port", str(self._port))
         command = [str(program), "server", *address, "--data-dir", str(self._folder)]
         quiet = subprocess.DEVNULL
         self._process = subprocess.Popen(
-            command, stdout=quiet, stderr=quiet, preexec_fn=_listen_to_sigint
+            command, stdout=quiet, stderr=quiet, preexec_fn=_restore_sigint
         )
         while not self._listens():
             assert self._process.poll() is None, "Milvus Lite does not start"
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Returns once it has ended."""
+        """Stop the server and wait until it has ended."""
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(30)
@@ -62,6 +62,6 @@ class MilvusServer:
         self.stop()
 
 
-def _listen_to_sigint() -> None:
-    """By which it is stopped; a shell's background jobs, and what they start, do not hear it."""
+def _restore_sigint() -> None:
+    """Restore SIGINT, which stops the server: background jobs of a shell ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

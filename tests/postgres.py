@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: a cluster in a folder of its own, on a socket that lies there too."""
+"""A PostgreSQL server for tests, with its data and its socket in a temporary folder."""
 
 import os
 import pwd
@@ -25,50 +25,50 @@ FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
 
 class Postgres:
-    """A server that runs, and the databases made in it."""
+    """A running server and its databases."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def emptied(self) -> str:
-        """The url of the database that tests share, one after the other, with nothing in it."""
+    def empty_database(self) -> str:
+        """Empty the shared database and return its url."""
         self.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         return self._url("postgres")
 
     def new_database(self) -> str:
-        """The url of a database of one's own; it takes a while to make."""
+        """Create a separate database, which is slow, and return its url."""
         name = f"test_{uuid4().hex}"
         self.execute(f"CREATE DATABASE {name}")
         return self._url(name)
 
-    def let_in(self, url: str, allowed: bool) -> None:
-        """Whether the database may be used; if not, whoever does is thrown out."""
+    def allow_connections(self, url: str, allowed: bool) -> None:
+        """Allow or refuse connections to the database; refusing ends the open ones."""
         name = url.partition("@/")[2].partition("?")[0]
         self.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {allowed}")
         if not allowed:
-            self.throw_out(url)
+            self.end_connections(url)
 
-    def throw_out(self, url: str) -> None:
-        """End every connection to the database, as a restart would."""
+    def end_connections(self, url: str) -> None:
+        """End every connection to the database, as a restart does."""
         name = url.partition("@/")[2].partition("?")[0]
         self.execute(
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
         )
 
     def execute(self, statement: str) -> None:
-        """Run a statement in the database that tests share."""
+        """Execute a statement in the shared database."""
         with psycopg.connect(
             host=str(self._folder), user=USER, dbname="postgres", autocommit=True
         ) as connection:
             connection.execute(statement.encode())
 
     def _url(self, name: str) -> str:
-        """Without a driver, as users write it."""
+        """The url without a driver, as users write it."""
         return f"postgresql://{USER}@/{name}?host={self._folder}"
 
 
 def missing_postgres() -> str | None:
-    """Why there can be no server here, if so."""
+    """The reason why no server can run on this machine; empty if one can."""
     if _program("initdb") and _program("postgres"):
         return None
     return "PostgreSQL's initdb and postgres are not installed"
@@ -76,8 +76,8 @@ def missing_postgres() -> str | None:
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
-    """A server, while the block lasts. It refuses to be root, so then it is nobody."""
-    # Not pytest's own folder: only root may go through that one.
+    """Run a server within the block. As root, run it as user `nobody`: it refuses to run as root."""
+    # Not pytest's folder: only root can enter it.
     with tempfile.TemporaryDirectory(prefix="postgres-") as name:
         folder = Path(name)
         process: dict[str, Any] = {"cwd": folder, "stdout": subprocess.DEVNULL}
@@ -92,7 +92,7 @@ def running_postgres() -> Iterator[Postgres]:
             _wait(server, folder)
             yield Postgres(folder)
         finally:
-            server.send_signal(signal.SIGINT)  # without waiting for those who are connected
+            server.send_signal(signal.SIGINT)  # does not wait for open connections
             server.wait(60)
 
 
@@ -108,7 +108,7 @@ def _postgres(folder: Path) -> list[str]:
 
 
 def _program(name: str) -> str:
-    """Its path, or nothing."""
+    """Path of the program; empty if it is not installed."""
     places = [os.environ["PATH"], *map(str, sorted(DEBIAN.glob("*/bin"), reverse=True))]
     return shutil.which(name, path=os.pathsep.join(places)) or ""
 

@@ -1,4 +1,4 @@
-"""`make fuzz` in small: what counts as a finding, and how it is told."""
+"""Tests of `make fuzz`: findings and their report."""
 
 from datetime import date
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from benchmarks.fuzz.report import report
-from benchmarks.fuzz.run import DESKS, Found
+from benchmarks.fuzz.run import DESKS, FuzzResult
 
 FAILURE = {"title": "Server error", "operations": ["POST /ask"]}
 
 
-def found(stacks: int = 0, **fields: Any) -> Found:
+def found(stacks: int = 0, **fields: Any) -> FuzzResult:
     told = {
         "schemathesis_version": "4.0.0",
         "running_time": 90.0,
@@ -21,7 +21,7 @@ def found(stacks: int = 0, **fields: Any) -> Found:
         "failures": [],
         "errors": [],
     }
-    return Found(DESKS[0], told | fields, stacks)
+    return FuzzResult(DESKS[0], told | fields, stacks)
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ def found(stacks: int = 0, **fields: Any) -> Found:
         (found(operations={"total": 11, "tested": 10}), ["not everything was tested"]),
     ],
 )
-def test_findings_fail(seen: Found, failures: list[str]) -> None:
+def test_any_finding_is_a_failure(seen: FuzzResult, failures: list[str]) -> None:
     assert seen.failures == failures
 
 
-def test_the_section() -> None:
+def test_report_section() -> None:
     text = report([found(), found(stacks=1)], 1_000, date(2026, 1, 2))
     assert "on 2026-01-02" in text
     assert "at most 1,000 examples" in text

@@ -1,4 +1,4 @@
-"""What is ours of the peers: their environment, their passages, what a reply cites. No framework is installed here."""
+"""Tests of the code around the peers: environments, passages, citations. No framework is installed."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ PASSAGES = [
 
 
 class Maker:
-    """Makes environments out of nothing, and remembers how often."""
+    """Creates empty environments and counts them."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -29,14 +29,14 @@ class Maker:
             raise OSError("no network")
 
 
-def test_every_requirement_is_pinned_and_hashed_and_names_no_registry() -> None:
+def test_requirements_are_pinned_and_hashed_without_a_registry() -> None:
     text = REQUIREMENTS.read_text(encoding="utf-8")
     requirements = re.sub(r"\\\n\s*", " ", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE))
     pinned = re.compile(r"[a-z0-9][a-z0-9._-]*==\S+( ; .+?)?( +--hash=sha256:[0-9a-f]{64})+")
     assert [line for line in requirements.splitlines() if not pinned.fullmatch(line)] == []
 
 
-def test_what_the_peers_ask_for_is_among_the_pinned() -> None:
+def test_requested_packages_are_pinned() -> None:
     asked = REQUIREMENTS.with_suffix(".in").read_text(encoding="utf-8")
     names = set(re.findall(r"^[a-z][a-z-]*", asked, re.MULTILINE))
     pinned = set(re.findall(r"^([a-z0-9._-]+)==", REQUIREMENTS.read_text(), re.MULTILINE))
@@ -44,7 +44,7 @@ def test_what_the_peers_ask_for_is_among_the_pinned() -> None:
     assert names <= pinned
 
 
-def test_the_environment_is_made_once_and_again_when_its_requirements_change(
+def test_environment_is_rebuilt_when_requirements_change(
     tmp_path: Path,
 ) -> None:
     folder, requirements, make = (
@@ -63,7 +63,7 @@ def test_the_environment_is_made_once_and_again_when_its_requirements_change(
     assert not (folder / "stale").exists()
 
 
-def test_an_environment_that_could_not_be_made_is_made_anew(tmp_path: Path) -> None:
+def test_failed_environment_is_rebuilt(tmp_path: Path) -> None:
     folder, requirements, make = tmp_path / "peers", tmp_path / "requirements.txt", Maker()
     requirements.write_text("one==1\n")
     make.fails = True
@@ -74,7 +74,7 @@ def test_an_environment_that_could_not_be_made_is_made_anew(tmp_path: Path) -> N
     assert make.made == 2
 
 
-def test_a_peer_inherits_nothing_that_could_send_it_elsewhere(
+def test_peer_environment_contains_no_external_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTPS_PROXY", "OPENAI_BASE_URL", "LANGSMITH_API_KEY", "PYTHONPATH"):
@@ -84,11 +84,11 @@ def test_a_peer_inherits_nothing_that_could_send_it_elsewhere(
     assert variables["HOME"] == str(tmp_path)
 
 
-def test_every_peer_is_a_module_of_its_name() -> None:
+def test_every_peer_has_a_module() -> None:
     assert all(REQUIREMENTS.with_name(f"{name}.py").exists() for name in PEERS)
 
 
-def test_passages_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_passages_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "passages.jsonl"
     write_passages(path, PASSAGES)
     assert len(path.read_text(encoding="utf-8").splitlines()) == len(PASSAGES)
@@ -103,7 +103,7 @@ def test_passages_are_read_as_they_were_written(tmp_path: Path) -> None:
         ("None of these: [0], [3], [x], 1.", []),
     ],
 )
-def test_a_reply_names_the_passages_that_it_cites(answer: str, numbers: list[int]) -> None:
+def test_cited_passages_are_parsed(answer: str, numbers: list[int]) -> None:
     passages = [(passage.title, passage.url) for passage in PASSAGES]
     assert cited(answer, passages) == [
         Source(number=n, title=passages[n - 1][0], url=passages[n - 1][1]) for n in numbers
@@ -111,7 +111,7 @@ def test_a_reply_names_the_passages_that_it_cites(answer: str, numbers: list[int
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_a_reply_is_read_the_same_from_every_peer(wrapped: bool) -> None:
+def test_replies_of_all_peers_are_parsed_alike(wrapped: bool) -> None:
     reply = {"type": "general", "answer": "Yes [1].", "sources": []}
     peer = Peer("haystack_bm25", "http://127.0.0.1:1/haystack_bm25/run", 1)
     assert peer.answer({"result": reply} if wrapped else reply) == reply

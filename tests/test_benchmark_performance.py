@@ -1,4 +1,4 @@
-"""`make bench` in small: its arithmetic, its model server, its table."""
+"""Tests of `make bench`: its arithmetic, its model server and its tables."""
 
 import asyncio
 import json
@@ -16,18 +16,18 @@ from openai import OpenAI
 from benchmarks.document import write_between_markers
 from benchmarks.peers.environment import PEERS
 from benchmarks.performance import floor, questions
-from benchmarks.performance.calls import AT_ONCE, Call, Pace, outside
+from benchmarks.performance.calls import NO_LATENCY, Call, Latencies, seconds_outside_calls
 from benchmarks.performance.end_to_end import FULL_TEXT, HYBRID, EndToEnd
 from benchmarks.performance.growth import Grown, Growth
 from benchmarks.performance.ingestion import NAIVE, OURS, Indexed, Ingestion
 from benchmarks.performance.load import Load, buckets, late
-from benchmarks.performance.memory import EMBEDDED, SERVED, Memory, Weight
+from benchmarks.performance.memory import EMBEDDED, SERVED, Memory, MemoryUse
 from benchmarks.performance.model_process import Model, running_model
 from benchmarks.performance.passages import passages_of
 from benchmarks.performance.plots import draw
-from benchmarks.performance.report import Circumstances, Result, report
+from benchmarks.performance.report import Conditions, Result, report
 from benchmarks.performance.rounds import in_turns
-from benchmarks.performance.rows import Reach, Row
+from benchmarks.performance.rows import Row, Target
 from benchmarks.performance.scripted_model import (
     ANSWER_TOKENS,
     CLASSIFICATION_TOKENS,
@@ -53,20 +53,20 @@ def calls(*spans: tuple[float, float]) -> list[Call]:
         ([], 10),
         ([(2, 5)], 7),
         ([(2, 5), (5, 6)], 6),
-        ([(5, 6), (2, 5.5)], 6),  # they overlap, and came in another order
-        ([(2, 8), (3, 4)], 4),  # one beside the other
+        ([(5, 6), (2, 5.5)], 6),  # overlapping, in another order
+        ([(2, 8), (3, 4)], 4),  # one within the other
         ([(-3, -1), (11, 12)], 10),  # another question's
         ([(-1, 1), (9, 12)], 8),
         ([(-1, 11)], 0),
     ],
 )
-def test_time_outside_calls_is_what_their_union_leaves(
+def test_own_time_excludes_the_union_of_calls(
     spans: list[tuple[float, float]], seconds: float
 ) -> None:
-    assert outside(0, 10, calls(*spans)) == pytest.approx(seconds)
+    assert seconds_outside_calls(0, 10, calls(*spans)) == pytest.approx(seconds)
 
 
-def test_turns_begin_with_another_one_each_round() -> None:
+def test_each_round_starts_with_another_system() -> None:
     turns = list(in_turns("abc", 4))
     assert "".join(thing for _, thing in turns) == "abcbcacababc"
     assert Counter(turns).most_common(1)[0][1] == 1
@@ -75,20 +75,20 @@ def test_turns_begin_with_another_one_each_round() -> None:
 @pytest.mark.parametrize(
     ("value", "reach", "verdict"),
     [
-        (0.8, Reach(0.8), "yes"),
-        (0.81, Reach(0.8), "**no**"),
-        (1.5, Reach(1.5, at_least=True), "yes"),
-        (1.4, Reach(1.5, at_least=True), "**no**"),
-        (None, Reach(1.5), "not measured"),
+        (0.8, Target(0.8), "yes"),
+        (0.81, Target(0.8), "**no**"),
+        (1.5, Target(1.5, at_least=True), "yes"),
+        (1.4, Target(1.5, at_least=True), "**no**"),
+        (None, Target(1.5), "not measured"),
         (3.0, None, "reported"),
     ],
 )
-def test_a_promise_is_kept_or_not(value: float | None, reach: Reach | None, verdict: str) -> None:
+def test_target_verdict(value: float | None, reach: Target | None, verdict: str) -> None:
     assert Row("", "", "", value, reach).verdict == verdict
 
 
 def lags(*counts: int) -> str:
-    """What /metrics says after so many looks found the event loop within each bound."""
+    """Metrics of the event loop's lag, with the number of samples within each bound."""
     lines = (
         f'apidesk_event_loop_lag_seconds_bucket{{le="{bound}"}} {float(count)}'
         for bound, count in zip(("0.001", "0.01", "+Inf"), counts, strict=True)
@@ -96,7 +96,7 @@ def lags(*counts: int) -> str:
     return "\n".join(["# TYPE apidesk_event_loop_lag_seconds histogram", *lines])
 
 
-def test_lateness_is_that_of_the_looks_between() -> None:
+def test_lateness_covers_the_measured_interval() -> None:
     before, after = buckets(lags(100, 100, 100)), buckets(lags(150, 199, 200))
     assert late(before, after) == 0.01
     assert late(before, after, share=0.5) == 0.001
@@ -105,23 +105,23 @@ def test_lateness_is_that_of_the_looks_between() -> None:
 
 
 @pytest.mark.parametrize("asked", [questions.on_topic, questions.off_topic])
-def test_no_question_comes_twice(asked: Any) -> None:
+def test_questions_are_unique(asked: Any) -> None:
     many = list(islice(asked(), 700))
     assert len(set(many)) == len(many)
 
 
-def test_no_question_about_the_platform_passes_for_another() -> None:
+def test_platform_questions_are_distinct() -> None:
     assert not any(q.startswith(OFF_TOPIC) for q in islice(questions.on_topic(), 700))
     assert all(q.startswith(OFF_TOPIC) for q in islice(questions.off_topic(), 20))
 
 
-def test_passages_are_our_chunks(tmp_path: Path) -> None:
+def test_passages_are_chunks_of_the_platform(tmp_path: Path) -> None:
     passages = passages_of(SAMPLE_PLATFORM, tmp_path / "passages.jsonl")
     lines = passages.file.read_text(encoding="utf-8").splitlines()
     assert len(lines) == passages.count > 200
 
 
-def test_vectors_find_a_text_by_its_words() -> None:
+def test_word_vectors_reflect_shared_words() -> None:
     texts = ["怎么取消订单", "How is an invoice issued?", "取消订单的接口", "issue an invoice"]
     rows = np.stack([np.frombuffer(vector(text), np.float32) for text in texts])
     near = rows @ rows.T
@@ -148,7 +148,7 @@ def request(prompt: str, schema: Any = None, system: str = "") -> dict[str, Any]
     return body
 
 
-def test_the_model_fills_our_schemas() -> None:
+def test_scripted_model_fills_the_schemas() -> None:
     prompt = f"{DOCUMENTS}<question>\nHow often?\n</question>"
     said = reply_to(request(prompt, AnswerDraft))
     draft = AnswerDraft.model_validate_json(said.text)
@@ -162,7 +162,7 @@ def test_the_model_fills_our_schemas() -> None:
         assert len(said.tokens) == CLASSIFICATION_TOKENS
 
 
-def test_the_model_knows_topics_without_a_schema() -> None:
+def test_scripted_model_classifies_without_a_schema() -> None:
     assert '"general"' in reply_to(request("How often?", system="CLASSIFY this")).text
     assert '"unknown"' in reply_to(request(OFF_TOPIC[1], system="CLASSIFY this")).text
     assert "[3]" in reply_to(request("Is it CLASSIFY?")).text
@@ -174,7 +174,7 @@ def model() -> Iterator[Model]:
         yield running
 
 
-def test_the_model_server_speaks_the_protocol(model: Model) -> None:
+def test_model_server_implements_the_protocol(model: Model) -> None:
     with OpenAI(base_url=model.base_url, api_key="none") as client:
         messages: Any = [{"role": "user", "content": "How often?"}]
         whole = client.chat.completions.create(model="any", messages=messages)
@@ -197,7 +197,7 @@ def test_the_model_server_speaks_the_protocol(model: Model) -> None:
     assert model.seen().calls == []
 
 
-def test_the_floor_asks_what_the_desk_asks(model: Model) -> None:
+def test_floor_sends_the_same_requests_as_apidesk(model: Model) -> None:
     server = httpx.ASGITransport(floor.app(SAMPLE_PLATFORM, model.base_url))  # type: ignore[arg-type]
     system = Floor("http://floor/ask", pid=0)
 
@@ -216,8 +216,8 @@ def test_the_floor_asks_what_the_desk_asks(model: Model) -> None:
     assert '<document number="5">' in prompt
 
 
-def test_a_call_that_is_given_up_ends_then(model: Model) -> None:
-    model.set_pace(Pace(first=60))
+def test_abandoned_call_ends_when_abandoned(model: Model) -> None:
+    model.set_pace(Latencies(first=60))
     with pytest.raises(httpx.TimeoutException):
         httpx.post(
             f"{model.base_url}/chat/completions",
@@ -225,7 +225,7 @@ def test_a_call_that_is_given_up_ends_then(model: Model) -> None:
             timeout=0.05,
             trust_env=False,
         )
-    model.set_pace(AT_ONCE)
+    model.set_pace(NO_LATENCY)
     found: list[Call] = []
     while not found:
         found = model.seen().calls
@@ -259,13 +259,15 @@ def everything() -> list[Result]:
     ingestion.runs[OURS] = [Indexed(1000, 1.0, 32, 0.01, 0.5, 0)]
     ingestion.runs[NAIVE] = [Indexed(300, 10.0, 300)]
     ingestion.runs["llama_index"] = [Indexed(1000, 4.0, 10, 0.01)]
-    weights = {EMBEDDED: Weight(300, 250), SERVED: Weight(150, 120)}
+    weights = {EMBEDDED: MemoryUse(300, 250), SERVED: MemoryUse(150, 120)}
     return [
         alone,
         load,
         ingestion,
         Start(help=[0.3], python=[0.02], ready=[3.0]),
-        Memory({**weights, "haystack_bm25": Weight(140, 120), "haystack_dense": Weight(160, 130)}),
+        Memory(
+            {**weights, "haystack_bm25": MemoryUse(140, 120), "haystack_dense": MemoryUse(160, 130)}
+        ),
         Growth(
             tuple(
                 Grown(route, chunks, chunks / 4e5, chunks / 1e5)
@@ -296,10 +298,10 @@ LINES = [
 ]
 
 
-def test_the_figures_go_into_the_document(tmp_path: Path) -> None:
+def test_figures_are_written_into_the_document(tmp_path: Path) -> None:
     document = tmp_path / "performance.md"
     document.write_text("# Performance\n\n<!-- figures -->\n<!-- /figures -->\n")
-    text = report(everything(), Circumstances(2, 1_004, ""))
+    text = report(everything(), Conditions(2, 1_004, ""))
     write_between_markers(document, text)
     written = document.read_text()
     for line in LINES:
@@ -314,13 +316,13 @@ def test_the_figures_go_into_the_document(tmp_path: Path) -> None:
     assert all(f"(images/{name})" in written for name in shown)
 
 
-def test_without_peers_nothing_is_said_to_be_reached() -> None:
+def test_report_without_peers_makes_no_comparison() -> None:
     alone = everything()[0]
     assert isinstance(alone, EndToEnd)
     for seconds in (alone.outside, alone.at_once):
         for name in PEERS:
             del seconds[name]
-    text = report([alone], Circumstances(2, 1_004, "no network."))
+    text = report([alone], Conditions(2, 1_004, "no network."))
     assert "The peers were not measured: no network." in text
     assert (
         "| outside model calls, hybrid | 10.0 ms | no peer measured |  | at most 0.8 | not" in text

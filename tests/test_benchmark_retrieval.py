@@ -1,4 +1,4 @@
-"""`make bench-retrieval` in small: a set of four pages, measured, reported and written into a document."""
+"""Tests of `make bench-retrieval` with a set of four pages."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.document import shortened, table, write_between_markers
+from benchmarks.document import table, truncate, write_between_markers
 from benchmarks.retrieval import main, write_document
 from benchmarks.retrieval_quality import Measured, embeddings, measure, settings_of
 from benchmarks.retrieval_report import figure_name, report
@@ -35,7 +35,7 @@ SPEED = Speed("full text", 10_000, 100, p50=8.0, p95=12.0, first=10.0, tenth=5.0
 
 @pytest.fixture(scope="module")
 def tiny_set(tmp_path_factory: pytest.TempPathFactory) -> RetrievalSet:
-    """A public set, as its two files, read."""
+    """A public set, read from its two files."""
     folder = tmp_path_factory.mktemp("sets")
     given = folder / "tiny"
     given.mkdir()
@@ -49,13 +49,13 @@ def tiny_set(tmp_path_factory: pytest.TempPathFactory) -> RetrievalSet:
 
 @pytest.fixture(scope="module")
 def measured(tiny_set: RetrievalSet) -> Measured:
-    """The set with the embedding that knows its answers, measured in this process."""
+    """The set measured with the oracle embedding, in this process."""
     documents = tiny_set.documents(400)
     oracle = embeddings(tiny_set, documents)[-1]
     return measure(tiny_set, documents, oracle, run=lambda work: work())
 
 
-def test_a_public_set_becomes_pages_with_titles(tiny_set: RetrievalSet) -> None:
+def test_public_set_becomes_pages_with_titles(tiny_set: RetrievalSet) -> None:
     documents = tiny_set.documents(400)
     assert [chunks[0].title for chunks in documents.sample] == [
         "Refunds",
@@ -68,9 +68,7 @@ def test_a_public_set_becomes_pages_with_titles(tiny_set: RetrievalSet) -> None:
     ]
 
 
-def test_a_large_set_is_sampled_the_same_way_each_time(
-    tiny_set: RetrievalSet, tmp_path: Path
-) -> None:
+def test_large_set_is_sampled_deterministically(tiny_set: RetrievalSet, tmp_path: Path) -> None:
     given = tiny_set.platform.parent.with_name("tiny")
     chosen = [public_set(given, tmp_path / name, most=2) for name in ("one", "two")]
     assert chosen[0].questions == chosen[1].questions
@@ -85,7 +83,7 @@ def test_every_route_is_measured(measured: Measured) -> None:
 
 
 def with_hits(measured: Measured, **hits: float) -> Measured:
-    """`measured`, with another hit@k of its routes, whatever k is."""
+    """Copy `measured` with another hit@k of its routes, for every k."""
     routes = [
         route.model_copy(update={"hit": (hits[route.mode],) * 20})
         for route in measured.evaluation.routes
@@ -106,7 +104,7 @@ def test_hybrid_is_compared_with_the_better_route(
     assert one.loses is other.loses is loses
 
 
-def test_the_report_says_what_loses_and_what_was_left_out(measured: Measured) -> None:
+def test_report_names_losses_and_missing_sets(measured: Measured) -> None:
     losing = with_hits(measured, full_text=0.9, dense=0.3, hybrid=0.8)
     text = report([losing], [SPEED], ["xquad_zh"], cores=2)
     assert "on a machine with 2 cores" in text
@@ -115,9 +113,7 @@ def test_the_report_says_what_loses_and_what_was_left_out(measured: Measured) ->
     assert "| full text | 10,000 | 100 | 8.0 | 12.0 | 10.0 | 5.0 | 2.00 |" in text
 
 
-def test_what_stands_between_the_markers_is_replaced_and_nothing_else(
-    measured: Measured, tmp_path: Path
-) -> None:
+def test_only_text_between_markers_is_replaced(measured: Measured, tmp_path: Path) -> None:
     drawn = replace(measured, name="samples", embedding="n-grams")
     document = tmp_path / "retrieval.md"
     document.write_text(
@@ -134,7 +130,7 @@ def test_what_stands_between_the_markers_is_replaced_and_nothing_else(
 @pytest.mark.parametrize(
     "held", ["nothing", "<!-- /figures --><!-- figures -->", "<!-- figures -->" * 2]
 )
-def test_a_document_without_its_markers_is_left_alone(held: str, tmp_path: Path) -> None:
+def test_document_without_markers_is_unchanged(held: str, tmp_path: Path) -> None:
     document = tmp_path / "retrieval.md"
     document.write_text(held, encoding="utf-8")
     with pytest.raises(ValueError, match="once each"):
@@ -142,9 +138,9 @@ def test_a_document_without_its_markers_is_left_alone(held: str, tmp_path: Path)
     assert document.read_text(encoding="utf-8") == held
 
 
-def test_cells_stay_cells() -> None:
+def test_table_escapes_pipes() -> None:
     assert table(["a", "b"], [["x|y", "1"]]) == "| a | b |\n| --- | ---: |\n| x\\|y | 1 |"
-    assert shortened("one  two\nthree", 9) == "one two…"
+    assert truncate("one  two\nthree", 9) == "one two…"
 
 
 # --- the scripted embeddings --------------------------------------------------------------------
@@ -162,7 +158,7 @@ def oracle() -> Oracle:
 @pytest.mark.parametrize(
     "embedding", [Noise(), NGrams(), Oracle(TEXTS, ASKED)], ids=lambda e: e.name
 )
-def test_vectors_are_the_same_for_the_same_text_and_one_long(embedding: Embedding) -> None:
+def test_vectors_are_deterministic_unit_vectors(embedding: Embedding) -> None:
     texts = ["question 3?", "text 3 of a page", "发货", "", "never seen"]
     vectors = embedding.vectors(texts)
     assert vectors.shape == (5, DIMENSION)
@@ -171,12 +167,12 @@ def test_vectors_are_the_same_for_the_same_text_and_one_long(embedding: Embeddin
     assert all(np.isclose(lengths, 1) | (lengths == 0))
 
 
-def test_n_grams_know_what_is_alike() -> None:
+def test_n_grams_reflect_similarity() -> None:
     asked, same, other = NGrams().vectors(["发货接口的参数", "发货接口有哪些参数", "退款多久到账"])
     assert asked @ same > asked @ other
 
 
-def test_an_oracle_finds_as_many_as_it_is_told(oracle: Oracle) -> None:
+def test_oracle_finds_the_configured_share(oracle: Oracle) -> None:
     chunks = oracle.vectors([text for texts in TEXTS.values() for text in texts])
     nearest = np.argsort(-oracle.vectors(list(ASKED)) @ chunks.T, axis=1)[:, :10] // 2
     hits = [any(place == number for place in row) for number, row in enumerate(nearest)]
@@ -186,13 +182,13 @@ def test_an_oracle_finds_as_many_as_it_is_told(oracle: Oracle) -> None:
 @pytest.mark.parametrize(
     "text", ["Is an invoice red?", "an invoice red", "red for", "by courier red reason", "invoices"]
 )
-def test_an_oracle_knows_what_a_text_is_about(text: str) -> None:
+def test_oracle_maps_texts_to_documents(text: str) -> None:
     documents = {"red": ["invoices are red for a reason"], "parcel": ["a courier takes goods"]}
     oracle = Oracle(documents, {"Is an invoice red?": ["red"], "Who takes goods?": ["parcel"]})
     assert oracle.about(text) == ("red",)
 
 
-def test_a_client_of_openai_gets_the_vectors(tmp_path: Path) -> None:
+def test_openai_client_receives_the_vectors(tmp_path: Path) -> None:
     with serve_vectors(NGrams()) as url:
         client = open_embeddings(settings_of(tmp_path, SAMPLE_PLATFORM, "n-grams", url))
         assert client is not None
@@ -200,5 +196,5 @@ def test_a_client_of_openai_gets_the_vectors(tmp_path: Path) -> None:
     assert np.allclose(found, NGrams().vectors(["发货", "invoice"]))
 
 
-def test_the_command_names_its_options() -> None:
+def test_command_help_lists_the_options() -> None:
     assert {"data", "document", "sections"} == {option.name for option in main.params}

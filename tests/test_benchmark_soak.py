@@ -1,4 +1,4 @@
-"""`make soak` in small: what it takes for wrong, and what it makes of what it saw."""
+"""Tests of `make soak`: checking answers and reporting results."""
 
 import time
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from benchmarks.document import write_between_markers
-from benchmarks.soak.clients import SLACK, Asked, Question, complaint
+from benchmarks.soak.clients import INDEX_LAG_S, AskedQuestion, Question, find_error
 from benchmarks.soak.documents import Documents
 from benchmarks.soak.model import Model
-from benchmarks.soak.processes import Weight
+from benchmarks.soak.processes import MemorySample
 from benchmarks.soak.report import draw, report
 from benchmarks.soak.result import Result
 from tests.model_server import Recorded
@@ -26,7 +26,7 @@ def documents(tmp_path: Path) -> Documents:
 
 
 def answer(said: str, url: str = "https://acme.example/docs/topic-0", **fields: Any) -> Any:
-    """The body of an answer that says so."""
+    """The body of an answer with this text."""
     return {
         "answer": [said],
         "type": "general",
@@ -51,27 +51,27 @@ RIGHT = "The Falcon queue holds at most 10007 messages"
         (answer("Not about Acme.", type="unknown"), "taken for off-topic"),
     ],
 )
-def test_a_wrong_answer_is_known(documents: Documents, body: Any, wrong: str) -> None:
+def test_wrong_answer_is_detected(documents: Documents, body: Any, wrong: str) -> None:
     question = Question("single", "…", NONCE, documents.topics[0], "limit")
-    found = complaint(question, body, time.monotonic() + SLACK + 1)
+    found = find_error(question, body, time.monotonic() + INDEX_LAG_S + 1)
     assert wrong in found if wrong else not found
 
 
-def test_what_is_no_longer_true_is_wrong_once_it_is_indexed(documents: Documents) -> None:
-    topic, later = documents.topics[0], time.monotonic() + SLACK + 1
+def test_outdated_answer_is_wrong_after_indexing(documents: Documents) -> None:
+    topic, later = documents.topics[0], time.monotonic() + INDEX_LAG_S + 1
     question = Question("single", "…", NONCE, topic, "limit")
     old = answer(f"{RIGHT} ({NONCE})")
     documents.change([topic])
-    assert not complaint(question, old, later)  # a run may be under way
+    assert not find_error(question, old, later)  # a run may be in progress
     documents.settle()
-    assert not complaint(question, old, topic.settled - 1)  # asked before it ended
-    assert "20007" in complaint(question, old, later)
+    assert not find_error(question, old, topic.settled - 1)  # asked before it ended
+    assert "20007" in find_error(question, old, later)
 
 
-def test_an_answer_to_what_is_off_topic_is_wrong() -> None:
+def test_answer_to_an_off_topic_question_is_wrong() -> None:
     question = Question("off-topic", "weather?", "", None, "limit")
-    assert complaint(question, answer("It rains."), 0)
-    assert not complaint(question, answer("Not about Acme.", sources=[], type="unknown"), 0)
+    assert find_error(question, answer("It rains."), 0)
+    assert not find_error(question, answer("Not about Acme.", sources=[], type="unknown"), 0)
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,18 @@ def test_an_answer_to_what_is_off_topic_is_wrong() -> None:
         ),
     ],
 )
-def test_the_model_says_what_it_is_shown(prompt: str, said: str) -> None:
+def test_scripted_model_answers_from_the_prompt(prompt: str, said: str) -> None:
     body = {"messages": [{"role": "user", "content": prompt}]}
     recorded = Recorded("/v1/chat/completions", {}, body, b"", 0.0)
     assert said in str(Model(failing=0)(recorded))
 
 
 def result(**fields: Any) -> Result:
-    asked = [Asked("single", 1.0, 0.5, "answered"), Asked("follow-up", 2.0, 0.7, "degraded")]
-    weights = [Weight(float(second), 500, 300) for second in range(240)]
+    asked = [
+        AskedQuestion("single", 1.0, 0.5, "answered"),
+        AskedQuestion("follow-up", 2.0, 0.7, "degraded"),
+    ]
+    weights = [MemorySample(float(second), 500, 300) for second in range(240)]
     seen: dict[str, Any] = {
         "minutes": 4,
         "clients": 2,
@@ -135,21 +138,25 @@ def result(**fields: Any) -> Result:
         ({"runs": ["failed: …"]}, ["1 runs of the ingestion failed"]),
         ({"asked": []}, ["nothing was answered"]),
         (
-            {"asked": [Asked("single", 1, 1, kind) for kind in ("answered", "wrong", "failed")]},
+            {
+                "asked": [
+                    AskedQuestion("single", 1, 1, kind) for kind in ("answered", "wrong", "failed")
+                ]
+            },
             ["1 answers are wrong", "1 questions failed"],
         ),
         (
-            {"weights": [Weight(s, 500 + s, 0) for s in map(float, range(240))]},
+            {"weights": [MemorySample(s, 500 + s, 0) for s in map(float, range(240))]},
             ["memory grew by 20% after the first minute"],
         ),
-        ({"weights": [Weight(s, 500 + s / 4, 0) for s in map(float, range(240))]}, []),
+        ({"weights": [MemorySample(s, 500 + s / 4, 0) for s in map(float, range(240))]}, []),
     ],
 )
-def test_conditions_can_fail(fields: dict[str, Any], failures: list[str]) -> None:
+def test_failed_conditions_are_reported(fields: dict[str, Any], failures: list[str]) -> None:
     assert result(**fields).failures == failures
 
 
-def test_the_figures_go_into_the_document(tmp_path: Path) -> None:
+def test_figures_are_written_into_the_document(tmp_path: Path) -> None:
     document = tmp_path / "reliability.md"
     document.write_text("# Reliability\n\n<!-- figures -->\n<!-- /figures -->\n")
     write_between_markers(document, report(result(), cores=2))

@@ -1,4 +1,4 @@
-"""The catalogue: one row a document, in step with the chunks, by both writers, on a real Milvus Lite."""
+"""Tests of the catalogue on Milvus Lite with both writers."""
 
 import random
 from collections.abc import Iterator
@@ -16,13 +16,19 @@ from ingestion.store.client import MilvusRow
 from ingestion.store.manifest import CATALOGUE_PROPERTY
 from schemas.document import CatalogueEntry, Section, SourceDocument
 from schemas.settings import read_settings
-from tests.test_sync import Bench, assert_in_step, collections_of, open_collection, write_pages
+from tests.test_sync import (
+    Bench,
+    assert_equals_rebuild,
+    collections_of,
+    open_collection,
+    write_pages,
+)
 
-# --- gathering
+# --- building entries
 
 
 def rows_of(document_id: str, headings: list[str], **fields: Any) -> list[MilvusRow]:
-    """The chunks of a document with a section a heading, as rows."""
+    """The rows of a document with one chunk per heading."""
     sections = [
         Section(kind="prose", heading=tuple(filter(None, h.split(" > "))), body=f"{number}")
         for number, h in enumerate(headings)
@@ -35,7 +41,7 @@ def rows_of(document_id: str, headings: list[str], **fields: Any) -> list[Milvus
     return [chunk.model_dump() for chunk in chunk_document(document, 400)]
 
 
-def gathered(*rows: MilvusRow) -> dict[str, CatalogueEntry]:
+def build_entries(*rows: MilvusRow) -> dict[str, CatalogueEntry]:
     gathering = CatalogueBuilder()
     gathering.add(rows)
     return {entry.document_id: entry for entry in gathering.entries()}
@@ -54,18 +60,18 @@ def gathered(*rows: MilvusRow) -> dict[str, CatalogueEntry]:
                      tuple(str(n) for n in range(MAX_OUTLINE_CHUNKS)), id="too many chunks"),
     ],
 )  # fmt: skip
-def test_an_outline_is_the_headings(headings: list[str], outline: tuple[str, ...]) -> None:
+def test_outline_contains_the_headings(headings: list[str], outline: tuple[str, ...]) -> None:
     rows = rows_of("a", headings)
     random.Random(1).shuffle(rows)
-    assert gathered(*rows)["a"].outline == outline
+    assert build_entries(*rows)["a"].outline == outline
     assert sum(len(heading.encode()) for heading in outline) <= MAX_OUTLINE_BYTES
 
 
-def test_an_entry_tells_what_its_first_chunk_tells() -> None:
+def test_entry_has_the_fields_of_the_first_chunk() -> None:
     api = {"service_id": "s", "api_id": "1180", "api_name": "取消", "api_url": "/cancel"}
     link = "https://open.example.com/api"
     rows = [*rows_of("api", ["x", "y"], page_url=link, **api), *rows_of("page", ["x"])]
-    found = gathered(*reversed(rows))
+    found = build_entries(*reversed(rows))
     assert found["api"] == CatalogueEntry(
         source="guides", document_id="api", title="api", kind="api", page_url=link, language="zh",
         outline=("x", "y"), **api,
@@ -73,7 +79,7 @@ def test_an_entry_tells_what_its_first_chunk_tells() -> None:
     assert found["page"].kind == "page"
 
 
-# --- beside the chunks
+# --- in the store
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +87,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("store") / "milvus.db"
 
 
-@pytest.fixture(params=[False, True], ids=["beside", "in place"])
+@pytest.fixture(params=[False, True], ids=["next collection", "in place"])
 def bench(request: pytest.FixtureRequest, store: Path, tmp_path: Path) -> Iterator[Bench]:
     """Three pages, indexed."""
     settings = read_settings(milvus_uri=str(store), collection=f"c{abs(hash(tmp_path))}")
@@ -96,7 +102,7 @@ def titles(bench: Bench) -> dict[str, str]:
     return {entry.document_id: entry.title for entry in bench.collection.catalogue()}
 
 
-def test_it_follows_the_documents(bench: Bench) -> None:
+def test_catalogue_follows_the_documents(bench: Bench) -> None:
     guides, news = bench.folder / "guides", bench.source("news")
     write_pages(news, 1)
     bench.sync()
@@ -110,10 +116,10 @@ def test_it_follows_the_documents(bench: Bench) -> None:
         ("news", "000", ("Details",)),
     ]
     assert titles(bench)["002"] == "refund 2"
-    assert_in_step(bench)
+    assert_equals_rebuild(bench)
 
 
-def test_it_is_read_again_only_when_something_was_written(bench: Bench) -> None:
+def test_catalogue_is_read_again_only_after_a_write(bench: Bench) -> None:
     before = bench.collection.catalogue()
     bench.sync()
     assert bench.collection.catalogue() is before
@@ -122,8 +128,8 @@ def test_it_is_read_again_only_when_something_was_written(bench: Bench) -> None:
     assert [e.document_id for e in bench.collection.catalogue()] == ["000", "001", "002", "003"]
 
 
-def forget(bench: Bench) -> None:
-    """Leave the collection as one that was made before there were catalogues."""
+def remove_catalogue(bench: Bench) -> None:
+    """Remove the catalogue, as in a collection of an apidesk without catalogues."""
     client, alias = bench.collection._client, bench.collection._alias
     name = client.describe_alias(catalogue_name(alias))["collection_name"]
     client.drop_alias(catalogue_name(alias))
@@ -131,16 +137,16 @@ def forget(bench: Bench) -> None:
     client.alter_collection_properties(alias, properties={CATALOGUE_PROPERTY: ""})
 
 
-def raise_version(bench: Bench) -> None:
-    """Leave it as one whose catalogue is of an older version."""
+def outdate_catalogue(bench: Bench) -> None:
+    """Make the catalogue one of an older version."""
     properties = {CATALOGUE_PROPERTY: "0/1"}
     bench.collection._client.alter_collection_properties(
         bench.collection._alias, properties=properties
     )
 
 
-@pytest.mark.parametrize("age", [forget, raise_version])
-def test_a_collection_without_one_gets_it_at_the_next_run(bench: Bench, age: Any) -> None:
+@pytest.mark.parametrize("age", [remove_catalogue, outdate_catalogue])
+def test_next_run_creates_a_missing_catalogue(bench: Bench, age: Any) -> None:
     expected = bench.collection.catalogue()
     age(bench)
     bench.collection.load()
@@ -150,14 +156,14 @@ def test_a_collection_without_one_gets_it_at_the_next_run(bench: Bench, age: Any
     assert (report.written, report.unchanged) == (0, 3)
     assert bench.collection.catalogue() == expected
     assert len(collections_of(bench)) == 3
-    assert_in_step(bench)
+    assert_equals_rebuild(bench)
 
 
 @pytest.mark.parametrize("moves", range(4))
-def test_a_run_that_dies_between_two_moves_is_made_good(
+def test_next_run_repairs_interrupted_alias_moves(
     bench: Bench, moves: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Words, catalogue, chunks: whatever was moved, the next run finds everything in its place."""
+    """Whichever aliases were moved, the next run finds a consistent collection."""
     collection = bench.collection
     expected = [titles(bench), {"001": titles(bench)["001"]}][moves == 3]
     chunks = collection.chunks_of_document("001", "guides")
@@ -167,18 +173,18 @@ def test_a_run_that_dies_between_two_moves_is_made_good(
         die_after(moves, patched)
         with pytest.raises(KeyboardInterrupt):
             writer.finish(set())
-    collection.writer(rebuild=False)  # what the next run opens first
+    collection.writer(rebuild=False)  # as the next run does first
     collection.load()
     assert titles(bench) == expected
     write_pages(bench.folder / "guides", 1, first=3)
     bench.sync()
     assert titles(bench).keys() == {"000", "001", "002", "003"}
     assert len(collections_of(bench)) == 3
-    assert_in_step(bench)
+    assert_equals_rebuild(bench)
 
 
 def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:
-    """A writer dies after so many moves of an alias."""
+    """Let a writer die after `moves` moves of an alias."""
     real, left = ingestion.store.aliases.move_alias, [moves]
 
     def move(*args: Any) -> None:

@@ -1,4 +1,4 @@
-"""Chunks: nothing lost, nothing broken, nothing too large, and the same ids every time."""
+"""Tests of chunking: content, size limits, and stable ids."""
 
 import random
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ CAPS = [50, 400, 8_000]
 
 
 def document(*sections: Section | str, **fields: object) -> SourceDocument:
-    """A page; a string is the body of a section of prose."""
+    """A page; a string stands for a section of prose."""
     return SourceDocument.model_validate(
         {"id": "page", "source": "guides", "title": "Page", "language": "en"}
         | fields
@@ -44,10 +44,10 @@ def fence(lines: int, marker: str = "```") -> str:
     return "\n".join([f"{marker}json", *(f'"field_{i}": {i},' for i in range(lines)), marker])
 
 
-# --- what a chunk says
+# --- content
 
 
-def test_a_chunk_carries_its_document_section_and_front_matter() -> None:
+def test_chunk_contains_document_section_and_front_matter() -> None:
     (chunk,) = chunks(
         section("Send it.", "Orders", "Ship", kind="request_url"),
         title="Ship an order",
@@ -77,18 +77,18 @@ def test_a_chunk_carries_its_document_section_and_front_matter() -> None:
     [(["Text"], "# Page\n"), ([section("Text", "Part")], "# Page > Part\n")],
     ids=["above the first heading", "below one"],
 )
-def test_the_heading_stands_above_the_body(sections: list[Section], heading: str) -> None:
+def test_chunk_text_has_the_heading_above_the_body(sections: list[Section], heading: str) -> None:
     (chunk,) = chunks(*sections)
     assert f"\n{heading}" in chunk.text
     assert "{}" not in chunk.text, "empty front matter"
 
 
 @pytest.mark.parametrize("sections", [[], [""], [" \n"]], ids=["none", "empty", "blank"])
-def test_an_empty_page_has_no_chunks(sections: list[str]) -> None:
+def test_empty_page_has_no_chunks(sections: list[str]) -> None:
     assert chunks(*sections) == []
 
 
-# --- where a section is cut
+# --- splitting
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_an_empty_page_has_no_chunks(sections: list[str]) -> None:
         pytest.param(table(30), "prose", 50, 6, id="table of a page"),
     ],
 )
-def test_sections_are_cut_between_blocks(
+def test_sections_are_split_between_blocks(
     body: str, kind: SectionKind, max_tokens: int, parts: int
 ) -> None:
     found = chunks(section(body, kind=kind), max_tokens=max_tokens)
@@ -115,7 +115,7 @@ def test_sections_are_cut_between_blocks(
 
 
 def random_section(rng: random.Random, name: int) -> Section:
-    """A section of a few blocks of any kind and length; each line of it is its own."""
+    """A section of random blocks in which every line is unique."""
 
     def words(count: int) -> str:
         return " ".join(rng.choice(["订单发货", "order_ship", "the", "签名"]) for _ in range(count))
@@ -146,7 +146,7 @@ def random_documents(seed: int) -> Iterator[SourceDocument]:
 
 @pytest.mark.parametrize("max_tokens", CAPS)
 @pytest.mark.parametrize("seed", range(3))
-def test_any_page_is_whole_in_its_chunks(seed: int, max_tokens: int) -> None:
+def test_chunks_contain_the_whole_page(seed: int, max_tokens: int) -> None:
     for page in random_documents(seed):
         found = list(chunk_document(page, max_tokens))
         bodies = [chunk.body for chunk in found]
@@ -162,7 +162,7 @@ def test_any_page_is_whole_in_its_chunks(seed: int, max_tokens: int) -> None:
 
 @pytest.mark.parametrize("max_tokens", CAPS)
 @pytest.mark.parametrize("seed", range(3))
-def test_any_page_keeps_its_tables_and_its_cap(seed: int, max_tokens: int) -> None:
+def test_chunks_keep_tables_and_the_token_limit(seed: int, max_tokens: int) -> None:
     for page in random_documents(seed):
         headers = {
             "\n".join(block.text.split("\n")[:2])
@@ -181,7 +181,7 @@ def test_any_page_keeps_its_tables_and_its_cap(seed: int, max_tokens: int) -> No
                 assert sum(estimate_tokens(block.text) for block in blocks) <= cap
 
 
-# --- pages that nobody should write
+# --- extreme pages
 
 
 PATHOLOGICAL = {
@@ -223,7 +223,7 @@ def test_every_chunk_fits_a_milvus_field_and_none_is_lost(
 
 
 @pytest.mark.parametrize("marker", ["```", "~~~~~"])
-def test_each_part_of_a_huge_fence_is_a_fence(marker: str) -> None:
+def test_each_part_of_a_long_code_block_is_fenced(marker: str) -> None:
     found = chunks(fence(5_000, marker))
     assert len(found) > 1
     for chunk in found:
@@ -244,12 +244,12 @@ def test_each_part_of_a_long_table_has_its_header() -> None:
 # --- ids and hashes
 
 
-def test_the_same_page_gives_the_same_chunks() -> None:
+def test_chunking_is_deterministic() -> None:
     for page in random_documents(seed=7):
         assert list(chunk_document(page, 400)) == list(chunk_document(page, 400))
 
 
-def test_two_hundred_sections_of_one_name_are_two_hundred_chunks() -> None:
+def test_sections_with_the_same_heading_have_distinct_chunks() -> None:
     found = chunks(*(section(f"text {i}", "Notes") for i in range(200)))
     assert len({chunk.id for chunk in found}) == 200
 
@@ -268,14 +268,14 @@ def test_two_hundred_sections_of_one_name_are_two_hundred_chunks() -> None:
         ),
     ],
 )
-def test_chunks_of_different_places_have_different_ids(
+def test_different_sections_have_different_chunk_ids(
     one: SourceDocument, other: SourceDocument
 ) -> None:
     ids = [chunk.id for page in (one, other) for chunk in chunk_document(page, 400)]
     assert len(set(ids)) == 2
 
 
-def test_an_edit_changes_the_hash_of_its_chunk_and_no_id() -> None:
+def test_edit_changes_one_hash_and_no_id() -> None:
     before = chunks(section("one", "A"), section("two", "B"))
     after = chunks(section("one", "A"), section("two, edited", "B"))
     assert [c.id for c in before] == [c.id for c in after]
@@ -283,7 +283,7 @@ def test_an_edit_changes_the_hash_of_its_chunk_and_no_id() -> None:
     assert changed == [False, True]
 
 
-def test_a_new_section_leaves_the_ids_of_the_others() -> None:
+def test_new_section_keeps_the_ids_of_the_others() -> None:
     before = chunks(section("one", "A"), section("two", "B"))
     after = chunks(section("new", "New"), section("one", "A"), section("two", "B"))
     assert [c.id for c in after[1:]] == [c.id for c in before]
@@ -300,13 +300,13 @@ def test_a_new_section_leaves_the_ids_of_the_others() -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_the_hash_covers_everything_that_is_stored(change: dict[str, Any]) -> None:
+def test_content_hash_covers_every_stored_field(change: dict[str, Any]) -> None:
     (before,), (after,) = chunks("text"), chunks("text", **change)
     assert before.id == after.id
     assert before.content_hash != after.content_hash
 
 
-def test_parts_follow_one_another() -> None:
+def test_positions_are_consecutive() -> None:
     found = chunks("\n\n".join(f"{i:04} {'word ' * 30}" for i in range(50)), max_tokens=80)
     starts = [chunk.body[:4] for chunk in found]
     assert len(starts) > 10

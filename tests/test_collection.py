@@ -1,4 +1,4 @@
-"""The collection, on a real Milvus Lite: what is written is found, and a failed write leaves no trace."""
+"""Tests of the collection on Milvus Lite: searching, reading, manifests, and failed writes."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -45,7 +45,7 @@ ODD_NAMES = [
 
 
 def page(name: str, *bodies: str, **fields: object) -> list[Chunk]:
-    """The chunks of a page with one section a body."""
+    """The chunks of a page with one section per body."""
     document = SourceDocument.model_validate(
         {"id": name, "source": "guides", "title": name, "language": "zh"}
         | fields
@@ -55,7 +55,7 @@ def page(name: str, *bodies: str, **fields: object) -> list[Chunk]:
 
 
 def embed(texts: list[str]) -> list[Vector]:
-    """Counts of words by hash: texts that share words lie close together."""
+    """Hashed word counts: texts that share words have similar vectors."""
     vectors = []
     for text in texts:
         vector = [0.0] * DIMENSION
@@ -70,7 +70,7 @@ Connect = Callable[..., Collection]
 
 @pytest.fixture(scope="module")
 def uri(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One store for all: each alias in it is a collection of its own."""
+    """One store for all tests: each alias in it is a separate collection."""
     return tmp_path_factory.mktemp("store") / "new folder" / "milvus.db"
 
 
@@ -100,7 +100,7 @@ def stored(uri: Path, alias: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def docs(connect: Connect) -> Collection:
-    """Pages, an API and pages with odd names; read only."""
+    """Pages, an API and pages with unusual names; read only."""
     collection = connect()
     chunks = [chunk for name, body in PAGES.items() for chunk in page(name, body)]
     chunks += page(
@@ -122,7 +122,7 @@ def vectors(connect: Connect) -> Collection:
     return collection
 
 
-def test_the_languages_of_the_documents_are_known(connect: Connect) -> None:
+def test_languages_are_those_of_the_documents(connect: Connect) -> None:
     collection = connect("languages")
     write(collection, page("a", "中文"))
     assert collection.languages() == {"zh"}
@@ -172,28 +172,30 @@ def search(
         ("/dop/removal", "1180"),
     ],
 )
-def test_full_text_finds(docs: Collection, question: str, expected: str) -> None:
+def test_full_text_search_finds_the_document(
+    docs: Collection, question: str, expected: str
+) -> None:
     assert search(docs, question)[:1] == [expected]
 
 
 @pytest.mark.parametrize("question", ["", "？？？", "zzzz", "\"'\\", "a" * 5_000, "揽" * 5_000])
-def test_any_question_can_be_searched(docs: Collection, question: str) -> None:
+def test_search_accepts_any_question(docs: Collection, question: str) -> None:
     assert set(search(docs, question)) <= set(PAGES)
 
 
-def test_the_best_come_first_and_no_more_than_asked_for(docs: Collection) -> None:
+def test_search_returns_at_most_k_chunks_best_first(docs: Collection) -> None:
     found = docs.search("错误码 isv.invalid-signature", 2, "full_text")
     assert names(hit.chunk for hit in found) == ["signing", "codes"]
     assert found[0].score > found[1].score > 0
 
 
-def test_what_is_found_is_what_was_written(docs: Collection) -> None:
+def test_search_returns_the_chunk_as_written(docs: Collection) -> None:
     (written,) = page("signing", PAGES["signing"])
     assert docs.search("isv.invalid-signature", 1, "full_text")[0].chunk == written
 
 
 @pytest.mark.parametrize(("name", "body"), PAGES.items(), ids=PAGES)
-def test_dense_finds_by_the_vector_alone(vectors: Collection, name: str, body: str) -> None:
+def test_dense_search_ignores_the_words(vectors: Collection, name: str, body: str) -> None:
     (chunk,) = page(name, body)
     (best, *others) = vectors.search("cancel_pick_up", 3, "dense", embed([embedded_text(chunk)])[0])
     assert best.chunk == chunk
@@ -201,21 +203,21 @@ def test_dense_finds_by_the_vector_alone(vectors: Collection, name: str, body: s
     assert all(other.score < best.score for other in others)
 
 
-def test_a_ranking_is_the_search_without_the_chunks(vectors: Collection) -> None:
+def test_search_ids_returns_the_scores_of_search(vectors: Collection) -> None:
     vector = embed([embedded_text(*page("english", PAGES["english"]))])[0]
     routes: tuple[SearchRoute, ...] = ("full_text", "dense")
     for route in routes:
         found = vectors.search("isv.invalid-signature", 4, route, vector)
         ranking = vectors.search_ids("isv.invalid-signature", 4, route, vector)
         assert ranking == {hit.chunk.id: hit.score for hit in found}
-        assert vectors.chunks_by_id(["nobody", *ranking]) == [hit.chunk for hit in found]
+        assert vectors.chunks_by_id(["unknown", *ranking]) == [hit.chunk for hit in found]
     assert vectors.chunks_by_id([]) == []
 
 
-# --- look-ups
+# --- reading
 
 
-def test_the_chunks_of_a_document_come_in_its_order(docs: Collection) -> None:
+def test_chunks_of_document_are_ordered_by_position(docs: Collection) -> None:
     assert [chunk.body for chunk in docs.chunks_of_document("1180", "guides")] == ["地址", "参数"]
     assert docs.chunks_of_document("1180", "elsewhere") == []
 
@@ -232,21 +234,21 @@ def test_the_chunks_of_a_document_come_in_its_order(docs: Collection) -> None:
         ([], [], []),
     ],
 )
-def test_chunks_by_api(
+def test_chunks_by_api_matches_exact_urls_and_names(
     docs: Collection, urls: list[str], wanted: list[str], expected: list[str]
 ) -> None:
     assert names(docs.chunks_by_api(urls, wanted)) == expected
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(ODD_NAMES)), ids=map(repr, ODD_NAMES))
-def test_no_name_breaks_a_filter(docs: Collection, number: int, name: str) -> None:
+def test_filters_escape_special_characters(docs: Collection, number: int, name: str) -> None:
     assert names(docs.chunks_of_document(name, f"odd {name}")) == [name]
     assert names(docs.chunks_by_api([], [name])) == [name]
     assert names(docs.chunks_by_api([f"/{number}/{name}"], [])) == [name]
     assert docs.word_counts([name]) == {}
 
 
-def test_words_are_counted_over_all_chunks(docs: Collection) -> None:
+def test_word_counts_cover_all_chunks(docs: Collection) -> None:
     counted = docs.word_counts(["名称", "refunds", "cancelpickup", "名称", "没有这个词", '"'])
     assert counted == {"名称": 2 * len(ODD_NAMES), "refunds": 1, "cancelpickup": 1}
     assert docs.word_counts([]) == {}
@@ -268,7 +270,7 @@ def test_words_are_counted_over_all_chunks(docs: Collection) -> None:
     ids=["chunks", "embedding", "both"],
 )
 @pytest.mark.usefixtures("docs")
-def test_a_collection_of_other_settings_is_refused(
+def test_collection_of_other_settings_is_refused(
     connect: Connect, settings: dict[str, object], difference: str
 ) -> None:
     collection = connect(**settings)
@@ -282,7 +284,7 @@ def test_a_collection_of_other_settings_is_refused(
 
 
 @pytest.mark.usefixtures("docs")
-def test_a_collection_of_the_same_settings_is_opened(connect: Connect) -> None:
+def test_collection_of_the_same_settings_loads(connect: Connect) -> None:
     collection = connect(top_k=7, chat_model="openai:other")
     assert collection.exists()
     collection.load()
@@ -291,7 +293,7 @@ def test_a_collection_of_the_same_settings_is_opened(connect: Connect) -> None:
     assert collection.manifest.words > 0
 
 
-def test_what_somebody_else_wrote_is_noticed(
+def test_reads_notice_writes_by_another_process(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ingestion.store.cache.CHECK_INTERVAL_S", 0)
@@ -320,7 +322,7 @@ def test_what_somebody_else_wrote_is_noticed(
     ],
     ids=["load", "manifest", "search", "chunks_of_document", "chunks_by_api", "word_counts"],
 )
-def test_what_has_not_been_indexed_is_missing(
+def test_reads_before_the_first_index_raise_collection_missing(
     connect: Connect, use: Callable[[Collection], object]
 ) -> None:
     collection = connect("nothing")
@@ -329,7 +331,7 @@ def test_what_has_not_been_indexed_is_missing(
         use(collection)
 
 
-def test_the_collection_of_somebody_else_is_left_alone(connect: Connect, uri: Path) -> None:
+def test_foreign_collection_is_refused_and_unchanged(connect: Connect, uri: Path) -> None:
     from pymilvus import MilvusClient
 
     theirs = ["theirs", "theirs_2", "theirs_words_2"]
@@ -342,7 +344,7 @@ def test_the_collection_of_somebody_else_is_left_alone(connect: Connect, uri: Pa
     assert stored(uri, "theirs") == theirs
 
 
-def test_a_write_drops_nothing_but_its_own(connect: Connect, uri: Path) -> None:
+def test_write_drops_only_its_own_collections(connect: Connect, uri: Path) -> None:
     from pymilvus import MilvusClient
 
     MilvusClient(str(uri)).create_collection("shared_2026", dimension=2)
@@ -350,7 +352,7 @@ def test_a_write_drops_nothing_but_its_own(connect: Connect, uri: Path) -> None:
     assert "shared_2026" in stored(uri, "shared")
 
 
-def test_a_store_that_lost_its_rows_is_noticed(connect: Connect, uri: Path) -> None:
+def test_collection_without_its_rows_is_reported_as_damaged(connect: Connect, uri: Path) -> None:
     from pymilvus import MilvusClient
 
     write(connect("damaged"), page("a", "text"))
@@ -361,7 +363,7 @@ def test_a_store_that_lost_its_rows_is_noticed(connect: Connect, uri: Path) -> N
         connect("damaged").load()
 
 
-def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
+def test_connect_names_a_file_that_is_not_a_store(tmp_path: Path) -> None:
     path = tmp_path / "notes.db"
     path.write_text("not a store")
     with pytest.raises(StoreLocked, match=r"notes\.db is in use .* or is not a Milvus Lite file"):
@@ -371,7 +373,7 @@ def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
 # --- writing
 
 
-def test_a_second_write_takes_the_place_of_the_first(connect: Connect, uri: Path) -> None:
+def test_second_write_replaces_the_first(connect: Connect, uri: Path) -> None:
     writer, reader = connect("swap"), connect("swap")
     write(writer, [*page("old", "旧的内容"), *page("kept", "留下的内容")])
     reader.load()
@@ -419,7 +421,7 @@ def too_wide(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         pytest.param(lambda: too_wide(sections(3)), embed, StoreUnavailable, id="store"),
     ],
 )  # fmt: skip
-def test_a_write_that_fails_leaves_what_was_there(
+def test_failed_write_leaves_the_collection_unchanged(
     vectors: Collection,
     uri: Path,
     chunks: Callable[[], Iterator[Chunk]],
@@ -436,7 +438,7 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert vectors.word_counts(["cancelpickup"]) == {"cancelpickup": 1}
 
 
-def test_a_first_write_that_fails_leaves_nothing(connect: Connect, uri: Path) -> None:
+def test_failed_first_write_leaves_no_collection(connect: Connect, uri: Path) -> None:
     collection = connect("first")
     with pytest.raises(SourceError):
         write(collection, sections(BATCH_ROWS, fail=True))
@@ -444,7 +446,7 @@ def test_a_first_write_that_fails_leaves_nothing(connect: Connect, uri: Path) ->
     assert stored(uri, "first") == []
 
 
-def test_what_was_read_is_remembered_until_it_is_forgotten() -> None:
+def test_cache_reads_each_key_once_until_cleared() -> None:
     asked: list[str] = []
 
     def read(words: list[str]) -> dict[str, int]:
@@ -458,14 +460,14 @@ def test_what_was_read_is_remembered_until_it_is_forgotten() -> None:
     assert asked == ["签名", "nowhere"]
     assert list(counts.get(["订单", "发货", "签名", "订单"])) == ["订单", "发货", "签名"]
     assert asked == ["签名", "nowhere", "订单", "发货"]
-    counts.get(["nowhere"])  # more was asked for than is remembered, and this the longest ago
+    counts.get(["nowhere"])  # evicted as the least recently used key
     assert asked[-1] == "nowhere"
     counts.clear()
     counts.get(["签名"])
     assert asked[-2:] == ["nowhere", "签名"]
 
 
-def test_what_another_thread_has_read_before_all_was_forgotten_is_not_remembered() -> None:
+def test_cache_drops_values_read_before_a_concurrent_clear() -> None:
     def read(keys: list[str]) -> dict[str, int]:
         values.clear()
         return dict.fromkeys(keys, len(reads))
@@ -477,7 +479,7 @@ def test_what_another_thread_has_read_before_all_was_forgotten_is_not_remembered
     assert values.get(["a"]) == {"a": 1}
 
 
-def test_a_collection_counts_anew_when_it_is_loaded(sample_service: AnswerService) -> None:
+def test_word_counts_survive_a_reload(sample_service: AnswerService) -> None:
     collection = sample_service.collection
     before = collection.word_counts(["签名", "nowhere"])
     collection.load()

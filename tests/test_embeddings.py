@@ -1,4 +1,4 @@
-"""Embedding a stream of chunks: batched, several requests at a time, retried, and never read far ahead."""
+"""Tests of ChunkEmbedder: batches, concurrent requests, retries, and limited read-ahead."""
 
 import json
 import threading
@@ -46,7 +46,7 @@ def texts(request: Recorded) -> list[str]:
     return found
 
 
-def test_every_chunk_is_embedded_once_in_its_order(model_server: ModelServer) -> None:
+def test_chunks_are_embedded_once_and_in_order(model_server: ModelServer) -> None:
     chunks = sections(10)
     batches = list(embedder(model_server).embed(iter(chunks)))
     assert [len(batch) for batch, _ in batches] == [4, 4, 2]
@@ -58,13 +58,13 @@ def test_every_chunk_is_embedded_once_in_its_order(model_server: ModelServer) ->
     assert sorted(len(texts(request)) for request in model_server.embedding_requests) == [2, 4, 4]
 
 
-def test_nothing_to_embed_asks_nothing(model_server: ModelServer) -> None:
+def test_no_chunks_send_no_request(model_server: ModelServer) -> None:
     assert list(embedder(model_server).embed(iter([]))) == []
     assert model_server.embedding_requests == []
 
 
-def test_several_requests_are_under_way_at_a_time(model_server: ModelServer) -> None:
-    """Each request waits for two others before it goes out."""
+def test_requests_run_concurrently(model_server: ModelServer) -> None:
+    """Each request waits until two others have been sent."""
     together = threading.Barrier(3, timeout=10)
     model = embedder(model_server)
     asked = model._model.embed_documents
@@ -77,7 +77,7 @@ def test_several_requests_are_under_way_at_a_time(model_server: ModelServer) -> 
     assert len(list(model.embed(iter(sections(12))))) == 3
 
 
-def test_no_more_is_read_than_can_be_under_way(model_server: ModelServer) -> None:
+def test_embedder_limits_how_far_it_reads_ahead(model_server: ModelServer) -> None:
     read: list[Chunk] = []
 
     def chunks() -> Iterator[Chunk]:
@@ -93,7 +93,7 @@ def test_no_more_is_read_than_can_be_under_way(model_server: ModelServer) -> Non
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_provider_in_trouble_is_asked_again(model_server: ModelServer, status: int) -> None:
+def test_failed_request_is_retried(model_server: ModelServer, status: int) -> None:
     def reply(request: Recorded) -> Reply | None:
         return Reply(status=status) if len(model_server.embedding_requests) < MAX_ATTEMPTS else None
 
@@ -113,7 +113,7 @@ def test_a_provider_in_trouble_is_asked_again(model_server: ModelServer, status:
     ],
     ids=["down", "key", "name", "no JSON"],
 )
-def test_what_does_not_mend_is_raised(
+def test_permanent_error_is_raised(
     model_server: ModelServer, reply: Reply, error: type[ModelError], requests: int
 ) -> None:
     model_server.embedding_reply = reply
@@ -123,9 +123,7 @@ def test_what_does_not_mend_is_raised(
 
 
 @pytest.mark.parametrize("vectors", [[[1.0, 0.0]], [[1.0, 0.0], [1.0]]], ids=["few", "uneven"])
-def test_vectors_that_do_not_fit_are_refused(
-    model_server: ModelServer, vectors: list[list[float]]
-) -> None:
+def test_invalid_vectors_are_refused(model_server: ModelServer, vectors: list[list[float]]) -> None:
     listed = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
     body = {
         "object": "list",

@@ -1,4 +1,4 @@
-"""Runs of the ingestion job: begun by whoever, one at a time, each with a report that stays."""
+"""Tests of the ingestion job: reports, the lock, the HTTP API and the schedule."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ timezone = "Asia/Shanghai"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """A platform of six pages that were never indexed."""
+    """A platform of six pages that is not indexed."""
     (tmp_path / "platform.toml").write_text(PLATFORM)
     (tmp_path / "guides").mkdir()
     write_pages(tmp_path / "guides", 6)
@@ -96,7 +96,7 @@ def done(job: IngestionJob, **options: bool) -> IngestionRun:
 # --- reports
 
 
-def test_a_report_stays(job: IngestionJob, settings: Settings) -> None:
+def test_report_is_stored(job: IngestionJob, settings: Settings) -> None:
     first = done(job)
     write_page(guides(settings), 1, "# new\n\nnew")
     second = done(job, dry_run=True)
@@ -110,14 +110,14 @@ def test_a_report_stays(job: IngestionJob, settings: Settings) -> None:
     assert (second.options.dry_run, second.sources[0].changed) == (True, 1)
 
 
-def test_a_refused_document_makes_a_run_partial(job: IngestionJob, settings: Settings) -> None:
+def test_refused_document_makes_the_run_partial(job: IngestionJob, settings: Settings) -> None:
     (guides(settings) / "x.md").write_bytes(b"\xff")
     run = done(job)
     assert (run.state, run.refused) == ("partial", ["guides: x.md: not UTF-8 (byte 0)"])
     assert job.runs.latest() == [run]
 
 
-def test_a_failure_is_kept_and_raised(job: IngestionJob, settings: Settings) -> None:
+def test_failure_is_stored_and_raised(job: IngestionJob, settings: Settings) -> None:
     done(job)
     settings.platform.write_text("[platform")
     with pytest.raises(ConfigurationError):
@@ -129,7 +129,7 @@ def test_a_failure_is_kept_and_raised(job: IngestionJob, settings: Settings) -> 
     assert job.collection.search("签名", 1, "full_text")
 
 
-def test_what_nobody_foresaw_is_logged(
+def test_unexpected_error_is_logged(
     job: IngestionJob, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("ingestion.sync.chunk_document", lambda *_: 1 // 0)
@@ -139,14 +139,14 @@ def test_what_nobody_foresaw_is_logged(
     assert "integer division" in caplog.text
 
 
-def test_only_the_last_fifty_are_listed(job: IngestionJob) -> None:
+def test_latest_lists_at_most_fifty_runs(job: IngestionJob) -> None:
     runs = [job.new_run("watch") for _ in range(55)]
     for run in runs:
         job.runs.save(run)
     assert job.runs.latest() == runs[:-51:-1]
 
 
-def test_a_run_whose_process_died_is_called_failed(job: IngestionJob) -> None:
+def test_orphaned_run_is_marked_as_failed(job: IngestionJob) -> None:
     dead = job.new_run("schedule")
     job.runs.save(dead)
     done(job)
@@ -155,7 +155,7 @@ def test_a_run_whose_process_died_is_called_failed(job: IngestionJob) -> None:
     assert (found.state, found.error) == ("failed", "its process ended before the run did")
 
 
-def test_a_run_can_be_stopped(job: IngestionJob) -> None:
+def test_run_can_be_stopped(job: IngestionJob) -> None:
     with pytest.raises(IngestionStopped):
         job.run(job.new_run("command"), lambda run: job.stop())
     assert job.runs.latest()[0].state == "failed"
@@ -171,15 +171,15 @@ def test_a_run_can_be_stopped(job: IngestionJob) -> None:
         ("sqlite:////proc", StoreUnavailable),
     ],
 )
-def test_a_database_that_is_none_is_named(url: str, error: type[ApideskError]) -> None:
+def test_unusable_database_is_named(url: str, error: type[ApideskError]) -> None:
     with pytest.raises(error, match="APIDESK_DATABASE_URL"):
         IngestionRunStore.open(read_settings(database_url=url))
 
 
-# --- one at a time
+# --- the lock
 
 
-def test_the_second_run_says_who_holds_the_lock(job: IngestionJob, settings: Settings) -> None:
+def test_second_run_names_the_holder_of_the_lock(job: IngestionJob, settings: Settings) -> None:
     begun, over = threading.Event(), threading.Event()
 
     def wait(run: IngestionRun) -> None:
@@ -213,7 +213,7 @@ with run_lock(settings, run):
 """
 
 
-def test_the_lock_holds_across_processes_and_dies_with_its_holder(
+def test_lock_is_shared_by_processes_and_released_on_death(
     job: IngestionJob, settings: Settings
 ) -> None:
     with subprocess.Popen(
@@ -257,7 +257,7 @@ def finished(http: TestClient[Litestar], run_id: str) -> IngestionRun:
     raise AssertionError("the run does not end")
 
 
-def test_a_run_is_begun_and_followed(http: TestClient[Litestar]) -> None:
+def test_run_is_started_and_followed_over_http(http: TestClient[Litestar]) -> None:
     response = http.post("/ingestions", json={})
     assert response.status_code == 202
     begun = IngestionRun.model_validate(response.json())
@@ -270,7 +270,7 @@ def test_a_run_is_begun_and_followed(http: TestClient[Litestar]) -> None:
     assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
 
 
-def test_the_log_tells_how_a_run_ended(
+def test_end_of_a_run_is_logged(
     answer_service: AnswerService, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = "app.telemetry.ingestion_metrics"
@@ -283,7 +283,7 @@ def test_the_log_tells_how_a_run_ended(
     assert [told[field] for field in fields] == [begun, "request", "succeeded", 6, None]
 
 
-def test_whoever_asks_during_a_rebuild_notices_nothing(http: TestClient[Litestar]) -> None:
+def test_questions_are_answered_during_a_rebuild(http: TestClient[Litestar]) -> None:
     finished(http, http.post("/ingestions", json={}).json()["id"])
     for _ in range(2):
         begun = http.post("/ingestions", json={"rebuild": True}).json()
@@ -298,12 +298,12 @@ def test_whoever_asks_during_a_rebuild_notices_nothing(http: TestClient[Litestar
 
 
 @pytest.mark.parametrize("options", [{"dryRun": True}, {"rebuild": True}, {"allowDeletes": True}])
-def test_options_are_passed_on(http: TestClient[Litestar], options: dict[str, bool]) -> None:
+def test_options_reach_the_run(http: TestClient[Litestar], options: dict[str, bool]) -> None:
     begun = http.post("/ingestions", json=options).json()
     assert finished(http, begun["id"]).options == IngestionOptions.model_validate(options)
 
 
-def test_a_second_run_is_refused(
+def test_second_run_returns_409(
     http: TestClient[Litestar], job: IngestionJob, settings: Settings
 ) -> None:
     with run_lock(settings, job.new_run("watch")):
@@ -319,19 +319,17 @@ def test_a_second_run_is_refused(
 
 
 @pytest.mark.parametrize("body", [{"rebuilt": True}, {"rebuild": "perhaps"}, [], "x"])
-def test_a_bad_request_begins_nothing(http: TestClient[Litestar], body: object) -> None:
+def test_invalid_request_starts_no_run(http: TestClient[Litestar], body: object) -> None:
     assert http.post("/ingestions", json=body).status_code == 400
     assert http.get("/ingestions").json() == {"ingestions": []}
 
 
-def test_a_run_that_there_is_not(http: TestClient[Litestar]) -> None:
+def test_unknown_run_returns_404(http: TestClient[Litestar]) -> None:
     response = http.get("/ingestions/nobody")
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
 
 
-def test_a_failed_run_is_degraded_and_not_dead(
-    http: TestClient[Litestar], settings: Settings
-) -> None:
+def test_failed_run_degrades_readiness(http: TestClient[Litestar], settings: Settings) -> None:
     finished(http, http.post("/ingestions", json={}).json()["id"])
     assert http.get("/health/ready").json()["checks"]["ingestion"]["status"] == "ok"
     settings.platform.write_text("[platform")
@@ -344,9 +342,7 @@ def test_a_failed_run_is_degraded_and_not_dead(
     assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
 
 
-def test_a_database_that_goes_away_is_degraded_and_not_dead(
-    http: TestClient[Litestar], settings: Settings
-) -> None:
+def test_lost_database_degrades_readiness(http: TestClient[Litestar], settings: Settings) -> None:
     finished(http, http.post("/ingestions", json={}).json()["id"])
     with closing(sqlite3.connect(settings.platform.with_name("apidesk.db"))) as database:
         database.execute("DROP TABLE ingestion_runs")
@@ -356,9 +352,7 @@ def test_a_database_that_goes_away_is_degraded_and_not_dead(
     assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
 
 
-def test_stopping_the_server_stops_its_run(
-    answer_service: AnswerService, settings: Settings
-) -> None:
+def test_server_shutdown_stops_the_run(answer_service: AnswerService, settings: Settings) -> None:
     write_pages(guides(settings), 300)
     with http_client(create_app(answer_service)) as client:
         begun = client.post("/ingestions", json={}).json()
@@ -369,10 +363,10 @@ def test_stopping_the_server_stops_its_run(
     assert "stopped" in run.error
 
 
-# --- by itself
+# --- the schedule
 
 
-def test_the_times_are_those_of_the_zone() -> None:
+def test_cron_uses_the_time_zone() -> None:
     plan = IngestionSchedule(schedule="30 2 * * 1-5", timezone="Asia/Shanghai")
     saturday = datetime(2026, 11, 21, 12, tzinfo=UTC)
     times = cron(plan, saturday)
@@ -382,7 +376,7 @@ def test_the_times_are_those_of_the_zone() -> None:
 
 
 def once() -> Callable[[IngestionSchedule, datetime], Iterator[datetime]]:
-    """A schedule of one time: now."""
+    """A schedule with a single time: now."""
     times = iter([timedelta()])
     return lambda plan, after: iter([after + next(times, timedelta(days=365))])
 
@@ -403,7 +397,7 @@ def always(plan: IngestionSchedule, after: datetime) -> Iterator[datetime]:
     ],
     ids=["well", "once", "twice", "for good", "another run", "stopped"],
 )
-def test_a_run_that_fails_is_tried_again(
+def test_failed_run_is_retried(
     monkeypatch: pytest.MonkeyPatch, outcomes: list[Exception | None], calls: int
 ) -> None:
     called: list[None] = []
@@ -420,7 +414,7 @@ def test_a_run_that_fails_is_tried_again(
     assert len(called) == calls
 
 
-def test_a_failure_does_not_end_the_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schedule_continues_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[None] = []
 
     async def run() -> None:
@@ -433,7 +427,7 @@ def test_a_failure_does_not_end_the_schedule(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def for_a_while(endless: Awaitable[None], enough: Callable[[], bool]) -> None:
-    """Let `endless` go on until it is enough, and a little longer."""
+    """Run `endless` until the condition holds, and a little longer."""
     task = asyncio.ensure_future(endless)
     deadline = time.monotonic() + 20
     while not enough():
@@ -443,7 +437,7 @@ async def for_a_while(endless: Awaitable[None], enough: Callable[[], bool]) -> N
     task.cancel()
 
 
-def test_the_server_of_an_embedded_store_keeps_the_schedule(
+def test_server_of_an_embedded_store_runs_the_schedule(
     monkeypatch: pytest.MonkeyPatch, answer_service: AnswerService
 ) -> None:
     monkeypatch.setattr("ingestion.schedule.cron", once())
@@ -464,7 +458,7 @@ def test_the_server_of_an_embedded_store_keeps_the_schedule(
         (lambda text: text.partition("[ingestion]")[0], "[ingestion] has no schedule"),
     ],
 )
-def test_a_schedule_of_its_own_wants_a_server_and_times(
+def test_schedule_command_requires_a_server_and_a_schedule(
     settings: Settings, change: Callable[[str], str], words: str
 ) -> None:
     settings.platform.write_text(change(PLATFORM))
@@ -477,8 +471,8 @@ def test_a_schedule_of_its_own_wants_a_server_and_times(
     assert words in result.stderr
 
 
-def test_what_changes_is_indexed_at_once(settings: Settings) -> None:
-    """Also after a run that failed; the notice and the run take less than two seconds."""
+def test_watch_indexes_changes(settings: Settings) -> None:
+    """Also after a failed run. Detection and run take less than two seconds."""
     reports: list[IngestionRun] = []
     complaints: list[str] = []
     profile = settings.platform.read_text()
@@ -488,7 +482,7 @@ def test_what_changes_is_indexed_at_once(settings: Settings) -> None:
             run_ingestion_and_watch(settings, IngestionOptions(), reports.append, complaints.append)
         )
         await until(lambda: len(reports) == 1)
-        await asyncio.sleep(0.2)  # until it watches
+        await asyncio.sleep(0.2)  # until it is watching
         write_page(guides(settings), 0, "# changed\n\nchanged")
         await until(lambda: len(reports) == 2)
         settings.platform.write_text("[platform")

@@ -1,4 +1,4 @@
-"""The ingestion job, killed at random moments: the collection answers, and the next run mends it."""
+"""Tests that kill the ingestion job at random times: the collection answers, the next run repairs it."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.killed_job import fork_server, ingest, kill_after, mend, run
+from tests.killed_job import fork_server, ingest, kill_after, repair, run
 from tests.test_ingestions import PLATFORM
 from tests.test_sync import write_page, write_pages
 
@@ -22,7 +22,7 @@ CASES = [(False, {}), (True, {}), (False, {"rebuild": True})]
 
 
 def settings_of(folder: Path) -> dict[str, Any]:
-    """As `read_settings` takes them."""
+    """Keyword arguments of `read_settings`."""
     return {
         "milvus_uri": str(folder / "milvus.db"),
         "database_url": f"sqlite:///{folder / 'apidesk.db'}",
@@ -30,9 +30,9 @@ def settings_of(folder: Path) -> dict[str, Any]:
     }
 
 
-def mended(folder: Path, in_place: bool, options: dict[str, bool]) -> dict[str, Any]:
-    target = folder / "mended.json"
-    assert run(CONTEXT, mend, settings_of(folder), in_place, options, target) == 0
+def repaired(folder: Path, in_place: bool, options: dict[str, bool]) -> dict[str, Any]:
+    target = folder / "repaired.json"
+    assert run(CONTEXT, repair, settings_of(folder), in_place, options, target) == 0
     found: dict[str, Any] = json.loads(target.read_text())
     return found
 
@@ -42,7 +42,7 @@ CONTEXT = fork_server()
 
 @pytest.fixture(scope="module", params=CASES, ids=["beside", "in place", "rebuild"])
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A store with pages that have changed since; how long the job takes, and where it comes to."""
+    """A store whose pages have changed, the duration of the next run, and its result."""
     in_place, options = request.param
     folder = tmp_path_factory.mktemp("before")
     (folder / "platform.toml").write_text(PLATFORM)
@@ -70,12 +70,12 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     process.join()
     assert process.exitcode == 0
     seconds = time.monotonic() - started
-    yield folder, in_place, options, seconds, mended(undisturbed, in_place, {})["state"]
+    yield folder, in_place, options, seconds, repaired(undisturbed, in_place, {})["state"]
     shutil.rmtree(undisturbed)
 
 
 @pytest.mark.parametrize("seed", range(KILLS // len(CASES) + 1))
-def test_a_killed_run_is_made_good_by_the_next(case: Any, seed: int, tmp_path: Path) -> None:
+def test_next_run_repairs_a_killed_run(case: Any, seed: int, tmp_path: Path) -> None:
     before, in_place, options, seconds, expected = case
     folder = tmp_path / "store"
     shutil.copytree(before, folder)
@@ -85,7 +85,7 @@ def test_a_killed_run_is_made_good_by_the_next(case: Any, seed: int, tmp_path: P
     process.start()
     killed = kill_after(process, began, moment)
 
-    found = mended(folder, in_place, options)
+    found = repaired(folder, in_place, options)
 
     assert found["answers"] == 3
     assert found["state"] == expected

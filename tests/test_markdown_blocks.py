@@ -1,4 +1,4 @@
-"""Markdown as blocks: each of its kind, none cut, no line lost."""
+"""Tests of parsing Markdown into blocks, tables and list items."""
 
 import random
 
@@ -44,7 +44,7 @@ LIST = "- one\n\n  still one\n- two\n  - below two"
         pytest.param("a\u2028b\x0cc\x85d\n\ne", ["paragraph", "paragraph"], id="odd line ends"),
     ],
 )
-def test_blocks_are_told_apart_and_kept_whole(markdown: str, expected: list[str]) -> None:
+def test_blocks_have_their_kind_and_full_text(markdown: str, expected: list[str]) -> None:
     blocks = parse_blocks(markdown)
     assert [block.kind for block in blocks] == expected
     kept = [line for block in blocks for line in block.text.split("\n") if line.strip()]
@@ -64,18 +64,18 @@ def test_blocks_are_told_apart_and_kept_whole(markdown: str, expected: list[str]
         ("#", 1, ""),
     ],
 )
-def test_a_heading_knows_its_level_and_title(markdown: str, level: int, title: str) -> None:
+def test_heading_has_level_and_title(markdown: str, level: int, title: str) -> None:
     (block,) = parse_blocks(markdown)
     assert (block.kind, block.level, block.title) == ("heading", level, title)
 
 
-def test_a_paragraph_with_a_line_right_under_it_is_no_heading() -> None:
+def test_long_underlined_paragraph_is_not_a_heading() -> None:
     paragraph = "很长的一段话。" * (MAX_HEADING_CHARS // 7 + 1)
     assert [b.kind for b in parse_blocks(f"{paragraph}\n---\n\nnext")] == ["paragraph", "paragraph"]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_line_of_any_page_is_lost(seed: int) -> None:
+def test_blocks_contain_every_line(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(50):
         page = rng.choices(LINES, k=rng.randrange(1, 25))
@@ -95,7 +95,7 @@ def test_no_line_of_any_page_is_lost(seed: int) -> None:
         pytest.param(f"```\n{TABLE}\n```", [], id="inside a fence"),
     ],
 )
-def test_tables_are_read_back(markdown: str, expected: list[list[str]]) -> None:
+def test_parse_table_returns_the_rows(markdown: str, expected: list[list[str]]) -> None:
     assert parse_table(markdown) == expected
 
 
@@ -111,7 +111,7 @@ def test_tables_are_read_back(markdown: str, expected: list[list[str]]) -> None:
         ("- a\u2028b\n- c", ["a\u2028b", "c"]),
     ],
 )
-def test_list_items_are_read_back(markdown: str, expected: list[str]) -> None:
+def test_parse_list_items_returns_the_items(markdown: str, expected: list[str]) -> None:
     assert parse_list_items(markdown) == expected
 
 

@@ -1,4 +1,4 @@
-"""Sync, on a real Milvus Lite, by both writers: whatever happened before, the end is the same."""
+"""Tests of Sync on Milvus Lite with both writers: the result never depends on earlier runs."""
 
 import json
 import os
@@ -34,14 +34,14 @@ Rows = dict[str, dict[str, object]]
 
 @dataclass
 class Bench:
-    """A collection, and folders of pages that it is to be in step with."""
+    """A collection and the folders of its sources."""
 
     collection: Collection
     folder: Path
     sources: list[MarkdownSourceConfig | OpenApiSourceConfig] = field(default_factory=list)
 
     def source(self, name: str) -> Path:
-        """A new source's folder."""
+        """Create a source and return its folder."""
         folder = self.folder / name
         folder.mkdir(parents=True)
         self.sources.append(MarkdownSourceConfig(kind="markdown", name=name, path=folder))
@@ -58,7 +58,7 @@ class Bench:
         return {report.name: report for report in sync.reports}
 
     def rows(self) -> Rows:
-        """Every field of every chunk, by id; but what file it was read from, which may be an older one."""
+        """Every field of every chunk by id, except the fingerprint, which may be of an older file."""
         client, alias = self.collection._client, self.collection._alias
         fields = [name for name in (*CHUNK_FIELDS, "search_text") if name != "fingerprint"]
         return {row["id"]: row for page in row_pages(client, alias, fields) for row in page}
@@ -79,7 +79,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("store") / "milvus.db"
 
 
-@pytest.fixture(params=[False, True], ids=["beside", "in place"])
+@pytest.fixture(params=[False, True], ids=["next collection", "in place"])
 def bench(request: pytest.FixtureRequest, store: Path, tmp_path: Path) -> Iterator[Bench]:
     settings = read_settings(milvus_uri=str(store), collection=f"c{abs(hash(tmp_path))}")
     collection = open_collection(settings, request.param)
@@ -104,8 +104,8 @@ def counts(report: SourceReport) -> tuple[int, int, int, int]:
     return report.added, report.changed, report.deleted, report.unchanged
 
 
-def assert_in_step(bench: Bench) -> None:
-    """The collection is what a rebuild from the same documents would make it."""
+def assert_equals_rebuild(bench: Bench) -> None:
+    """Assert that a rebuild from the same documents gives the same collection."""
     rows, words, manifest = bench.rows(), bench.words(), bench.collection.manifest
     catalogue = bench.collection.catalogue()
     bench.sync(rebuild=True, allow_deletes=True)
@@ -115,7 +115,7 @@ def assert_in_step(bench: Bench) -> None:
     assert manifest == bench.collection.manifest
 
 
-def test_a_change_is_all_that_is_written(bench: Bench) -> None:
+def test_sync_writes_only_changed_chunks(bench: Bench) -> None:
     folder = bench.source("guides")
     write_pages(folder, 10)
     (report,) = bench.sync().values()
@@ -129,23 +129,23 @@ def test_a_change_is_all_that_is_written(bench: Bench) -> None:
     (folder / "004.md").unlink()
     (report,) = bench.sync().values()
     assert counts(report) == (1, 1, 1, 8)
-    assert report.written == 4  # the title stands in both chunks of page 3
+    assert report.written == 4  # both chunks of page 3 contain the title
     assert not bench.collection.chunks_of_document("004", "guides")
     assert bench.collection.search("退货怎么处理", 1, "full_text")[0].chunk.document_id == "003"
-    assert_in_step(bench)
+    assert_equals_rebuild(bench)
 
 
-def test_a_section_that_is_gone_takes_its_chunk_along(bench: Bench) -> None:
+def test_removed_section_removes_its_chunk(bench: Bench) -> None:
     folder = bench.source("guides")
     write_pages(folder, 4)
     bench.sync()
     write_page(folder, 1, "# 订单发货 1\n\n订单发货的说明。")
     (report,) = bench.sync().values()
     assert (counts(report), report.written) == ((0, 1, 0, 3), 0)
-    assert_in_step(bench)
+    assert_equals_rebuild(bench)
 
 
-def test_a_dry_run_counts_and_writes_nothing(bench: Bench) -> None:
+def test_dry_run_reports_and_writes_nothing(bench: Bench) -> None:
     folder = bench.source("guides")
     write_pages(folder, 10)
     assert counts(bench.sync(dry_run=True)["guides"]) == (10, 0, 0, 0)
@@ -159,7 +159,7 @@ def test_a_dry_run_counts_and_writes_nothing(bench: Bench) -> None:
     assert (bench.rows(), bench.words()) == before
 
 
-def test_a_source_leaves_the_others_alone(bench: Bench) -> None:
+def test_sources_do_not_affect_each_other(bench: Bench) -> None:
     guides, news = bench.source("guides"), bench.source("news")
     write_pages(guides, 4)
     write_pages(news, 4)
@@ -172,7 +172,7 @@ def test_a_source_leaves_the_others_alone(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("vanished", "deleted"), [(1, 1), (3, 3), (4, 0), (9, 0)])
-def test_what_vanishes_in_numbers_is_kept(bench: Bench, vanished: int, deleted: int) -> None:
+def test_many_vanished_documents_are_kept(bench: Bench, vanished: int, deleted: int) -> None:
     folder = bench.source("guides")
     write_pages(folder, 10)
     bench.sync()
@@ -192,10 +192,10 @@ def test_what_vanishes_in_numbers_is_kept(bench: Bench, vanished: int, deleted: 
         assert bench.rows() == before
     (report,) = bench.sync(allow_deletes=True).values()
     assert (report.kept, report.refused) == (0, [])
-    assert_in_step(bench)
+    assert_equals_rebuild(bench)
 
 
-def test_a_source_that_is_named_no_more_is_kept_until_that_is_meant(bench: Bench) -> None:
+def test_removed_source_is_kept_without_allow_deletes(bench: Bench) -> None:
     write_pages(bench.source("guides"), 2)
     write_pages(bench.source("news"), 2)
     bench.sync()
@@ -203,12 +203,12 @@ def test_a_source_that_is_named_no_more_is_kept_until_that_is_meant(bench: Bench
     assert bench.sync()["news"].kept == 2
     assert bench.sync(allow_deletes=True)["news"].deleted == 2
     assert {row["source"] for row in bench.rows().values()} == {"guides"}
-    assert_in_step(bench)
+    assert_equals_rebuild(bench)
 
 
 @pytest.mark.parametrize("allow_deletes", [False, True])
-def test_a_source_that_fails_deletes_nothing(bench: Bench, allow_deletes: bool) -> None:
-    """Neither when it is gone as a whole nor when one of its documents cannot be read."""
+def test_failed_source_deletes_nothing(bench: Bench, allow_deletes: bool) -> None:
+    """Whether the whole source is gone or one of its documents cannot be read."""
     folder = bench.source("guides")
     write_pages(folder, 6)
     bench.sync()
@@ -229,7 +229,7 @@ def test_a_source_that_fails_deletes_nothing(bench: Bench, allow_deletes: bool) 
     assert bench.rows() == before
 
 
-def test_a_rebuild_does_not_lose_what_could_not_be_read(bench: Bench) -> None:
+def test_rebuild_that_would_lose_unread_documents_is_refused(bench: Bench) -> None:
     folder = bench.source("guides")
     write_pages(folder, 6)
     bench.sync()
@@ -242,7 +242,7 @@ def test_a_rebuild_does_not_lose_what_could_not_be_read(bench: Bench) -> None:
     assert len(bench.rows()) == 10
 
 
-def test_no_document_at_all_is_an_error(bench: Bench) -> None:
+def test_sources_without_documents_are_an_error(bench: Bench) -> None:
     folder = bench.source("guides")
     write_page(folder, 0)
     (folder / "001.md").write_text("# only a heading")
@@ -253,7 +253,7 @@ def test_no_document_at_all_is_an_error(bench: Bench) -> None:
     assert len(bench.rows()) == 2
 
 
-def test_another_contract_wants_a_rebuild(bench: Bench) -> None:
+def test_manifest_mismatch_requires_a_rebuild(bench: Bench) -> None:
     write_pages(bench.source("guides"), 3)
     bench.sync()
     bench.collection._expected = bench.collection._expected.model_copy(update={"chunker": "9/400"})
@@ -264,9 +264,7 @@ def test_another_contract_wants_a_rebuild(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("name", ["000", "002"], ids=["before", "behind"])
-def test_a_second_document_of_one_id_never_takes_the_place_of_the_first(
-    bench: Bench, name: str
-) -> None:
+def test_duplicate_document_id_never_replaces_the_first(bench: Bench, name: str) -> None:
     folder = bench.source("guides")
     write_page(folder, 1)
     (folder / f"{name}.md").write_text("# other\n\nother")
@@ -277,12 +275,12 @@ def test_a_second_document_of_one_id_never_takes_the_place_of_the_first(
         (report,) = bench.sync().values()
         assert report.refused == ["duplicate document id 001: the first document is kept"]
         assert (report.unchanged, report.changed) == (2, 0)
-    assert_in_step(bench)
+    assert_equals_rebuild(bench)
 
 
 @dataclass(frozen=True)
 class Change:
-    """What may happen between two runs, and whether the source has to be compared then."""
+    """A change between two runs, and whether the source must be read because of it."""
 
     what: str
     make: Callable[[Bench], object]
@@ -290,7 +288,7 @@ class Change:
 
 
 def rewrite(path: Path, old: str, new: str) -> None:
-    """Other bytes, the same size, the same date."""
+    """Write other bytes of the same size with the same modification time."""
     date = path.stat().st_mtime_ns
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     os.utime(path, ns=(date, date))
@@ -310,7 +308,7 @@ def write_as_another_version(bench: Bench) -> None:
     write_finished_manifest(client, alias, bench.collection.manifest)
 
 
-def die_while_writing(bench: Bench) -> None:
+def interrupt_write(bench: Bench) -> None:
     client, alias = bench.collection._client, bench.collection._alias
     incomplete = bench.collection.manifest.model_copy(update={"incomplete": True})
     write_manifest(client, alias, incomplete)
@@ -339,16 +337,14 @@ CHANGES = [
     Change("a template", lambda b: with_profile(b, page_url=("https://x.y/{path}",)), True),
     Change("metadata", lambda b: with_profile(b, metadata={"version": "v"}), True),
     Change("another writer", write_as_another_version, True),
-    Change("an unfinished run", die_while_writing, True),
+    Change("an unfinished run", interrupt_write, True),
     Change("another format", lambda b: write_property(b, SOURCES_PROPERTY, '{"sources": 3}'), True),
 ]
 
 
 @pytest.mark.parametrize("bench", [True], indirect=True, ids=["in place"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.what)
-def test_a_source_is_compared_when_anything_of_it_may_have_changed(
-    bench: Bench, change: Change
-) -> None:
+def test_source_is_read_if_it_may_have_changed(bench: Bench, change: Change) -> None:
     folder = bench.source("guides")
     write_pages(folder, 5)
     write_page(folder, 0, "---\nv: 1\n---\n# page\n\ntext\n\n## more\n\ntext")
@@ -357,13 +353,15 @@ def test_a_source_is_compared_when_anything_of_it_may_have_changed(
     bench.collection._client.delete(bench.collection._alias, filter='document_id == "004"')
 
     change.make(bench)
-    report = bench.sync()["guides"]  # who compares misses the page that was deleted behind its back
+    report = bench.sync()[
+        "guides"
+    ]  # a run that reads the source writes the chunk deleted from the store
     assert ("004" in {row["document_id"] for row in bench.rows().values()}) is change.compared
     assert (report.added > 0) is change.compared
     assert change.compared or counts(report) == (0, 0, 0, 5)
 
 
-def test_a_source_with_a_broken_page_is_compared_each_time(bench: Bench) -> None:
+def test_source_with_a_refused_page_is_read_every_time(bench: Bench) -> None:
     folder = bench.source("guides")
     write_pages(folder, 3)
     (folder / "broken.md").write_bytes(b"\xff")
@@ -372,7 +370,7 @@ def test_a_source_with_a_broken_page_is_compared_each_time(bench: Bench) -> None
         assert (report.unchanged, report.refused) == (unchanged, ["broken.md: not UTF-8 (byte 0)"])
 
 
-def test_what_is_passed_over_is_reported_as_what_is_compared(bench: Bench) -> None:
+def test_skipped_source_has_the_same_report_as_a_read_one(bench: Bench) -> None:
     folder = bench.source("guides")
     write_pages(folder, 3)
     (folder / "empty.md").write_text("")
@@ -384,7 +382,7 @@ def test_what_is_passed_over_is_reported_as_what_is_compared(bench: Bench) -> No
 
 
 @pytest.mark.parametrize("bench", [True], indirect=True, ids=["in place"])
-def test_a_reader_of_another_version_reads_again(
+def test_new_reader_version_reads_the_source_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_pages(bench.source("guides"), 3)
@@ -394,7 +392,7 @@ def test_a_reader_of_another_version_reads_again(
     assert bench.sync()["guides"].added == 1
 
 
-def test_a_lost_collection_is_written_again(bench: Bench) -> None:
+def test_lost_collection_is_rebuilt(bench: Bench) -> None:
     write_pages(bench.source("guides"), 3)
     bench.sync()
     bench.collection._client.delete(bench.collection._alias, filter='id != ""')
@@ -403,7 +401,7 @@ def test_a_lost_collection_is_written_again(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", [True], indirect=True, ids=["in place"])
-def test_a_description_is_read_with_what_it_refers_to(bench: Bench) -> None:
+def test_openapi_description_is_read_again_if_a_referenced_file_changes(bench: Bench) -> None:
     described = {"openapi": "3.1.0", "info": {"title": "A", "version": "1"}}
     operation = {"summary": "Pick up", "responses": {}}
     described["paths"] = {"/pickups": {"$ref": "pickups.json"}}
@@ -418,7 +416,7 @@ def test_a_description_is_read_with_what_it_refers_to(bench: Bench) -> None:
         assert (report.added, report.changed) == expected
 
 
-def test_why_nothing_could_be_indexed_is_said(bench: Bench) -> None:
+def test_error_names_the_reason_why_nothing_was_indexed(bench: Bench) -> None:
     folder = bench.source("guides")
     for number in range(3):
         (folder / f"{number}.md").write_bytes(b"\xff")
@@ -428,8 +426,8 @@ def test_why_nothing_could_be_indexed_is_said(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_after_any_changes_the_end_is_the_same(bench: Bench, seed: int) -> None:
-    """Adding, editing, deleting and stopping half way, at random."""
+def test_random_changes_give_the_same_result_as_a_rebuild(bench: Bench, seed: int) -> None:
+    """Documents are added, edited and deleted, and runs are interrupted, at random."""
     chance = random.Random(seed)
     folders = [bench.source("guides"), bench.source("news")]
     for folder in folders:
@@ -448,11 +446,11 @@ def test_after_any_changes_the_end_is_the_same(bench: Bench, seed: int) -> None:
         if chance.random() < 0.5:
             stop_half_way(bench, chance.randrange(20))
         bench.sync(allow_deletes=True)
-    assert_in_step(bench)
+    assert_equals_rebuild(bench)
 
 
 def stop_half_way(bench: Bench, steps: int) -> None:
-    """A run that fails at its `steps`-th document, after what it had written by then."""
+    """Run until the `steps`-th document, then fail."""
     left = [steps]
 
     def step() -> None:
@@ -468,7 +466,7 @@ def stop_half_way(bench: Bench, steps: int) -> None:
             bench.collection.load()
 
 
-def test_questions_are_answered_throughout_a_rebuild(bench: Bench) -> None:
+def test_searches_work_during_a_rebuild(bench: Bench) -> None:
     write_pages(bench.source("guides"), 60)
     bench.sync()
     over, missed, asked = threading.Event(), list[object](), [0]
@@ -495,7 +493,7 @@ def test_questions_are_answered_throughout_a_rebuild(bench: Bench) -> None:
     assert asked[0] > 10
 
 
-def test_what_a_dead_run_left_is_cleaned_up(bench: Bench) -> None:
+def test_next_run_drops_leftovers_of_a_dead_run(bench: Bench) -> None:
     write_pages(bench.source("guides"), 3)
     bench.sync()
     collection = bench.collection

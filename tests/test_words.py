@@ -1,4 +1,4 @@
-"""Words of full-text search: whatever a question writes like the document is found in it."""
+"""Tests of the words of full-text search and their frequencies."""
 
 import re
 import sys
@@ -29,7 +29,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_a_text_is_found_by_all_of_itself(text: str) -> None:
+def test_query_of_a_text_uses_its_index_words(text: str) -> None:
     asked, indexed = split_words(query_text(text)), index_words(text)
     assert asked
     assert set(asked) <= set(indexed)
@@ -51,7 +51,7 @@ def test_a_text_is_found_by_all_of_itself(text: str) -> None:
         ("错误码：４０００１", "40001"),
     ],
 )
-def test_a_name_is_found_in_another_spelling(document: str, question: str) -> None:
+def test_identifier_matches_another_spelling(document: str, question: str) -> None:
     assert set(split_words(query_text(question))) & set(index_words(document))
 
 
@@ -64,8 +64,8 @@ def test_a_name_is_found_in_another_spelling(document: str, question: str) -> No
         ("https://open.example.com/api/v1/order_ship", "apiv1ordership"),
     ],
 )
-def test_an_identifier_is_also_one_word(text: str, joined: str) -> None:
-    """A whole identifier is rarer than its parts, so that it outranks them."""
+def test_identifier_is_indexed_in_joined_form(text: str, joined: str) -> None:
+    """The joined form is rarer than the parts, so it ranks higher."""
     for words in (index_words(text), split_words(query_text(text))):
         assert any(word.startswith(joined) for word in words)
 
@@ -77,7 +77,7 @@ def test_an_identifier_is_also_one_word(text: str, joined: str) -> None:
         ("订单的签名", {"签名"}, {"的"}),
     ],
 )
-def test_common_words_are_not_asked_for(question: str, kept: set[str], dropped: set[str]) -> None:
+def test_query_omits_common_words(question: str, kept: set[str], dropped: set[str]) -> None:
     words = set(split_words(query_text(question)))
     assert not words & dropped
     assert all(any(word.startswith(stem) for word in words) for stem in kept)
@@ -85,7 +85,7 @@ def test_common_words_are_not_asked_for(question: str, kept: set[str], dropped: 
 
 
 @pytest.mark.parametrize("question", ["the", "的", "is the", "???", ""])
-def test_a_question_of_nothing_else_is_asked_as_it_is(question: str) -> None:
+def test_query_of_common_words_keeps_them(question: str) -> None:
     assert query_text(question) == question
 
 
@@ -99,7 +99,7 @@ def test_a_question_of_nothing_else_is_asked_as_it_is(question: str) -> None:
         (" ，。_ -- / ", []),
     ],
 )
-def test_words_are_lower_case_and_no_punctuation(text: str, expected: list[str]) -> None:
+def test_split_words_are_lower_case_without_punctuation(text: str, expected: list[str]) -> None:
     assert split_words(text) == expected
 
 
@@ -118,7 +118,7 @@ def test_no_run_is_longer_than_400_characters(length: int) -> None:
     assert text.replace(" ", "") == "订单" * length
 
 
-def test_how_common_a_word_is() -> None:
+def test_zipf_frequency_orders_words() -> None:
     assert zipf_frequency("的") > zipf_frequency("订单") > zipf_frequency("揽收") >= RAREST_ZIPF
     assert zipf_frequency("the") > zipf_frequency("signature") > RAREST_ZIPF
     for unlisted in ("cancelpickup", "", "龘龘龘龘", "\ud800", "zzzzzz"):
@@ -126,7 +126,7 @@ def test_how_common_a_word_is() -> None:
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_every_listed_word_is_found(language: Language) -> None:
+def test_zipf_frequency_covers_every_listed_word(language: Language) -> None:
     of_the_language = [
         (word, zipf)
         for word, zipf in listed_words(language)
@@ -148,16 +148,16 @@ ENDINGS = (
 
 
 @pytest.fixture
-def hasty_threads() -> Iterator[None]:
-    """Threads take turns as often as they can."""
+def frequent_thread_switches() -> Iterator[None]:
+    """Make threads switch as often as possible."""
     seconds = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(seconds)
 
 
-@pytest.mark.usefixtures("hasty_threads")
-def test_threads_stem_their_own_words() -> None:
+@pytest.mark.usefixtures("frequent_thread_switches")
+def test_stem_is_thread_safe() -> None:
     words = [f"{start}{end}" for start in "abcdefghijklmnop" for end in ENDINGS]
     expected = list(map(stem, words))
     stem.cache_clear()

@@ -1,1 +1,1 @@
-"""Does the API do as it is described? schemathesis tries: `python -m benchmarks.fuzz`."""
+"""Fuzz tests of the API against its OpenAPI description: `python -m benchmarks.fuzz`."""

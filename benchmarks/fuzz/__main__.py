@@ -1,8 +1,8 @@
-"""Does the API do as it is described? schemathesis, with every check and phase, on two servers.
+"""Fuzzes two servers with schemathesis, with every check and phase.
 
     python -m benchmarks.fuzz [--examples 1000]
 
-Writes docs/explanation/reliability.md. Exits with 1 when anything was found, or a server logged a stack.
+Writes docs/explanation/reliability.md. Exits with 1 if anything was found or a server logged a stack trace.
 """
 
 import sys
@@ -31,7 +31,7 @@ MARKERS = "fuzz"
     help="Markdown file that the figures are written to, between its markers.",
 )
 def main(examples: int, seed: int | None, document: Path) -> None:
-    """Run, print what was found, and write the figures into the documentation."""
+    """Run schemathesis, print the findings and write the results into the documentation."""
     around_markers(document, MARKERS)  # before minutes of work
     found = [fuzz(answer_service, examples, seed) for answer_service in DESKS]
     text = report(found, examples, date.today())

@@ -1,4 +1,4 @@
-"""A model that has an answer to anything, and now and then an odd one."""
+"""A scripted model that answers every request, sometimes with unusual text."""
 
 import random
 from typing import Any
@@ -22,13 +22,13 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
 
 
 class Model:
-    """Plays the model, the same way each time."""
+    """A deterministic scripted model."""
 
     def __init__(self) -> None:
         self._random = random.Random(7)
 
     def __call__(self, request: Recorded) -> Any:
-        """A reply to any chat request."""
+        """Return a reply to a chat request."""
         prompt = request.text
         if request.body.get("tools") and "response_format" not in request.body:
             return self._look_up(request)
@@ -40,7 +40,7 @@ class Model:
         return {"question": "?", "introduction": "", "answer": steps, "relatedUrl": ["x"]}
 
     def _look_up(self, request: Recorded) -> Reply:
-        """One call of a tool that there is, then enough."""
+        """Call one available tool, then answer."""
         if any(message["role"] == "tool" for message in request.body["messages"]):
             return Reply("That is enough.")
         tool = self._random.choice(request.body["tools"])["function"]["name"]

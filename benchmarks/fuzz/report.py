@@ -1,14 +1,14 @@
-"""What fuzzing found, as a section of docs/explanation/reliability.md."""
+"""The results of fuzzing as a section of docs/explanation/reliability.md."""
 
 from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import version
 
 from benchmarks.document import prose, table
-from benchmarks.fuzz.run import Found
+from benchmarks.fuzz.run import FuzzResult
 
 
-def report(found: Sequence[Found], examples: int, day: date) -> str:
+def report(found: Sequence[FuzzResult], examples: int, day: date) -> str:
     """The section."""
     said = f"""
         Written by `make fuzz` on {day:%Y-%m-%d}: apidesk {version("apidesk")}, schemathesis

@@ -1,4 +1,4 @@
-"""schemathesis against a server of its own, and what it came to."""
+"""Runs schemathesis against a server."""
 
 import json
 import os
@@ -24,28 +24,28 @@ DESKS: tuple[Desk, ...] = ("without a model", "with a scripted model")
 
 
 @dataclass(frozen=True)
-class Found:
-    """What came of one server."""
+class FuzzResult:
+    """Results of one server."""
 
     answer_service: Desk
     told: dict[str, Any]
-    """What schemathesis reports."""
+    """The report of schemathesis."""
     stacks: int
-    """Stacks in the server's log."""
+    """Stack traces in the server's log."""
 
     @property
     def cases(self) -> int:
-        """Requests that were made up."""
+        """Number of generated requests."""
         return int(self.told["test_cases"]["generated"])
 
     @property
     def operations(self) -> int:
-        """Operations that were tested."""
+        """Number of tested operations."""
         return int(self.told["operations"]["tested"])
 
     @property
     def failures(self) -> list[str]:
-        """What must not be, in words."""
+        """Return a description of each failure."""
         said = [
             f"{failure['title']} ({', '.join(failure['operations'])})"
             for failure in self.told["failures"]
@@ -58,8 +58,8 @@ class Found:
         return said
 
 
-def fuzz(answer_service: Desk, examples: int, seed: int | None) -> Found:
-    """Let schemathesis look, its output shown, for what `desk` does and its description does not say."""
+def fuzz(answer_service: Desk, examples: int, seed: int | None) -> FuzzResult:
+    """Run schemathesis against a server and show its output."""
     with TemporaryDirectory() as name, _environment(Path(name), answer_service) as environment:
         folder = Path(name)
         server = ServingProcess(folder / "log", environment)
@@ -67,11 +67,11 @@ def fuzz(answer_service: Desk, examples: int, seed: int | None) -> Found:
             told = _run(server.url, environment["APIDESK_ADMIN_KEY"], folder, examples, seed)
         finally:
             server.stop()
-        return Found(answer_service, told, server.log.count("Traceback"))
+        return FuzzResult(answer_service, told, server.log.count("Traceback"))
 
 
 def _run(url: str, key: str, folder: Path, examples: int, seed: int | None) -> dict[str, Any]:
-    """Every check in every phase; the report."""
+    """Run every check in every phase; return the report."""
     report = folder / "report.json"
     command = [
         SCHEMATHESIS, "run", f"{url}/schema/openapi.json",

@@ -1,4 +1,4 @@
-"""The frameworks that apidesk is measured against, each as its own documentation teaches it.
+"""The frameworks that apidesk is compared with, each used as its documentation recommends.
 
-They live in a virtual environment of their own (`environment.py`); every other module here runs there.
+They have their own virtual environment (`environment.py`), in which all other modules here run.
 """

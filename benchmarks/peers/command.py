@@ -1,4 +1,4 @@
-"""The command line of a peer: `serve` and `ingest`, alike for all."""
+"""The command line of all peers: `serve` and `ingest`."""
 
 import asyncio
 import json
@@ -18,31 +18,31 @@ App = Any
 """An ASGI application."""
 
 Indexing = Callable[[], Awaitable[object]]
-"""Brings the index up to date with the passages; called twice, the second time nothing has changed."""
+"""Updates the index from the passages. It is called twice; the second time nothing has changed."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What a peer is started with."""
+    """The arguments of a peer."""
 
     documents: Path
     model_url: str
 
     @property
     def passages(self) -> list[Passage]:
-        """The passages in `documents`."""
+        """Return the passages in `documents`."""
         return read_passages(self.documents)
 
 
 class AnnouncingServer(uvicorn.Server):
-    """Prints where questions are to be sent, once they are answered there."""
+    """Prints the url for questions as soon as it answers them."""
 
     def __init__(self, config: uvicorn.Config, url: str) -> None:
         super().__init__(config)
         self._url = url
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then say so."""
+        """Start and print the url."""
         await super().startup(sockets=sockets)
         if not self.should_exit:
             print(self._url, flush=True)
@@ -53,7 +53,7 @@ def peer(
     indexing: Callable[[Site], Indexing] | None = None,
     path: str = "/ask",
 ) -> click.Group:
-    """The command line of a peer whose `app` takes questions at `path`."""
+    """Return the command line of a peer whose `app` answers questions at `path`."""
     group = click.Group()
     options = [
         click.Option(["--documents"], type=click.Path(path_type=Path, exists=True), required=True),
@@ -75,7 +75,7 @@ def peer(
 
 
 def serve(app: App, path: str) -> None:
-    """Serve on a free port of 127.0.0.1 until told to stop, without a line a request."""
+    """Serve on a free port of 127.0.0.1, without an access log."""
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}{path}"
     config = uvicorn.Config(app, log_level="warning", access_log=False)
@@ -83,7 +83,7 @@ def serve(app: App, path: str) -> None:
 
 
 async def ingest(site: Site, indexing: Callable[[Site], Indexing]) -> dict[str, float]:
-    """How long the passages take to be indexed, and to be indexed again, in seconds."""
+    """Measure the seconds to index the passages, and to index them again unchanged."""
     index = indexing(site)
     took: list[float] = []
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The peers' virtual environment, and the peers started in it.
+"""Creates the peers' virtual environment and starts peers in it.
 
 Runs in apidesk's own environment, where none of the frameworks is installed.
 """
@@ -24,7 +24,7 @@ Name = Literal["haystack_bm25", "haystack_dense", "llama_index", "langchain_chai
 
 PEERS: tuple[Name, ...] = ("haystack_bm25", "haystack_dense", "llama_index", "langchain_chain")
 INGESTING: tuple[Name, ...] = ("haystack_dense", "llama_index", "langchain_chain")
-"""Those with vectors to index."""
+"""Peers with an ingestion benchmark."""
 
 STOP_SECONDS = 10.0
 
@@ -32,7 +32,7 @@ ONE_THREAD = {
     f"{library}_NUM_THREADS": "1"
     for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")
 }
-"""BLAS takes one core, however many there are."""
+"""Limits BLAS to one core."""
 
 SILENT = {
     "HAYSTACK_TELEMETRY_ENABLED": "False",
@@ -44,7 +44,7 @@ SILENT = {
     "DO_NOT_TRACK": "1",
     "PYTHON_DOTENV_DISABLED": "1",
 }
-"""Nothing is reported, traced or logged, and no .env of ours is read."""
+"""Disables telemetry, tracing and logging, and reading our .env file."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +53,22 @@ class Peer:
 
     name: Name
     url: str
-    """Takes what `payload` gives, by POST."""
+    """Endpoint for POST requests with a `payload`."""
     pid: int
 
     def payload(self, question: str) -> dict[str, str]:
-        """The JSON body of a question."""
+        """Return the JSON body of a question."""
         return {"question": question}
 
     def answer(self, body: Any) -> dict[str, Any]:
-        """The reply in a response's JSON: `type`, `answer`, `sources` with number, title and url."""
+        """Return the reply in a response: `type`, `answer`, and `sources` with number, title and url."""
         reply: dict[str, Any] = body.get("result", body)  # Hayhooks wraps it
         return reply
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """How long a peer took to index `chunks` passages, and to find them unchanged, in seconds."""
+    """Seconds in which a peer indexed `chunks` passages, and again without changes."""
 
     chunks: int
     first: float
@@ -76,7 +76,7 @@ class Ingested:
 
 
 class PeerFailed(Exception):
-    """A peer did not start or did not end well; the message ends with what it wrote."""
+    """A peer did not start or failed; the message ends with its output."""
 
 
 def make_environment(folder: Path, requirements: Path) -> None:
@@ -97,9 +97,9 @@ def python(
     requirements: Path = REQUIREMENTS,
     make: Callable[[Path, Path], None] = make_environment,
 ) -> Path:
-    """The peers' interpreter; their environment is made where it is missing or its requirements changed.
+    """Return the peers' interpreter; create their environment if it is missing or outdated.
 
-    Raises subprocess.CalledProcessError where something cannot be installed.
+    Raises subprocess.CalledProcessError if a package cannot be installed.
     """
     interpreter, ready = folder / "bin" / "python", folder / ".ready"
     wanted = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
@@ -113,14 +113,14 @@ def python(
 
 
 def environ(home: Path) -> dict[str, str]:
-    """The variables a peer is started with: nothing of ours but where programs are and the locale."""
+    """Return the environment variables of a peer: of ours, only the path and the locale."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
     return kept | ONE_THREAD | SILENT | {"HOME": str(home), "PYTHONUNBUFFERED": "1"}
 
 
 @contextmanager
 def start_peer(name: Name, documents: Path, model_url: str) -> Iterator[Peer]:
-    """A peer that has indexed `documents` (`passages.write_passages`) and answers; stopped at the end.
+    """Start a peer with the indexed `documents` (see `write_passages`); stop it at the end.
 
     `model_url` is the base url of a server that speaks OpenAI's protocol. Raises PeerFailed.
     """
@@ -140,7 +140,7 @@ def start_peer(name: Name, documents: Path, model_url: str) -> Iterator[Peer]:
 
 
 def ingest(name: Name, documents: Path, model_url: str) -> Ingested:
-    """Index `documents` twice by the means of a peer, in a process of its own. Raises PeerFailed."""
+    """Index `documents` twice with a peer in a separate process. Raises PeerFailed."""
     with tempfile.TemporaryDirectory() as home:
         ended = subprocess.run(
             _command(name, "ingest", documents, model_url),

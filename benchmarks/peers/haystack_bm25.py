@@ -25,7 +25,7 @@ from benchmarks.peers.task import K
 
 
 class PipelineWrapper(BasePipelineWrapper):
-    """What Hayhooks serves."""
+    """The pipeline that Hayhooks serves."""
 
     def setup(self) -> None:
         """Index the passages, and put the retriever between the two model calls."""

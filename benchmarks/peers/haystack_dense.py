@@ -33,7 +33,7 @@ from benchmarks.peers.task import EMBEDDING_MODEL, K
 
 
 class PipelineWrapper(BasePipelineWrapper):
-    """What Hayhooks serves."""
+    """The pipeline that Hayhooks serves."""
 
     def setup(self) -> None:
         """Index the passages, and put embedder and retriever between the two model calls."""

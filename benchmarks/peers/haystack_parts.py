@@ -1,4 +1,4 @@
-"""What the two Haystack peers share: the pipeline around their retrieval, and Hayhooks around that.
+"""The parts of both Haystack peers: the pipeline around their retrieval, and Hayhooks.
 
 One `Pipeline` holds both model calls; a router between them ends the run where a question is off-topic.
 It runs by `run_async` in the wrapper's `run_api_async`, which Hayhooks advises for throughput.
@@ -42,7 +42,7 @@ PASSAGES = """\
 
 @component
 class TopicRouter:
-    """Sends the question on where it is about the platform."""
+    """Forwards the question if it is about the platform."""
 
     @component.output_types(question=str, type=str)
     def run(self, question: str, replies: list[ChatMessage]) -> dict[str, str]:
@@ -54,7 +54,7 @@ class TopicRouter:
 
 
 def client_settings(model_url: str) -> dict[str, Any]:
-    """How Haystack's components reach the model server."""
+    """Return the options of Haystack's components to reach the model server."""
     return {
         "api_key": Secret.from_token(API_KEY),
         "api_base_url": model_url,
@@ -63,7 +63,7 @@ def client_settings(model_url: str) -> dict[str, Any]:
 
 
 def documents(passages: list[Passage]) -> list[Document]:
-    """The passages, as Haystack takes them."""
+    """Return the passages as Haystack documents."""
     return [
         Document(id=p.id, content=p.content, meta={"title": p.title, "url": p.url})
         for p in passages
@@ -110,7 +110,7 @@ async def ask(pipeline: Pipeline, question: str) -> dict[str, Any]:
 
 
 def site_of_wrapper() -> Site:
-    """What the wrapper is to serve."""
+    """Return the site that the wrapper serves."""
     return Site(Path(os.environ[DOCUMENTS]), os.environ[MODEL_URL])
 
 

@@ -1,4 +1,4 @@
-"""The passages that everybody answers from: one file, already cut, the same for all."""
+"""The passages that all systems answer from: one file of chunks."""
 
 import json
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Passage:
-    """A piece of a document, as it is retrieved and cited."""
+    """A chunk of a document."""
 
     id: str
     title: str
@@ -17,18 +17,18 @@ class Passage:
 
     @property
     def content(self) -> str:
-        """What is indexed: a passage says little without its title."""
+        """Return the text to index: a passage needs its title for context."""
         return f"{self.title}\n\n{self.text}"
 
 
 def write_passages(path: Path, passages: Iterable[Passage]) -> None:
-    """Write one JSON object a line."""
+    """Write one JSON object per line."""
     lines = (json.dumps(asdict(passage), ensure_ascii=False) + "\n" for passage in passages)
     with path.open("w", encoding="utf-8") as file:
         file.writelines(lines)
 
 
 def read_passages(path: Path) -> list[Passage]:
-    """The passages of such a file. Raises TypeError where a line has other members."""
+    """Return the passages of such a file. Raises TypeError for a line with other members."""
     with path.open(encoding="utf-8") as file:
         return [Passage(**json.loads(line)) for line in file]

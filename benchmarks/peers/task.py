@@ -1,4 +1,4 @@
-"""What every peer does: classify the question, then answer it from five passages, with citations."""
+"""The task of every peer: classify the question, then answer it from five passages with citations."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 K = 5
-"""Passages an answer is written from."""
+"""Passages per answer."""
 
 CHAT_MODEL = "scripted-chat"
 EMBEDDING_MODEL = "scripted-embedding"
@@ -31,14 +31,14 @@ _CITATION = re.compile(r"\[(\d+)\]")
 
 
 class Classification(BaseModel):
-    """What a question is about."""
+    """The topic of a question."""
 
     type: Literal["api_call", "general", "unknown"]
     reason: str
 
 
 class Question(BaseModel):
-    """What a peer is asked."""
+    """A question to a peer."""
 
     question: str
 
@@ -52,7 +52,7 @@ class Source(BaseModel):
 
 
 class Reply(BaseModel):
-    """What a peer says."""
+    """The reply of a peer."""
 
     type: str
     answer: str
@@ -60,12 +60,12 @@ class Reply(BaseModel):
 
 
 def refusal() -> Reply:
-    """The reply to what is off-topic; it costs no second model call."""
+    """Return the reply to an off-topic question, without a second model call."""
     return Reply(type="unknown", answer=REFUSAL, sources=[])
 
 
 def cited(answer: str, passages: Sequence[tuple[str, str]]) -> list[Source]:
-    """The sources that `answer` cites, of the titles and addresses that it was written from."""
+    """Return the sources that `answer` cites."""
     numbers = sorted({int(number) for number in _CITATION.findall(answer)})
     return [
         Source(number=number, title=passages[number - 1][0], url=passages[number - 1][1])

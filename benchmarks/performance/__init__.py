@@ -1,1 +1,1 @@
-"""Is it fast? What was promised of speed, beside other systems: `python -m benchmarks.performance`."""
+"""Benchmarks of speed, compared with other systems: `python -m benchmarks.performance`."""

@@ -1,9 +1,9 @@
-"""Is it fast? Every promise of speed, beside other systems, in one run on one machine.
+"""Measures every speed target, compared with other systems, in one run on one machine.
 
     python -m benchmarks.performance [--only load --only start] [--quick]
 
-Writes docs/explanation/performance.md; with an option that leaves something out it only prints. The peers' virtual
-environment is made when it is missing; where it cannot be made, the rows that need it say so.
+Writes docs/explanation/performance.md, or only prints with an option that leaves something out. The
+peers' virtual environment is created if it is missing; if that fails, the rows that need it say so.
 """
 
 import os
@@ -19,7 +19,7 @@ from benchmarks.document import around_markers, write_between_markers
 from benchmarks.peers.environment import PEERS, python
 from benchmarks.performance.effort import QUICK, THOROUGH
 from benchmarks.performance.plots import draw
-from benchmarks.performance.report import Circumstances, promises, report
+from benchmarks.performance.report import Conditions, report, target_table
 from benchmarks.performance.subjects import SUBJECTS, site
 from benchmarks.performance.systems import one_thread
 from benchmarks.retrieval_sets import ROOT
@@ -40,7 +40,7 @@ DOCUMENT = ROOT / "docs" / "explanation" / "performance.md"
     help="Markdown file that the figures are written to, between its markers.",
 )
 def main(only: Sequence[str], quick: bool, beside: bool, document: Path) -> None:
-    """Measure, print the figures and write them into the documentation."""
+    """Measure, print the results and write them into the documentation."""
     tell = partial(click.echo, err=True)
     around_markers(document)  # before minutes of work
     one_thread()
@@ -52,8 +52,8 @@ def main(only: Sequence[str], quick: bool, beside: bool, document: Path) -> None
             began = time.monotonic()
             results.append(SUBJECTS[name](found))
             tell(f"{name}: {time.monotonic() - began:.0f} s")
-            tell(promises(list(results[-1].rows())))
-        text = report(results, Circumstances(os.cpu_count() or 1, found.corpus.count, missing))
+            tell(target_table(list(results[-1].rows())))
+        text = report(results, Conditions(os.cpu_count() or 1, found.corpus.count, missing))
     if beside and not (only or quick):
         for result in results:
             draw(result, document.parent / "images")
@@ -62,7 +62,7 @@ def main(only: Sequence[str], quick: bool, beside: bool, document: Path) -> None
 
 
 def missing_peers() -> str:
-    """Why the peers cannot be measured; empty where they can. Their environment is made if need be."""
+    """Create the peers' environment if needed; return why they cannot be measured, or an empty text."""
     try:
         python()
     except CalledProcessError:

@@ -1,37 +1,37 @@
-"""The calls that a model has answered, how long each takes, and what else passed meanwhile."""
+"""Model calls: their configured latency, and the time outside of them."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Pace(NamedTuple):
-    """Seconds that the model takes."""
+class Latencies(NamedTuple):
+    """Latencies of the model, in seconds."""
 
     first: float = 0.0
-    """To the first token of a reply."""
+    """Time to the first token."""
     token: float = 0.0
-    """For each token of it."""
+    """Time per token."""
     embedding: float = 0.0
-    """For a request of embeddings, however many texts are in it."""
+    """Time per embedding request, whatever its size."""
 
 
-FIXED = Pace(first=0.2, token=0.02, embedding=0.03)
-AT_ONCE = Pace()
-"""All that is left is overhead."""
+FIXED = Latencies(first=0.2, token=0.02, embedding=0.03)
+NO_LATENCY = Latencies()
+"""No latency: only overhead remains."""
 
 
 class Call(NamedTuple):
-    """One call: when the server had read it, and when it sent the last byte (`time.monotonic`)."""
+    """A call: the times when it was read and when its last byte was sent (`time.monotonic`)."""
 
     kind: str
     began: float
     ended: float
 
 
-def outside(began: float, ended: float, calls: Iterable[Call]) -> float:
-    """Seconds between the two during which none of `calls` was under way.
+def seconds_outside_calls(began: float, ended: float, calls: Iterable[Call]) -> float:
+    """Return the seconds of the interval during which none of `calls` was active.
 
-    Calls that overlap count once: work beside a call costs the caller nothing.
+    Overlapping calls count once: work during a call does not delay the caller.
     """
     seconds, since = 0.0, began
     for call in sorted(calls, key=lambda call: call.began):

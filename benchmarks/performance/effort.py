@@ -1,21 +1,21 @@
-"""How often each thing is measured."""
+"""The number of measurements."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Rounds and counts; a median stands on at least five of each."""
+    """Rounds and counts; every median has at least five values."""
 
     sections: int = 750
-    """Of the corpus, which become about 1,000 chunks."""
+    """Sections of the corpus, about 1,000 chunks."""
     rounds: int = 8
-    """Questions that each system is asked one at a time, the model at its pace."""
+    """Questions per system, one at a time, with the model's latency."""
     rounds_at_once: int = 40
-    """The same, the model taking no time."""
+    """The same without latency."""
     load_rounds: int = 5
     load_questions: int = 128
-    """In each of those rounds, by all clients together."""
+    """Questions per round from all clients together."""
     ingestion_rounds: int = 5
     ingestion_sections: int = 2_500
     """Of the corpus that is indexed, about 3,350 chunks: of 1,000, a third of a run would be what any
@@ -43,4 +43,4 @@ QUICK = Effort(
     memory_questions=5,
     growth=(150, 750),
 )
-"""To see that everything runs; the figures mean nothing."""
+"""For a quick check; the results are not meaningful."""

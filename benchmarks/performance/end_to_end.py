@@ -1,4 +1,4 @@
-"""One question at a time: what of its time is not the model's, and how soon something is said."""
+"""Measures single questions: overhead outside of model calls, and time to the first step."""
 
 import asyncio
 import time
@@ -9,56 +9,56 @@ from typing import NamedTuple
 
 import httpx
 
-from benchmarks.performance.calls import AT_ONCE, FIXED, outside
+from benchmarks.performance.calls import FIXED, NO_LATENCY, seconds_outside_calls
 from benchmarks.performance.model_process import Model, Seen
 from benchmarks.performance.questions import off_topic, on_topic
 from benchmarks.performance.rounds import in_turns, p50
-from benchmarks.performance.rows import Reach, Row, milliseconds
-from benchmarks.performance.systems import OURS, PATIENCE, System, ask, is_peer, title
+from benchmarks.performance.rows import Row, Target, milliseconds
+from benchmarks.performance.systems import OURS, TIMEOUT_S, System, ask, is_peer, title
 
 WARM_UP = 3
-"""Questions that a system is asked before any counts."""
+"""Unmeasured questions per system."""
 
 HYBRID, FULL_TEXT = OURS[True], OURS[False]
 
-OVERHEAD = Reach(0.8)
-WHOLE = Reach(1.05)
-FIRST_STEP = Reach(0.5)
-CACHED = Reach(0.02)
+OVERHEAD = Target(0.8)
+WHOLE = Target(1.05)
+FIRST_STEP = Target(0.5)
+CACHED = Target(0.02)
 
 Seconds = defaultdict[str, list[float]]
-"""What each question took, by system."""
+"""Seconds per question, by system."""
 
 
 @dataclass
 class EndToEnd:
-    """Seconds, question by question; with the model at its pace, but for `at_once`."""
+    """Seconds per question, with the model's latency except in `at_once`."""
 
     outside: Seconds = field(default_factory=lambda: defaultdict(list))
-    """During which no call of a model was under way."""
+    """Seconds outside of model calls."""
     whole: Seconds = field(default_factory=lambda: defaultdict(list))
-    """From question to answer."""
+    """Seconds from question to answer."""
     calls: dict[str, Counter[str]] = field(default_factory=dict)
-    """What a question about the platform asks of models, by kind."""
+    """Model calls per question about the platform, by kind."""
     at_once: Seconds = field(default_factory=lambda: defaultdict(list))
-    """From question to answer, the model taking no time."""
+    """Seconds from question to answer without model latency."""
     calls_alone: list[float] = field(default_factory=list)
-    """The two calls that an answer of ours takes, one after the other."""
+    """Seconds of the two calls of an answer of apidesk, one after the other."""
     refused: list[float] = field(default_factory=list)
-    """From a question that is off-topic to its answer."""
+    """Seconds from an off-topic question to its answer."""
     first_call_alone: list[float] = field(default_factory=list)
     first_step: list[float] = field(default_factory=list)
-    """Until the first step of an answer in events."""
+    """Seconds until the first step of a streamed answer."""
     again: list[float] = field(default_factory=list)
-    """The same question a second time."""
+    """Seconds of a repeated question."""
 
     def fastest_peer(self, seconds: Seconds) -> tuple[str, float] | None:
-        """The name and the median of the peer that takes least; None without a peer."""
+        """Return the name and the median of the fastest peer; None without a peer."""
         medians = [(p50(seconds[name]), name) for name in seconds if is_peer(name)]
         return (min(medians)[1], min(medians)[0]) if medians else None
 
     def rows(self) -> Iterator[Row]:
-        """What was promised of single questions."""
+        """Return the rows of the speed targets for single questions."""
         for name in (HYBRID, FULL_TEXT):
             yield self._overhead(name, "outside model calls", self.outside)
         for name in (HYBRID, FULL_TEXT):
@@ -79,7 +79,7 @@ class EndToEnd:
 
 
 def _compared(
-    what: str, ours: Sequence[float], name: str, other: Sequence[float], reach: Reach
+    what: str, ours: Sequence[float], name: str, other: Sequence[float], reach: Target
 ) -> Row:
     mine, theirs = p50(ours), p50(other)
     against = f"{name} {milliseconds(theirs)}"
@@ -87,7 +87,7 @@ def _compared(
 
 
 def measure(systems: Sequence[System], model: Model, rounds: int, rounds_at_once: int) -> EndToEnd:
-    """Ask each of `systems` in turns; the first one is ours, hybrid."""
+    """Measure `systems` in turns; the first one is apidesk, hybrid."""
     return asyncio.run(_measure(systems, model, rounds, rounds_at_once))
 
 
@@ -95,9 +95,9 @@ async def _measure(
     systems: Sequence[System], model: Model, rounds: int, rounds_at_once: int
 ) -> EndToEnd:
     found = EndToEnd()
-    async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT_S) as http:
         asker = _Asker(http, model, found)
-        model.set_pace(AT_ONCE)
+        model.set_pace(NO_LATENCY)
         for _, system in in_turns(systems, WARM_UP):
             await ask(http, system, next(asker.questions))
         model.set_pace(FIXED)
@@ -105,21 +105,21 @@ async def _measure(
             asked = await asker.ask_once(system)
             if system is systems[0]:
                 await asker.ask_ours(system, asked)
-        model.set_pace(AT_ONCE)
+        model.set_pace(NO_LATENCY)
         for _, system in in_turns(systems, rounds_at_once):
             found.at_once[system.name].append(await asker.timed(system, next(asker.questions)))
     return found
 
 
-class _Asked(NamedTuple):
-    """A question, and what models were asked for it."""
+class _AskedQuestion(NamedTuple):
+    """A question and its model calls."""
 
     question: str
     seen: Seen
 
 
 class _Asker:
-    """Asks, and notes what it took."""
+    """Asks questions and records the times."""
 
     def __init__(self, http: httpx.AsyncClient, model: Model, found: EndToEnd) -> None:
         self._http = http
@@ -129,24 +129,26 @@ class _Asker:
         self._off_topic = off_topic()
 
     async def timed(self, system: System, question: str) -> float:
-        """Seconds until the answer to a question."""
+        """Return the seconds until the answer to a question."""
         began = time.monotonic()
         await ask(self._http, system, question)
         return time.monotonic() - began
 
-    async def ask_once(self, system: System) -> _Asked:
-        """A question about the platform, to any system."""
+    async def ask_once(self, system: System) -> _AskedQuestion:
+        """Ask a system a question about the platform."""
         self._model.seen()
         question, began = next(self.questions), time.monotonic()
         seconds = await self.timed(system, question)
         seen = self._model.seen()
         self._found.whole[system.name].append(seconds)
-        self._found.outside[system.name].append(outside(began, began + seconds, seen.calls))
+        self._found.outside[system.name].append(
+            seconds_outside_calls(began, began + seconds, seen.calls)
+        )
         self._found.calls[system.name] = Counter(call.kind for call in seen.calls)
-        return _Asked(question, seen)
+        return _AskedQuestion(question, seen)
 
-    async def ask_ours(self, system: System, asked: _Asked) -> None:
-        """What else is promised of our own answers, beside what that is compared with."""
+    async def ask_ours(self, system: System, asked: _AskedQuestion) -> None:
+        """Measure the targets that only apply to apidesk, and their references."""
         calls = [await self._alone(asked.seen, kind) for kind in ("classification", "answer")]
         self._found.calls_alone.append(sum(calls))
         self._found.again.append(await self.timed(system, asked.question))
@@ -156,7 +158,7 @@ class _Asker:
         self._found.first_step.append(await self._first_step(system, next(self.questions)))
 
     async def _alone(self, seen: Seen, kind: str) -> float:
-        """Seconds that the last call of a kind takes by itself, its body sent as it was."""
+        """Return the seconds of a repetition of the last call of a kind."""
         began = time.monotonic()
         url, body = f"{self._model.base_url}/chat/completions", seen.bodies[kind]
         headers = {"Content-Type": "application/json"}
@@ -164,7 +166,7 @@ class _Asker:
         return time.monotonic() - began
 
     async def _first_step(self, system: System, question: str) -> float:
-        """Seconds until the first step of an answer that comes as events; it is read to its end."""
+        """Return the seconds until the first step of a streamed answer, which is read to its end."""
         began, first = time.monotonic(), None
         async with self._http.stream(
             "POST",

@@ -1,9 +1,9 @@
-"""The least that a question can take with these libraries: two calls, and nothing else.
+"""A baseline server with the same libraries that only makes two model calls.
 
     python -m benchmarks.performance.floor --platform FILE --model-url URL
 
 Litestar and uvicorn, as we run them, and two calls by LangChain's client for OpenAI, with the prompts and
-schemas of the desk. Nothing is looked for, kept or checked: the passages are always the same.
+schemas of apidesk. Nothing is retrieved, stored or checked: the passages are always the same.
 """
 
 import asyncio
@@ -36,21 +36,21 @@ from schemas.question import StructuredQuestion
 from schemas.settings import read_settings
 
 QUESTION = "QUESTION"
-"""What stands in a prompt for the question."""
+"""Placeholder for the question in a prompt."""
 
 SOURCE = {"number": 1, "title": "A page", "url": "https://example.com/page"}
 
 
 @dataclass
-class Asked:
-    """What it is asked."""
+class FloorQuestion:
+    """A question."""
 
     question: str
 
 
 @dataclass
 class Reply:
-    """What it says."""
+    """A reply."""
 
     type: str
     answer: list[str]
@@ -58,7 +58,7 @@ class Reply:
 
 
 class Call:
-    """One call of the model: a prompt that was rendered before, and the schema of its reply."""
+    """A model call with a pre-rendered prompt and a reply schema."""
 
     def __init__(self, client: ChatOpenAI, prompt: str, schema: type[BaseModel]) -> None:
         named = {"name": schema.__name__, "schema": schema.model_json_schema()}
@@ -67,14 +67,14 @@ class Call:
         self._before, _, self._after = prompt.rpartition(QUESTION)
 
     async def about(self, question: str) -> dict[str, Any]:
-        """The object that the model writes."""
+        """Return the object that the model writes."""
         message = HumanMessage(self._before + question + self._after)
         said: dict[str, Any] = json.loads((await self._model.ainvoke([message])).text)
         return said
 
 
 def app(platform: Path, model_url: str) -> Litestar:
-    """Takes questions at `/ask`."""
+    """Return the ASGI app, which answers at `/ask`."""
     client = ChatOpenAI(
         model=CHAT_MODEL,
         base_url=model_url,
@@ -86,7 +86,7 @@ def app(platform: Path, model_url: str) -> Litestar:
     answer = Call(client, answer_prompt(platform), AnswerDraft)
 
     @post("/ask", status_code=200)
-    async def ask(data: JSONBody[Asked]) -> Reply:
+    async def ask(data: JSONBody[FloorQuestion]) -> Reply:
         kind = (await classification.about(data.question))["type"]
         if kind == "unknown":
             return Reply(kind, [], [])
@@ -96,12 +96,12 @@ def app(platform: Path, model_url: str) -> Litestar:
 
 
 def classification_prompt(platform: Path) -> str:
-    """The desk's prompt for a classification."""
+    """Return apidesk's classification prompt."""
     return _rendered("structured_question", StructuredQuestion, platform)
 
 
 def answer_prompt(platform: Path) -> str:
-    """The desk's prompt for an answer, from the first passages of all."""
+    """Return apidesk's answer prompt with the first passages of the corpus."""
     platform_info = read_platform(platform).platform
     passages = islice(chunks_of(platform), K)
     return _rendered(
@@ -129,7 +129,7 @@ def _rendered(name: PromptName, schema: type[BaseModel], platform: Path, **varia
 @click.option("--platform", type=click.Path(path_type=Path, exists=True), required=True)
 @click.option("--model-url", required=True)
 def main(platform: Path, model_url: str) -> None:
-    """Serve on a free port of 127.0.0.1 until told to stop; its address is printed first."""
+    """Serve on a free port of 127.0.0.1 and print the address."""
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/ask"
     config = uvicorn.Config(app(platform, model_url), **uvicorn_options(read_settings()))

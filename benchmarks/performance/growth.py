@@ -1,4 +1,4 @@
-"""How long retrieval takes over more and more chunks in an embedded store."""
+"""Measures retrieval in an embedded store of growing size."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.corpus import write_corpus
 from benchmarks.fresh_process import in_fresh_process
-from benchmarks.performance.calls import AT_ONCE
+from benchmarks.performance.calls import NO_LATENCY
 from benchmarks.performance.ingestion import job, settings_of
 from benchmarks.performance.model_process import Model
 from benchmarks.performance.questions import distinct_questions
@@ -17,13 +17,13 @@ from benchmarks.retrieval_speed import times_of
 
 ROUTES = ("full_text", "hybrid")
 
-SLOW = 0.1
-"""Seconds at p50 from which on a server should take over: half of what the first token takes."""
+SLOW_S = 0.1
+"""Median seconds above which a server is recommended: half of the time to the first token."""
 
 
 @dataclass(frozen=True)
 class Grown:
-    """Seconds that questions take over so many chunks by one route."""
+    """Seconds per question with one store size and route."""
 
     route: str
     chunks: int
@@ -33,21 +33,23 @@ class Grown:
 
 @dataclass(frozen=True)
 class Growth:
-    """By route, smallest first."""
+    """Results by route, smallest store first."""
 
     grown: tuple[Grown, ...]
 
     def largest(self, route: str) -> int:
-        """Chunks of the largest store that is not slow yet by a route; 0 where even the smallest is."""
-        return max((e.chunks for e in self.grown if e.route == route and e.p50 <= SLOW), default=0)
+        """Return the chunks of the largest store that is not slow by a route; 0 if all are slow."""
+        return max(
+            (e.chunks for e in self.grown if e.route == route and e.p50 <= SLOW_S), default=0
+        )
 
     @property
     def routes(self) -> list[str]:
-        """The routes."""
+        """Return the routes."""
         return list(dict.fromkeys(each.route for each in self.grown))
 
     def rows(self) -> Iterator[Row]:
-        """What was promised of growth: that it is reported."""
+        """Return the rows of the report on growth."""
         for route in self.routes:
             mine = [each for each in self.grown if each.route == route]
             counts = " / ".join(f"{each.chunks:,}" for each in mine)
@@ -57,8 +59,8 @@ class Growth:
 
 
 def measure(model: Model, folder: Path, sections: Sequence[int]) -> Growth:
-    """Index so many sections for each figure and ask by each route, each time in a fresh process."""
-    model.set_pace(AT_ONCE)
+    """Index corpora of each size and measure each route in a new process."""
+    model.set_pace(NO_LATENCY)
     return Growth(tuple(each for count in sections for each in _grown(model, folder, count)))
 
 

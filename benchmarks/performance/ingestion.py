@@ -1,4 +1,4 @@
-"""How fast documents are indexed, with 30 ms an embedding request, and indexed again unchanged."""
+"""Measures indexing, and indexing again without changes, with 30 ms per embedding request."""
 
 import time
 from collections import defaultdict
@@ -15,7 +15,7 @@ from benchmarks.performance.calls import FIXED
 from benchmarks.performance.model_process import Model
 from benchmarks.performance.passages import Passages, chunks_of
 from benchmarks.performance.rounds import in_turns, p50
-from benchmarks.performance.rows import Reach, Row
+from benchmarks.performance.rows import Row, Target
 from benchmarks.performance.systems import title
 from ingestion.job import IngestionJob
 from ingestion.providers import open_embeddings
@@ -24,58 +24,58 @@ from ingestion.store.schema import embedded_text
 from schemas.settings import Settings, read_settings
 
 NAIVE_CHUNKS = 300
-"""Chunks that the naive loop takes: its rate is the same for more, and known sooner."""
+"""Chunks for the naive loop: its rate does not depend on the number."""
 
 OURS, NAIVE = "apidesk", "naive loop"
 
 RATES = {
-    NAIVE: Reach(15, True),
-    "llama_index": Reach(1.5, True),
-    "haystack_dense": Reach(1.5, True),
+    NAIVE: Target(15, True),
+    "llama_index": Target(1.5, True),
+    "haystack_dense": Target(1.5, True),
 }
-"""What our first run is to reach of each other one's."""
+"""Target ratios of our first run to the others."""
 
-AGAIN = Reach(0.02)
-NO_REQUEST = Reach(0)
+AGAIN = Target(0.02)
+NO_REQUEST = Target(0)
 
 
 class Indexed(NamedTuple):
-    """What it took to index, in seconds, and then to find everything unchanged."""
+    """Seconds to index, and to index again without changes."""
 
     chunks: int
     first: float
     requests: int
-    """For embeddings, in the first run; peers' both runs are counted together."""
+    """Embedding requests in the first run; for peers, in both runs."""
     again: float | None = None
-    """In the process of the first run; None where there was no second run."""
+    """Seconds of a second run in the same process; None without one."""
     in_new_process: float | None = None
-    """Once more, in a process of its own; None where that was not done."""
+    """Seconds of a run in a new process; None without one."""
     requests_again: int | None = None
-    """Of all runs but the first."""
+    """Embedding requests of all runs but the first."""
 
     @property
     def rate(self) -> float:
-        """Chunks a second, in the first run."""
+        """Chunks per second in the first run."""
         return self.chunks / self.first
 
 
 @dataclass
 class Ingestion:
-    """Each round's runs, by system."""
+    """Runs by system, one per round."""
 
     runs: defaultdict[str, list[Indexed]] = field(default_factory=lambda: defaultdict(list))
 
     def rate(self, name: str) -> float:
-        """Chunks a second in first runs."""
+        """Chunks per second in first runs."""
         return p50([run.rate for run in self.runs[name]])
 
     def again(self, name: str) -> float | None:
-        """Seconds that a second run takes, the first one taking 1; None where there was none."""
+        """Duration of a second run relative to the first; None without one."""
         ratios = [run.again / run.first for run in self.runs[name] if run.again is not None]
         return p50(ratios) if ratios else None
 
     def rows(self) -> Iterator[Row]:
-        """What was promised of indexing."""
+        """Return the rows of the speed targets for indexing."""
         mine, what = self.rate(OURS), "ingestion, first run, chunks a second"
         for name, reach in RATES.items():
             if name in self.runs:
@@ -103,7 +103,7 @@ class Ingestion:
 def measure(
     passages: Passages, model: Model, folder: Path, rounds: int, peers: tuple[Name, ...]
 ) -> Ingestion:
-    """Index `passages` by each way in turns, each time into an empty store in `folder`."""
+    """Index `passages` with each system in turns, each time into an empty store in `folder`."""
     found = Ingestion()
     model.set_pace(FIXED)
     ways: dict[str, Callable[[Path], Indexed]] = {
@@ -120,7 +120,7 @@ def measure(
 
 
 def settings_of(folder: Path, platform: Path, model: Model) -> Settings:
-    """An embedded store and a database in `folder`, and the scripted embedding."""
+    """Return settings with an embedded store in `folder` and the scripted embedding."""
     return read_settings(
         milvus_uri=str(folder / "milvus.db"),
         database_url=f"sqlite:///{folder / 'apidesk.db'}",
@@ -132,7 +132,7 @@ def settings_of(folder: Path, platform: Path, model: Model) -> Settings:
 
 
 def _ours(settings: Settings, model: Model) -> Indexed:
-    """Two runs of the ingestion job in one process, as a server does them, and one in a new process."""
+    """Run the ingestion job twice in one process, as a server does, and once in a new process."""
     model.seen()
     twice = in_fresh_process(partial(_twice, settings, model))
     _, later = in_fresh_process(partial(_timed, job, settings))
@@ -153,7 +153,7 @@ def _peer(name: Name, passages: Passages, model: Model, _: Path) -> Indexed:
 
 
 def job(settings: Settings) -> int:
-    """A run of the ingestion job. How many chunks the documents have."""
+    """Run the ingestion job; return the number of chunks."""
     return _run(IngestionJob.connect(settings))
 
 
@@ -162,7 +162,7 @@ def _run(ingestion: IngestionJob) -> int:
 
 
 def _twice(settings: Settings, model: Model) -> Indexed:
-    """A run from an empty store, opening it included, and another one with the same job."""
+    """Run a job on an empty store, opening included, and again."""
     import_everything()
     began = time.perf_counter()
     ingestion = IngestionJob.connect(settings)
@@ -176,7 +176,7 @@ def _twice(settings: Settings, model: Model) -> Indexed:
 
 
 def naive(settings: Settings) -> int:
-    """What a first script does: read, cut, embed one chunk, insert it, go on. How many chunks."""
+    """Embed and insert one chunk at a time, as a simple script does; return the number of chunks."""
     collection, model = Collection.connect(settings), open_embeddings(settings)
     assert model is not None
     writer = collection.writer(rebuild=True)
@@ -189,7 +189,7 @@ def naive(settings: Settings) -> int:
 
 
 def _timed(index: Callable[[Settings], int], settings: Settings) -> tuple[int, float]:
-    """How many chunks `index` found, and the seconds that it took once everything was imported."""
+    """Return the chunks that `index` found and its seconds, without the time of imports."""
     import_everything()
     began = time.perf_counter()
     chunks = index(settings)
@@ -197,7 +197,7 @@ def _timed(index: Callable[[Settings], int], settings: Settings) -> tuple[int, f
 
 
 def import_everything() -> None:
-    """What indexing imports once it needs it, and the words that it reads from a file."""
+    """Import the modules and word lists that indexing loads lazily."""
     import langchain.embeddings
     import langchain_openai
     import milvus_lite.adapter.grpc.server  # type: ignore[import-untyped]

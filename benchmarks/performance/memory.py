@@ -1,4 +1,4 @@
-"""What a serving process weighs after it has answered, beside a peer with the same documents."""
+"""Measures the memory of serving processes, compared with a peer with the same documents."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,39 +9,39 @@ from pathlib import Path
 import httpx
 
 from benchmarks.peers.environment import Name, start_peer
-from benchmarks.performance.calls import AT_ONCE
+from benchmarks.performance.calls import NO_LATENCY
 from benchmarks.performance.model_process import Model
 from benchmarks.performance.passages import Passages
 from benchmarks.performance.questions import on_topic
-from benchmarks.performance.rows import Reach, Row
-from benchmarks.performance.systems import PATIENCE, System, ask, running_apidesk, title
+from benchmarks.performance.rows import Row, Target
+from benchmarks.performance.systems import TIMEOUT_S, System, ask, running_apidesk, title
 from benchmarks.process_memory import family, proportional, resident
 from tests.milvus_server import MilvusServer
 
 EMBEDDED, SERVED = "apidesk, embedded", "apidesk, Milvus server"
 
-REACHES = {EMBEDDED: Reach(2.0), SERVED: Reach(1.2)}
+REACHES = {EMBEDDED: Target(2.0), SERVED: Target(1.2)}
 
 HAYHOOKS: tuple[Name, ...] = ("haystack_bm25", "haystack_dense")
 
 
 @dataclass(frozen=True)
-class Weight:
+class MemoryUse:
     """Memory of a process and its children, in MB."""
 
     resident: float
     proportional: float
-    """What they share with others counted in part (PSS)."""
+    """Proportional set size (PSS)."""
 
 
 @dataclass
 class Memory:
-    """Weights by system."""
+    """Memory by system."""
 
-    weights: dict[str, Weight] = field(default_factory=dict)
+    weights: dict[str, MemoryUse] = field(default_factory=dict)
 
     def rows(self) -> Iterator[Row]:
-        """What was promised of memory, against the lighter of Hayhooks' two."""
+        """Return the rows of the memory target, against the smaller of the two Hayhooks peers."""
         theirs = [(self.weights[name].resident, name) for name in HAYHOOKS if name in self.weights]
         for name, reach in REACHES.items():
             mine, what = self.weights[name].resident, f"resident memory, {name}"
@@ -56,8 +56,8 @@ class Memory:
 def measure(
     samples: Passages, model: Model, folder: Path, questions: int, peers: tuple[Name, ...]
 ) -> Memory:
-    """Start each system by itself with `samples`, ask so many questions, and weigh it."""
-    model.set_pace(AT_ONCE)
+    """Start each system with `samples`, ask questions, and measure its memory."""
+    model.set_pace(NO_LATENCY)
     found = Memory()
     embedded = running_apidesk(EMBEDDED, folder / "embedded", samples, model)
     found.weights[EMBEDDED] = _weighed(embedded, questions)
@@ -73,15 +73,15 @@ def measure(
     return found
 
 
-def _weighed(starting: AbstractContextManager[System], questions: int) -> Weight:
+def _weighed(starting: AbstractContextManager[System], questions: int) -> MemoryUse:
     with starting as system:
         asyncio.run(_ask(system, questions))
         processes = family(system.pid)
-        return Weight(sum(map(resident, processes)), sum(map(proportional, processes)))
+        return MemoryUse(sum(map(resident, processes)), sum(map(proportional, processes)))
 
 
 async def _ask(system: System, questions: int) -> None:
     asked = on_topic()
-    async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT_S) as http:
         for _ in range(questions):
             await ask(http, system, next(asked))

@@ -1,4 +1,4 @@
-"""The scripted model server as a process of its own, and what it has seen."""
+"""The scripted model server as a separate process, and its log of calls."""
 
 import subprocess
 import sys
@@ -8,24 +8,24 @@ from typing import NamedTuple
 
 import httpx
 
-from benchmarks.performance.calls import Call, Pace
+from benchmarks.performance.calls import Call, Latencies
 from benchmarks.performance.scripted_model import Kind
 
 
 class Seen(NamedTuple):
-    """What a model was asked since somebody looked last."""
+    """The calls since the last request for them."""
 
     calls: list[Call]
     bodies: dict[str, str]
-    """The last request of each kind, whenever it came."""
+    """The last request body of each kind."""
 
     def count(self, kind: Kind) -> int:
-        """How many calls were of that kind."""
+        """Return the number of calls of a kind."""
         return sum(call.kind == kind for call in self.calls)
 
 
 class Model:
-    """The model server that runs at an address."""
+    """A running model server."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -33,18 +33,18 @@ class Model:
         """What a client of OpenAI's takes."""
 
     def seen(self) -> Seen:
-        """What it was asked since the last time."""
+        """Return the calls since the last time."""
         said = httpx.get(f"{self.address}/calls", trust_env=False).json()
         return Seen([Call(*call) for call in said["calls"]], said["bodies"])
 
-    def set_pace(self, pace: Pace) -> None:
-        """From the next call on."""
+    def set_pace(self, pace: Latencies) -> None:
+        """Set the latencies from the next call on."""
         httpx.post(f"{self.address}/pace", json=pace._asdict(), trust_env=False)
 
 
 @contextmanager
 def running_model() -> Iterator[Model]:
-    """A model that answers at once until it is given another pace."""
+    """Start a model server without latency."""
     command = [sys.executable, "-m", "benchmarks.performance.model_server"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:

@@ -17,21 +17,21 @@ from contextlib import suppress
 from json.encoder import encode_basestring as quoted
 from typing import Any, NamedTuple
 
-from benchmarks.performance.calls import Call, Pace
-from benchmarks.performance.scripted_model import Kind, Said, reply_to
+from benchmarks.performance.calls import Call, Latencies
+from benchmarks.performance.scripted_model import Kind, ScriptedReply, reply_to
 from benchmarks.performance.word_vectors import vector
 
-LONGEST_HEAD = 65_536
-"""Bytes of a request's headers."""
+MAX_HEADER_BYTES = 65_536
+"""Maximum size of a request's headers."""
 
-NOTICED = 0.05
-"""Seconds in which it is noticed that a client has left."""
+DISCONNECT_CHECK_S = 0.05
+"""Seconds within which a disconnect is noticed."""
 
 
 class ModelServer:
     """Answers chat completions, streamed or whole, and embeddings."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Latencies) -> None:
         self._pace = pace
         self._calls: list[Call] = []
         self._bodies: dict[str, str] = {}
@@ -54,13 +54,13 @@ class ModelServer:
             self._calls = []
             line.send(_whole(json.dumps(said).encode()))
         elif path == "/pace":
-            self._pace = Pace(**json.loads(body))
+            self._pace = Latencies(**json.loads(body))
             line.send(_whole(b"{}"))
         else:
             await self._call(path, body, line)
 
     async def _call(self, path: str, body: bytes, line: "_Line") -> None:
-        """Answer one call of a model, at its pace."""
+        """Answer one model call with its latency."""
         began, request = time.monotonic(), json.loads(body)
         kind: Kind = "embedding"
         try:
@@ -76,7 +76,9 @@ class ModelServer:
         finally:
             self._calls.append(Call(kind, began, time.monotonic()))
 
-    async def _chat(self, request: dict[str, Any], said: Said, began: float, line: "_Line") -> None:
+    async def _chat(
+        self, request: dict[str, Any], said: ScriptedReply, began: float, line: "_Line"
+    ) -> None:
         pace, due = self._pace, began + self._pace.first
         if not request.get("stream"):
             await line.until(due + len(said.tokens) * pace.token)
@@ -113,14 +115,14 @@ class _Line(NamedTuple):
     writer: asyncio.StreamWriter
 
     async def until(self, due: float) -> None:
-        """Wait for that time. Raises ConnectionError when the client leaves before."""
+        """Wait until a time. Raises ConnectionError if the client disconnects before."""
         while (wait := due - time.monotonic()) > 0:
-            await asyncio.sleep(min(wait, NOTICED))
+            await asyncio.sleep(min(wait, DISCONNECT_CHECK_S))
             if self.reader.at_eof():
                 raise ConnectionError
 
     def send(self, data: bytes) -> None:
-        """Send at once."""
+        """Send immediately."""
         self.writer.write(data)
 
 
@@ -141,7 +143,7 @@ STREAM_HEAD = (
 _SAME = '"id":"scripted","created":0,"model":"scripted-chat"'
 
 
-def _completion(said: Said) -> bytes:
+def _completion(said: ScriptedReply) -> bytes:
     message = {"role": "assistant", "content": said.text}
     choices = [{"index": 0, "finish_reason": "stop", "message": message}]
     usage = json.dumps(_usage(said))
@@ -150,8 +152,8 @@ def _completion(said: Said) -> bytes:
     ).encode()
 
 
-def _events(request: dict[str, Any], said: Said) -> Iterator[bytes]:
-    """An event a token, each and one that ends the stream."""
+def _events(request: dict[str, Any], said: ScriptedReply) -> Iterator[bytes]:
+    """Return an event per token, and one that ends the stream."""
     for token in said.tokens:
         yield _event(f'[{{"index":0,"delta":{{"role":"assistant","content":{quoted(token)}}}}}]')
     last = _event('[{"index":0,"delta":{},"finish_reason":"stop"}]')
@@ -169,7 +171,7 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def _usage(said: Said) -> dict[str, int]:
+def _usage(said: ScriptedReply) -> dict[str, int]:
     count = len(said.tokens)
     return {"prompt_tokens": 0, "completion_tokens": count, "total_tokens": count}
 
@@ -184,8 +186,8 @@ def _listed(floats: bytes) -> bytes:
 
 async def main() -> None:
     """Serve on a free port of loopback until the input ends."""
-    model = ModelServer(Pace())
-    server = await asyncio.start_server(model.serve, "127.0.0.1", 0, limit=LONGEST_HEAD)
+    model = ModelServer(Latencies())
+    server = await asyncio.start_server(model.serve, "127.0.0.1", 0, limit=MAX_HEADER_BYTES)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await asyncio.to_thread(sys.stdin.read)
 

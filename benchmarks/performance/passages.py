@@ -1,4 +1,4 @@
-"""What everybody answers from: our own chunks, as a file that any other system can index too."""
+"""Our chunks as a file of passages for all systems."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,29 +16,29 @@ from schemas.source import SourceLimits
 
 @dataclass(frozen=True)
 class Passages:
-    """The same text twice."""
+    """The same text for apidesk and for the peers."""
 
     platform: Path
-    """Names the pages for our ingestion."""
+    """The platform.toml of the pages."""
     file: Path
-    """A passage a line, for `benchmarks.peers`."""
+    """The passages for `benchmarks.peers`, one per line."""
     count: int
 
 
 def corpus_passages(folder: Path, sections: int) -> Passages:
-    """Pages of so many sections, and the passages that they are cut into, in `folder`."""
+    """Write pages and their passages to `folder`."""
     return passages_of(write_corpus(folder, sections), folder / "passages.jsonl")
 
 
 def passages_of(platform: Path, file: Path) -> Passages:
-    """The chunks of the documents that `platform` names, written to `file`."""
+    """Write the chunks of the documents of `platform` to `file`."""
     passages = [_passage(chunk) for chunk in chunks_of(platform)]
     write_passages(file, passages)
     return Passages(platform, file, len(passages))
 
 
 def chunks_of(platform: Path) -> Iterator[Chunk]:
-    """The chunks of the documents that `platform` names, as the ingestion job cuts them."""
+    """Yield the chunks of the documents of `platform`, as in the ingestion job."""
     chunk_tokens = read_settings().chunk_tokens
     for source in read_platform(platform).sources:
         for document in read_source(source, SourceLimits()):

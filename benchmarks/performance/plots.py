@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OUR_COLOUR, THEIR_COLOUR, FLOOR_COLOUR = "#0072B2", "#b9b9b9", "#e3e3e3"
-"""Told from each other in grey too."""
+"""Distinguishable in greyscale."""
 
 LINES = {"full text": ("#D55E00", "s", "--"), "hybrid": ("#0072B2", "o", "-")}
 
 BAR = 0.42
-"""Inches that a bar takes."""
+"""Height of a bar in inches."""
 
 
 def draw(result: Result, images: Path) -> None:
-    """What there is to see of `result`, into files in the folder `images`."""
+    """Draw the figures of `result` into the folder `images`."""
     images.mkdir(exist_ok=True)
     if isinstance(result, EndToEnd):
         _overhead(result, images / figure_name("overhead"))
@@ -92,7 +92,7 @@ def _growth(found: Growth, path: Path) -> None:
 
 @contextmanager
 def _panels(path: Path, count: int, bars: int) -> "Iterator[list[Axes]]":
-    """Panels below each other, each with room for so many bars; saved at the end."""
+    """Stack panels with room for their bars; save the figure at the end."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -109,7 +109,7 @@ def _panels(path: Path, count: int, bars: int) -> "Iterator[list[Axes]]":
 
 
 def _bars(axes: "Axes", values: Mapping[str, float], label: str) -> None:
-    """A bar a system, the first one on top, ours in colour, each with its figure."""
+    """Draw a labelled bar per system, the first one on top, ours in colour."""
     special = dict.fromkeys((*OURS.values(), OUR_JOB), OUR_COLOUR) | {FLOOR: FLOOR_COLOUR}
     names = list(values)[::-1]
     colours = [special.get(name, THEIR_COLOUR) for name in names]

@@ -1,4 +1,4 @@
-"""Questions to ask: about the platform or not, each once, so that no cache knows it."""
+"""Questions about the platform and off-topic ones; each is unique, so that no cache has it."""
 
 from collections.abc import Iterator
 from itertools import cycle
@@ -12,19 +12,19 @@ FILES = ("retrieval_samples", "on_topic", "on_topic_held_out")
 
 
 def distinct_questions() -> list[str]:
-    """Questions of the tests, each once."""
+    """Return the distinct questions of the tests."""
     paths = (ROOT / "tests" / "data" / f"{name}.jsonl" for name in FILES)
     texts = (question.question for path in paths for question in read_questions(path))
     return list(dict.fromkeys(texts))
 
 
 def on_topic() -> Iterator[str]:
-    """Questions about the platform without end; from the second time on with a reference behind."""
+    """Yield questions about the platform endlessly; repeated ones get a unique suffix."""
     return _endless(distinct_questions())
 
 
 def off_topic() -> Iterator[str]:
-    """Questions about anything else, without end."""
+    """Yield off-topic questions endlessly."""
     return _endless(list(OFF_TOPIC))
 
 
@@ -35,6 +35,6 @@ def _endless(texts: list[str]) -> Iterator[str]:
 
 
 def _reference(number: int) -> str:
-    """A word that stands nowhere else: letters, since a number may be an error code."""
+    """Return a unique word of letters; a number might be an error code."""
     letters = [chr(ord("a") + int(digit)) for digit in f"{number:05}"]
     return "ref" + "".join(letters)

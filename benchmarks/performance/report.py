@@ -1,11 +1,11 @@
-"""What was measured of speed, as the section of docs/explanation/performance.md that it becomes."""
+"""The results as a section of docs/explanation/performance.md."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.document import prose, table
 from benchmarks.performance.end_to_end import EndToEnd, Seconds
-from benchmarks.performance.growth import SLOW, Growth
+from benchmarks.performance.growth import SLOW_S, Growth
 from benchmarks.performance.ingestion import NAIVE_CHUNKS, Ingestion
 from benchmarks.performance.load import CLIENTS, LAG_SHARE, Load
 from benchmarks.performance.memory import Memory
@@ -15,21 +15,21 @@ from benchmarks.performance.start import Start
 from benchmarks.performance.systems import FLOOR, title
 
 Result = EndToEnd | Load | Ingestion | Start | Memory | Growth
-"""What a subject came to."""
+"""The result of a subject."""
 
 
 @dataclass(frozen=True)
-class Circumstances:
-    """What the figures depend on."""
+class Conditions:
+    """The conditions of the measurement."""
 
     cores: int
     chunks: int
     missing: str
-    """Why peers could not be measured; empty where they were."""
+    """The reason why peers were not measured; empty if they were."""
 
 
-def report(results: Sequence[Result], circumstances: Circumstances) -> str:
-    """The whole section."""
+def report(results: Sequence[Result], circumstances: Conditions) -> str:
+    """Return the section."""
     missing = circumstances.missing and f"The peers were not measured: {circumstances.missing}"
     said = f"""
         Written by `make bench` on a machine with {circumstances.cores} cores, over
@@ -37,12 +37,12 @@ def report(results: Sequence[Result], circumstances: Circumstances) -> str:
     """
     rows = [row for result in results for row in result.rows()]
     return "\n\n".join(
-        [prose(said), promises(rows), *(part for each in results for part in _details(each))]
+        [prose(said), target_table(rows), *(part for each in results for part in _details(each))]
     )
 
 
-def promises(rows: Sequence[Row]) -> str:
-    """A row a promise."""
+def target_table(rows: Sequence[Row]) -> str:
+    """Return a table with a row per target."""
     head = ["", "apidesk", "against", "ratio", "reach", "reached"]
     cells = [
         [
@@ -91,7 +91,7 @@ def _questions(found: EndToEnd) -> Iterator[str]:
 
 
 def _floor(found: EndToEnd) -> Iterator[str]:
-    """What the promises of overhead can come to at best, where that was measured."""
+    """Return a note on the lowest possible overhead, if it was measured."""
     if FLOOR not in found.outside or not found.fastest_peer(found.outside):
         return
     paced, at_once = (_of_the_fastest(found, each) for each in (found.outside, found.at_once))
@@ -177,7 +177,7 @@ def _growth(found: Growth) -> Iterator[str]:
     )
     yield prose(
         f"""
-        The largest embedded store measured that answers half of all retrievals within {_ms(SLOW)} ms:
+        The largest embedded store measured that answers half of all retrievals within {_ms(SLOW_S)} ms:
         {said}. Beyond that a Milvus server should take over; so it should where more than one process
         answers.
         """
@@ -194,5 +194,5 @@ def _figure(said: str, name: str) -> str:
 
 
 def figure_name(name: str) -> str:
-    """The file that a figure is drawn into."""
+    """Return the file name of a figure."""
     return f"performance-{name}.svg"

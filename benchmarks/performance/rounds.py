@@ -1,4 +1,4 @@
-"""Things measured in turns: what disturbs the machine for a while disturbs all of them."""
+"""Measuring in turns, so that a disturbance of the machine affects all systems alike."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def in_turns(things: Sequence[T], rounds: int) -> Iterable[tuple[int, T]]:
-    """Each of `things` in every round, and which round it is; another one begins each time."""
+    """Yield each of `things` and the number of the round; each round starts with another one."""
     for number in range(rounds):
         start = number % len(things) if things else 0
         for thing in [*things[start:], *things[:start]]:
@@ -18,10 +18,10 @@ def in_turns(things: Sequence[T], rounds: int) -> Iterable[tuple[int, T]]:
 
 
 def p50(values: Sequence[float]) -> float:
-    """The median."""
+    """Return the median."""
     return median(values)
 
 
 def p95(values: Sequence[float]) -> float:
-    """What 95 of 100 are at most."""
+    """Return the 95th percentile."""
     return percentile(values, 0.95)

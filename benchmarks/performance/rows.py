@@ -1,18 +1,18 @@
-"""What was promised of speed, and what was measured: a row a promise."""
+"""Speed targets and results: a row per target."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Reach:
-    """How far a ratio, or a difference, is to go."""
+class Target:
+    """The target for a ratio or a difference."""
 
     limit: float
     at_least: bool = False
     unit: str = ""
 
     def holds(self, value: float) -> bool:
-        """Whether `value` is as good as promised."""
+        """Return whether `value` meets the target."""
         return value >= self.limit if self.at_least else value <= self.limit
 
     def __str__(self) -> str:
@@ -21,19 +21,19 @@ class Reach:
 
 @dataclass(frozen=True)
 class Row:
-    """One promise."""
+    """One speed target with its result."""
 
     what: str
     ours: str
     against: str
-    """What it is compared with, and its figure; empty where it stands for itself."""
+    """The reference and its value; empty without one."""
     value: float | None = None
-    """What is to reach; None where it could not be measured or nothing is promised."""
-    reach: Reach | None = None
+    """The value to compare; None if it was not measured or has no target."""
+    reach: Target | None = None
 
     @property
     def verdict(self) -> str:
-        """Whether it is reached, and by how much not."""
+        """Return whether the target is met, or by how much it is missed."""
         if self.reach is None:
             return "reported"
         if self.value is None:
@@ -42,6 +42,6 @@ class Row:
 
 
 def milliseconds(seconds: float) -> str:
-    """As tables have it: as many digits as mean something."""
+    """Format for a table with significant digits."""
     value = seconds * 1000
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"

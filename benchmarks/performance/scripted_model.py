@@ -1,4 +1,4 @@
-"""What the scripted model says: as many tokens to a kind of question, whoever asks, and to the point."""
+"""Replies of the scripted model: a fixed number of tokens per kind of question for all systems."""
 
 import json
 import re
@@ -13,12 +13,12 @@ CLASSIFICATION_TOKENS = 30
 ANSWER_TOKENS = 150
 
 STEPS = 4
-"""Of an answer in steps, each taken from a document of its own."""
+"""Steps of an answer, each from another document."""
 
 STEP_CHARACTERS = 110
 
 CLASSIFY = "CLASSIFY"
-"""What the system prompt of a client says that asks for a topic without a schema."""
+"""Marks the system prompt of a client that classifies without a schema."""
 
 OFF_TOPIC = (
     "What will the weather be in Paris tomorrow?",
@@ -42,32 +42,32 @@ _QUESTION = re.compile(r"<question>\s*(.*?)\s*</question>", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Said:
-    """A reply, in tokens; one of them may be any number of characters."""
+class ScriptedReply:
+    """A reply in tokens of any length."""
 
     kind: Kind
     text: str
 
     @property
     def tokens(self) -> list[str]:
-        """The text in as many pieces as a reply of this kind has tokens."""
+        """Split the text into the number of tokens of this kind of reply."""
         count = CLASSIFICATION_TOKENS if self.kind == "classification" else ANSWER_TOKENS
         ends = [len(self.text) * place // count for place in range(count + 1)]
         return [self.text[a:b] for a, b in pairwise(ends)]
 
 
-def reply_to(request: dict[str, Any]) -> Said:
-    """The reply to the body of a chat completion, in the schema that it asks for or in plain text."""
+def reply_to(request: dict[str, Any]) -> ScriptedReply:
+    """Return the reply to a chat completion, in the requested schema or as plain text."""
     prompt = "\n".join(_texts(request["messages"]))
     on_topic = not any(question in prompt for question in OFF_TOPIC)
     if properties := _properties(request):
         values = _values(prompt, on_topic)
         said = {name: values.get(name) for name in properties}  # in the order of the schema
         kind: Kind = "answer" if "answer" in properties else "classification"
-        return Said(kind, json.dumps(said, ensure_ascii=False))
+        return ScriptedReply(kind, json.dumps(said, ensure_ascii=False))
     if any(CLASSIFY in text for text in _texts(request["messages"], "system")):
-        return Said("classification", json.dumps(_classified(on_topic)))
-    return Said("answer", PLAIN)
+        return ScriptedReply("classification", json.dumps(_classified(on_topic)))
+    return ScriptedReply("answer", PLAIN)
 
 
 def _texts(messages: list[dict[str, Any]], role: str | None = None) -> Iterator[str]:
@@ -78,13 +78,13 @@ def _texts(messages: list[dict[str, Any]], role: str | None = None) -> Iterator[
 
 
 def _properties(request: dict[str, Any]) -> list[str]:
-    """The fields of the schema that the reply is to fit, in its order; none where it asks for none."""
+    """Return the fields of the requested schema, in order; empty without one."""
     schema = request.get("response_format", {}).get("json_schema", {}).get("schema", {})
     return list(schema.get("properties", ()))
 
 
 def _values(prompt: str, on_topic: bool) -> dict[str, Any]:
-    """What every field would say; those that are not named here say nothing."""
+    """Return the values of the fields; other fields are empty."""
     asked = _QUESTION.findall(prompt)
     question = asked[-1] if asked else ""
     return {
@@ -105,18 +105,18 @@ def _classified(on_topic: bool) -> dict[str, str]:
 
 
 def _terms(question: str) -> list[str]:
-    """Words of the other language, as a model that translates the question would find them."""
+    """Return words of the other language, as a model that translates the question does."""
     return ["订单", "发货", "接口"] if question.isascii() else ["order", "shipment", "interface"]
 
 
 def _steps(prompt: str) -> list[str]:
-    """A sentence from each of the first documents, with its number."""
+    """Return a cited sentence from each of the first documents."""
     found = [(number, _sentence(text)) for number, text in _DOCUMENT.findall(prompt)]
     return [f"{sentence} [{number}]" for number, sentence in found[:STEPS] if sentence]
 
 
 def _sentence(document: str) -> str:
-    """The last long line of a document, cut: headings stand above it."""
+    """Return the last long line of a document, truncated."""
     lines = [line.strip() for line in document.splitlines()]
     long = [line for line in lines if len(line) > STEP_CHARACTERS // 4]
     return long[-1][:STEP_CHARACTERS] if long else ""

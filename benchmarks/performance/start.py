@@ -1,4 +1,4 @@
-"""How long somebody waits for a command's help, and for a server that answers."""
+"""Measures the start of a command and of a server."""
 
 import os
 import subprocess
@@ -10,31 +10,31 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.performance.calls import AT_ONCE
+from benchmarks.performance.calls import NO_LATENCY
 from benchmarks.performance.model_process import Model
 from benchmarks.performance.passages import Passages
 from benchmarks.performance.rounds import in_turns, p50
-from benchmarks.performance.rows import Reach, Row
+from benchmarks.performance.rows import Row, Target
 from benchmarks.performance.systems import environment, running_apidesk
 from tests.serving_process import APIDESK, ServingProcess
 
-HELP = Reach(0.4, unit=" s more")
-READY = Reach(4.0, unit=" s")
+HELP = Target(0.4, unit=" s more")
+READY = Target(4.0, unit=" s")
 
-LOOK_EVERY = 0.02
-"""Seconds between two looks whether a server is ready."""
+READINESS_POLL_S = 0.02
+"""Seconds between two readiness checks."""
 
 
 @dataclass
 class Start:
-    """Seconds of each time."""
+    """Seconds of each measurement."""
 
     help: list[float] = field(default_factory=list)
     python: list[float] = field(default_factory=list)
     ready: list[float] = field(default_factory=list)
 
     def rows(self) -> Iterator[Row]:
-        """What was promised of starting."""
+        """Return the rows of the speed targets for starting."""
         mine, theirs = p50(self.help), p50(self.python)
         yield Row(
             "`apidesk --help`", f"{mine:.2f} s", f"`python -c pass` {theirs:.2f} s",
@@ -45,9 +45,9 @@ class Start:
 
 
 def measure(samples: Passages, model: Model, folder: Path, commands: int, starts: int) -> Start:
-    """Run commands in turns, and start a server whose samples are indexed already."""
+    """Run commands in turns, and start a server with indexed samples."""
     found = Start()
-    model.set_pace(AT_ONCE)  # ready is who has asked its model once
+    model.set_pace(NO_LATENCY)  # ready is who has asked its model once
     ways: list[tuple[list[float], list[str]]] = [
         (found.help, [APIDESK, "--help"]),
         (found.python, [sys.executable, "-c", "pass"]),
@@ -72,13 +72,13 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def _until_ready(log: Path, given: Mapping[str, str]) -> float:
-    """Seconds from the start of a process until it says that it is ready."""
+    """Return the seconds from the start of a process until it is ready."""
     began = time.monotonic()
     server = ServingProcess(log, given)
     try:
         ready = f"{server.url}/health/ready"
         while httpx.get(ready, trust_env=False).status_code != 200:
-            time.sleep(LOOK_EVERY)
+            time.sleep(READINESS_POLL_S)
         return time.monotonic() - began
     finally:
         server.stop()

@@ -1,4 +1,4 @@
-"""What is measured, subject by subject, each with processes and a store of its own."""
+"""The subjects of the benchmark, each with its own processes and store."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from schemas.settings import SAMPLE_PLATFORM
 
 @dataclass(frozen=True)
 class Site:
-    """What is measured, on what."""
+    """The shared resources of a measurement."""
 
     folder: Path
     effort: Effort
@@ -30,7 +30,7 @@ class Site:
 
 @contextmanager
 def site(effort: Effort, peers: tuple[Name, ...]) -> Iterator[Site]:
-    """A model that runs, and passages to index."""
+    """Start a model and write passages to index."""
     with tempfile.TemporaryDirectory() as name, running_model() as model:
         folder = Path(name)
         corpus = corpus_passages(folder / "corpus", effort.sections)

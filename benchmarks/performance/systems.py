@@ -1,4 +1,4 @@
-"""What is measured, each as a server that takes questions: apidesk, the peers, and the floor."""
+"""The measured servers: apidesk, the peers, and the baseline."""
 
 import os
 import subprocess
@@ -17,17 +17,17 @@ from benchmarks.performance.passages import Passages
 from benchmarks.performance.scripted_model import OFF_TOPIC
 from tests.serving_process import ServingProcess
 
-PATIENCE = 300.0
-"""Seconds after which a question will not be answered any more."""
+TIMEOUT_S = 300.0
+"""Timeout of a question in seconds."""
 
-MOST_AT_ONCE = 128
-"""Questions that apidesk answers at once here: more than there are clients."""
+MAX_CONCURRENCY = 128
+"""Concurrency limit of apidesk in this benchmark: more than there are clients."""
 
 OURS = {True: "apidesk, hybrid", False: "apidesk, full text"}
-"""Our server, with an embedding model and without."""
+"""Titles of our server, with and without an embedding model."""
 
 FLOOR = "two calls, nothing else"
-"""What anything built of our libraries takes at least: no peer."""
+"""Title of the baseline, which is not a peer."""
 
 _TITLES = {
     "haystack_bm25": "Haystack, BM25",
@@ -38,12 +38,12 @@ _TITLES = {
 
 
 def title(name: str) -> str:
-    """What tables and figures call a system."""
+    """Return the title of a system in tables and figures."""
     return _TITLES.get(name, name)
 
 
 def is_peer(name: str) -> bool:
-    """Whether a system is another one than ours that does the same."""
+    """Return whether a system is a peer."""
     return name not in (*OURS.values(), FLOOR)
 
 
@@ -52,21 +52,21 @@ class System(Protocol):
 
     @property
     def name(self) -> str:
-        """By which it is known here."""
+        """Name of the system."""
 
     @property
     def url(self) -> str:
-        """Where questions are posted to."""
+        """Endpoint for questions."""
 
     @property
     def pid(self) -> int:
-        """Of the process that answers."""
+        """Id of the serving process."""
 
     def payload(self, question: str) -> dict[str, str]:
-        """The JSON body of a question."""
+        """Return the JSON body of a question."""
 
     def answer(self, body: Any) -> dict[str, Any]:
-        """The reply in the JSON body of a response; it has a `type` and `sources`."""
+        """Return the reply in the JSON body of a response, with `type` and `sources`."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class Apidesk:
 
     @property
     def url(self) -> str:
-        """Where questions are posted to."""
+        """Endpoint for questions."""
         return f"{self.server}/ask"
 
     def payload(self, question: str) -> dict[str, str]:
-        """The JSON body of a question."""
+        """Return the JSON body of a question."""
         return {"question": question}
 
     def answer(self, body: Any) -> dict[str, Any]:
@@ -97,14 +97,14 @@ class Apidesk:
 
 @dataclass(frozen=True)
 class Floor:
-    """Two calls of a model behind a server like ours."""
+    """The baseline: two model calls behind a server like ours."""
 
     url: str
     pid: int
     name: str = FLOOR
 
     def payload(self, question: str) -> dict[str, str]:
-        """The JSON body of a question."""
+        """Return the JSON body of a question."""
         return {"question": question}
 
     def answer(self, body: Any) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Floor:
 
 
 def environment(folder: Path, platform: Path, model: Model, dense: bool = True) -> dict[str, str]:
-    """Settings of a desk whose data lies in `folder`, with an embedding model or full text alone."""
+    """Return the environment of a server with its data in `folder`, with or without an embedding model."""
     chat = {
         "APIDESK_MILVUS_URI": str(folder / "milvus.db"),
         "APIDESK_DATABASE_URL": f"sqlite:///{folder / 'apidesk.db'}",
@@ -123,7 +123,7 @@ def environment(folder: Path, platform: Path, model: Model, dense: bool = True) 
         "APIDESK_CHAT_MODEL": "openai:scripted-chat",
         "APIDESK_CHAT_BASE_URL": model.base_url,
         "APIDESK_CHAT_API_KEY": "none",
-        "APIDESK_MAX_CONCURRENCY": str(MOST_AT_ONCE),
+        "APIDESK_MAX_CONCURRENCY": str(MAX_CONCURRENCY),
         "LANGSMITH_TRACING": "false",
     }
     embedding = {
@@ -143,7 +143,7 @@ def running_apidesk(
     dense: bool = True,
     **settings: str,
 ) -> Iterator[Apidesk]:
-    """`apidesk serve` with its data in `folder`, once it has indexed the passages and answers."""
+    """Start `apidesk serve` with its data in `folder`; wait until it has indexed the passages."""
     folder.mkdir(parents=True, exist_ok=True)
     given = environment(folder, passages.platform, model, dense) | settings
     server = ServingProcess(folder / "log", given)
@@ -156,7 +156,7 @@ def running_apidesk(
 
 @contextmanager
 def running_floor(passages: Passages, model: Model) -> Iterator[Floor]:
-    """`benchmarks.performance.floor`, once it answers. Raises RuntimeError where it does not start."""
+    """Start `benchmarks.performance.floor`. Raises RuntimeError if it does not start."""
     module = [sys.executable, "-m", "benchmarks.performance.floor"]
     given = ["--platform", str(passages.platform), "--model-url", model.base_url]
     quiet = os.environ | {"LANGSMITH_TRACING": "false"}
@@ -175,7 +175,7 @@ def running_floor(passages: Passages, model: Model) -> Iterator[Floor]:
 def running_systems(
     folder: Path, passages: Passages, model: Model, peers: tuple[Name, ...]
 ) -> Iterator[list[System]]:
-    """Our server by both routes, the peers and the floor, all with the same passages."""
+    """Start our server with both routes, the peers and the baseline, all with the same passages."""
     with ExitStack() as stack:
         ours = [
             running_apidesk(OURS[dense], folder / f"dense-{dense}", passages, model, dense)
@@ -191,7 +191,7 @@ def running_systems(
 
 
 def one_thread() -> None:
-    """BLAS takes one core in this process and those that it starts."""
+    """Limit BLAS to one core in this process and its children."""
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
 
@@ -200,7 +200,7 @@ async def ask(http: httpx.AsyncClient, system: System, question: str) -> dict[st
     """The reply to a question. Raises httpx.HTTPError, and ValueError for an error or a wrong reply: what
     is about the platform is answered with sources, anything else is not.
     """
-    response = await http.post(system.url, json=system.payload(question), timeout=PATIENCE)
+    response = await http.post(system.url, json=system.payload(question), timeout=TIMEOUT_S)
     if response.is_error:
         raise ValueError(f"{system.name}: {response.status_code} {response.text}")
     reply = system.answer(response.json())

@@ -1,4 +1,4 @@
-"""An embedding without a model that is worth asking: the words of a text, hashed into a vector."""
+"""A deterministic embedding: the words of a text hashed into a vector."""
 
 import re
 from zlib import crc32
@@ -6,10 +6,10 @@ from zlib import crc32
 import numpy as np
 
 DIMENSION = 1_024
-"""As many as common embedding models give."""
+"""The dimension of common embedding models."""
 
 _WORD = re.compile(r"[a-z0-9_]+|(?=([\u4e00-\u9fff]{2}))")
-"""A Latin word, or each two Chinese characters that stand together."""
+"""A Latin word, or two adjacent Chinese characters."""
 
 
 def vector(text: str) -> bytes:

@@ -1,1 +1,1 @@
-"""Does it stay right? Everything at once, for minutes: `python -m benchmarks.soak`."""
+"""Soak test: `python -m benchmarks.soak`."""

@@ -1,9 +1,9 @@
-"""Does it stay right? Clients, ingestions, a failing model and restarts of Milvus, for minutes.
+"""Soak test: clients, ingestions, a failing model and restarts of Milvus for minutes.
 
     python -m benchmarks.soak [--minutes 10 --clients 50]
 
-Writes docs/explanation/reliability.md. Exits with 1 when an answer was wrong, a question failed, a record was lost
-or memory grew.
+Writes docs/explanation/reliability.md. Exits with 1 if an answer was wrong, a question failed, a
+record was lost or memory grew.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ import click
 
 from benchmarks.document import around_markers, write_between_markers
 from benchmarks.retrieval_sets import ROOT
-from benchmarks.soak.clients import Client, Record
+from benchmarks.soak.clients import Client, ClientLog
 from benchmarks.soak.processes import (
+    MemorySample,
     Site,
-    Weight,
     keep_indexing,
+    record_memory,
     restart_milvus,
     running_site,
-    weigh,
 )
 from benchmarks.soak.report import FIGURE, draw, report
 from benchmarks.soak.result import Result
@@ -32,13 +32,13 @@ from benchmarks.soak.result import Result
 DOCUMENT = ROOT / "docs" / "explanation" / "reliability.md"
 
 RESTARTS = (0.35, 0.7)
-"""When Milvus is restarted, as shares of the whole."""
+"""Times of Milvus restarts, as shares of the duration."""
 
-SETTLE_SECONDS = 10
-"""How long the records of the last questions may be under way."""
+SETTLE_TIME_S = 10
+"""Time until the records of the last questions must be stored."""
 
-SHOWN = 10
-"""Failures of a kind that are printed."""
+MAX_PRINTED_FAILURES = 10
+"""Maximum number of printed failures per kind."""
 
 
 @click.command()
@@ -52,7 +52,7 @@ SHOWN = 10
     help="Markdown file that the figures are written to, between its markers.",
 )
 def main(minutes: float, clients: int, failing: float, document: Path) -> None:
-    """Run, print what failed, and write the figures into the documentation."""
+    """Run the soak test, print the failures and write the results into the documentation."""
     around_markers(document)  # before minutes of work
     with tempfile.TemporaryDirectory() as name, running_site(Path(name), failing) as site:
         result = asyncio.run(soak(site, minutes, clients))
@@ -62,15 +62,15 @@ def main(minutes: float, clients: int, failing: float, document: Path) -> None:
     click.echo(text)
     for outcome in ("wrong", "failed"):
         details = [f"{e.kind}: {e.detail}" for e in result.asked if e.outcome == outcome]
-        click.echo("\n".join(details[:SHOWN]), err=True)
+        click.echo("\n".join(details[:MAX_PRINTED_FAILURES]), err=True)
     sys.exit(bool(result.failures))
 
 
 async def soak(site: Site, minutes: float, clients: int) -> Result:
-    """Everything at once, for so many minutes."""
+    """Run everything at once for some minutes."""
     began = time.monotonic()
     end = began + 60 * minutes
-    record, weights = Record(), list[Weight]()
+    record, weights = ClientLog(), list[MemorySample]()
 
     def over() -> bool:
         return time.monotonic() > end
@@ -78,14 +78,14 @@ async def soak(site: Site, minutes: float, clients: int) -> Result:
     await asyncio.gather(
         keep_indexing(site, over),
         restart_milvus(site, [began + 60 * minutes * share for share in RESTARTS]),
-        weigh(site, weights, over),
+        record_memory(site, weights, over),
         *(
             Client(number, site.server.url, site.documents, record).run(over)
             for number in range(clients)
         ),
     )
     remembered = await asyncio.to_thread(site.turns)
-    unkept = await _unkept(site, record.answers)
+    unkept = await _unrecorded_answers(site, record.answers)
     away = [e for e in record.asked if e.outcome == "store away"]
     return Result(
         minutes=minutes,
@@ -105,9 +105,9 @@ async def soak(site: Site, minutes: float, clients: int) -> Result:
     )
 
 
-async def _unkept(site: Site, answers: set[str]) -> set[str]:
-    """The answers whose questions are not in the database, though they have had time to get there."""
-    for _ in range(SETTLE_SECONDS):
+async def _unrecorded_answers(site: Site, answers: set[str]) -> set[str]:
+    """Return the answers whose questions were not recorded in time."""
+    for _ in range(SETTLE_TIME_S):
         missing = answers - await asyncio.to_thread(site.questions)
         if not missing:
             break

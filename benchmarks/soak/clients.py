@@ -1,4 +1,4 @@
-"""Clients that ask all the time, each question with what its answer has to say."""
+"""Clients that ask continuously and check the answers."""
 
 import asyncio
 import json
@@ -13,10 +13,10 @@ import httpx
 from benchmarks.soak.documents import Aspect, Documents, Topic
 from benchmarks.soak.model import NONCE
 
-SLACK = 2.0
-"""Seconds in which a worker may not have noticed yet what was indexed."""
+INDEX_LAG_S = 2.0
+"""Seconds within which a worker notices a new index."""
 
-TURNS = 5
+SESSION_TURNS = 5
 """Questions of a session."""
 
 OFF_TOPIC = ("What will the weather be tomorrow?", "今天的天气怎么样？", "Who won the world cup?")
@@ -36,12 +36,12 @@ FOLLOW_UP: dict[tuple[str, Aspect], str] = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One question, and how it went."""
+class AskedQuestion:
+    """A question and its outcome."""
 
     kind: str
     at: float
-    """When it was asked (`time.monotonic`)."""
+    """Time of the question (`time.monotonic`)."""
     seconds: float
     outcome: str
     """`answered`, `degraded`, `busy`, `store away`, `left`, or `wrong` and `failed`, which must not be."""
@@ -50,7 +50,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, and what for."""
+    """A question and its expected content."""
 
     kind: str
     text: str
@@ -63,7 +63,7 @@ class Question:
 
     @property
     def body(self) -> dict[str, Any]:
-        """What POST /ask takes."""
+        """Return the body for POST /ask."""
         body: dict[str, Any] = {"question": self.text}
         if self.session:
             body["session"] = self.session
@@ -71,20 +71,20 @@ class Question:
 
 
 @dataclass
-class Record:
-    """What all clients have seen."""
+class ClientLog:
+    """The observations of all clients."""
 
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[AskedQuestion] = field(default_factory=list)
     turns: list[tuple[str, str]] = field(default_factory=list)
-    """Session and text of each answer that has to be remembered."""
+    """Session and text of each answer that must be stored."""
     answers: set[str] = field(default_factory=set)
-    """The id of each answer, whose question has to be kept."""
+    """Ids of answers whose questions must be recorded."""
 
 
 class Client:
-    """Somebody who asks, and checks what comes back."""
+    """A client that asks and checks the answers."""
 
-    def __init__(self, number: int, url: str, documents: Documents, record: Record) -> None:
+    def __init__(self, number: int, url: str, documents: Documents, record: ClientLog) -> None:
         self._random = random.Random(number)
         self._url = url
         self._documents = documents
@@ -93,7 +93,7 @@ class Client:
         self._sessions = 0
 
     async def run(self, until: Callable[[], bool]) -> None:
-        """Ask until it is over."""
+        """Ask until the end."""
         async with httpx.AsyncClient(base_url=self._url, timeout=90, trust_env=False) as http:
             while not until():
                 for question in self._questions():
@@ -104,7 +104,7 @@ class Client:
                         break  # the session would not know what "it" is
 
     def _questions(self) -> list[Question]:
-        """What is asked next: one question, or a session of them."""
+        """Return the next question, or the questions of a session."""
         kind = self._random.choices(
             ("single", "session", "off-topic", "tools"), weights=(50, 20, 15, 15)
         )[0]
@@ -121,7 +121,7 @@ class Client:
         self._sessions += 1
         name = f"{self._name}-{self._sessions}"
         questions = [self._question("session", FIRST, topic, aspect, name)]
-        for _ in range(self._random.randrange(1, TURNS)):
+        for _ in range(self._random.randrange(1, SESSION_TURNS)):
             aspect = "timeout" if aspect == "limit" else "limit"
             questions.append(self._question("follow-up", FOLLOW_UP, topic, aspect, name))
         return questions
@@ -140,7 +140,7 @@ class Client:
         leaves = events and session is None and self._random.random() < 0.15
         return Question(kind, text, nonce, topic, aspect, session, events, leaves)
 
-    async def _ask(self, http: httpx.AsyncClient, question: Question) -> Asked:
+    async def _ask(self, http: httpx.AsyncClient, question: Question) -> AskedQuestion:
         began = time.monotonic()
         try:
             outcome, detail = await self._outcome(http, question, began)
@@ -148,7 +148,7 @@ class Client:
             outcome, detail = "failed", f"{type(error).__name__}: {error}"
         except ValueError as error:  # no JSON
             outcome, detail = "failed", str(error)
-        return Asked(question.kind, began, time.monotonic() - began, outcome, detail)
+        return AskedQuestion(question.kind, began, time.monotonic() - began, outcome, detail)
 
     async def _outcome(
         self, http: httpx.AsyncClient, question: Question, began: float
@@ -168,7 +168,7 @@ class Client:
                     again = "retry-after" in response.headers
                     return _refused(response.status_code, said, again)
         self._record.answers.add(said["id"])
-        wrong = complaint(question, said, began)
+        wrong = find_error(question, said, began)
         if wrong:
             return "wrong", f"{question.text!r}: {wrong}"
         if question.session:
@@ -177,7 +177,7 @@ class Client:
 
 
 async def _last_event(response: httpx.Response) -> tuple[str, Any]:
-    """The name and the data of what a stream ends with."""
+    """Return the name and data of the last event of a stream."""
     event, data = "", ""
     async for line in response.aiter_lines():
         if line.startswith("event:"):
@@ -190,21 +190,21 @@ async def _last_event(response: httpx.Response) -> tuple[str, Any]:
 
 
 def _refused(status: int, problem: Any, says_when: bool) -> tuple[str, str]:
-    """What a refusal counts as: 503 that can be tried again, and says when, is no failure."""
+    """Classify a refusal: 503 with Retry-After is not a failure."""
     known = {"busy": "busy", "store_unavailable": "store away"}
     if status == 503 and says_when and problem.get("code") in known:
         return known[problem["code"]], ""
     return "failed", f"{status} {problem.get('code')}: {problem.get('detail')}"
 
 
-def complaint(question: Question, answer: Any, began: float) -> str:
-    """What is wrong with an answer; empty where it is right."""
+def find_error(question: Question, answer: Any, began: float) -> str:
+    """Return what is wrong with an answer; empty if it is right."""
     said = "\n".join(answer["answer"])
     if question.topic is None:
         return "" if not answer["sources"] else f"an answer to what is off-topic: {said}"
     if answer["type"] == "unknown":
         return "taken for off-topic"
-    allowed = question.topic.sentences(question.aspect, began, SLACK)
+    allowed = question.topic.sentences(question.aspect, began, INDEX_LAG_S)
     if not any(sentence in said for sentence in allowed):
         return f"none of {allowed} in {said!r}"
     if question.topic.url not in {source["pageUrl"] for source in answer["sources"]}:

@@ -1,4 +1,4 @@
-"""The documents of the soak: a page a topic, each with numbers that stand nowhere else."""
+"""The documents of the soak test: a page per topic with unique numbers."""
 
 import time
 from collections.abc import Sequence
@@ -48,28 +48,28 @@ page_url = "https://acme.example/docs/{stem}"
 
 @dataclass
 class Topic:
-    """One page, as it is and as it was."""
+    """A page and its versions."""
 
     number: int
     language: str
     name: str
     versions: list[tuple[float, int]] = field(default_factory=list)
-    """When each version may have been indexed first (`time.monotonic`), and its number."""
+    """Earliest time of indexing (`time.monotonic`) and number of each version."""
     settled: float = 0.0
-    """Since when the last version, and no other, is indexed."""
+    """Time since which only the last version is indexed."""
 
     @property
     def url(self) -> str:
-        """The page's address."""
+        """Return the page's url."""
         return f"https://acme.example/docs/topic-{self.number}"
 
     def sentence(self, aspect: Aspect, version: int) -> str:
-        """What the page says in one version; its number stands in no other page and version."""
+        """Return a sentence of one version; its number is unique."""
         number = version * 10_000 + self.number * 100 + (7 if aspect == "limit" else 9)
         return SENTENCES[self.language, aspect].format(name=self.name, number=number)
 
     def sentences(self, aspect: Aspect, since: float, slack: float) -> list[str]:
-        """What may be right for a question that was asked `since`.
+        """Return the sentences that may be right for a question asked at `since`.
 
         That is the last version, and what it replaced, unless that was settled `slack` s before.
         """
@@ -79,7 +79,7 @@ class Topic:
 
 
 class Documents:
-    """The pages in a folder, some of which change."""
+    """The pages in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.platform = folder / "platform.toml"
@@ -90,7 +90,7 @@ class Documents:
         self.change(self.topics)
 
     def change(self, topics: Sequence[Topic]) -> None:
-        """Write a new version of these pages."""
+        """Write new versions of some pages."""
         for topic in topics:
             version = len(topic.versions) + 1
             topic.versions.append((time.monotonic(), version))
@@ -102,7 +102,7 @@ class Documents:
             path.with_suffix(".new").replace(path)
 
     def settle(self) -> None:
-        """A run that began after the last change has ended well."""
+        """Record that a run after the last change has succeeded."""
         for topic in self.topics:
             topic.settled = topic.settled or time.monotonic()
 

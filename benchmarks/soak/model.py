@@ -1,8 +1,8 @@
-"""The model of the soak, as a process: it answers from what it is shown, and fails now and then.
+"""The scripted model of the soak test: it answers from the prompt and fails sometimes.
 
     python -m benchmarks.soak.model 0.05
 
-It prints its address, and once its input ends, how often it was asked and how it failed.
+It prints its address and, once its input ends, the numbers of calls and failures.
 """
 
 import json
@@ -36,7 +36,7 @@ _DOCUMENT = re.compile(r'<document number="(\d+)">(.*?)</document>', re.DOTALL)
 
 
 class Model:
-    """Plays the model: what it says stands in what it was shown."""
+    """A scripted model that answers from its prompt."""
 
     def __init__(self, failing: float) -> None:
         self.counts: Counter[str] = Counter()
@@ -44,7 +44,7 @@ class Model:
         self._random = random.Random(7)
 
     def __call__(self, request: Recorded) -> Any:
-        """A reply to any chat request."""
+        """Return a reply to a chat request."""
         self.counts["asked"] += 1
         if self._random.random() < self._failing:
             name = self._random.choice(list(FAILURES))
@@ -69,7 +69,7 @@ def _asks_for_json(request: Recorded) -> bool:
 
 
 def _look_up(request: Recorded, question: str) -> Reply:
-    """One search, then enough."""
+    """Search once, then answer."""
     looked = any(message["role"] == "tool" for message in request.body["messages"])
     topic = _TOPIC.search(question)
     if looked or topic is None:
@@ -78,7 +78,7 @@ def _look_up(request: Recorded, question: str) -> Reply:
 
 
 def _condensed(prompt: str, question: str) -> str:
-    """The follow-up, about what the turn before was about."""
+    """Return the follow-up condensed with the topic of the turn before."""
     if _TOPIC.search(question):
         return question
     history = prompt.rpartition("<history>")[2].partition("</history>")[0]
@@ -89,7 +89,7 @@ def _condensed(prompt: str, question: str) -> str:
 
 
 def _answer(prompt: str, question: str) -> dict[str, Any]:
-    """What the documents say of the topic and the aspect, with the nonce of the question."""
+    """Return the documents' sentence on the topic and aspect, with the question's nonce."""
     topic = _TOPIC.search(question)
     nonce = NONCE.search(question)
     aspect: Aspect = "timeout" if "time out" in question or "超时" in question else "limit"

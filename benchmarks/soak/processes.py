@@ -1,4 +1,4 @@
-"""The processes of the soak, what they weigh, and what happens to them meanwhile."""
+"""The processes of the soak test: starting, measuring and disturbing them."""
 
 import asyncio
 import json
@@ -19,21 +19,21 @@ from tests.serving_process import APIDESK, ServingProcess
 
 WORKERS = 2
 
-CHANGED = 6
-"""Pages that a run of the ingestion finds changed."""
+CHANGED_PAGES = 6
+"""Changed pages per ingestion run."""
 
-INGEST_EVERY = 20.0
+INGESTION_INTERVAL_S = 20.0
 """Seconds between two runs."""
 
-AWAY_SECONDS = 5.0
-"""How long Milvus stays away when it is restarted."""
+DOWNTIME_S = 5.0
+"""Downtime of a Milvus restart."""
 
-BACK_SECONDS = 15.0
-"""How long after that questions may still find it away."""
+RECOVERY_TIME_S = 15.0
+"""Time after a restart within which questions may still fail."""
 
 
 class ModelProcess:
-    """The scripted model server, in a process of its own."""
+    """The scripted model server in a separate process."""
 
     def __init__(self, failing: float) -> None:
         command = [sys.executable, "-m", "benchmarks.soak.model", str(failing)]
@@ -43,13 +43,13 @@ class ModelProcess:
         self.base_url = self._process.stdout.readline().strip()
 
     def tidy(self) -> None:
-        """Let it forget what it was asked."""
+        """Clear the log of calls."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
 
     def stop(self) -> dict[str, int]:
-        """How often it was asked, and how it failed."""
+        """Stop the model; return the numbers of calls and failures."""
         said, _ = self._process.communicate(timeout=30)
         counts: dict[str, int] = json.loads(said.splitlines()[-1])
         return counts
@@ -57,7 +57,7 @@ class ModelProcess:
 
 @dataclass
 class Site:
-    """Everything that runs, and where it lies."""
+    """The running processes and their folders."""
 
     folder: Path
     documents: Documents
@@ -66,28 +66,28 @@ class Site:
     environment: dict[str, str]
     server: ServingProcess
     away: list[tuple[float, float]] = field(default_factory=list)
-    """When Milvus was stopped, and when questions have to be answered again."""
+    """Intervals from a stop of Milvus until questions must be answered again."""
     runs: list[str] = field(default_factory=list)
-    """What each run of the ingestion came to."""
+    """Outcome of each ingestion run."""
 
     def is_away(self, began: float, ended: float) -> bool:
-        """Whether Milvus was away at some time between the two."""
+        """Return whether Milvus was down at any time in the interval."""
         return any(since <= ended and began <= until for since, until in self.away)
 
     def turns(self) -> set[tuple[str, str]]:
-        """Session and answer of every turn in the database."""
+        """Return the session and answer of every turn in the database."""
         with sqlite3.connect(self.folder / "apidesk.db") as database:
             return set(database.execute("select session, answer from turns"))
 
     def questions(self) -> set[str]:
-        """The id of every question that was kept."""
+        """Return the ids of the recorded questions."""
         with sqlite3.connect(self.folder / "apidesk.db") as database:
             return {row[0] for row in database.execute("select id from questions")}
 
 
 @contextmanager
 def running_site(folder: Path, failing: float) -> Iterator[Site]:
-    """Milvus, the model and the server, once all of them answer."""
+    """Start Milvus, the model and the server; wait until all answer."""
     documents = Documents(folder)
     model = ModelProcess(failing)
     with MilvusServer(folder / "milvus") as milvus:
@@ -114,12 +114,12 @@ def running_site(folder: Path, failing: float) -> Iterator[Site]:
 
 
 async def keep_indexing(site: Site, until: Callable[[], bool]) -> None:
-    """Change some pages and index them, again and again, in a process of its own each time."""
+    """Change some pages and index them repeatedly, each time in a new process."""
     number = 0
     while not until():
         began = time.monotonic()
         topics = site.documents.topics
-        changed = [topics[(number * CHANGED + i) % len(topics)] for i in range(CHANGED)]
+        changed = [topics[(number * CHANGED_PAGES + i) % len(topics)] for i in range(CHANGED_PAGES)]
         site.documents.change(changed)
         number += 1
         process = await asyncio.create_subprocess_exec(
@@ -130,7 +130,7 @@ async def keep_indexing(site: Site, until: Callable[[], bool]) -> None:
         site.runs.append(_outcome(site, process.returncode, said.decode(), began))
         if process.returncode == 0:
             site.documents.settle()
-        await asyncio.sleep(max(0.0, INGEST_EVERY - (time.monotonic() - began)))
+        await asyncio.sleep(max(0.0, INGESTION_INTERVAL_S - (time.monotonic() - began)))
 
 
 def _outcome(site: Site, code: int | None, said: str, began: float) -> str:
@@ -142,34 +142,34 @@ def _outcome(site: Site, code: int | None, said: str, began: float) -> str:
 
 
 async def restart_milvus(site: Site, moments: Sequence[float]) -> None:
-    """Stop it at each of `moments` (`time.monotonic`), and start it again."""
+    """Restart Milvus at each of `moments` (`time.monotonic`)."""
     for moment in moments:
         await asyncio.sleep(max(0.0, moment - time.monotonic()))
         began = time.monotonic()
         site.away.append((began, float("inf")))
         await asyncio.to_thread(site.milvus.stop)
-        await asyncio.sleep(AWAY_SECONDS)
+        await asyncio.sleep(DOWNTIME_S)
         await asyncio.to_thread(site.milvus.start)
-        site.away[-1] = (began, time.monotonic() + BACK_SECONDS)
+        site.away[-1] = (began, time.monotonic() + RECOVERY_TIME_S)
 
 
 @dataclass(frozen=True)
-class Weight:
+class MemorySample:
     """Resident memory at one time, in MB."""
 
     at: float
     server: float
-    """Of all processes of `apidesk serve`."""
+    """Memory of all processes of `apidesk serve`."""
     milvus: float
 
 
-async def weigh(site: Site, weights: list[Weight], until: Callable[[], bool]) -> None:
-    """Take the memory of the processes each second."""
+async def record_memory(site: Site, weights: list[MemorySample], until: Callable[[], bool]) -> None:
+    """Measure the memory of the processes every second."""
     while not until():
         server = sum(map(resident, family(site.server.process.pid)))
         milvus = (
             0.0 if site.is_away(time.monotonic(), time.monotonic()) else resident(site.milvus.pid)
         )
-        weights.append(Weight(time.monotonic(), server, milvus))
+        weights.append(MemorySample(time.monotonic(), server, milvus))
         site.model.tidy()
         await asyncio.sleep(1)

@@ -1,15 +1,15 @@
-"""The soak as a section of docs/explanation/reliability.md, and its figure."""
+"""The results of the soak test as a section of docs/explanation/reliability.md, and a figure."""
 
 from collections import Counter
 from pathlib import Path
 
 from app.analytics.evaluation.plots import GRID, INK, MUTED, RC_PARAMS
 from benchmarks.document import prose, table
-from benchmarks.soak.processes import AWAY_SECONDS, WORKERS
+from benchmarks.soak.processes import DOWNTIME_S, WORKERS
 from benchmarks.soak.result import Result
 
 FIGURE = "soak.svg"
-STRIDE = 10
+POINT_INTERVAL_S = 10
 """Seconds between two points of the figure."""
 
 
@@ -19,7 +19,7 @@ def report(result: Result, cores: int) -> str:
         Written by `make soak` on a machine with {cores} cores: {result.minutes:g} minutes,
         {result.clients} clients, {WORKERS} processes of the API, {len(result.runs)} runs of the
         ingestion beside them, Milvus Lite as a server, away {result.restarts} times for
-        {AWAY_SECONDS:g} s.
+        {DOWNTIME_S:g} s.
     """
     verdict = "; ".join(result.failures) or "Every condition holds"
     caption = "Memory and answers over time"
@@ -91,14 +91,14 @@ def _models(result: Result) -> str:
 
 
 def draw(result: Result, path: Path) -> None:
-    """Memory and answers a second over time, into `path`."""
+    """Draw memory and answers per second over time into `path`."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(RC_PARAMS):
         figure = Figure(figsize=(7.2, 3.6), layout="constrained")
         memory = figure.add_subplot()
-        points = result.weights[::STRIDE]
+        points = result.weights[::POINT_INTERVAL_S]
         minutes = [(weight.at - result.began) / 60 for weight in points]
         memory.plot(minutes, [weight.server for weight in points], color="#0072B2")
         memory.set_ylim(bottom=0)
@@ -107,14 +107,14 @@ def draw(result: Result, path: Path) -> None:
         memory.grid(color=GRID)
         answers = memory.twinx()
         rates = Counter(
-            int((each.at + each.seconds - result.began) // STRIDE)
+            int((each.at + each.seconds - result.began) // POINT_INTERVAL_S)
             for each in result.asked
             if each.outcome == "answered"
         )
         places = range(max(rates, default=0) + 1)
         answers.plot(
-            [(place + 0.5) * STRIDE / 60 for place in places],
-            [rates[place] / STRIDE for place in places],
+            [(place + 0.5) * POINT_INTERVAL_S / 60 for place in places],
+            [rates[place] / POINT_INTERVAL_S for place in places],
             color="#D55E00",
             linestyle="--",
         )

@@ -1,21 +1,21 @@
-"""What the soak came to, and whether that is good enough."""
+"""The result of the soak test and its failures."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
-from benchmarks.soak.clients import Asked
-from benchmarks.soak.processes import Weight
+from benchmarks.soak.clients import AskedQuestion
+from benchmarks.soak.processes import MemorySample
 
-GROWTH = 0.10
-"""The share by which memory may grow after the first minute."""
+MAX_GROWTH = 0.10
+"""Tolerated growth of memory after the first minute."""
 
 MINUTE = 60.0
 
 
 def spread(seconds: Sequence[float]) -> tuple[float, float]:
-    """Median and 95th percentile; of one the one, of none zeros."""
+    """Return the median and the 95th percentile; zeros without values."""
     if len(seconds) < 2:
         return sum(seconds), sum(seconds)
     return median(seconds), quantiles(seconds, n=20)[-1]
@@ -23,52 +23,52 @@ def spread(seconds: Sequence[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Result:
-    """Everything that was seen."""
+    """The result of a soak test."""
 
     minutes: float
     clients: int
     began: float
-    asked: list[Asked]
+    asked: list[AskedQuestion]
     runs: list[str]
     restarts: int
-    weights: list[Weight]
+    weights: list[MemorySample]
     model: dict[str, int]
     remembered: int
-    """Answers that had to be remembered."""
+    """Answers that must be stored."""
     lost: int
-    """Those of them that were not."""
+    """Answers that are missing."""
     kept: int
-    """Answers whose questions had to be kept."""
+    """Answers whose questions must be recorded."""
     unkept: int
-    """Those of them that were not."""
+    """Answers that are missing."""
     untimely: int
-    """Refusals for want of a store at a time when it was there."""
+    """Store errors while the store was available."""
     stacks: int
-    """Stacks in the server's log."""
+    """Stack traces in the server's log."""
 
     @property
     def outcomes(self) -> Counter[str]:
-        """How often each outcome came."""
+        """Return the number of each outcome."""
         return Counter(each.outcome for each in self.asked)
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of question."""
+        """Return the kinds of question."""
         return sorted({each.kind for each in self.asked})
 
     def seconds(self, kind: str) -> tuple[float, float]:
-        """Median and 95th percentile of the answered questions of one kind."""
+        """Return the median and 95th percentile of the answered questions of one kind."""
         answered = [each for each in self.asked if each.outcome == "answered"]
         return spread([each.seconds for each in answered if each.kind == kind])
 
     @property
     def seconds_away(self) -> tuple[float, float]:
-        """Median and 95th percentile of the questions that found no store."""
+        """Return the median and 95th percentile of the questions during a store's downtime."""
         return spread([each.seconds for each in self.asked if each.outcome == "store away"])
 
     @property
     def by_minute(self) -> list[float]:
-        """The median of the server's memory in each minute that was whole."""
+        """Return the median of the server's memory in each complete minute."""
         whole = int(self.minutes * 60 // MINUTE)
         minutes: list[list[float]] = [[] for _ in range(whole)]
         for weight in self.weights:
@@ -79,13 +79,13 @@ class Result:
 
     @property
     def growth(self) -> float | None:
-        """The last minute's median over the second's; None for a run that was too short to tell."""
+        """Return the growth from the second minute to the last; None for a short run."""
         minutes = self.by_minute
         return minutes[-1] / minutes[1] - 1 if len(minutes) > 2 else None
 
     @property
     def failures(self) -> list[str]:
-        """What must not be, in words."""
+        """Return a description of each failure."""
         found = self.outcomes
         checks = [
             (found["wrong"], "answers are wrong"),
@@ -97,7 +97,7 @@ class Result:
             (sum(run.startswith("failed") for run in self.runs), "runs of the ingestion failed"),
         ]
         said = [f"{count} {what}" for count, what in checks if count]
-        if self.growth is not None and self.growth > GROWTH:
+        if self.growth is not None and self.growth > MAX_GROWTH:
             said.append(f"memory grew by {self.growth:.0%} after the first minute")
         if not found["answered"]:
             said.append("nothing was answered")
