@@ -1,4 +1,4 @@
-"""Whatever comes in over HTTP: a problem that names what is wrong, or an answer. Never a stack."""
+"""Invalid and unusual requests get a problem that names the cause, or an answer; never a traceback."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,15 @@ PATHS = ["/ask", "/retrieve"]
 JSON = {"Content-Type": "application/json"}
 MEMBERS = {"type", "title", "status", "detail", "code", "retryable"}
 CODES = {400: "invalid_input", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-INSIDE = ["Traceback", 'File "', ".py", "site-packages", str(ROOT), "AskRequest", "RetrieveRequest"]
+INTERNALS = [
+    "Traceback",
+    'File "',
+    ".py",
+    "site-packages",
+    str(ROOT),
+    "AskRequest",
+    "RetrieveRequest",
+]
 
 NOT_JSON = "body: not a valid JSON document in UTF-8"
 NOT_AN_OBJECT = "body: is not a JSON object"
@@ -50,8 +58,8 @@ BAD_BODIES = {
     "k as float": (b'{"question": "a", "k": 5.5}', 400, NOT_A_NUMBER),
     "k with 5,000 digits": (b'{"question": "a", "k": %s}' % (b"9" * 5_000), 400, NOT_JSON),
     "unknown key": (b'{"question": "a", "top_k": 5}', 400, "top_k: "),
-    "unknown key of half a character": (b'{"question": "a", "\\ud800": 5}', 400, "\ufffd: "),
-    "the handler's own name as key": (b'{"question": "a", "data": 5}', 400, "data: Extra"),
+    "unknown key with a lone surrogate": (b'{"question": "a", "\\ud800": 5}', 400, "\ufffd: "),
+    "the name of a handler parameter as key": (b'{"question": "a", "data": 5}', 400, "data: Extra"),
     "unknown language": (b'{"question": "a", "language": "fr"}', 400, "language: "),
     "two wrong fields": (b'{"question": "", "k": 0}', 400, "; k: "),
 }
@@ -69,17 +77,17 @@ WRONG_METHODS = [
     ("DELETE", "/health/ready"),
 ]
 
-ODD_QUESTIONS = {
+UNUSUAL_QUESTIONS = {
     "emoji": '"🚚 怎么发货 👨‍👩‍👧‍👦"',
-    "half a surrogate pair": '"\\ud83d 怎么发货 \\ude9a"',
-    "nothing but half a surrogate pair": '"\\ud800"',
-    "a whole surrogate pair": '"\\ud83d\\ude9a 怎么发货"',
+    "lone surrogates": '"\\ud83d 怎么发货 \\ude9a"',
+    "only a lone surrogate": '"\\ud800"',
+    "a surrogate pair": '"\\ud83d\\ude9a 怎么发货"',
     "NUL": '"怎么\\u0000发货"',
-    "nothing but NUL": '"\\u0000"',
+    "only NUL": '"\\u0000"',
     "terminal escapes": '"\\u001b[31m怎么发货\\u0007"',
     "20,000 characters on a line": json.dumps("签名怎么算" * 4_000),
     "20,000 characters without a break": json.dumps("a" * 20_000),
-    "blank but for one character": json.dumps("签" + " " * 19_000),
+    "one character and blanks": json.dumps("签" + " " * 19_000),
     "HTML": '"<script>alert(1)</script> <b>怎么发货</b>"',
     "right to left": '"كيف أرسل الطلب \u202e إلى العميل"',
     "a template": '"{{ 7 * 7 }} {question} %s ${HOME} 怎么发货"',
@@ -90,20 +98,20 @@ ODD_QUESTIONS = {
     "infinity in pasted JSON": json.dumps('怎么发货 {"a": 1e999, "b": NaN}'),
 }
 
-ODD_PASTED = {
-    "half a url": '"怎么发货 http://[::1"',
-    "half a surrogate pair in pasted JSON": json.dumps('怎么发货 {"a": "\\ud83d"}'),
+UNUSUAL_DETAILS = {
+    "truncated URL": '"怎么发货 http://[::1"',
+    "lone surrogate in pasted JSON": json.dumps('怎么发货 {"a": "\\ud83d"}'),
     "pasted JSON nested deeply": json.dumps("怎么发货 " + '{"a":' * 300 + "1" + "}" * 300),
 }
 
 
 def post(client: TestClient[Litestar], path: str, question: str) -> Response:
-    """Ask `question`, a JSON string."""
+    """Post `question`, a JSON string literal."""
     return client.post(path, content=f'{{"question": {question}}}'.encode(), headers=JSON)
 
 
 def assert_problem(response: Response, status: int, detail: str) -> None:
-    """The response is a problem of this status that says `detail`, and nothing of the inside."""
+    """Check that the response is a problem with `status` and `detail` and without internals."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     problem = response.json()
@@ -114,32 +122,30 @@ def assert_problem(response: Response, status: int, detail: str) -> None:
     assert problem["code"] == CODES[status]
     assert problem["retryable"] is False
     assert detail in problem["detail"]
-    assert not [word for word in INSIDE if word in response.text]
+    assert not [word for word in INTERNALS if word in response.text]
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("body", "status", "detail"), BAD_BODIES.values(), ids=BAD_BODIES)
-def test_a_bad_body(
+def test_invalid_body_returns_a_problem(
     client: TestClient[Litestar], path: str, body: bytes, status: int, detail: str
 ) -> None:
     assert_problem(client.post(path, content=body, headers=JSON), status, detail)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_body_over_the_limit_that_does_not_say_its_length(
-    client: TestClient[Litestar], path: str
-) -> None:
-    def pieces() -> Iterator[bytes]:
+def test_chunked_body_over_the_limit_returns_413(client: TestClient[Litestar], path: str) -> None:
+    def chunks() -> Iterator[bytes]:
         yield b'{"question": "'
         for _ in range(20):
             yield b"a" * 100_000
 
-    assert_problem(client.post(path, content=pieces(), headers=JSON), 413, "body: larger")
+    assert_problem(client.post(path, content=chunks(), headers=JSON), 413, "body: larger")
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("content_type", "body"), WRONG_TYPES.values(), ids=WRONG_TYPES)
-def test_a_wrong_content_type(
+def test_body_that_is_not_json_returns_400(
     client: TestClient[Litestar], path: str, content_type: str, body: bytes
 ) -> None:
     response = client.post(path, content=body, headers={"Content-Type": content_type})
@@ -147,7 +153,7 @@ def test_a_wrong_content_type(
 
 
 @pytest.mark.parametrize(("method", "path"), WRONG_METHODS)
-def test_a_wrong_method(client: TestClient[Litestar], method: str, path: str) -> None:
+def test_wrong_method_returns_405(client: TestClient[Litestar], method: str, path: str) -> None:
     response = client.request(method, path)
     assert_problem(response, 405, "method")
     assert ("POST" if path in PATHS else "GET") in response.headers["allow"]
@@ -155,24 +161,24 @@ def test_a_wrong_method(client: TestClient[Litestar], method: str, path: str) ->
 
 @pytest.mark.parametrize("path", ["/nope", "/ask/nope", "/health", "/../pyproject.toml"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_an_unknown_path(client: TestClient[Litestar], method: str, path: str) -> None:
+def test_unknown_path_returns_404(client: TestClient[Litestar], method: str, path: str) -> None:
     assert_problem(client.request(method, path), 404, "Nothing matches")
 
 
-@pytest.mark.parametrize("question", ODD_QUESTIONS.values(), ids=ODD_QUESTIONS)
-def test_an_odd_question_is_answered(client: TestClient[Litestar], question: str) -> None:
+@pytest.mark.parametrize("question", UNUSUAL_QUESTIONS.values(), ids=UNUSUAL_QUESTIONS)
+def test_unusual_question_is_answered(client: TestClient[Litestar], question: str) -> None:
     response = post(client, "/ask", question)
     assert response.status_code == 200, response.text
     Answer.model_validate_json(response.content)
 
 
-@pytest.mark.parametrize("question", ODD_PASTED.values(), ids=ODD_PASTED)
-def test_odd_pasted_details_are_answered(client: TestClient[Litestar], question: str) -> None:
+@pytest.mark.parametrize("question", UNUSUAL_DETAILS.values(), ids=UNUSUAL_DETAILS)
+def test_unusual_pasted_details_are_answered(client: TestClient[Litestar], question: str) -> None:
     assert post(client, "/ask", question).status_code == 200
 
 
-@pytest.mark.parametrize("question", ODD_QUESTIONS.values(), ids=ODD_QUESTIONS)
-def test_an_odd_question_is_looked_up(client: TestClient[Litestar], question: str) -> None:
+@pytest.mark.parametrize("question", UNUSUAL_QUESTIONS.values(), ids=UNUSUAL_QUESTIONS)
+def test_unusual_question_is_retrieved(client: TestClient[Litestar], question: str) -> None:
     response = post(client, "/retrieve", question)
     assert response.status_code == 200, response.text
     assert response.json().keys() == {"sources"}
@@ -182,17 +188,17 @@ def test_an_odd_question_is_looked_up(client: TestClient[Litestar], question: st
     "content_type",
     ["application/x-www-form-urlencoded", "text/plain", "application/json; charset=utf-8"],
 )
-def test_json_is_taken_whatever_it_is_called(
+def test_json_is_accepted_with_any_content_type(
     client: TestClient[Litestar], content_type: str
 ) -> None:
-    """`curl -d` calls every body a form."""
+    """`curl -d` declares every body a form."""
     body = '{"question": "怎么发货"}'.encode()
     response = client.post("/ask", content=body, headers={"Content-Type": content_type})
     assert response.status_code == 200, response.text
     assert Answer.model_validate_json(response.content).question == "怎么发货"
 
 
-def test_half_a_surrogate_pair_is_replaced(client: TestClient[Litestar]) -> None:
+def test_lone_surrogates_are_replaced(client: TestClient[Litestar]) -> None:
     response = post(client, "/ask", '"\\ud83d 怎么发货 \\ud83d\\ude9a"')
     assert "\ufffd 怎么发货 🚚" in response.json()["question"]
 
@@ -212,12 +218,12 @@ def test_naughty_strings_are_answered(client: TestClient[Litestar]) -> None:
     assert not refused
 
 
-def test_live(client: TestClient[Litestar]) -> None:
+def test_liveness_probe(client: TestClient[Litestar]) -> None:
     response = client.get("/health/live")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
-def test_ready(client: TestClient[Litestar]) -> None:
+def test_readiness_probe(client: TestClient[Litestar]) -> None:
     response = client.get("/health/ready")
     assert response.status_code == 200
     body = response.json()
@@ -231,7 +237,7 @@ def test_ready(client: TestClient[Litestar]) -> None:
     assert body["checks"]["model"]["detail"] == "extractive"
 
 
-def test_schema(client: TestClient[Litestar]) -> None:
+def test_openapi_document_lists_all_operations(client: TestClient[Litestar]) -> None:
     response = client.get("/schema")
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("application/vnd.oai.openapi+json")

@@ -1,4 +1,4 @@
-"""Imports run downwards only: app -> runnables -> ingestion -> prompts, schemas."""
+"""Imports point downwards only: app -> runnables -> ingestion -> prompts -> schemas."""
 
 import ast
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FLOORS = ("app", "runnables", "ingestion", "prompts", "schemas")
+LAYERS = ("app", "runnables", "ingestion", "prompts", "schemas")
 ALLOWED = {
     "app": {"app", "runnables", "ingestion", "prompts", "schemas"},
     "runnables": {"runnables", "ingestion", "prompts", "schemas"},
@@ -14,27 +14,27 @@ ALLOWED = {
     "prompts": {"prompts", "schemas"},
     "schemas": {"schemas"},
 }
-FILES = [path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))]
+FILES = [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]
 
 
-def imported_floors(source: str) -> set[str]:
+def imported_layers(source: str) -> set[str]:
     names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
+            assert node.level == 0, "imports must be absolute"
             names.append(node.module or "")
-    return {name.partition(".")[0] for name in names} & {*FLOORS, "tests"}
+    return {name.partition(".")[0] for name in names} & {*LAYERS, "tests"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_floor_imports_only_what_lies_below(path: Path) -> None:
-    floor = path.relative_to(ROOT).parts[0]
-    assert imported_floors(path.read_text(encoding="utf-8")) <= ALLOWED[floor]
+def test_layer_imports_only_lower_layers(path: Path) -> None:
+    layer = path.relative_to(ROOT).parts[0]
+    assert imported_layers(path.read_text(encoding="utf-8")) <= ALLOWED[layer]
 
 
-def test_only_the_collection_knows_milvus() -> None:
+def test_only_the_store_imports_milvus() -> None:
     users = {path for path in FILES if "pymilvus" in path.read_text(encoding="utf-8")}
     assert {path.relative_to(ROOT).as_posix() for path in users} == {
         f"ingestion/store/{module}.py"

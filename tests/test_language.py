@@ -1,4 +1,4 @@
-"""Which language a text is in, and how long it is in tokens."""
+"""Language detection and token estimates."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from schemas.choices import Language
         ("豈更", "zh"),
     ],
 )
-def test_language(text: str, expected: Language) -> None:
+def test_language_is_detected(text: str, expected: Language) -> None:
     assert detect_language(text) == expected
 
 
@@ -29,5 +29,5 @@ def test_language(text: str, expected: Language) -> None:
     ("text", "expected"),
     [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("中文字", 3), ("中文 abc", 3), ("\n\n", 1)],
 )
-def test_tokens(text: str, expected: int) -> None:
+def test_tokens_are_estimated(text: str, expected: int) -> None:
     assert estimate_tokens(text) == expected

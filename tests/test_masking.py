@@ -1,4 +1,4 @@
-"""Secrets vanish from what is kept, in every syntax they are pasted in; talk about them stays."""
+"""Secrets are masked in stored texts in every pasted syntax; talk about secrets is kept."""
 
 import sqlite3
 from contextlib import closing
@@ -20,7 +20,7 @@ from tests.model_server import ModelServer, Recorded
 from tests.serving_process import wait_until
 from tests.test_record_writer import LONG_AGO
 
-# What was pasted, the secrets in it, and what must still stand there. All values are invented.
+# Pasted text, the secrets in it, and parts that must be kept. All values are invented.
 PASTED: list[tuple[str, list[str], list[str]]] = [
     (
         "https://gw.example.com/rest?method=order.get&app_key=31862054&session=61017f3e9b2c&sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352&v=2.0 为什么报 isv.invalid-signature",
@@ -151,7 +151,7 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
     ),
 ]  # fmt: skip
 
-STAYS = [
+KEPT = [
     "sign 参数怎么生成",
     "签名是怎么算的，密码为 6-20 位",
     "the token expired",
@@ -192,20 +192,20 @@ STAYS = [
 ]
 
 
-@pytest.mark.parametrize(("pasted", "secrets", "stays"), PASTED)
-def test_secrets_vanish_and_the_rest_stays(
-    pasted: str, secrets: list[str], stays: list[str]
+@pytest.mark.parametrize(("pasted", "secrets", "kept"), PASTED)
+def test_secrets_are_masked_and_the_rest_is_kept(
+    pasted: str, secrets: list[str], kept: list[str]
 ) -> None:
     masked = mask(pasted)
     assert [secret for secret in secrets if secret in masked] == []
-    assert [text for text in stays if text not in masked] == []
+    assert [text for text in kept if text not in masked] == []
     assert mask(masked) == masked
     assert has_secret(pasted)
     assert not has_secret(masked)
 
 
 def echo(request: Recorded) -> Said:
-    """The worst model there is: it says the question, secrets and all, wherever it may say anything."""
+    """A model that repeats the question with its secrets in every field."""
     asked = request.text.rpartition("<question>")[2].partition("</question>")[0]
     if is_classification(request):
         return structured(api_name=asked, api_url=asked, error=asked, request_param={"q": asked})
@@ -213,7 +213,7 @@ def echo(request: Recorded) -> Said:
 
 
 def found_in(folder: Path) -> list[str]:
-    """The secrets that `grep` would find in the files below `folder`."""
+    """The secrets in the files below `folder`."""
     held = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     return [secret for _, secrets, _ in PASTED for secret in secrets if secret.encode() in held]
 
@@ -224,7 +224,7 @@ def rename(path: Path, table: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("with_model", [False, True], ids=["extractive", "with a model"])
-def test_no_secret_is_found_in_what_is_kept(
+def test_no_secret_is_stored(
     serve_samples: MakeClient,
     model_client: MakeClient,
     model_server: ModelServer,
@@ -232,9 +232,7 @@ def test_no_secret_is_found_in_what_is_kept(
     monkeypatch: pytest.MonkeyPatch,
     with_model: bool,
 ) -> None:
-    """Asked for real, in sessions and twice, with feedback; first the spool has the records, as the
-    database does not take them, then the database.
-    """
+    """Covers sessions, the cache and feedback; records are first in the spool, then in the database."""
     monkeypatch.setattr(record_writer, "RETRY_INTERVAL_S", 0.1)
     model_server.default = echo
     path, spool = tmp_path / "apidesk.db", tmp_path / "spool"
@@ -259,20 +257,20 @@ def test_no_secret_is_found_in_what_is_kept(
     assert all(text in kept for text in PASTED[0][2])
 
 
-@pytest.mark.parametrize("text", STAYS)
-def test_talk_about_secrets_stays(text: str) -> None:
+@pytest.mark.parametrize("text", KEPT)
+def test_talk_about_secrets_is_kept(text: str) -> None:
     assert mask(text) == text
     assert not has_secret(text)
 
 
-def test_a_question_among_others_is_masked_as_alone() -> None:
+def test_joined_texts_are_masked_like_single_ones() -> None:
     for (first, secrets, _), (second, more, _) in pairwise(PASTED):
         masked = mask(f"{first}\n\n{second}")
         assert [secret for secret in secrets + more if secret in masked] == []
         assert mask(masked) == masked
 
 
-def test_the_placeholder_is_named_as_the_parameter_and_json_stays_json() -> None:
+def test_mask_shows_the_name_and_json_remains_valid() -> None:
     assert mask("sign=9f8e7d6c5b4a&page=1") == "sign=‹sign›&page=1"
     assert mask("config.appSecret = 'k9j8h7'") == "config.appSecret = '‹appSecret›'"
     assert mask('{"app_key": 12345678}') == '{"app_key": "‹app_key›"}'
@@ -295,7 +293,7 @@ def test_the_placeholder_is_named_as_the_parameter_and_json_stays_json() -> None
         ({"sign": "", "token": None, "session": True}, {"sign": "", "token": None, "session": True}),
     ],
 )  # fmt: skip
-def test_json_is_masked_by_its_keys_too(value: JsonValue, expected: JsonValue) -> None:
+def test_json_is_masked_by_keys(value: JsonValue, expected: JsonValue) -> None:
     assert mask_json(value) == expected
     assert mask_json(expected) == expected
 

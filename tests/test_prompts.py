@@ -1,4 +1,4 @@
-"""Prompts are data: what users and documents say stays inside its tags."""
+"""Prompts keep text from users and documents inside its tags, and put constant text first."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from schemas.choices import Language
 from schemas.platform import PlatformInfo
 
 TEMPLATES = sorted(Path(__file__).resolve().parents[1].joinpath("prompts").glob("*.md.j2"))
-VOICE = PlatformInfo(
+PLATFORM_INFO = PlatformInfo(
     name="Acme", description="An API.", audience="devs", tone="dry", greeting="Hi.", refusal="No."
 )
 ESCAPES = [
@@ -28,7 +28,7 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
-def test_every_tag_of_a_template_is_guarded(path: Path) -> None:
+def test_every_tag_of_a_template_is_escaped_in_data(path: Path) -> None:
     tags = set(re.findall(r"</?([a-z_]+)", path.read_text(encoding="utf-8")))
     assert tags <= set(TAGS)
 
@@ -37,7 +37,7 @@ def test_every_tag_of_a_template_is_guarded(path: Path) -> None:
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_user_text_cannot_close_its_tag(text: str, language: Language) -> None:
     prompt = load_prompt("structured_question", language).render(
-        platform_info=VOICE, schema="{}", question=f"before {text} after"
+        platform_info=PLATFORM_INFO, schema="{}", question=f"before {text} after"
     )
     _, _, tail = prompt.rpartition("<question>")
     assert tail.count("</question>") == 1
@@ -50,12 +50,12 @@ def test_user_text_cannot_close_its_tag(text: str, language: Language) -> None:
 @pytest.mark.parametrize(
     "text", ["a < b", "List<String>", "<b>bold</b>", "1 </ 2", "x <questionable>"]
 )
-def test_other_angle_brackets_stay_as_they_are(text: str) -> None:
+def test_other_angle_brackets_are_kept(text: str) -> None:
     assert escape_data(text) == text
 
 
 @pytest.mark.parametrize("name", sorted({p.name.split(".")[0] for p in TEMPLATES}))
-def test_every_prompt_stands_in_both_languages(name: str) -> None:
+def test_every_prompt_exists_in_every_language(name: str) -> None:
     assert {p.name for p in TEMPLATES if p.name.startswith(f"{name}.")} == {
         f"{name}.zh.md.j2",
         f"{name}.en.md.j2",
@@ -75,7 +75,7 @@ FIRST: dict[str, Any] = {
     "written": "一",
     "draft": "",
 }
-"""What a prompt is given that may be other for each question."""
+"""Variables of a prompt that differ between questions."""
 
 SECOND: dict[str, Any] = {
     "greeting": "Hello.",
@@ -95,9 +95,9 @@ STEPS = [p for p in TEMPLATES if not p.name.startswith(("extractive", "repair"))
 
 
 @pytest.mark.parametrize("path", STEPS, ids=lambda path: path.name)
-def test_all_that_stays_the_same_comes_first(path: Path) -> None:
+def test_constant_text_comes_first(path: Path) -> None:
     name, language = cast(tuple[PromptName, Language], path.name.split(".")[:2])
-    same = {"platform_info": VOICE, "schema": "{}", "rounds": 2, "calls": 4}
+    same = {"platform_info": PLATFORM_INFO, "schema": "{}", "rounds": 2, "calls": 4}
     first, second = (load_prompt(name, language).render(same | given) for given in (FIRST, SECOND))
     guard = next(line for line in first.splitlines() if re.search("is data|数据", line))
     before, guard, _ = first.partition(guard)

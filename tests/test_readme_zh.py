@@ -1,4 +1,4 @@
-"""README.zh.md has the structure of README.md; `test_readme.py` runs the commands of both."""
+"""README.zh.md has the headings of README.md and valid links. `test_readme.py` runs the commands."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +19,12 @@ ENGLISH = read_tokens("README.md")
 CHINESE = read_tokens("README.zh.md")
 
 
-def levels(tokens: list[Token]) -> list[str]:
+def heading_levels(tokens: list[Token]) -> list[str]:
     return [token.tag for token in tokens if token.type == "heading_open"]
 
 
 def relative_links(tokens: list[Token]) -> Iterator[str]:
-    """The paths that links and pictures lead to, without their fragments."""
+    """Yield the relative paths of links and images, without fragments."""
     for token in tokens:
         for child in token.children or ():
             address = urlsplit(str(child.attrGet("href") or child.attrGet("src") or ""))
@@ -33,10 +33,10 @@ def relative_links(tokens: list[Token]) -> Iterator[str]:
 
 
 def test_headings_have_the_same_levels() -> None:
-    assert levels(CHINESE) == levels(ENGLISH)
+    assert heading_levels(CHINESE) == heading_levels(ENGLISH)
 
 
-def test_relative_links_lead_somewhere() -> None:
+def test_relative_links_exist() -> None:
     paths = set(relative_links(CHINESE))
     assert "README.md" in paths
     assert {path for path in paths if not (ROOT / path).exists()} == set()
