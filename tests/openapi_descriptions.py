@@ -180,7 +180,7 @@ def write(path: Path, content: object) -> Path:
 
 def read(path: Path, limits: SourceLimits = DEFAULT, **fields: Any) -> list[FileResult]:
     source = OpenApiSourceConfig(name="docs", kind="openapi", path=path, **fields)
-    started = time.process_time()  # a busy machine is no fault of the reader
+    started = time.process_time()  # CPU time, independent of the load of the machine
     found = list(read_source(source, limits))
     assert time.process_time() - started < 10
     for each in found:

@@ -71,7 +71,7 @@ def text(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-# What the files hold.
+# Contents of the files.
 
 COMPOSE = load(ROOT / "docker-compose.yml")
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -165,7 +165,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
         yield "docs/how-to/operate.md", shlex.split(options)
 
 
-# The program's side.
+# Commands and routes of the program.
 
 
 @pytest.fixture(scope="module")
@@ -345,7 +345,9 @@ def test_dependencies_can_reach_their_condition(name: str) -> None:
         assert set(service.get("profiles", [])) <= mine
         ends = service["restart"] == "no"
         assert ends == (how["condition"] == "service_completed_successfully")
-        tested = "healthcheck" in service or "build" in service  # our image has its own
+        tested = (
+            "healthcheck" in service or "build" in service
+        )  # the image of apidesk has a health check
         assert ends or tested
 
 
@@ -460,7 +462,7 @@ def test_our_services_write_to_mounted_paths(name: str) -> None:
     folder = str(settings.platform.parent)
     assert mounted[folder] == ("./samples", False)
     assert (ROOT / "samples" / settings.platform.name).exists()
-    # The lock of a run, and the spool: one for all, in volumes that take their owner from the image.
+    # The lock of a run and the outbox are shared volumes, whose owner is set by the image.
     for folder in (environment["TMPDIR"], str(settings.spool)):
         assert mounted[folder][0] in COMPOSE["volumes"]
         assert folder in next(run for run in dockerfile("RUN") if "install --directory" in run)

@@ -62,7 +62,7 @@ def server(serve: Serve) -> Iterator[tuple[str, list[str]]]:
             try:
                 serve(connection, head.decode())
             except OSError:
-                return  # the client has gone
+                return  # the client has disconnected
 
     threading.Thread(target=run, daemon=True).start()
     try:
@@ -210,7 +210,7 @@ def test_slow_server_is_cut_off_at_the_deadline(serve: Serve) -> None:
 
 def test_failed_connection_is_reported() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        taken.bind(("127.0.0.1", 0))  # bound, but not listening
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         assert refusal(url, limits()) == "cannot be fetched: connection failed"
 

@@ -164,7 +164,7 @@ HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 <div hidden>secret</div><form><input>search</form></main><footer>imprint</footer></body></html>"""
 
 
-# --- what comes back
+# --- content
 
 
 def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
@@ -417,7 +417,7 @@ def test_only_configured_suffixes_are_read(tmp_path: Path) -> None:
     ] == ["b"]
 
 
-# --- what does not come in
+# --- refused files
 
 
 WORDS = "<w:p><w:r><w:t>words</w:t></w:r></w:p>"

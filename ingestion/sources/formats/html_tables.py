@@ -22,7 +22,7 @@ def normalize_tables(content: Tag) -> None:
     for table in content.find_all("table"):
         if _is_layout(table):
             table.name = "div"
-    grid = _TableNormalizer()
+    normalizer = _TableNormalizer()
     for row in content.find_all(_TABLE_PARTS):
         if row.find_parent("table") is None:
             row.name = "div"
@@ -30,7 +30,7 @@ def normalize_tables(content: Tag) -> None:
         for caption in table.find_all("caption"):
             caption.name = "p"
             table.insert_before(caption.extract())
-        grid.fill(table)
+        normalizer.normalize(table)
 
 
 def _is_layout(table: Tag) -> bool:
@@ -44,11 +44,11 @@ class _TableNormalizer:
     """Replaces the spans of the tables of one page with separate cells."""
 
     def __init__(self) -> None:
-        self.left = MAX_SPANNED_CELLS
+        self.cells_left = MAX_SPANNED_CELLS
         self.spanning: dict[int, tuple[int, str]] = {}
         """Column -> remaining rows that a cell spans, and its text."""
 
-    def fill(self, table: Tag) -> None:
+    def normalize(self, table: Tag) -> None:
         self.spanning = {}
         rows = table.find_all("tr")
         widths = [self._fill_row(row) for row in rows]
@@ -79,16 +79,16 @@ class _TableNormalizer:
 
     def _append_spanning(self, row: Tag, column: int) -> int:
         while column in self.spanning:
-            left, text = self.spanning.pop(column)
-            if left > 1:
-                self.spanning[column] = (left - 1, text)
+            remaining, text = self.spanning.pop(column)
+            if remaining > 1:
+                self.spanning[column] = (remaining - 1, text)
             self._append(row, text)
             column += 1
         return column
 
     def _append(self, row: Tag, text: str) -> None:
-        self.left -= 1
-        if self.left < 0:
+        self.cells_left -= 1
+        if self.cells_left < 0:
             raise SourceError(f"table cells span more than {MAX_SPANNED_CELLS} other cells")
         cell = Tag(name="td")
         cell.string = text

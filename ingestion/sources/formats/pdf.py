@@ -81,19 +81,19 @@ class _WorkBudget:
     """The remaining cost of extraction, over all pages."""
 
     def __init__(self, limits: SourceLimits) -> None:
-        self.left = MAX_WORK
+        self.cost_left = MAX_WORK
         self.unpacked = limits.unpacked_bytes
         self.page_text = 0
 
     def spend(self, cost: int) -> None:
-        self.left -= cost
-        if self.left < 0:
+        self.cost_left -= cost
+        if self.cost_left < 0:
             raise SourceError("text extraction costs too much")
 
     def spend_operator(self, operator: bytes, operands: Any) -> None:
         """Spend the cost of one operator, which grows with its operands and the page's text so far."""
-        shown = len(operands[0]) if operator == b"TJ" and operands else len(operands) + 1
-        self.spend(_OPERAND_COSTS.get(operator, 2) * shown + self.page_text // 5_000)
+        size = len(operands[0]) if operator == b"TJ" and operands else len(operands) + 1
+        self.spend(_OPERAND_COSTS.get(operator, 2) * size + self.page_text // 5_000)
 
     def spend_stream(self, size: int) -> None:
         self.unpacked -= size

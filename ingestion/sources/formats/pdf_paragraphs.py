@@ -20,7 +20,7 @@ _SENTENCE_ENDS = tuple(".!?:;。！？：；")
 
 
 def typical_width(lines: list[PdfLine]) -> int:
-    """Return the width of full lines in characters: the 90th percentile of all lines."""
+    """Return the width of full lines in half-width characters: the 90th percentile."""
     widths = sorted(_text_width(line.text) for line in lines)
     return widths[len(widths) * 9 // 10] if widths else 0
 
@@ -39,22 +39,22 @@ def _code_block(lines: list[PdfLine]) -> str:
     """Return a fenced code block, with the indentation restored from the lines' positions."""
     left = min(line.x for line in lines)
     indents = (min(40, round((line.x - left) / (0.6 * line.size or 1))) for line in lines)
-    shown = (" " * n + line.text for n, line in zip(indents, lines, strict=True))
+    indented = (" " * n + line.text for n, line in zip(indents, lines, strict=True))
     fence = "~~~~" if any("```" in line.text for line in lines) else "```"
-    return "\n".join([fence, *shown, fence])
+    return "\n".join([fence, *indented, fence])
 
 
 def _text_to_markdown(lines: list[PdfLine], width: int) -> str:
     """Return paragraphs; consecutive rows with the same number of cells become a table."""
-    written: list[str] = []
+    blocks: list[str] = []
     rows = list(_group_rows(lines))
     for cells, group in groupby(rows, key=len):
         run = list(group)
         if cells > 1 and len(run) > 1:
-            written.append(_table(run))
+            blocks.append(_table(run))
         else:
-            written += _paragraphs([line for row in run for line in row], width)
-    return "\n\n".join(written)
+            blocks += _paragraphs([line for row in run for line in row], width)
+    return "\n\n".join(blocks)
 
 
 def _group_rows(lines: list[PdfLine]) -> Iterator[list[PdfLine]]:
@@ -74,8 +74,8 @@ def _group_rows(lines: list[PdfLine]) -> Iterator[list[PdfLine]]:
 
 def _table(rows: list[list[PdfLine]]) -> str:
     texts = [[line.text.strip().replace("|", "\\|") for line in row] for row in rows]
-    written = [f"| {' | '.join(cells)} |" for cells in texts]
-    return "\n".join([written[0], f"|{' --- |' * len(rows[0])}", *written[1:]])
+    table_rows = [f"| {' | '.join(cells)} |" for cells in texts]
+    return "\n".join([table_rows[0], f"|{' --- |' * len(rows[0])}", *table_rows[1:]])
 
 
 def _paragraphs(lines: list[PdfLine], width: int) -> list[str]:
