@@ -6,26 +6,32 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.base import ConfigModel, NonEmptyStr
-from schemas.choices import Language
+from schemas.choices import LANGUAGES, Language
 from schemas.source import SourceConfig
 
 
 class LocalizedText(ConfigModel):
     """A sentence per language; in platform.toml one string stands for all languages."""
 
+    # One field per language of `schemas.choices.Language`.
     zh: NonEmptyStr | None = None
     en: NonEmptyStr | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _one_for_both(cls, value: object) -> object:
-        return {"zh": value, "en": value} if isinstance(value, str) else value
+        return dict.fromkeys(LANGUAGES, value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _at_least_one(self) -> Self:
         if not (self.zh or self.en):
             raise PydanticCustomError("missing", "has no sentence")
         return self
+
+    def in_language(self, language: Language) -> str:
+        """The sentence in `language`, or in another language if it is missing."""
+        sentences = (getattr(self, each) for each in (language, *LANGUAGES))
+        return next((sentence for sentence in sentences if sentence), "")
 
 
 class PlatformInfo(ConfigModel):
@@ -44,11 +50,6 @@ class PlatformInfo(ConfigModel):
     """The platform's own hosts and their subdomains. An answer may link to a path on them that a chunk
     contains; any other link must be a retrieved page.
     """
-
-    def say(self, sentences: LocalizedText, language: Language) -> str:
-        """`sentences` in `language`, or in another language if it is missing."""
-        spoken = {"zh": sentences.zh, "en": sentences.en}
-        return spoken[language] or sentences.zh or sentences.en or ""
 
 
 GlossaryEntry = Annotated[

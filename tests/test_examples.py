@@ -57,9 +57,7 @@ class Served:
         response = self.client.post("/ask", json={"question": question})
         assert response.status_code == 200, response.text
         answer: dict[str, Any] = response.json()
-        assert answer["introduction"] == self.platform_info.say(
-            self.platform_info.greeting, answer["language"]
-        )
+        assert answer["introduction"] == self.platform_info.greeting.in_language(answer["language"])
         return answer
 
 
@@ -193,7 +191,7 @@ def test_off_topic_questions_are_refused(
     answer = served[example].ask(question)
     platform_info = served[example].platform_info
     assert answer["language"] == language
-    assert answer["answer"] == [platform_info.say(platform_info.refusal, language)]
+    assert answer["answer"] == [platform_info.refusal.in_language(language)]
     assert not answer["sources"]
 
 

@@ -170,7 +170,7 @@ def test_written_platform_can_be_read(
     said = "".join(c for c in " ".join(text.replace("\ud800", "\ufffd").split()) if c.isprintable())
     assert (platform.platform.name, platform.platform.description) == (said, said)
     assert platform.platform.language == language
-    assert said in platform.platform.say(platform.platform.greeting, "zh")
+    assert said in platform.platform.greeting.in_language("zh")
     assert set(tomllib.loads(path.read_text(encoding="utf-8"))) == {"platform", "sources"}
     meant = {"": set(), "h": {"pages"}, "#": {"reference"}}
     linked = {source.name for source in platform.sources if source.page_url}

@@ -42,7 +42,7 @@ def test_answer_takes_two_calls_and_refusal_one(
     assert len(model_server.chat_requests) == 3
     assert refused["type"] == "unknown"
     platform_info = sample_service.platform.platform
-    assert refused["answer"] == [platform_info.say(platform_info.refusal, "zh")]
+    assert refused["answer"] == [platform_info.refusal.in_language("zh")]
     assert refused["sources"] == refused["relatedUrl"] == []
 
 

@@ -108,7 +108,7 @@ def answer_prompt(platform: Path) -> str:
         "answer",
         AnswerDraft,
         platform,
-        greeting=platform_info.say(platform_info.greeting, "en"),
+        greeting=platform_info.greeting.in_language("en"),
         language="en",
         chunks=[(number, RetrievedChunk(chunk=c, score=1)) for number, c in enumerate(passages, 1)],
         structured=StructuredQuestion(type="general").model_dump_json(by_alias=True),

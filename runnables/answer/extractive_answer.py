@@ -79,7 +79,7 @@ def extractive_answer(
     ]
     draft = AnswerDraft(
         question=extract_details(question.text).prose or question.text,
-        introduction=platform_info.say(platform_info.greeting, question.language),
+        introduction=platform_info.greeting.in_language(question.language),
         answer=answer or [not_covered_sentence(platform_info, question.language)],
     )
     return with_draft(state, chunks, Draft(draft, EXTRACTIVE))

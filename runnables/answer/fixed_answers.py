@@ -41,8 +41,8 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[Pipe
         return Answer(
             id=str(question.id),
             question=question.text,
-            introduction=platform_info.say(platform_info.greeting, question.language),
-            answer=[platform_info.say(platform_info.refusal, question.language)],
+            introduction=platform_info.greeting.in_language(question.language),
+            answer=[platform_info.refusal.in_language(question.language)],
             related_url=[],
             type="unknown",
             structured=state["classification"].structured,

@@ -177,7 +177,7 @@ class _AnswerWriter:
         question = state["question"]
         return {
             "platform_info": self._platform_info,
-            "greeting": self._platform_info.say(self._platform_info.greeting, question.language),
+            "greeting": self._platform_info.greeting.in_language(question.language),
             "language": question.language,
             "chunks": [(numbers[r.chunk.id], r) for r in chunks],
             "structured": state["classification"].structured.model_dump_json(by_alias=True),

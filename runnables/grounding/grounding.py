@@ -89,7 +89,7 @@ def _empty_answer(
     if question.original_text or not restated or not grounder.is_free_of_claims(restated):
         restated = extract_details(question.text).prose or question.text
     if not greeting or not grounder.is_free_of_claims(greeting):
-        greeting = platform_info.say(platform_info.greeting, question.language)
+        greeting = platform_info.greeting.in_language(question.language)
     return Answer(
         id=str(question.id),
         question=restated,

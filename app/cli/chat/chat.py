@@ -190,7 +190,7 @@ async def run_chat(settings: Settings, mode: AnswerMode, custom_model: bool) -> 
     async with open_terminal_answerer(settings, custom_model) as answerer:
         if console.is_terminal:
             console.print(
-                Text(platform_info.say(platform_info.greeting, platform_info.language), style="dim")
+                Text(platform_info.greeting.in_language(platform_info.language), style="dim")
             )
         chat = Chat(answerer, settings, platform_info.language, mode, console, errors)
         await chat.run(open_line_input(history_path(), platform_info.language, console))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.commands.base import EXIT_FAILED, load_settings, platform_option, report_errors
+from schemas.choices import LANGUAGES, Language
 
 if TYPE_CHECKING:
     from app.cli.setup.trial import Trial
-    from schemas.choices import Language
 
 
 @click.command()
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--documents", metavar="WHERE", help="Folder, or an OpenAPI file or URL.")
 @click.option("--name", help="Name of the platform.")
 @click.option("--about", help="What the platform is and which questions it covers.")
-@click.option("--language", type=click.Choice(("zh", "en")), help="Language of the platform.")
+@click.option("--language", type=click.Choice(LANGUAGES), help="Language of the platform.")
 @click.option("--page-url", metavar="TEMPLATE", help="URL template of a page; '' for none.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @report_errors
@@ -35,7 +35,7 @@ def init(
     documents: str | None,
     name: str | None,
     about: str | None,
-    language: "Language | None",
+    language: Language | None,
     page_url: str | None,
     force: bool,
 ) -> None:
