@@ -9,7 +9,7 @@ from litestar.testing import TestClient
 
 from app.service.answer_service import AnswerService
 from ingestion.sources.registry import read_source
-from ingestion.text.markdown_blocks import parse_table, plain
+from ingestion.text.markdown_blocks import parse_table, plain_text
 from runnables.retrieval.query_analysis import extract_identifiers
 from schemas.document import SourceDocument
 from schemas.source import SourceLimits
@@ -35,7 +35,7 @@ def definitions(answer_service: AnswerService, kind: str) -> dict[str, set[str]]
     for document in documents(answer_service):
         defined[document.api_url].add(document.title)
         for section in document.sections:
-            rows = [plain(row[0]) for row in parse_table(section.body)[1:] if row]
+            rows = [plain_text(row[0]) for row in parse_table(section.body)[1:] if row]
             for name in rows:
                 defined[name].add(document.title)
                 defined[name.rpartition(".")[2]].add(document.title)
