@@ -25,8 +25,7 @@ PLOTTED_EMBEDDING = "n-grams"
 """The embedding in the plots."""
 
 MEASURES = """
-    The samples' questions are by somebody who had not seen the code; the other sets are public, and were
-    not made for this project. hit@k is the share of questions with a right document among the first k
+    The author of the samples' questions had not seen the code; the other sets are public. hit@k is the share of questions with a right document among the first k
     documents, MRR the mean of one over its place, up to 20. Where a set has more questions, those asked
     were drawn with a fixed seed.
 """

@@ -53,17 +53,17 @@ def repair(
     The result says whether the collection answered before, and contains every row, word and number.
     """
     from schemas.ingestion import IngestionOptions
-    from tests.test_sync import Bench
+    from tests.test_sync import SyncHarness
 
     job = _job(read_settings(**overrides), in_place)
     collection = job.collection
     collection.load()
     found = collection.search("how is `do_5` called", 3, "full_text")
     job.run(job.new_run("command", IngestionOptions.model_validate(options)))
-    bench = Bench(collection, target.parent)
+    harness = SyncHarness(collection, target.parent)
     state = {
-        "rows": bench.rows(),
-        "words": bench.words(),
+        "rows": harness.rows(),
+        "words": harness.words(),
         "catalogue": [entry.model_dump() for entry in collection.catalogue()],
         "manifest": collection.manifest.model_dump(),
         "collections": len(collection._client.list_collections()),

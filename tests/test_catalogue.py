@@ -17,7 +17,7 @@ from ingestion.store.manifest import CATALOGUE_PROPERTY
 from schemas.document import CatalogueEntry, Section, SourceDocument
 from schemas.settings import read_settings
 from tests.test_sync import (
-    Bench,
+    SyncHarness,
     assert_equals_rebuild,
     collections_of,
     open_collection,
@@ -88,84 +88,84 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=[False, True], ids=["next collection", "in place"])
-def bench(request: pytest.FixtureRequest, store: Path, tmp_path: Path) -> Iterator[Bench]:
+def harness(request: pytest.FixtureRequest, store: Path, tmp_path: Path) -> Iterator[SyncHarness]:
     """Three pages, indexed."""
     settings = read_settings(milvus_uri=str(store), collection=f"c{abs(hash(tmp_path))}")
-    bench = Bench(open_collection(settings, request.param), tmp_path)
-    write_pages(bench.source("guides"), 3)
-    bench.sync()
-    yield bench
-    bench.collection.close()
+    harness = SyncHarness(open_collection(settings, request.param), tmp_path)
+    write_pages(harness.source("guides"), 3)
+    harness.sync()
+    yield harness
+    harness.collection.close()
 
 
-def titles(bench: Bench) -> dict[str, str]:
-    return {entry.document_id: entry.title for entry in bench.collection.catalogue()}
+def titles(harness: SyncHarness) -> dict[str, str]:
+    return {entry.document_id: entry.title for entry in harness.collection.catalogue()}
 
 
-def test_catalogue_follows_the_documents(bench: Bench) -> None:
-    guides, news = bench.folder / "guides", bench.source("news")
+def test_catalogue_follows_the_documents(harness: SyncHarness) -> None:
+    guides, news = harness.folder / "guides", harness.source("news")
     write_pages(news, 1)
-    bench.sync()
+    harness.sync()
     (guides / "000.md").write_text("# New title\n\nNew.\n\n## Details\n\nx\n\n## More\n\ny")
     (guides / "001.md").unlink()
-    bench.sync(allow_deletes=True)
-    entries = [(e.source, e.document_id, e.outline) for e in bench.collection.catalogue()]
+    harness.sync(allow_deletes=True)
+    entries = [(e.source, e.document_id, e.outline) for e in harness.collection.catalogue()]
     assert entries == [
         ("guides", "000", ("Details", "More")),
         ("guides", "002", ("Details",)),
         ("news", "000", ("Details",)),
     ]
-    assert titles(bench)["002"] == "refund 2"
-    assert_equals_rebuild(bench)
+    assert titles(harness)["002"] == "refund 2"
+    assert_equals_rebuild(harness)
 
 
-def test_catalogue_is_read_again_only_after_a_write(bench: Bench) -> None:
-    before = bench.collection.catalogue()
-    bench.sync()
-    assert bench.collection.catalogue() is before
-    write_pages(bench.folder / "guides", 1, first=3)
-    bench.sync()
-    assert [e.document_id for e in bench.collection.catalogue()] == ["000", "001", "002", "003"]
+def test_catalogue_is_read_again_only_after_a_write(harness: SyncHarness) -> None:
+    before = harness.collection.catalogue()
+    harness.sync()
+    assert harness.collection.catalogue() is before
+    write_pages(harness.folder / "guides", 1, first=3)
+    harness.sync()
+    assert [e.document_id for e in harness.collection.catalogue()] == ["000", "001", "002", "003"]
 
 
-def remove_catalogue(bench: Bench) -> None:
+def remove_catalogue(harness: SyncHarness) -> None:
     """Remove the catalogue, as in a collection of an apidesk without catalogues."""
-    client, alias = bench.collection._client, bench.collection._alias
+    client, alias = harness.collection._client, harness.collection._alias
     name = client.describe_alias(catalogue_name(alias))["collection_name"]
     client.drop_alias(catalogue_name(alias))
     client.drop_collection(name)
     client.alter_collection_properties(alias, properties={CATALOGUE_PROPERTY: ""})
 
 
-def outdate_catalogue(bench: Bench) -> None:
+def outdate_catalogue(harness: SyncHarness) -> None:
     """Make the catalogue one of an older version."""
     properties = {CATALOGUE_PROPERTY: "0/1"}
-    bench.collection._client.alter_collection_properties(
-        bench.collection._alias, properties=properties
+    harness.collection._client.alter_collection_properties(
+        harness.collection._alias, properties=properties
     )
 
 
 @pytest.mark.parametrize("age", [remove_catalogue, outdate_catalogue])
-def test_next_run_creates_a_missing_catalogue(bench: Bench, age: Any) -> None:
-    expected = bench.collection.catalogue()
-    age(bench)
-    bench.collection.load()
-    assert bench.collection.catalogue() == []
-    assert bench.collection.search("refund", 1, "full_text")
-    (report,) = bench.sync().values()
+def test_next_run_creates_a_missing_catalogue(harness: SyncHarness, age: Any) -> None:
+    expected = harness.collection.catalogue()
+    age(harness)
+    harness.collection.load()
+    assert harness.collection.catalogue() == []
+    assert harness.collection.search("refund", 1, "full_text")
+    (report,) = harness.sync().values()
     assert (report.written, report.unchanged) == (0, 3)
-    assert bench.collection.catalogue() == expected
-    assert len(collections_of(bench)) == 3
-    assert_equals_rebuild(bench)
+    assert harness.collection.catalogue() == expected
+    assert len(collections_of(harness)) == 3
+    assert_equals_rebuild(harness)
 
 
 @pytest.mark.parametrize("moves", range(4))
 def test_next_run_repairs_interrupted_alias_moves(
-    bench: Bench, moves: int, monkeypatch: pytest.MonkeyPatch
+    harness: SyncHarness, moves: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever aliases were moved, the next run finds a consistent collection."""
-    collection = bench.collection
-    expected = [titles(bench), {"001": titles(bench)["001"]}][moves == 3]
+    collection = harness.collection
+    expected = [titles(harness), {"001": titles(harness)["001"]}][moves == 3]
     chunks = collection.chunks_of_document("001", "guides")
     writer = collection.writer(rebuild=True)
     writer.put(chunks, None)
@@ -175,12 +175,12 @@ def test_next_run_repairs_interrupted_alias_moves(
             writer.finish(set())
     collection.writer(rebuild=False)  # as the next run does first
     collection.load()
-    assert titles(bench) == expected
-    write_pages(bench.folder / "guides", 1, first=3)
-    bench.sync()
-    assert titles(bench).keys() == {"000", "001", "002", "003"}
-    assert len(collections_of(bench)) == 3
-    assert_equals_rebuild(bench)
+    assert titles(harness) == expected
+    write_pages(harness.folder / "guides", 1, first=3)
+    harness.sync()
+    assert titles(harness).keys() == {"000", "001", "002", "003"}
+    assert len(collections_of(harness)) == 3
+    assert_equals_rebuild(harness)
 
 
 def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Tests of the collection on Milvus Lite: searching, reading, manifests, and failed writes."""
 
+import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -12,6 +13,7 @@ from ingestion.chunking import chunk_document
 from ingestion.store.cache import ReadThroughCache
 from ingestion.store.client import BATCH_ROWS
 from ingestion.store.collection import Collection
+from ingestion.store.manifest import CollectionManifest, IndexedSources, RouteCalibration
 from ingestion.store.reader import SearchRoute
 from ingestion.store.schema import Vector, embedded_text
 from ingestion.text.words import split_words
@@ -255,6 +257,25 @@ def test_word_counts_cover_all_chunks(docs: Collection) -> None:
 
 
 # --- the manifest
+
+
+def test_manifest_keeps_its_stored_keys() -> None:
+    stored = {
+        "embedding_model": "a:b",
+        "metric": "COSINE",
+        "analyzer": "standard/4",
+        "chunker": "2/400",
+        "rows": 3,
+        "words": 9,
+        "reliability": {"full_text": 0.5, "dense": 0.25, "rows": 3},
+        "unfinished": True,
+    }
+    manifest = CollectionManifest.model_validate_json(json.dumps(stored))
+    assert manifest.calibration == RouteCalibration(full_text=0.5, dense=0.25, rows=3)
+    assert manifest.incomplete
+    assert json.loads(manifest.model_dump_json(by_alias=True)) == stored
+    sources = {"stamp": "1/2", "sources": {}}
+    assert IndexedSources.model_validate(sources).model_dump(by_alias=True) == sources
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import click
 
 from benchmarks.document import around_markers, write_between_markers
 from benchmarks.fuzz.report import report
-from benchmarks.fuzz.run import DESKS, fuzz
+from benchmarks.fuzz.run import SERVER_KINDS, fuzz
 from benchmarks.retrieval_sets import ROOT
 
 DOCUMENT = ROOT / "docs" / "explanation" / "reliability.md"
@@ -33,7 +33,7 @@ MARKERS = "fuzz"
 def main(examples: int, seed: int | None, document: Path) -> None:
     """Run schemathesis, print the findings and write the results into the documentation."""
     around_markers(document, MARKERS)  # before minutes of work
-    found = [fuzz(answer_service, examples, seed) for answer_service in DESKS]
+    found = [fuzz(server_kind, examples, seed) for server_kind in SERVER_KINDS]
     text = report(found, examples, date.today())
     write_between_markers(document, text, MARKERS)
     click.echo(text)

@@ -8,25 +8,25 @@ from benchmarks.document import prose, table
 from benchmarks.fuzz.run import FuzzResult
 
 
-def report(found: Sequence[FuzzResult], examples: int, day: date) -> str:
-    """The section."""
-    said = f"""
+def report(results: Sequence[FuzzResult], examples: int, day: date) -> str:
+    """Return the section."""
+    introduction = f"""
         Written by `make fuzz` on {day:%Y-%m-%d}: apidesk {version("apidesk")}, schemathesis
-        {found[0].told["schemathesis_version"]}, all checks and phases, at most {examples:,} examples
-        an operation.
+        {results[0].report["schemathesis_version"]}, all checks and phases, at most {examples:,} examples
+        per operation.
     """
-    head = ["server", "operations", "cases", "minutes", "findings", "stacks in the log"]
+    head = ["server", "operations", "cases", "minutes", "findings", "stack traces in the log"]
     rows = [
         [
-            each.answer_service,
+            each.server_kind,
             f"{each.operations}",
             f"{each.cases:,}",
-            f"{each.told['running_time'] / 60:.1f}",
-            f"{each.told['test_cases']['unique_failures']}",
+            f"{each.report['running_time'] / 60:.1f}",
+            f"{each.report['test_cases']['unique_failures']}",
             f"{each.stacks}",
         ]
-        for each in found
+        for each in results
     ]
-    failures = [f"{each.answer_service}: {failure}" for each in found for failure in each.failures]
+    failures = [f"{each.server_kind}: {failure}" for each in results for failure in each.failures]
     verdict = "; ".join(failures) or "Nothing was found"
-    return "\n\n".join([prose(said), table(head, rows), prose(f"{verdict}.")])
+    return "\n\n".join([prose(introduction), table(head, rows), prose(f"{verdict}.")])

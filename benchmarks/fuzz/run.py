@@ -18,17 +18,17 @@ from tests.serving_process import ServingProcess
 
 SCHEMATHESIS = str(Path(sys.executable).with_name("schemathesis"))
 
-Desk = Literal["without a model", "with a scripted model"]
+ServerKind = Literal["without a model", "with a scripted model"]
 
-DESKS: tuple[Desk, ...] = ("without a model", "with a scripted model")
+SERVER_KINDS: tuple[ServerKind, ...] = ("without a model", "with a scripted model")
 
 
 @dataclass(frozen=True)
 class FuzzResult:
     """Results of one server."""
 
-    answer_service: Desk
-    told: dict[str, Any]
+    server_kind: ServerKind
+    report: dict[str, Any]
     """The report of schemathesis."""
     stacks: int
     """Stack traces in the server's log."""
@@ -36,68 +36,68 @@ class FuzzResult:
     @property
     def cases(self) -> int:
         """Number of generated requests."""
-        return int(self.told["test_cases"]["generated"])
+        return int(self.report["test_cases"]["generated"])
 
     @property
     def operations(self) -> int:
         """Number of tested operations."""
-        return int(self.told["operations"]["tested"])
+        return int(self.report["operations"]["tested"])
 
     @property
     def failures(self) -> list[str]:
         """Return a description of each failure."""
-        said = [
+        failures = [
             f"{failure['title']} ({', '.join(failure['operations'])})"
-            for failure in self.told["failures"]
+            for failure in self.report["failures"]
         ]
-        said += [f"an error of schemathesis: {error}" for error in self.told["errors"]]
-        if self.operations < self.told["operations"]["total"] or not self.told["complete"]:
-            said.append("not everything was tested")
+        failures += [f"an error of schemathesis: {error}" for error in self.report["errors"]]
+        if self.operations < self.report["operations"]["total"] or not self.report["complete"]:
+            failures.append("not everything was tested")
         if self.stacks:
-            said.append(f"{self.stacks} stacks in the log")
-        return said
+            failures.append(f"{self.stacks} stack traces in the log")
+        return failures
 
 
-def fuzz(answer_service: Desk, examples: int, seed: int | None) -> FuzzResult:
+def fuzz(server_kind: ServerKind, examples: int, seed: int | None) -> FuzzResult:
     """Run schemathesis against a server and show its output."""
-    with TemporaryDirectory() as name, _environment(Path(name), answer_service) as environment:
+    with TemporaryDirectory() as name, _environment(Path(name), server_kind) as environment:
         folder = Path(name)
         server = ServingProcess(folder / "log", environment)
         try:
-            told = _run(server.url, environment["APIDESK_ADMIN_KEY"], folder, examples, seed)
+            report = _run(server.url, environment["APIDESK_ADMIN_KEY"], folder, examples, seed)
         finally:
             server.stop()
-        return FuzzResult(answer_service, told, server.log.count("Traceback"))
+        return FuzzResult(server_kind, report, server.log.count("Traceback"))
 
 
 def _run(url: str, key: str, folder: Path, examples: int, seed: int | None) -> dict[str, Any]:
     """Run every check in every phase; return the report."""
-    report = folder / "report.json"
+    report_path = folder / "report.json"
     command = [
         SCHEMATHESIS, "run", f"{url}/schema/openapi.json",
         "--checks", "all",
         "--max-examples", str(examples),
         "--continue-on-failure",
         "--header", f"Authorization: Bearer {key}",
-        "--report", "json", "--report-json-path", str(report),
+        "--report", "json", "--report-json-path", str(report_path),
         "--generation-database", "none",
         *(["--seed", str(seed)] if seed is not None else []),
     ]  # fmt: skip
     subprocess.run(command, cwd=folder, env=os.environ | {"NO_PROXY": "*"}, check=False)
-    told: dict[str, Any] = json.loads(report.read_bytes())
-    return told
+    report: dict[str, Any] = json.loads(report_path.read_bytes())
+    return report
 
 
 @contextmanager
-def _environment(folder: Path, answer_service: Desk) -> Iterator[dict[str, str]]:
-    """The settings of `desk`: everything of its own, a key, and a model where it has one."""
+def _environment(folder: Path, server_kind: ServerKind) -> Iterator[dict[str, str]]:
+    """Yield the environment of a server with its own data, a key and, if it has one, a model."""
     environment = {
         "APIDESK_MILVUS_URI": str(folder / "milvus.db"),
         "APIDESK_DATABASE_URL": f"sqlite:///{folder / 'apidesk.db'}",
         "APIDESK_SPOOL": str(folder / "spool"),
         "APIDESK_ADMIN_KEY": secrets.token_urlsafe(32),
     }
-    if answer_service == "without a model":
+    if server_kind == "without a model":
         yield environment
         return
     with ModelServer(default=Model()) as model:

@@ -32,19 +32,21 @@ DOCUMENT = ROOT / "docs" / "explanation" / "performance.md"
     "--only", type=click.Choice(list(SUBJECTS)), multiple=True, help="Subjects; else all of them."
 )
 @click.option("--quick", is_flag=True, help="Once each: the figures mean nothing.")
-@click.option("--peers/--no-peers", "beside", default=True, help="Whether to measure others too.")
+@click.option(
+    "--peers/--no-peers", "with_peers", default=True, help="Whether to measure others too."
+)
 @click.option(
     "--document",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     default=DOCUMENT,
     help="Markdown file that the figures are written to, between its markers.",
 )
-def main(only: Sequence[str], quick: bool, beside: bool, document: Path) -> None:
+def main(only: Sequence[str], quick: bool, with_peers: bool, document: Path) -> None:
     """Measure, print the results and write them into the documentation."""
     tell = partial(click.echo, err=True)
     around_markers(document)  # before minutes of work
     one_thread()
-    missing = missing_peers() if beside else "they were left out."
+    missing = missing_peers() if with_peers else "they were left out."
     peers = () if missing else PEERS
     results = []
     with site(QUICK if quick else THOROUGH, peers) as found:
@@ -54,7 +56,7 @@ def main(only: Sequence[str], quick: bool, beside: bool, document: Path) -> None
             tell(f"{name}: {time.monotonic() - began:.0f} s")
             tell(target_table(list(results[-1].rows())))
         text = report(results, Conditions(os.cpu_count() or 1, found.corpus.count, missing))
-    if beside and not (only or quick):
+    if with_peers and not (only or quick):
         for result in results:
             draw(result, document.parent / "images")
         write_between_markers(document, text)

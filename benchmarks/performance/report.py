@@ -28,16 +28,20 @@ class Conditions:
     """The reason why peers were not measured; empty if they were."""
 
 
-def report(results: Sequence[Result], circumstances: Conditions) -> str:
+def report(results: Sequence[Result], conditions: Conditions) -> str:
     """Return the section."""
-    missing = circumstances.missing and f"The peers were not measured: {circumstances.missing}"
-    said = f"""
-        Written by `make bench` on a machine with {circumstances.cores} cores, over
-        {circumstances.chunks:,} chunks. {missing}
+    missing = conditions.missing and f"The peers were not measured: {conditions.missing}"
+    introduction = f"""
+        Written by `make bench` on a machine with {conditions.cores} cores, over
+        {conditions.chunks:,} chunks. {missing}
     """
     rows = [row for result in results for row in result.rows()]
     return "\n\n".join(
-        [prose(said), target_table(rows), *(part for each in results for part in _details(each))]
+        [
+            prose(introduction),
+            target_table(rows),
+            *(part for each in results for part in _details(each)),
+        ]
     )
 
 
@@ -87,7 +91,7 @@ def _questions(found: EndToEnd) -> Iterator[str]:
     ]
     yield table(head, rows, words=2)
     yield from _floor(found)
-    yield _figure("What a question takes beside its model calls", "overhead")
+    yield _figure("Time of a question outside of its model calls", "overhead")
 
 
 def _floor(found: EndToEnd) -> Iterator[str]:
@@ -97,9 +101,9 @@ def _floor(found: EndToEnd) -> Iterator[str]:
     paced, at_once = (_of_the_fastest(found, each) for each in (found.outside, found.at_once))
     yield prose(
         f"""
-        What is built of Litestar, uvicorn and LangChain's client for OpenAI takes no less than
-        "{FLOOR}": outside model calls {paced:.2f} of the fastest peer, with models of 0 ms
-        {at_once:.2f}.
+        "{FLOOR}" is the lower bound for a server with Litestar, uvicorn and LangChain's client for
+        OpenAI. Relative to the fastest peer it is {paced:.2f} outside model calls, and {at_once:.2f}
+        with models of 0 ms.
         """
     )
 
@@ -124,12 +128,12 @@ def _load(found: Load) -> Iterator[str]:
     yield table(head, rows)
     yield prose(
         f"""
-        Models at their pace bind whoever keeps up: {CLIENTS} clients can have no more answers than
-        {CLIENTS} over the seconds of the model's calls. Lateness is what {LAG_SHARE:.0%} of looks at
-        the event loop did not exceed during the load, where `/metrics` says so.
+        With model latency, throughput is limited to {CLIENTS} divided by the seconds of the model's
+        calls. Lateness is the {LAG_SHARE:.0%} quantile of the event loop's lag during the load, if
+        `/metrics` reports it.
         """
     )
-    yield _figure(f"Questions a second at {CLIENTS} clients", "throughput")
+    yield _figure(f"Questions per second with {CLIENTS} clients", "throughput")
 
 
 def _lag(found: Load, name: str) -> str:
@@ -149,12 +153,12 @@ def _ingestion(found: Ingestion) -> Iterator[str]:
     yield table(head, rows)
     yield prose(
         f"""
-        The naive loop reads, cuts, embeds one chunk, inserts it and goes on; it was given the first
-        {NAIVE_CHUNKS} chunks, since its rate is the same for more. Of peers, the requests of both runs
-        are counted together.
+        The naive loop embeds and inserts one chunk at a time. It indexed the first {NAIVE_CHUNKS}
+        chunks because its rate does not depend on their number. The requests of both runs of a peer are
+        counted together.
         """
     )
-    yield _figure("Chunks indexed a second", "ingestion")
+    yield _figure("Chunks indexed per second", "ingestion")
 
 
 def _memory(found: Memory) -> Iterator[str]:
@@ -171,26 +175,25 @@ def _growth(found: Growth) -> Iterator[str]:
         for each in found.grown
     ]
     yield table(["`retrieve`", "chunks", "p50 ms", "p95 ms"], rows)
-    most = {route: found.largest(route) for route in found.routes}
-    said = "; ".join(
-        f"{route}: {f'{count:,} chunks' if count else 'none'}" for route, count in most.items()
+    largest = {route: found.largest(route) for route in found.routes}
+    limits = "; ".join(
+        f"{route}: {f'{count:,} chunks' if count else 'none'}" for route, count in largest.items()
     )
     yield prose(
         f"""
         The largest embedded store measured that answers half of all retrievals within {_ms(SLOW_S)} ms:
-        {said}. Beyond that a Milvus server should take over; so it should where more than one process
-        answers.
+        {limits}. Use a Milvus server beyond that size, or with more than one process.
         """
     )
-    yield _figure("Retrieval over more and more chunks", "growth")
+    yield _figure("Retrieval by number of chunks", "growth")
 
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.0f}" if seconds >= 0.1 else f"{seconds * 1000:.1f}"
 
 
-def _figure(said: str, name: str) -> str:
-    return f"![{said}](images/{figure_name(name)})"
+def _figure(caption: str, name: str) -> str:
+    return f"![{caption}](images/{figure_name(name)})"
 
 
 def figure_name(name: str) -> str:

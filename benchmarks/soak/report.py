@@ -18,7 +18,7 @@ def report(result: Result, cores: int) -> str:
     said = f"""
         Written by `make soak` on a machine with {cores} cores: {result.minutes:g} minutes,
         {result.clients} clients, {WORKERS} processes of the API, {len(result.runs)} runs of the
-        ingestion beside them, Milvus Lite as a server, away {result.restarts} times for
+        ingestion at the same time, Milvus Lite as a server, stopped {result.restarts} times for
         {DOWNTIME_S:g} s.
     """
     verdict = "; ".join(result.failures) or "Every condition holds"
@@ -61,12 +61,12 @@ def _conditions(result: Result) -> str:
     grown = "too short to tell" if result.growth is None else f"{result.growth:+.1%}"
     rows = [
         ["wrong answers", f"{found['wrong']}", "0"],
-        ["statuses that must not be, broken connections", f"{found['failed']}", "0"],
-        ["503 for want of a store that was there", f"{result.untimely}", "0"],
+        ["unexpected statuses, broken connections", f"{found['failed']}", "0"],
+        ["503 while the store was available", f"{result.untimely}", "0"],
         [f"answers of sessions lost, of {result.remembered:,}", f"{result.lost}", "0"],
         [f"records of questions lost, of {result.kept:,}", f"{result.unkept}", "0"],
-        ["stacks in the log", f"{result.stacks}", "0"],
-        ["ingestions that failed while Milvus was there", f"{_failed_runs(result)}", "0"],
+        ["stack traces in the log", f"{result.stacks}", "0"],
+        ["failed ingestions while Milvus was available", f"{_failed_runs(result)}", "0"],
         ["memory of the API, last minute to second", grown, "at most +10%"],
     ]
     return table(["condition", "found", "allowed"], rows)
@@ -85,7 +85,7 @@ def _models(result: Result) -> str:
     megabytes = ", ".join(f"{mb:,.0f}" for mb in result.by_minute)
     return f"""
         The scripted model was asked {asked:,} times and failed {share:.1%} of them ({kinds}).
-        A question that found Milvus away was told so in {soon:.2f} s (median; 95% within {late:.2f} s).
+        A question during a downtime of Milvus failed within {soon:.2f} s (median; 95% within {late:.2f} s).
         Median resident memory of the API's processes by minute, in MB: {megabytes or "too short"}.
     """
 
