@@ -74,7 +74,7 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def told(response: httpx.Response) -> tuple[str, str]:
+def error_of(response: httpx.Response) -> tuple[str, str]:
     """Return the code and message of an error; /v1 has its own format."""
     body = response.json()
     if response.url.path.startswith("/v1/"):
@@ -112,26 +112,26 @@ def test_route_requires_its_scope_or_admin(
         else:
             assert response.status_code == 403
             sentence = f"an API key with the scope {needed} is required"
-            assert told(response) == ("forbidden", sentence)
+            assert error_of(response) == ("forbidden", sentence)
 
 
 def test_every_documented_route_requires_a_key(guarded: Guarded) -> None:
     http = guarded.http
-    shut = set()
+    protected = set()
     for path, methods in http.get("/schema").json()["paths"].items():
         for method in methods:
             response = http.request(method, re.sub(r"\{\w+\}", NONE, path))
             if path in OPEN:
                 assert response.status_code == 200
                 continue
-            shut.add((method.upper(), re.sub(r"\{\w+\}", "", path)))
+            protected.add((method.upper(), re.sub(r"\{\w+\}", "", path)))
             assert response.status_code == 401
             assert response.headers["www-authenticate"] == "Bearer"
-            code, sentence = told(response)
+            code, sentence = error_of(response)
             assert code == "unauthorized"
             assert sentence.startswith("a valid API key is required")
     described = [route for route in ROUTES if not route[1].startswith("/v1/")]
-    assert shut == {(method, path.replace(NONE, "")) for method, path, *_ in described}
+    assert protected == {(method, path.replace(NONE, "")) for method, path, *_ in described}
 
 
 @get("/unnamed", sync_to_thread=False)
@@ -147,12 +147,12 @@ def test_route_without_a_scope_requires_admin(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'apidesk.db'}"
     settings = read_settings(database_url=url, rate_limit_address="2/minute", admin_key=ADMIN_KEY)
     with closing(ApiKeyStore.open(settings)) as stored:
-        asking = bearer(stored.add("n", ("ask",), None)[1])
-    doors = AuthGuard(Keyring.open(settings), RateLimiter(settings))
+        ask_key = bearer(stored.add("n", ("ask",), None)[1])
+    guard = AuthGuard(Keyring.open(settings), RateLimiter(settings))
     problems: dict[Any, Any] = {ApideskError: apidesk_problem}
     plugin = ProblemDetailsPlugin(ProblemDetailsConfig(exception_to_problem_detail_map=problems))
     app = Litestar(
-        [unnamed, unlimited], guards=[doors.check], plugins=[plugin], logging_config=None
+        [unnamed, unlimited], guards=[guard.check], plugins=[plugin], logging_config=None
     )
 
     def statuses(path: str, *headers: dict[str, str]) -> list[int]:
@@ -160,7 +160,7 @@ def test_route_without_a_scope_requires_admin(tmp_path: Path) -> None:
 
     admin, wrong = bearer(ADMIN_KEY), bearer("wrong")
     with http_client(app) as http:
-        assert statuses("/unnamed", asking, admin, admin) == [403, 200, 429]
+        assert statuses("/unnamed", ask_key, admin, admin) == [403, 200, 429]
         assert statuses("/unlimited", admin, admin, admin) == [200, 200, 200]
         assert statuses("/unlimited", wrong, wrong, wrong, admin) == [401, 401, 429, 429]
 
@@ -394,7 +394,7 @@ def narrow(sample_service: AnswerService) -> Iterator[tuple[str, int]]:
         yield host, int(port)
 
 
-def said(address: tuple[str, int], request: bytes) -> str:
+def response_status(address: tuple[str, int], request: bytes) -> str:
     """Send a raw request and return the status of the first response."""
     with socket.create_connection(address, timeout=20) as connection:
         connection.sendall(request)
@@ -408,7 +408,7 @@ def test_oversized_body_is_rejected_in_every_encoding(
 ) -> None:
     lines, body, status = BODIES[case]
     head = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *lines]
-    assert said(narrow, "\r\n".join(head).encode() + b"\r\n\r\n" + body) == status
+    assert response_status(narrow, "\r\n".join(head).encode() + b"\r\n\r\n" + body) == status
 
 
 @pytest.mark.parametrize(
@@ -419,7 +419,7 @@ def test_unread_body_does_not_delay_the_response(
     narrow: tuple[str, int], line: str, status: str
 ) -> None:
     head = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n"
-    assert said(narrow, head.encode() + b"a" * 3_000) == status
+    assert response_status(narrow, head.encode() + b"a" * 3_000) == status
 
 
 def test_body_of_an_unauthorized_request_is_not_read(guarded: Guarded) -> None:

@@ -56,7 +56,7 @@ def keys(settings: Settings) -> tuple[Headers, Headers]:
     return mine, other
 
 
-def asked(client: Http, headers: Headers | None = None) -> str:
+def ask_question(client: Http, headers: Headers | None = None) -> str:
     """Ask a question and return the id of the answer."""
     response = client.post("/ask", json={"question": "怎么发货"}, headers=headers)
     return str(response.json()["id"])
@@ -71,15 +71,15 @@ def kept(engine: Engine) -> dict[str, Feedback | None]:
 
 
 def test_feedback_is_stored_replaced_and_removed(own: Http, engine: Engine) -> None:
-    answer = asked(own)  # its record is on its way yet
+    answer = ask_question(own)  # its record is on its way yet
     pasted = "用 sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352 也不行\x00"
-    said: list[tuple[dict[str, Any], Feedback | None]] = [
+    ratings: list[tuple[dict[str, Any], Feedback | None]] = [
         ({"score": 1}, Feedback(score=1)),
         ({"score": -1, "comment": pasted}, Feedback(score=-1, comment="用 sign=‹sign› 也不行�")),
         ({"score": 1, "comment": "谢谢"}, Feedback(score=1, comment="谢谢")),
         ({"score": 0, "comment": "别管了"}, None),
     ]
-    for body, expected in said:
+    for body, expected in ratings:
         response = judged(own, answer, **body)
         assert (response.status_code, response.content) == (204, b"")
         assert kept(engine) == {answer: expected}
@@ -89,7 +89,7 @@ def test_only_the_asking_key_may_rate(
     keys: tuple[Headers, Headers], own: Http, engine: Engine
 ) -> None:
     mine, other = keys
-    answer = asked(own, mine)
+    answer = ask_question(own, mine)
     assert judged(own, answer, mine, score=1).status_code == 204
     refused = judged(own, answer, other, score=-1)
     assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
@@ -114,7 +114,7 @@ def test_unknown_answer_returns_404(client: Http, answer: str) -> None:
     ],
 )
 def test_invalid_input_returns_one_sentence(client: Http, body: dict[str, Any], field: str) -> None:
-    answer = asked(client)
+    answer = ask_question(client)
     response = judged(client, answer, **body)
     assert response.status_code == 400
     assert response.json()["detail"].startswith(f"{field}: ")
@@ -140,4 +140,4 @@ def test_without_records_feedback_returns_404(
     serve_samples: MakeClient, settings: Settings
 ) -> None:
     client = serve_samples(database_url=settings.database_url, keep_questions=False)
-    assert judged(client, asked(client), score=1).status_code == 404
+    assert judged(client, ask_question(client), score=1).status_code == 404

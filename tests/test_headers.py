@@ -81,9 +81,9 @@ def test_listed_site_may_call_the_api(serve_samples: MakeClient) -> None:
     from pydantic import SecretStr
 
     http = serve_samples(cors_origins=(SITE,), admin_key=SecretStr("a" * 40))
-    asked = {"Origin": SITE, "Access-Control-Request-Method": "POST"}
+    preflight_headers = {"Origin": SITE, "Access-Control-Request-Method": "POST"}
     wanted = {"Access-Control-Request-Headers": "authorization, content-type"}
-    preflight = http.options("/ask", headers=asked | wanted)
+    preflight = http.options("/ask", headers=preflight_headers | wanted)
     assert preflight.status_code == 204, preflight.text
     assert preflight.headers["access-control-allow-origin"] == SITE
     assert "authorization" in preflight.headers["access-control-allow-headers"].lower()
@@ -101,7 +101,9 @@ def test_listed_site_may_call_the_api(serve_samples: MakeClient) -> None:
     for origin in ("https://example.com", SITE + ".evil.example", "http://www.example.com", "null"):
         other = http.get("/ingestions", headers={"Origin": origin} | KEYED)
         assert "access-control-allow-origin" not in other.headers
-        assert http.options("/ask", headers=asked | {"Origin": origin}).status_code == 400
+        assert (
+            http.options("/ask", headers=preflight_headers | {"Origin": origin}).status_code == 400
+        )
 
 
 @pytest.mark.parametrize(

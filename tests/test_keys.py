@@ -49,11 +49,11 @@ def test_new_key_is_printed_and_its_secret_is_not_stored(
     added = apidesk(settings, "add", "the shop", "--scope", "ingest", "--scope", "ask")
     assert added.exit_code == 0, added.output
     key = added.stdout.removesuffix("\n")
-    found = KEY.fullmatch(key)
-    assert found
-    assert f"key {found[1]} of the shop: ask, ingest, until it is revoked" in added.stderr
+    match = KEY.fullmatch(key)
+    assert match
+    assert f"key {match[1]} of the shop: ask, ingest, until it is revoked" in added.stderr
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert found[1].encode() in stored
+    assert match[1].encode() in stored
     assert key.rpartition("_")[2].encode() not in stored
 
 
@@ -161,14 +161,14 @@ async def happens(what: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def follow(ring: Keyring, story: Callable[[], Awaitable[None]]) -> None:
+def follow(ring: Keyring, scenario: Callable[[], Awaitable[None]]) -> None:
     """Run `story` while the keyring refreshes its snapshot."""
 
-    async def told() -> None:
+    async def run() -> None:
         async with ring.running():
-            await story()
+            await scenario()
 
-    asyncio.run(told())
+    asyncio.run(run())
 
 
 @pytest.fixture
@@ -183,14 +183,14 @@ def test_running_server_picks_up_new_and_revoked_keys(
 ) -> None:
     ring = Keyring.open(settings)
 
-    async def story() -> None:
+    async def scenario() -> None:
         key, text = await asyncio.to_thread(keys.add, "n", ("ask",), None)
         await happens(lambda: ring.caller_of(text) is not None)
         await happens(lambda: keys.all()[0].last_used_at is not None)
         await asyncio.to_thread(keys.revoke, key.id)
         await happens(lambda: ring.caller_of(text) is None)
 
-    follow(ring, story)
+    follow(ring, scenario)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -200,7 +200,7 @@ def test_last_snapshot_is_used_while_the_database_is_down(
     text = keys.add("n", ("ask",), None)[1]
     ring = Keyring.open(settings)
 
-    async def story() -> None:
+    async def scenario() -> None:
         with keys._engine.begin() as connection:
             connection.exec_driver_sql("ALTER TABLE api_keys RENAME TO elsewhere")
         await happens(lambda: "the database failed" in caplog.text)
@@ -210,4 +210,4 @@ def test_last_snapshot_is_used_while_the_database_is_down(
             connection.exec_driver_sql("UPDATE api_keys SET revoked_at = created_at")
         await happens(lambda: ring.caller_of(text) is None)
 
-    follow(ring, story)
+    follow(ring, scenario)

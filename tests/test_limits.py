@@ -164,8 +164,10 @@ def test_limits_are_counted_in_memory_while_redis_is_down(
     assert statuses(http, 3, ADMIN) == [200, 200, 429]
     redis_server.stop()
     assert statuses(http, 1, ADMIN) == [429], "what was counted before counts on"
-    said = [record.message for record in caplog.records if record.name == counts_module.__name__]
-    assert [line.split(":")[0] for line in said] == [
+    messages = [
+        record.message for record in caplog.records if record.name == counts_module.__name__
+    ]
+    assert [line.split(":")[0] for line in messages] == [
         "Redis does not answer",
         "Redis is available again",
         "Redis does not answer",
@@ -177,17 +179,17 @@ def test_limits_are_counted_in_memory_while_redis_is_down(
 
 
 @pytest.fixture
-def telling(model_server: ModelServer) -> Callable[[int], None]:
+def report_tokens(model_server: ModelServer) -> Callable[[int], None]:
     """Script the model to answer and to report a number of tokens per call."""
 
     def tell(tokens: int) -> None:
         usage = {"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens}
 
-        def said(request: Recorded) -> Said:
+        def messages(request: Recorded) -> Said:
             text = structured() if is_classification(request) else draft("用“订单发货”接口。[1]")
             return Reply(text.model_dump_json(by_alias=True), usage=usage)
 
-        model_server.default = said
+        model_server.default = messages
 
     return tell
 
@@ -201,13 +203,13 @@ def telling(model_server: ModelServer) -> Callable[[int], None]:
 )
 def test_answers_use_up_the_token_limit(
     model_client: MakeClient,
-    telling: Callable[[int], None],
+    report_tokens: Callable[[int], None],
     counted: dict[str, object],
     accept: str,
     limit: int,
     answers: int,
 ) -> None:
-    telling(50)
+    report_tokens(50)
     http = model_client(**keyed(token_limit=f"{limit}/hour", **counted))
     headers = ADMIN | {"Accept": accept}
     for _ in range(answers):
@@ -217,9 +219,9 @@ def test_answers_use_up_the_token_limit(
 
 
 def test_without_keys_tokens_are_charged_to_the_address(
-    model_client: MakeClient, telling: Callable[[int], None]
+    model_client: MakeClient, report_tokens: Callable[[int], None]
 ) -> None:
-    telling(50)
+    report_tokens(50)
     http = model_client(token_limit="1/hour")
     assert http.post("/ask", json=QUESTION).status_code == 200
     refused(http.post("/ask", json=QUESTION), 3_600)
@@ -230,7 +232,9 @@ def test_extractive_answer_uses_no_tokens(serve_samples: MakeClient) -> None:
     assert [http.post("/ask", json=QUESTION).status_code for _ in range(2)] == [200, 200]
 
 
-def spent(settings: Settings, answer_service: AnswerService, ask: Callable[[str], None]) -> bool:
+def uses_tokens(
+    settings: Settings, answer_service: AnswerService, ask: Callable[[str], None]
+) -> bool:
     """Return whether `ask` used tokens at a server."""
     limited = settings.model_copy(update={"token_limit": "1/hour"})
     with live_server(AnswerService(limited, answer_service.platform, answer_service.job)) as url:
@@ -268,7 +272,7 @@ def test_cancelled_answer_is_charged(
                 f"{url}/ask", json=QUESTION, timeout=1, headers={"Accept": "text/event-stream"}
             )
 
-    assert spent(with_model(sample_service, model_server), sample_service, leave)
+    assert uses_tokens(with_model(sample_service, model_server), sample_service, leave)
 
 
 def test_timed_out_call_is_charged(
@@ -280,7 +284,7 @@ def test_timed_out_call_is_charged(
     def wait(url: str) -> None:
         assert httpx.post(f"{url}/ask", json=QUESTION).status_code in (200, 504)
 
-    assert spent(settings, sample_service, wait)
+    assert uses_tokens(settings, sample_service, wait)
 
 
 def test_rejected_call_is_not_charged(model_client: MakeClient, model_server: ModelServer) -> None:

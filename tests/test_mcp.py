@@ -99,12 +99,12 @@ def test_ask_returns_the_answer_with_its_sources(url: str, mode: Mode) -> None:
     text = text_of(result)
     page = "https://open.example.com/#/api?apiId=1206"
     assert text.endswith(f"**Sources**\n\n- [1] [Update SKU Price > Error codes]({page})")
-    told = result.structured_content
-    assert text.startswith("\n\n".join(told["answer"]))
-    assert told["sources"] == [
+    content = result.structured_content
+    assert text.startswith("\n\n".join(content["answer"]))
+    assert content["sources"] == [
         {"number": 1, "title": "Update SKU Price", "section": "Error codes", "pageUrl": page}
     ]
-    assert (told["type"], told["confidence"], told["nearest"]) == ("api_call", "high", [])
+    assert (content["type"], content["confidence"], content["nearest"]) == ("api_call", "high", [])
 
 
 def test_ask_answers_in_the_requested_language(url: str) -> None:
@@ -126,8 +126,8 @@ def test_agent_can_search_list_and_open_documents(url: str) -> None:
         f"# {shipping['title']} > {heading}\n{shipping['pageUrl']}\n\n"
     )
 
-    found = call(url, "search", query="发货失败", document="订单发货", section="错误码")
-    assert found.structured_content["passages"][0] in passages
+    result = call(url, "search", query="发货失败", document="订单发货", section="错误码")
+    assert result.structured_content["passages"][0] in passages
 
 
 @pytest.mark.parametrize(
@@ -300,9 +300,9 @@ def test_stdio_opens_the_store(tmp_path: Path) -> None:
             answer = await client.call_tool("ask", {"question": "how do I sign a request?"})
             return answer, await client.call_tool("search", {"query": "orders", "service": "s"})
 
-    answer, found = asyncio.run(calling())
+    answer, result = asyncio.run(calling())
     assert "HMAC-SHA256" in text_of(answer)
-    assert [p["title"] for p in found.structured_content["passages"]] == ["Search orders"]
+    assert [p["title"] for p in result.structured_content["passages"]] == ["Search orders"]
 
 
 def test_stdio_relays_to_the_server_that_holds_the_store(
@@ -319,7 +319,7 @@ def test_stdio_relays_to_the_server_that_holds_the_store(
         async with open_server(settings) as server, Client(server) as client:
             assert len((await client.list_tools()).tools) == 4
             assert "青桥开放平台" in (client.instructions or "")
-            found = await client.call_tool("outline", {"name": "订单发货"})
+            result = await client.call_tool("outline", {"name": "订单发货"})
             with announce_server(settings, "127.0.0.1", 9, "moved"):
                 lost = await client.call_tool("outline", {"name": "订单发货"})
                 assert lost.is_error
@@ -328,14 +328,14 @@ def test_stdio_relays_to_the_server_that_holds_the_store(
                     await opened(settings)
             gone = await client.call_tool("outline", {"name": "订单发货"})
             assert text_of(gone) == "the server that held the store has ended: start it again"
-        return found
+        return result
 
     with live_server(answer_service, LOCAL_KEY) as address:
         host, _, port = address.removeprefix("http://").rpartition(":")
         with announce_server(settings, host, int(port), LOCAL_KEY):
-            found = asyncio.run(calling())
-    assert "订单发货" in text_of(found)
-    assert found.structured_content["documents"]
+            result = asyncio.run(calling())
+    assert "订单发货" in text_of(result)
+    assert result.structured_content["documents"]
     with pytest.raises(StoreLocked):
         asyncio.run(opened(settings))
 

@@ -37,7 +37,7 @@ SCRIPTED: dict[str, object] = {
 }
 
 
-def asking(url: str, key: str = "none") -> OpenAI:
+def open_client(url: str, key: str = "none") -> OpenAI:
     """OpenAI's client without automatic retries."""
     return OpenAI(
         base_url=f"{url}/v1",
@@ -73,7 +73,7 @@ def text_of(chunks: list[ChatCompletionChunk]) -> str:
 @pytest.fixture(scope="module")
 def plain(sample_service: AnswerService) -> Iterator[OpenAI]:
     """A client of a server without a model."""
-    with live_server(sample_service) as url, asking(url) as client:
+    with live_server(sample_service) as url, open_client(url) as client:
         yield client
 
 
@@ -85,7 +85,7 @@ def scripted(sample_service: AnswerService, model_server: ModelServer) -> Iterat
     }
     settings = sample_service.settings.model_copy(update=changed)
     answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
-    with live_server(answer_service) as url, asking(url) as client:
+    with live_server(answer_service) as url, open_client(url) as client:
         yield client
 
 
@@ -120,12 +120,12 @@ def test_completion_ends_with_source_links(plain: OpenAI) -> None:
     linked = text[cited.start_index : cited.end_index]
     assert linked == f"[Update SKU Price > Error codes]({page})"
 
-    told = (choice.message.model_extra or {})["apidesk"]
-    assert set(told) == {
+    details = (choice.message.model_extra or {})["apidesk"]
+    assert set(details) == {
         "id", "type", "confidence", "sources", "relatedUrl", "unverified", "structured",
     }  # fmt: skip
-    assert told["structured"]["error"] == "44203"
-    assert told["sources"][0]["pageUrl"] == told["relatedUrl"][0] == page
+    assert details["structured"]["error"] == "44203"
+    assert details["sources"][0]["pageUrl"] == details["relatedUrl"][0] == page
 
 
 def test_off_topic_question_is_refused(plain: OpenAI) -> None:
@@ -176,8 +176,11 @@ def test_follow_up_uses_the_earlier_messages(plain: OpenAI) -> None:
     for question in ("那错误码呢", "权限包呢？"):
         answer = complete(plain, *messages).choices[0].message.content
         messages += [{"role": "assistant", "content": answer}, user(question)]
-    told = (complete(plain, *messages).choices[0].message.model_extra or {})["apidesk"]
-    assert (told["sources"][0]["apiName"], told["sources"][0]["section"]) == ("订单发货", "权限包")
+    details = (complete(plain, *messages).choices[0].message.model_extra or {})["apidesk"]
+    assert (details["sources"][0]["apiName"], details["sources"][0]["section"]) == (
+        "订单发货",
+        "权限包",
+    )
 
 
 def spoken(role: str, content: object) -> ChatMessage:
@@ -223,16 +226,16 @@ def test_content_other_than_text_is_rejected(sample_service: AnswerService) -> N
 
 
 def test_stream_returns_the_same_text_as_a_completion(plain: OpenAI) -> None:
-    whole = complete(plain, user(QUESTION)).choices[0].message
+    completion = complete(plain, user(QUESTION)).choices[0].message
     chunks = list(streamed(plain, user(QUESTION)))
-    assert text_of(chunks) == whole.content
+    assert text_of(chunks) == completion.content
     assert {chunk.id for chunk in chunks} == {chunks[0].id}
     assert chunks[0].choices[0].delta.role == "assistant"
     assert [c.choices[0].finish_reason for c in chunks] == [None] * (len(chunks) - 1) + ["stop"]
     last = chunks[-1].choices[0].delta.model_extra or {}
-    assert last["annotations"] == [note.model_dump() for note in whole.annotations or []]
-    told = (whole.model_extra or {})["apidesk"]
-    assert last["apidesk"] | {"id": told["id"]} == told
+    assert last["annotations"] == [note.model_dump() for note in completion.annotations or []]
+    details = (completion.model_extra or {})["apidesk"]
+    assert last["apidesk"] | {"id": details["id"]} == details
 
 
 def test_stream_includes_usage_on_request(scripted: OpenAI, model_server: ModelServer) -> None:
@@ -312,24 +315,24 @@ def answer_of(*steps: str, nearest: tuple[Page, ...] = ()) -> Answer:
     )  # fmt: skip
 
 
-def told(*happened: str | Answer | None) -> str:
+def stream_text(*parts: str | Answer | None) -> str:
     """Return the streamed text; events are given as steps, None (restart) or the answer."""
-    telling = StreamedText()
-    for what in happened:
-        if isinstance(what, Answer):
-            telling.add(Event("answer", what))
-        elif what is None:
-            telling.add(Event("sources", Sources(sources=[])))
+    streamed = StreamedText()
+    for event in parts:
+        if isinstance(event, Answer):
+            streamed.add(Event("answer", event))
+        elif event is None:
+            streamed.add(Event("sources", Sources(sources=[])))
         else:
-            telling.add(Event("step", Step(number=1, text=what, unverified=[], supported=True)))
-    return telling.text
+            streamed.add(Event("step", Step(number=1, text=event, unverified=[], supported=True)))
+    return streamed.text
 
 
 WITHDRAWN = "\n\n---\n\nPlease ignore the text above. Corrected answer:\n\n"
 
 
 @pytest.mark.parametrize(
-    ("happened", "text"),
+    ("parts", "text"),
     [
         ([None, "a", "b", answer_of("a", "b")], "a\n\nb"),
         ([answer_of("a", "b")], "a\n\nb"),
@@ -340,9 +343,9 @@ WITHDRAWN = "\n\n---\n\nPlease ignore the text above. Corrected answer:\n\n"
     ],
 )
 def test_streamed_text_is_continued_or_corrected(
-    happened: list[str | Answer | None], text: str
+    parts: list[str | Answer | None], text: str
 ) -> None:
-    assert told(*happened) == text
+    assert stream_text(*parts) == text
 
 
 # Markdown
@@ -402,8 +405,8 @@ def test_invalid_input_returns_one_sentence(
     sentence: str,
     stream: bool,
 ) -> None:
-    whole = {"model": "apidesk", "messages": [user(QUESTION)], "stream": stream} | body
-    response = client.post("/v1/chat/completions", json=whole)
+    request = {"model": "apidesk", "messages": [user(QUESTION)], "stream": stream} | body
+    response = client.post("/v1/chat/completions", json=request)
     assert response.status_code == status
     error = response.json()["error"]
     assert (error["param"], error["code"], error["type"]) == (param, code, "invalid_request_error")
@@ -447,9 +450,9 @@ def test_api_keys_and_rate_limits_apply(
             ("wrong", openai.AuthenticationError),
             (other, openai.PermissionDeniedError),
         ):
-            with asking(server, wrong) as client, pytest.raises(error):
+            with open_client(server, wrong) as client, pytest.raises(error):
                 client.models.list()
-        with asking(server, key) as client:
+        with open_client(server, key) as client:
             assert complete(client, user(QUESTION)).choices
             with pytest.raises(openai.RateLimitError) as limit:
                 complete(client, user(QUESTION))

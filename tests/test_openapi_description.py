@@ -68,17 +68,17 @@ def operations(document: Json) -> Iterator[tuple[str, str, Json]]:
 
 @pytest.mark.acceptance
 def test_schemathesis_finds_no_violations(answer_service: AnswerService, tmp_path: Path) -> None:
-    told = tmp_path / "report.json"
+    report_path = tmp_path / "report.json"
     with live_server(answer_service) as url:
         arguments = [
             "run", f"{url}/schema/openapi.json", "--checks", "all", "--max-examples", "3",
             "--header", f"Authorization: Bearer {KEY}", "--generation-deterministic",
             "--no-color",
-            "--report", "json", "--report-json-path", str(told),
+            "--report", "json", "--report-json-path", str(report_path),
         ]  # fmt: skip
-        said = CliRunner().invoke(schemathesis, arguments)
-    assert said.exit_code == 0, said.output
-    report = json.loads(told.read_bytes())
+        result = CliRunner().invoke(schemathesis, arguments)
+    assert result.exit_code == 0, result.output
+    report = json.loads(report_path.read_bytes())
     assert report["operations"]["tested"] == report["operations"]["total"] > 10
     assert {phase["status"] for phase in report["phases"].values()} == {"success"}
 

@@ -115,7 +115,7 @@ def answered(page: Page) -> None:
     expect(page.locator(".turn:last-child .details")).to_be_visible()
 
 
-def tell(page: Page, answer: Answer) -> None:
+def answer_with(page: Page, answer: Answer) -> None:
     """Answer the next questions with `answer` instead of the server."""
     body = f"event: answer\r\ndata: {answer.model_dump_json(by_alias=True)}\r\n\r\n"
     page.route("**/ask", lambda route: route.fulfill(content_type="text/event-stream", body=body))
@@ -284,7 +284,7 @@ def test_uncovered_question_shows_the_nearest_pages(open_page: Open) -> None:
     nearest = [
         DocumentPage(title="Shipping", page_url="https://open.example.com/docs/shipping-flow")
     ]
-    tell(page, made_answer("Nothing is said about it.", sources=[], nearest=nearest))
+    answer_with(page, made_answer("Nothing is said about it.", sources=[], nearest=nearest))
     ask(page, "can I ship by drone?")
     expect(page.locator("[data-outcome=uncovered] .outcome")).to_be_visible()
     expect(page.get_by_role("link", name="Shipping")).to_be_visible()
@@ -400,7 +400,7 @@ def test_markdown_is_rendered(open_page: Open) -> None:
         "Send **all** of `[1]` to https://open.example.com/a, as [it says [1]](https://b.example/) [1][7]\n\n"
         "| a | b |\n| - | - |\n| 1 | 2 |\n\n- one\n\n```\n<b>\n```"
     )
-    tell(page, made_answer(step))
+    answer_with(page, made_answer(step))
     ask(page, "what is sent?")
     answered(page)
     shown = page.locator(".step .prose")
@@ -434,7 +434,7 @@ def test_html_in_an_answer_is_shown_as_text(open_page: Open) -> None:
     """Every string of the answer contains HTML and scripts."""
     opened = open_page()
     page = opened.page
-    tell(page, hostile_answer())
+    answer_with(page, hostile_answer())
     ask(page, HOSTILE)
     answered(page)
     page.locator(".details summary").click()
@@ -471,13 +471,13 @@ def test_hostile_document_and_model_output_are_inert(
 
 def made_of_it(page: Page) -> list[str]:
     """Return elements and URLs that only a payload can create."""
-    found: list[str] = page.evaluate(
+    violations: list[str] = page.evaluate(
         """() => [...document.querySelectorAll("body :is(img, script, iframe, object, svg:not(.icon)), body a")]
           .filter((node) => node.tagName !== "A" || !/^https?:/.test(node.protocol))
           .map((node) => node.outerHTML)
           .filter((html) => !html.startsWith('<a class="skip"'))"""
     )
-    return found
+    return violations
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -485,7 +485,7 @@ def test_axe_finds_no_serious_violations(open_page: Open, scheme: str) -> None:
     page = open_page(color_scheme=scheme, viewport={"width": 1280, "height": 860}).page
     expect(page.locator(".suggestions button").first).to_be_visible()
     assert violations(page) == []
-    tell(page, made_answer("It is `so`. [1]", unverified=["so"], unsupported=[1]))
+    answer_with(page, made_answer("It is `so`. [1]", unverified=["so"], unsupported=[1]))
     ask(page, "is it so?")
     answered(page)
     page.locator(".details summary").click()
@@ -507,10 +507,10 @@ def test_axe_finds_no_serious_violations_without_an_answer(
     with window(chromium, served, color_scheme=scheme, **ENGLISH) as opened:
         page = opened.page
         page.goto(f"{served}/embed")
-        tell(page, made_answer("Nothing is said.", sources=[], nearest=nearest))
+        answer_with(page, made_answer("Nothing is said.", sources=[], nearest=nearest))
         ask(page, "by drone?")
         answered(page)
-        tell(page, made_answer("No.", sources=[], type="unknown", structured=refusal))
+        answer_with(page, made_answer("No.", sources=[], type="unknown", structured=refusal))
         ask(page, "the weather?")
         answered(page)
         page.route("**/ask", problem(503, "the model rests", **{"Retry-After": "60"}))
@@ -527,10 +527,10 @@ def test_axe_finds_no_serious_violations_without_an_answer(
 def violations(page: Page) -> list[str]:
     """Return serious and critical violations of axe-core, after all transitions have ended."""
     page.emulate_media(reduced_motion="reduce")
-    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
     return [
         f"{each['id']}: {node['html']}"
-        for each in found
+        for each in violations
         if each["impact"] in ("serious", "critical")
         for node in each["nodes"]
     ]
@@ -573,7 +573,7 @@ def test_unlisted_site_cannot_frame_the_page(chromium: Browser, served: str, sit
     site.pages["/frame"] = f'<link rel=icon href=data:,><iframe src="{served}/embed"></iframe>'
     with window(chromium, "http://") as opened:
         page = opened.page
-        with page.expect_console_message(lambda said: "frame-ancestors" in said.text):
+        with page.expect_console_message(lambda message: "frame-ancestors" in message.text):
             page.goto(f"{site.origin('127.0.0.1')}/frame")
 
 
@@ -607,7 +607,7 @@ def made_source(text: str, name: str = "Title", url: str = "https://open.example
 def hostile_answer() -> Answer:
     """Return an answer whose every string is hostile."""
     address = "javascript:alert(1)"
-    said = StructuredQuestion(
+    structured = StructuredQuestion(
         type="general",
         api_name=HOSTILE,
         api_url=HOSTILE,
@@ -623,7 +623,7 @@ def hostile_answer() -> Answer:
         introduction=HOSTILE,
         related_url=[address, HOSTILE],
         nearest=[DocumentPage(title=HOSTILE, page_url=address)],
-        structured=said,
+        structured=structured,
         sources=[made_source(HOSTILE, HOSTILE, address)],
         unverified=["onerror=alert(1)", HOSTILE],
         answered_by=HOSTILE,
@@ -665,10 +665,10 @@ def cut_at(request: Recorded, at: str, action: Literal["close", "stall"]) -> Rep
         {"question": "q", "answer": ["调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]"]},
         ensure_ascii=False,
     )
-    sent, said = 0, ""
+    sent, sent_text = 0, ""
     for event in events(Reply(text), request):
         sent += len(event)
-        said += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
-        if at in said:
+        sent_text += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
+        if at in sent_text:
             break
     return Reply(text, action=action, reset_after=sent)

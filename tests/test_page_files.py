@@ -73,10 +73,12 @@ def test_files_contain_no_foreign_urls(client: TestClient[Litestar]) -> None:
 
 @pytest.mark.parametrize("folder", ["js", "js/admin"])
 def test_both_languages_have_the_same_texts(folder: str) -> None:
-    said = {language: texts(STATIC / folder / f"text.{language}.js") for language in ("en", "zh")}
-    assert list(said["en"]) == list(said["zh"])
-    for name, text in said["en"].items():
-        assert gaps_in(text) == gaps_in(said["zh"][name]), name
+    texts_by_language = {
+        language: texts(STATIC / folder / f"text.{language}.js") for language in ("en", "zh")
+    }
+    assert list(texts_by_language["en"]) == list(texts_by_language["zh"])
+    for name, text in texts_by_language["en"].items():
+        assert placeholders_in(text) == placeholders_in(texts_by_language["zh"][name]), name
 
 
 def test_admin_texts_do_not_override_page_texts() -> None:
@@ -88,6 +90,6 @@ def texts(file: Path) -> dict[str, str]:
     return dict(re.findall(r'^  (\w+): "(.*)",$', file.read_text(), re.MULTILINE))
 
 
-def gaps_in(text: str) -> set[str]:
+def placeholders_in(text: str) -> set[str]:
     """Return the names of the placeholders."""
     return set(re.findall(r"\{(\w+)\}", text))

@@ -48,7 +48,7 @@ def serve(sample_service: AnswerService, model_server: ModelServer) -> Serve:
 
 
 @contextmanager
-def asked(
+def stream_events(
     url: str, question: str = QUESTION, **body: object
 ) -> Iterator[Iterator[ServerSentEvent]]:
     """Yield the events of an answer as they arrive."""
@@ -62,15 +62,21 @@ def asked(
 
 def test_events_are_sent_in_order(serve: Serve, model_server: ModelServer) -> None:
     model_server.reply(structured(), draft(*STEPS))
-    with serve() as url, asked(url) as coming:
-        told = list(coming)
+    with serve() as url, stream_events(url) as stream:
+        received = list(stream)
 
-    assert [event.event for event in told] == ["structured", "sources", "step", "step", "answer"]
-    assert told[0].json()["apiName"] == "订单发货"
-    sources = told[1].json()["sources"]
+    assert [event.event for event in received] == [
+        "structured",
+        "sources",
+        "step",
+        "step",
+        "answer",
+    ]
+    assert received[0].json()["apiName"] == "订单发货"
+    sources = received[1].json()["sources"]
     assert [source["number"] for source in sources] == list(range(1, len(sources) + 1))
-    assert [told[2].json()["text"], told[3].json()["text"]] == list(STEPS)
-    answer = Answer.model_validate(told[-1].json())
+    assert [received[2].json()["text"], received[3].json()["text"]] == list(STEPS)
+    answer = Answer.model_validate(received[-1].json())
     assert answer.answer == list(STEPS)
     assert answer.sources[0].text == sources[0]["text"]
     assert model_server.chat_requests[1].body["stream"] is True
@@ -80,13 +86,13 @@ def test_step_is_sent_before_the_model_finishes(serve: Serve, model_server: Mode
     """The model falls silent within its second step, after the first was sent."""
     model_server.reply(structured())
     model_server.default = lambda request: cut_off(request, "发货前先")
-    with serve(request_timeout=6) as url, asked(url) as coming:
-        told = [next(coming) for _ in range(3)]
-        assert [event.event for event in told] == ["structured", "sources", "step"]
-        assert told[-1].json() == {
+    with serve(request_timeout=6) as url, stream_events(url) as stream:
+        received = [next(stream) for _ in range(3)]
+        assert [event.event for event in received] == ["structured", "sources", "step"]
+        assert received[-1].json() == {
             "number": 1, "text": STEPS[0], "unverified": [], "supported": True,
         }  # fmt: skip
-        rest = list(coming)
+        rest = list(stream)
 
     # The model never ended: the documents are quoted, and `sources` begins the steps anew.
     assert [event.event for event in rest[:2]] == ["sources", "step"]
@@ -99,8 +105,8 @@ def test_disconnect_cancels_the_model_call(serve: Serve, model_server: ModelServ
     model_server.reply(structured())
     model_server.default = lambda request: cut_off(request, "发货前先")
     with serve(request_timeout=60) as url:
-        with asked(url) as coming:
-            assert [next(coming).event for _ in range(3)][-1] == "step"
+        with stream_events(url) as stream:
+            assert [next(stream).event for _ in range(3)][-1] == "step"
         assert model_server.abandoned.wait(10)
 
 
@@ -131,8 +137,8 @@ def test_stream_usage_is_requested_once_from_a_server_without_it(
     model_server.default = says
     with serve() as url:
         for _ in range(2):
-            with asked(url) as coming:
-                answer = list(coming)[-1].json()
+            with stream_events(url) as stream:
+                answer = list(stream)[-1].json()
             assert answer["answer"] == list(STEPS)
             assert answer["degraded"] is None
     assert sum("stream_options" in request.body for request in model_server.chat_requests) == 1
@@ -157,11 +163,11 @@ def test_heartbeat_is_sent_while_the_model_is_silent(
 
 def test_error_after_the_first_byte_is_an_event(serve: Serve, model_server: ModelServer) -> None:
     model_server.reply(structured(), *[Reply("no", status=400)] * 9)
-    with serve(on_model_failure="error") as url, asked(url) as coming:
-        told = list(coming)
-    assert told[0].event == "structured"
-    assert told[-1].event == "error"
-    problem = told[-1].json()
+    with serve(on_model_failure="error") as url, stream_events(url) as stream:
+        received = list(stream)
+    assert received[0].event == "structured"
+    assert received[-1].event == "error"
+    problem = received[-1].json()
     assert (problem["status"], problem["code"]) == (503, "model_refused")
     assert "APIDESK_CHAT_MODEL" in problem["detail"]
 
@@ -191,13 +197,13 @@ def test_extractive_answers_and_refusals_are_streamed(
 ) -> None:
     with serve(chat_model="extractive") as url:
         for question, kind in ((QUESTION, "api_call"), ("今天天气怎么样", "unknown")):
-            with asked(url, question) as coming:
-                told = list(coming)
-            answer = Answer.model_validate(told[-1].json())
+            with stream_events(url, question) as stream:
+                received = list(stream)
+            answer = Answer.model_validate(received[-1].json())
             assert answer.type == kind
-            assert [e.event for e in told[:2]] == ["structured", "sources"]
-            assert [e.json()["text"] for e in told if e.event == "step"] == answer.answer
-            assert len(told[1].json()["sources"]) == len(answer.sources)
+            assert [e.event for e in received[:2]] == ["structured", "sources"]
+            assert [e.json()["text"] for e in received if e.event == "step"] == answer.answer
+            assert len(received[1].json()["sources"]) == len(answer.sources)
 
 
 @pytest.mark.parametrize("accept", ["application/json", "*/*", "text/html, */*", ""])
@@ -216,7 +222,7 @@ def test_terminal_shows_steps_as_they_arrive(
     """Steps are shown on stderr; another `sources` event removes them."""
     monkeypatch.setenv("FORCE_COLOR", "1")  # what rich takes for a terminal
 
-    async def told() -> None:
+    async def received() -> None:
         async with live_answer() as listener:
             assert listener is not None
             await listener(Event("sources", Sources(sources=[])))
@@ -224,7 +230,7 @@ def test_terminal_shows_steps_as_they_arrive(
             await listener(Event("sources", Sources(sources=[])))
             await listener(Event("step", step(1, "first by the second")))
 
-    asyncio.run(told())
+    asyncio.run(received())
     shown = capsys.readouterr()
     assert shown.out == ""
     last = shown.err.rpartition("first by the second")
@@ -233,11 +239,11 @@ def test_terminal_shows_steps_as_they_arrive(
 
 
 def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    async def told() -> EventSink | None:
+    async def received() -> EventSink | None:
         async with live_answer() as listener:
             return listener
 
-    assert asyncio.run(told()) is None
+    assert asyncio.run(received()) is None
     assert capsys.readouterr().err == ""
 
 
@@ -270,10 +276,10 @@ def cut_off(request: Recorded, at: str) -> Reply:
     """The answer streamed up to `at`, then silence."""
     assert not is_classification(request)
     text = json.dumps({"question": "q", "answer": list(STEPS)}, ensure_ascii=False)
-    sent, said = 0, ""
+    sent, sent_text = 0, ""
     for event in events(Reply(text), request):
         sent += len(event)
-        said += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
-        if at in said:
+        sent_text += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
+        if at in sent_text:
             break
     return Reply(text, action="stall", reset_after=sent)

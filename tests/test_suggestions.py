@@ -40,10 +40,10 @@ def test_suggestions_are_answered_from_the_documents(
 
 
 def test_suggestions_cover_apis_errors_and_guides(client: TestClient[Litestar]) -> None:
-    said = "\n".join(suggested(client, language="zh"))
-    assert "接口" in said
-    assert "错误码" in said
-    assert "讲了什么" in said
+    text = "\n".join(suggested(client, language="zh"))
+    assert "接口" in text
+    assert "错误码" in text
+    assert "讲了什么" in text
 
 
 def test_default_language_is_that_of_the_platform(client: TestClient[Litestar]) -> None:
