@@ -57,7 +57,7 @@ MakeService = Callable[..., AnswerService]
 
 
 @pytest.fixture
-def make_service(sample_service: AnswerService, model_server: ModelServer) -> MakeService:
+def make_model_service(sample_service: AnswerService, model_server: ModelServer) -> MakeService:
     """Makes answer services over the sample collection with the scripted model."""
 
     def make(**overrides: object) -> AnswerService:
@@ -85,9 +85,9 @@ def is_idle(answer_service: AnswerService) -> bool:
 
 
 def test_concurrent_questions_are_limited(
-    make_service: MakeService, model_server: ModelServer, gate: Gate
+    make_model_service: MakeService, model_server: ModelServer, gate: Gate
 ) -> None:
-    answer_service = make_service(max_concurrency=2, queue_timeout=30)
+    answer_service = make_model_service(max_concurrency=2, queue_timeout=30)
 
     async def asked() -> list[Answer]:
         answers = asyncio.gather(
@@ -107,8 +107,8 @@ def test_concurrent_questions_are_limited(
     assert is_idle(answer_service)
 
 
-def test_waiting_too_long_raises_service_busy(make_service: MakeService, gate: Gate) -> None:
-    answer_service = make_service(max_concurrency=1, queue_timeout=0.01)
+def test_waiting_too_long_raises_service_busy(make_model_service: MakeService, gate: Gate) -> None:
+    answer_service = make_model_service(max_concurrency=1, queue_timeout=0.01)
 
     async def asked() -> Answer:
         first = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
@@ -142,8 +142,8 @@ def test_busy_is_503_with_retry_after(
     assert len(model_server.chat_requests) == 2  # both of the first question
 
 
-def test_cancelled_question_releases_its_slot(make_service: MakeService, gate: Gate) -> None:
-    answer_service = make_service(max_concurrency=1, queue_timeout=30)
+def test_cancelled_question_releases_its_slot(make_model_service: MakeService, gate: Gate) -> None:
+    answer_service = make_model_service(max_concurrency=1, queue_timeout=30)
 
     async def asked() -> Answer:
         running = asyncio.create_task(answer_service.ask(AskCommand("发货接口是哪个")))
@@ -171,9 +171,9 @@ def test_questions_without_a_model_are_not_limited(sample_service: AnswerService
 
 
 def test_no_slot_is_held_between_retries(
-    make_service: MakeService, model_server: ModelServer, gate: Gate
+    make_model_service: MakeService, model_server: ModelServer, gate: Gate
 ) -> None:
-    answer_service = make_service(max_concurrency=1)
+    answer_service = make_model_service(max_concurrency=1)
     assert answer_service.models is not None
     model = answer_service.models.answer_models[0]
     model_server.reply(Reply(status=429, headers={"retry-after": "30"}))
@@ -193,8 +193,8 @@ def test_no_slot_is_held_between_retries(
     assert is_idle(answer_service)
 
 
-def test_missing_slot_is_not_a_model_failure(make_service: MakeService) -> None:
-    answer_service = make_service(max_concurrency=1)
+def test_missing_slot_is_not_a_model_failure(make_model_service: MakeService) -> None:
+    answer_service = make_model_service(max_concurrency=1)
     assert answer_service.models is not None
     model = answer_service.models.answer_models[0]
 
