@@ -25,9 +25,10 @@ PLOTTED_EMBEDDING = "n-grams"
 """The embedding in the plots."""
 
 MEASURES = """
-    The author of the samples' questions had not seen the code; the other sets are public. hit@k is the share of questions with a right document among the first k
-    documents, MRR the mean of one over its place, up to 20. Where a set has more questions, those asked
-    were drawn with a fixed seed.
+    The author of the samples' questions had not seen the code; the other sets are public. hit@k is
+    the share of questions with a right document among the first k documents, MRR the mean of one
+    over its place, up to 20. Where a set has more questions, those asked were drawn with a fixed
+    seed.
 """
 
 EMBEDDINGS = f"""
