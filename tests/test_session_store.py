@@ -274,7 +274,7 @@ def test_reader_does_not_block_append(tmp_path: Path) -> None:
 
 
 def test_locked_rows_are_skipped_when_pruning(postgres: Postgres) -> None:
-    url = postgres.emptied()
+    url = postgres.empty_database()
 
     async def use(store: SessionStore) -> None:
         await store.append("", "s", turn(1))
@@ -400,11 +400,11 @@ def test_store_recovers_after_database_outage(postgres: Postgres) -> None:
 
     async def use(store: SessionStore) -> None:
         await store.append("", "s", turn(1))
-        postgres.throw_out(url)
+        postgres.end_connections(url)
         await store.append("", "s", turn(2))
-        postgres.let_in(url, False)
+        postgres.allow_connections(url, False)
         await assert_unavailable(store)
-        postgres.let_in(url, True)
+        postgres.allow_connections(url, True)
         assert await store.read("", "s") == (turn(1), turn(2))
 
     with_store(url, use)

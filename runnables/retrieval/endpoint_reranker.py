@@ -23,7 +23,7 @@ from schemas.settings import Settings
 MAX_QUESTION_TOKENS = 250
 """Tokens of the question; a longer one is cut and leaves room for the passage."""
 
-MAX_PASSAGE_TOKENS = 700
+MAX_ENDPOINT_PASSAGE_TOKENS = 700
 """Tokens of a chunk. Several rerankers reject a request in which question and chunk exceed 1,024."""
 
 _SETTING = "APIDESK_RERANK_URL"
@@ -55,7 +55,7 @@ class EndpointReranker:
             **self._model,
             "query": truncate_to_tokens(question, MAX_QUESTION_TOKENS),
             "documents": [
-                truncate_to_tokens(embedded_text(retrieved.chunk), MAX_PASSAGE_TOKENS)
+                truncate_to_tokens(embedded_text(retrieved.chunk), MAX_ENDPOINT_PASSAGE_TOKENS)
                 for retrieved in chunks
             ],
             "top_n": len(chunks),
