@@ -15,17 +15,23 @@ from litestar.types import ControllerRouterHandler
 from app.api.ask import ask
 from app.api.feedback import delete_session, give_feedback
 from app.api.health import live, metrics, ready
-from app.api.http_extensions import AllowHeaderPlugin, JsonRequest
 from app.api.ingestions import get_ingestion, list_ingestions, start_ingestion
 from app.api.insights import insights
 from app.api.mcp.route import mcp_route
 from app.api.openai.chat import complete_chat
-from app.api.openai.errors import OPENAI_EXCEPTION_HANDLERS, OPENAI_PREFIX, handle_unrouted
-from app.api.openai.models import get_model, list_models
+from app.api.openai.models import (
+    OPENAI_EXCEPTION_HANDLERS,
+    OPENAI_PREFIX,
+    get_model,
+    handle_unrouted,
+    list_models,
+)
 from app.api.openapi import (
     SECURITY_REQUIREMENTS,
     SECURITY_SCHEMES,
     TAGS,
+    AllowHeaderPlugin,
+    JsonRequest,
     OpenApiModelsPlugin,
     OpenApiProblemsPlugin,
     OpenApiSecurityPlugin,
@@ -38,7 +44,7 @@ from app.security.access import AuthGuard, get_caller
 from app.security.headers import add_security_headers, cors_config
 from app.service.answer_service import AnswerService
 from app.service.container import Container
-from app.telemetry.request_log import RequestLog
+from app.telemetry.logs import RequestLog
 from schemas.errors import ApideskError
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from app.analytics.evaluation.plots import plot_recall
+from app.analytics.plots import plot_recall
 from benchmarks.document import around_markers, write_between_markers
 from benchmarks.retrieval_quality import Measured, measure_sets
 from benchmarks.retrieval_report import figure_name, plotted_results, report

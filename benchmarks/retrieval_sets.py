@@ -16,8 +16,8 @@ from ingestion.chunking import chunk_document
 from ingestion.platform_config import read_platform
 from ingestion.sources.registry import read_source
 from schemas.document import SourceDocument
+from schemas.platform import SourceLimits
 from schemas.settings import SAMPLE_PLATFORM
-from schemas.source import SourceLimits
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE_QUESTIONS = ROOT / "tests" / "data" / "retrieval_samples.jsonl"

@@ -19,16 +19,15 @@ from filelock import FileLock, Timeout
 from langchain_core.embeddings import Embeddings
 from structlog.contextvars import bound_contextvars
 
-from ingestion.embedder import ChunkEmbedder
 from ingestion.platform_config import read_platform
-from ingestion.providers import open_embeddings
+from ingestion.providers import ChunkEmbedder, open_embeddings
 from ingestion.runs import IngestionRunStore
 from ingestion.store.collection import Collection
 from ingestion.sync import ReadOptions, Sync
 from schemas.errors import ApideskError, IngestionRunning, IngestionStopped
 from schemas.ingestion import IngestionOptions, IngestionRun, RunState, Trigger
+from schemas.platform import SourceLimits
 from schemas.settings import Settings
-from schemas.source import SourceLimits
 
 SAVE_INTERVAL_S = 1.0
 """Minimum time between two saves of the report during a run."""

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ingestion.schedule import cron
+from ingestion.runs import cron
 from schemas.errors import ConfigurationError
-from schemas.platform import PlatformConfig
-from schemas.source import OpenApiSourceConfig, SourceConfig
+from schemas.platform import OpenApiSourceConfig, PlatformConfig, SourceConfig
 
 
 def read_platform(path: Path) -> PlatformConfig:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Set
 
-from ingestion.sources.reader import KnownFiles
+from ingestion.sources.registry import KnownFiles
 from ingestion.store.collection import StoredChunk
 
 

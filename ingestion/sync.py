@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.chunking import chunk_document
-from ingestion.embedder import ChunkEmbedder
-from ingestion.sources.reader import KnownFiles, UnchangedFile
+from ingestion.providers import ChunkEmbedder
 from ingestion.sources.registry import (
+    KnownFiles,
+    UnchangedFile,
     combine_fingerprints,
     count_files,
     digest_source,
@@ -21,14 +22,14 @@ from ingestion.sources.registry import (
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection
 from ingestion.store.manifest import IndexedSource
+from ingestion.store.next_collection_writer import CollectionWriter
 from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.store.schema import Vector
-from ingestion.store.writer import CollectionWriter
 from ingestion.stored_documents import StoredDocuments
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
-from schemas.source import SourceConfig, SourceLimits
+from schemas.platform import SourceConfig, SourceLimits
 
 MAX_VANISHED_SHARE = 0.3
 """If a larger share of a source's documents is missing, they are assumed lost rather than deleted."""

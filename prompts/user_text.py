@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator
 
+from schemas.answer import DegradedReason
 from schemas.base import ConfigModel, NonEmptyStr
 from schemas.choices import LANGUAGES, Language
-from schemas.degraded import DegradedReason
 from schemas.document import SectionKind
 
 ChatCommandName = Literal["/new", "/sources", "/retrieved", "/copy", "/help", "/quit"]

@@ -18,9 +18,12 @@ from runnables.pipeline import AnswerSteps, PipelineSteps, StateStep, build_pipe
 from runnables.question.classify import build_model_classifier, build_rule_classifier
 from runnables.question.condense import build_condense
 from runnables.retrieval.chunk_search import ChunkSearch, build_retriever
-from runnables.retrieval.evidence import build_add_neighbours, build_boost_named_api
-from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.query_expansion import build_expand_query
+from runnables.retrieval.evidence import (
+    build_add_neighbours,
+    build_boost_named_api,
+    build_expand_query,
+)
+from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.rerank import build_rerank
 from runnables.retrieval.retriever import QueryEmbeddings, RetrievalMode, open_retriever
 from runnables.retrieval.web_search import build_web_search, open_web_search

@@ -42,7 +42,7 @@ from langchain_core.runnables import (
     RunnableSequence,
 )
 
-from runnables.answer.fallback import build_answer_or_quote
+from runnables.answer.fixed_answers import build_answer_or_quote
 from runnables.state import Classification, PipelineState
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk

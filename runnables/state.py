@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 
-from schemas.answer import AnswerDraft, Round
-from schemas.degraded import DegradedReason
+from schemas.answer import AnswerDraft, DegradedReason, Round
 from schemas.document import RetrievedChunk
 from schemas.question import Question, StructuredQuestion
 

@@ -1,13 +1,141 @@
-"""platform.toml: the platform, its sources, schedule and glossary."""
+"""platform.toml: the platform, its `[[sources]]`, schedule and glossary, and limits of source documents."""
 
-from typing import Annotated, Self
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.base import ConfigModel, NonEmptyStr
 from schemas.choices import LANGUAGES, Language
-from schemas.source import SourceConfig
+from schemas.settings import Settings
+
+
+@dataclass(frozen=True)
+class SourceLimits:
+    """Limits above which a document is refused."""
+
+    file_bytes: int = 50_000_000
+    """Size of a file or download."""
+    unpacked_bytes: int = 200_000_000
+    """Unpacked size of a docx or pdf file."""
+    values: int = 2_000_000
+    """Values of a YAML or JSON document, with aliases expanded."""
+    fetch_seconds: float = 30.0
+    private_hosts: tuple[str, ...] = ()
+    """Hosts at private addresses from which downloads are allowed."""
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "SourceLimits":
+        """The limits in Settings."""
+        return cls(
+            file_bytes=settings.max_file_bytes,
+            unpacked_bytes=settings.max_unpacked_bytes,
+            values=settings.max_values,
+            fetch_seconds=settings.fetch_timeout,
+            private_hosts=settings.private_hosts,
+        )
+
+
+def _one_or_several(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+PageUrl = Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
+"""Templates of a document's URL; the first one whose placeholders all have values is used."""
+
+Pattern = Annotated[re.Pattern[str], Field(description="a regular expression with named groups")]
+
+
+def _line_by_line(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    return re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
+
+
+LinePattern = Annotated[Pattern, AfterValidator(_line_by_line)]
+"""`^` and `$` match at every line."""
+
+
+class ApiDocsSourceConfig(ConfigModel):
+    """A folder of API documents in the JSON format of `schemas.api_document`."""
+
+    name: NonEmptyStr
+    kind: Literal["api_docs"]
+    path: Path
+    page_url: PageUrl = ()
+    """Templates with the document's camelCase fields, for documents without a `pageUrl`."""
+
+
+class OpenApiSourceConfig(ConfigModel):
+    """An OpenAPI 3.0, 3.1 or Swagger 2.0 description in JSON or YAML, as a file or URL."""
+
+    name: NonEmptyStr
+    kind: Literal["openapi"]
+    path: Path | None = None
+    url: str | None = None
+    root: Path | None = None
+    """The folder that `$ref` may refer to; default: the folder of the file."""
+    page_url: PageUrl = ()
+    """Templates with the camelCase fields, `{operationId}`, `{tag}`, `{method}` and `{path}`."""
+    language: Language | None = None
+    """The language of the descriptions; default: detected."""
+
+    @model_validator(mode="after")
+    def _file_or_url(self) -> Self:
+        if (self.path is None) == (self.url is None):
+            raise PydanticCustomError("file_or_url", "must name either a path or a url")
+        if self.url is not None and not self.url.startswith(("http://", "https://")):
+            raise PydanticCustomError("file_or_url", "url must begin with http:// or https://")
+        return self
+
+
+class PageSourceConfig(ConfigModel):
+    """Common fields of folders of pages.
+
+    Each page has named values: `{path}` (relative, without suffix), `{page_path}` (the same without
+    a final `index`, `_index` or `README`), `{folder}` (the parent of that), `{stem}`, `{suffix}`,
+    the named groups of `file_name`, and the page's own properties (front matter, document
+    properties). At the top level `{page_path}` and `{folder}` are empty, and a slash after them is
+    removed.
+    """
+
+    name: NonEmptyStr
+    path: Path
+    page_url: PageUrl = ()
+    """Templates with the page's values."""
+    file_name: Pattern | None = None
+    """Searched in the file name; named groups become values. Files without a match are skipped."""
+    title: str = "title"
+    """Name of the value with the title; fallback: the first heading, then the file name."""
+    skip: tuple[str, ...] = ()
+    """A page is skipped if one of these values is true, such as `draft`."""
+    metadata: dict[str, str] = Field(default_factory=dict)
+    """Metadata names and the values that they are read from."""
+
+
+class MarkdownSourceConfig(PageSourceConfig):
+    """A folder of Markdown pages (.md, .mdx) with YAML, TOML or JSON front matter."""
+
+    kind: Literal["markdown"]
+
+
+class FilesSourceConfig(PageSourceConfig):
+    """A folder of .txt, .html, .htm, .pdf and .docx files."""
+
+    kind: Literal["files"]
+    suffixes: tuple[Literal[".txt", ".html", ".htm", ".pdf", ".docx"], ...] = ()
+    """Suffixes of the files to read; default: all."""
+    header: LinePattern | None = None
+    """Searched at the start of a text file; named groups become values, the match is not content."""
+    section: LinePattern | None = None
+    """Start of a section in a text file; named groups become values, `heading` the heading."""
+
+
+SourceConfig = Annotated[
+    ApiDocsSourceConfig | OpenApiSourceConfig | MarkdownSourceConfig | FilesSourceConfig,
+    Field(discriminator="kind"),
+]
 
 
 class LocalizedText(ConfigModel):

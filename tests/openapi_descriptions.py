@@ -5,12 +5,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ingestion.sources.reader import FileResult
-from ingestion.sources.registry import read_source
+from ingestion.sources.registry import FileResult, read_source
 from ingestion.text.markdown_blocks import parse_table
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import OpenApiSourceConfig, SourceLimits
+from schemas.platform import OpenApiSourceConfig, SourceLimits
 from tests.conftest import SHARED_DATA
 from tests.test_fetch import LOCAL
 

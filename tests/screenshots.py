@@ -17,8 +17,7 @@ from playwright.sync_api import Browser, Page
 
 from app.service.answer_service import AnswerService, connect_answer_service
 from app.service.ask_command import AskCommand
-from app.service.record_store import RecordStore
-from app.service.records import build_record
+from app.service.records import RecordStore, build_record
 from ingestion.database.engine import open_engine
 from schemas.ingestion import IngestionRun, SourceReport
 from schemas.record import Feedback, QuestionRecord

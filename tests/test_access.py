@@ -21,8 +21,7 @@ from app.api.problems import apidesk_problem
 from app.cli.main import main
 from app.main import create_app
 from app.security.access import AuthGuard, is_loopback
-from app.security.api_keys import ApiKeyStore
-from app.security.keyring import Keyring
+from app.security.api_keys import ApiKeyStore, Keyring
 from app.security.rate_limits import RateLimiter
 from app.service.answer_service import AnswerService
 from app.serving.local_server import announce_server, read_local_server

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from app.analytics.insights.csv_export import BYTE_ORDER_MARK
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
-from app.service.record_store import RecordStore
+from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from ingestion.job import run_lock
 from schemas.answer import Page as DocumentPage

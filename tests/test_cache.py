@@ -18,7 +18,7 @@ from sqlalchemy import text
 from app.main import create_app
 from app.service import answer_cache
 from app.service.answer_service import AnswerService
-from app.service.record_store import RecordStore
+from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.ingestion import IngestionOptions
 from schemas.record import QuestionRecord

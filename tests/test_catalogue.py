@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-import ingestion.store.aliases
+import ingestion.store.catalogue
 import ingestion.store.next_collection_writer
 from ingestion.chunking import chunk_document
-from ingestion.store.aliases import catalogue_name
-from ingestion.store.catalogue import MAX_OUTLINE_BYTES, MAX_OUTLINE_CHUNKS, CatalogueBuilder
+from ingestion.store.catalogue import (
+    MAX_OUTLINE_BYTES,
+    MAX_OUTLINE_CHUNKS,
+    CatalogueBuilder,
+    catalogue_name,
+)
 from ingestion.store.client import MilvusRow
 from ingestion.store.manifest import CATALOGUE_PROPERTY
 from schemas.document import CatalogueEntry, Section, SourceDocument
@@ -185,7 +189,7 @@ def test_next_run_repairs_interrupted_alias_moves(
 
 def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:
     """Let a writer die after `moves` moves of an alias."""
-    real, left = ingestion.store.aliases.move_alias, [moves]
+    real, left = ingestion.store.catalogue.move_alias, [moves]
 
     def move(*args: Any) -> None:
         if not left[0]:
@@ -193,5 +197,5 @@ def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:
         left[0] -= 1
         real(*args)
 
-    for module in (ingestion.store.aliases, ingestion.store.next_collection_writer):
+    for module in (ingestion.store.catalogue, ingestion.store.next_collection_writer):
         patched.setattr(module, "move_alias", move)

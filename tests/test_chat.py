@@ -30,9 +30,10 @@ from app.cli.chat.line_input import (
     MaskedHistory,
     PipeInput,
     PromptInput,
+    cancel_on_interrupt,
+    copy_to_clipboard,
     open_history,
 )
-from app.cli.chat.terminal import cancel_on_interrupt, copy_to_clipboard
 from app.cli.terminal.answerers import RemoteAnswerer, TerminalAnswerer
 from app.cli.terminal.local_answerer import LocalAnswerer
 from app.service.answer_service import AnswerService

@@ -95,8 +95,16 @@ BAD_PLATFORMS = {
     "an unknown language": ('language = "en"', 'language = "fr"', ["platform.language"]),
     "misspelled in [platform]": ("tone =", "tonne =", ["platform.tonne is not a known key"]),
     "misspelled in greeting": ("en = ", "eng = ", ["platform.greeting", "eng"]),
-    "misspelled in markdown": ('path = "guides"', 'pth = "g"', ["sources.0", "pth is not a known key"]),
-    "misspelled in api_docs": ('path = "api"', 'pth = "a"', ["sources.1", "pth is not a known key"]),
+    "misspelled in markdown": (
+        'path = "guides"',
+        'pth = "g"',
+        ["sources.0", "pth is not a known key"],
+    ),
+    "misspelled in api_docs": (
+        'path = "api"',
+        'pth = "a"',
+        ["sources.1", "pth is not a known key"],
+    ),
     "metadata for api_docs": ('path = "api"', 'path = "api"\ntitle = "t"', ["sources.1", "title"]),
     "a wrong type in metadata": ('= "category"', "= 1", ["sources.0", "metadata.category"]),
     "an unknown kind": ('"api_docs"', '"swagger"', ["sources.1", "'swagger'", "'api_docs'"]),

@@ -18,7 +18,7 @@ from runnables.question.classify import classify_by_rules
 from runnables.question.condense import build_condense
 from runnables.question.follow_up import conversation_subject, make_standalone
 from runnables.question.small_talk import is_small_talk
-from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_analysis import Glossary
 from runnables.run_context import with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tenacity import wait_none
 
-from ingestion.embedder import MAX_ATTEMPTS, ChunkEmbedder
-from ingestion.providers import open_embeddings
+from ingestion.providers import MAX_ATTEMPTS, ChunkEmbedder, open_embeddings
 from schemas.document import Chunk
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 from schemas.settings import read_settings

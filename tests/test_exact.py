@@ -12,7 +12,7 @@ from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_table, plain_text
 from runnables.retrieval.query_analysis import extract_identifiers
 from schemas.document import SourceDocument
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 
 MIN_HIT_RATE = 0.99
 SECTIONS = {"code": "error_codes", "field": "_parameters"}

@@ -15,15 +15,15 @@ from langchain_openai import ChatOpenAI
 from pydantic import TypeAdapter
 
 import prompts
-import schemas.source
+import schemas.platform
 from app.service.answer_service import AnswerService
 from ingestion.sources.registry import count_files, digest_source, get_reader, read_source
 from runnables.models.chat_models import open_chat_models
 from runnables.tools.lookup_tools import TOOLS
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
+from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceConfig, SourceLimits
 from schemas.settings import read_settings
-from schemas.source import MarkdownSourceConfig, PageSourceConfig, SourceConfig, SourceLimits
 from tests.model_server import ModelServer, Reply, ToolCall
 from tests.research_steps import ResearchSteps, tool_texts, write_answers
 
@@ -108,7 +108,7 @@ def test_new_kind_needs_a_config_class_and_a_reader_module(
         PageSourceConfig=PageSourceConfig,
     )
     monkeypatch.setattr(
-        schemas.source, "FaqSourceConfig", defined["FaqSourceConfig"], raising=False
+        schemas.platform, "FaqSourceConfig", defined["FaqSourceConfig"], raising=False
     )
     module = ModuleType("faq")
     module.__dict__.update(run(block("python", "FolderReader[FaqSourceConfig]")))

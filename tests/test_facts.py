@@ -19,7 +19,7 @@ from runnables.answer.excerpts import sentences
 from runnables.grounding.facts import FactIndex, find_unverified_facts
 from runnables.grounding.markdown_text import remove_sentences_with
 from schemas.document import Chunk, SourceDocument
-from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceConfig, SourceLimits
+from schemas.platform import MarkdownSourceConfig, OpenApiSourceConfig, SourceConfig, SourceLimits
 from tests.conftest import SHARED_DATA, needs_shared_data
 
 ROOT = Path(__file__).resolve().parents[1]

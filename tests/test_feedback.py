@@ -11,9 +11,8 @@ from sqlalchemy.engine import Engine
 
 from app.security.api_keys import ApiKeyStore
 from app.service import record_writer as record_writer_module
-from app.service.outbox import Outbox
-from app.service.record_store import RecordStore
-from app.service.record_writer import RecordWriter
+from app.service.record_writer import Outbox, RecordWriter
+from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.record import Feedback
 from schemas.settings import Settings, read_settings

@@ -12,7 +12,7 @@ import pytest
 
 from ingestion.sources.openapi.fetch import Downloader, checked_addresses, is_public
 from schemas.errors import SourceError
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 
 Serve = Callable[[socket.socket, str], None]
 """Answers one request, given the connection and the head of the request."""

@@ -28,11 +28,10 @@ from reportlab.platypus import (
 )
 
 from ingestion.platform_config import read_platform
-from ingestion.sources.reader import FileResult, UnchangedFile
-from ingestion.sources.registry import count_files, read_source
+from ingestion.sources.registry import FileResult, UnchangedFile, count_files, read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import FilesSourceConfig, SourceLimits
+from schemas.platform import FilesSourceConfig, SourceLimits
 
 LIMITS = SourceLimits(file_bytes=5_000_000, unpacked_bytes=20_000_000)
 SECONDS = 60

@@ -18,7 +18,7 @@ from app.analytics.insights.grouping import MAX_TEXTS, group_texts
 from app.analytics.insights.terms import WordShares
 from app.service.answer_service import AnswerService
 from runnables.grounding.support import coverage
-from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_analysis import Glossary
 from schemas.answer import Page
 from tests.conftest import SHARED_DATA, needs_shared_data
 

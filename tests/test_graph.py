@@ -18,9 +18,7 @@ from langchain_core.runnables import (
 )
 from pydantic import SecretStr
 
-from app.cli.graph.draw import draw
-from app.cli.graph.layout import Box, lay_out
-from app.cli.graph.parts import (
+from app.cli.graph.diagram import (
     DiagramBranch,
     DiagramParallel,
     DiagramPart,
@@ -28,6 +26,8 @@ from app.cli.graph.parts import (
     DiagramStep,
     read_parts,
 )
+from app.cli.graph.draw import draw
+from app.cli.graph.layout import Box, lay_out
 from app.cli.main import main
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand

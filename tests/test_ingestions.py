@@ -26,8 +26,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.job import IngestionJob, run_lock
 from ingestion.platform_config import read_platform
-from ingestion.runs import IngestionRunStore
-from ingestion.schedule import cron, run_on_schedule
+from ingestion.runs import IngestionRunStore, cron, run_on_schedule
 from schemas.errors import (
     ApideskError,
     ConfigurationError,
@@ -409,7 +408,7 @@ def test_failed_run_is_retried(
             raise outcome
 
     plan = IngestionSchedule(schedule="* * * * *", retries=2, retry_seconds=0)
-    monkeypatch.setattr("ingestion.schedule.cron", once())
+    monkeypatch.setattr("ingestion.runs.cron", once())
     asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= calls))
     assert len(called) == calls
 
@@ -422,7 +421,7 @@ def test_schedule_continues_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
         raise StoreUnavailable("down")
 
     plan = IngestionSchedule(schedule="* * * * *", retries=0)
-    monkeypatch.setattr("ingestion.schedule.cron", always)
+    monkeypatch.setattr("ingestion.runs.cron", always)
     asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= 3))
 
 
@@ -440,7 +439,7 @@ async def for_a_while(endless: Awaitable[None], enough: Callable[[], bool]) -> N
 def test_server_of_an_embedded_store_runs_the_schedule(
     monkeypatch: pytest.MonkeyPatch, answer_service: AnswerService
 ) -> None:
-    monkeypatch.setattr("ingestion.schedule.cron", once())
+    monkeypatch.setattr("ingestion.runs.cron", once())
     with http_client(create_app(answer_service)) as client:
         deadline = time.monotonic() + 20
         runs: list[dict[str, str]] = []

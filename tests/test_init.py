@@ -23,8 +23,7 @@ from app.cli.setup.survey import DocumentSurvey, distinct_hosts, survey_document
 from ingestion.platform_config import read_platform
 from ingestion.sources.openapi.reader import DescriptionSummary
 from schemas.errors import SourceError
-from schemas.platform import PlatformConfig
-from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceLimits
+from schemas.platform import MarkdownSourceConfig, OpenApiSourceConfig, PlatformConfig, SourceLimits
 
 DESCRIPTION: dict[str, Any] = {
     "openapi": "3.1.0",

@@ -34,12 +34,11 @@ from app.main import create_app
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
-from app.service.record_store import RecordStore
-from app.service.records import build_record
+from app.service.records import RecordStore, build_record
 from ingestion.database.engine import open_engine
 from ingestion.providers import open_embeddings
 from ingestion.text.words import index_words, query_text
-from runnables.question.content_words import DEVELOPER_WORDS
+from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Answer, Page
 from schemas.errors import ModelUnavailable, StoreUnavailable
 from schemas.insights import TABLES, Insights, Table

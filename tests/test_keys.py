@@ -15,9 +15,8 @@ from pydantic import SecretStr
 from sqlalchemy import update
 
 from app.cli.main import main
-from app.security import keyring as keyring_module
-from app.security.api_keys import ApiKeyStore
-from app.security.keyring import ADMIN, LOCAL, Keyring
+from app.security import api_keys as keyring_module
+from app.security.api_keys import ADMIN, LOCAL, ApiKeyStore, Keyring
 from ingestion.database.tables import api_keys_table
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runnables.grounding.links import LinkPolicy
+from runnables.grounding.citations import LinkPolicy
 
 PAGE = "https://docs.example.org/#/api?apiId=1"
 POLICY = LinkPolicy(

@@ -9,8 +9,8 @@ import pytest
 from pydantic import JsonValue
 
 from app.masking.masking import has_secret, mask, mask_json
-from app.service import record_writer as record_writer
-from app.service.record_store import RecordStore
+from app.service import record_writer
+from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.answer import AnswerDraft
 from schemas.settings import read_settings

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import SecretStr
 
-from app.api.mcp.stdio import open_server
+from app.api.mcp.server import open_server
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from app.serving.local_server import announce_server
@@ -356,5 +356,5 @@ def test_sdk_is_imported_on_first_use_only() -> None:
         modules |= {
             name.name for node in body if isinstance(node, ast.Import) for name in node.names
         }
-        heavy = ("mcp", "app.api.mcp.server", "app.api.mcp.stdio", "app.api.mcp.toolbox")
+        heavy = ("mcp", "app.api.mcp.server", "app.api.mcp.server", "app.api.mcp.toolbox")
         assert not [module for module in modules if module.startswith(heavy)], path

@@ -12,8 +12,7 @@ from sqlalchemy import inspect, text
 from sqlalchemy.engine import Engine
 
 import ingestion.database.migrations
-from ingestion.database.engine import open_engine
-from ingestion.database.migrations.upgrade import HEAD
+from ingestion.database.engine import HEAD, open_engine
 from ingestion.database.tables import metadata
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings

@@ -11,10 +11,10 @@ from ingestion.chunking import chunk_document
 from ingestion.platform_config import read_platform
 from ingestion.sources.registry import read_source
 from ingestion.store.catalogue import CatalogueBuilder
-from runnables.retrieval.glossary import Glossary
 from runnables.retrieval.name_index import NameIndex
+from runnables.retrieval.query_analysis import Glossary
 from schemas.document import CatalogueEntry, SourceDocument
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 
 DATA = Path(__file__).parent / "data"
 SAMPLES = Path(__file__).parents[1] / "samples" / "platform.toml"

@@ -18,8 +18,7 @@ from pydantic import SecretStr
 
 from app.api import event_stream
 from app.api.markdown import render_markdown
-from app.api.openai.request import ChatMessage, read_conversation
-from app.api.openai.streamed_text import StreamedText, parse_answer_text
+from app.api.openai.request import ChatMessage, StreamedText, parse_answer_text, read_conversation
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from schemas.answer import Answer, Event, Page, Source, Sources, Step

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from ingestion.sources.reader import FileResult
-from ingestion.sources.registry import read_source
+from ingestion.sources.registry import FileResult, read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import OpenApiSourceConfig, SourceLimits
+from schemas.platform import OpenApiSourceConfig, SourceLimits
 from tests.openapi_descriptions import (
     ON_LOOPBACK,
     Json,

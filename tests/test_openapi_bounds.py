@@ -12,7 +12,7 @@ import yaml
 
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 from tests.conftest import needs_shared_data
 from tests.openapi_descriptions import (
     DATA,

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from pydantic import SecretStr
 
 from app.service.answer_service import AnswerService
-from app.service.record_store import RecordStore
+from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.answer import Answer, Round, Source
 from schemas.answer import Page as DocumentPage

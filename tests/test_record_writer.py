@@ -15,9 +15,8 @@ from langchain_core.utils.uuid import uuid7
 from sqlalchemy import text
 from sqlalchemy.engine import Engine
 
-from app.service.outbox import Outbox
-from app.service.record_store import RecordStore
-from app.service.record_writer import RecordWriter
+from app.service.record_writer import Outbox, RecordWriter
+from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.answer import Page
 from schemas.question import Filters

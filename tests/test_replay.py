@@ -9,9 +9,14 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from app.analytics.replay.plot import plot_replay
-from app.analytics.replay.result import CHANGES, Replay, ReplayedQuestion, ReplayOutcome
-from app.analytics.replay.run import distinct_questions
+from app.analytics.plots import plot_replay
+from app.analytics.replay.run import (
+    CHANGES,
+    Replay,
+    ReplayedQuestion,
+    ReplayOutcome,
+    distinct_questions,
+)
 from app.cli.main import main
 from app.main import create_app
 from app.service.answer_service import AnswerService

@@ -15,8 +15,8 @@ from tenacity import wait_none
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_chat_models
-from runnables.retrieval.listwise_reranker import parse_permutation
 from runnables.retrieval.rerank import RERANK_DEPTH, RUN_NAME, RerankStep, build_rerank
+from runnables.retrieval.rerankers import parse_permutation
 from runnables.run_context import with_deadline
 from schemas.choices import Language
 from schemas.document import RetrievedChunk

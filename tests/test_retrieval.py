@@ -13,8 +13,7 @@ from litestar.testing import TestClient
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.text.words import query_text
-from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.query_analysis import split_question
+from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.retrieval.ranking import diversify
 from schemas.document import Chunk, RetrievedChunk
 from tests.http_client import http_client

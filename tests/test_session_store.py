@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from app.api.feedback import delete_session
 from app.api.fields import SessionId
 from app.api.problems import apidesk_problem, http_problem
-from app.security.keyring import anonymous
+from app.security.api_keys import anonymous
 from app.service.session_store import MAX_NAME_CHARS, SessionStore
 from ingestion.runs import IngestionRunStore
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable

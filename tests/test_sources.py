@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.reader import FileResult, UnchangedFile
-from ingestion.sources.registry import combine_fingerprints, digest_source, read_source
+from ingestion.sources.registry import (
+    FileResult,
+    UnchangedFile,
+    combine_fingerprints,
+    digest_source,
+    read_source,
+)
 from ingestion.text.markdown_blocks import parse_table
 from schemas.document import Section, SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import (
+from schemas.platform import (
     ApiDocsSourceConfig,
     FilesSourceConfig,
     MarkdownSourceConfig,

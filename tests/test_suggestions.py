@@ -6,7 +6,7 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.service.suggested_questions import SuggestedQuestions
+from app.api.suggestions import SuggestedQuestions
 from ingestion.text.language import detect_language
 from tests.conftest import ServiceFactory
 from tests.model_replies import ask

@@ -17,8 +17,8 @@ from ingestion.text.language import detect_language
 from runnables.grounding.quantities import extract_quantities
 from runnables.grounding.support import MIN_WORD_SHARE, is_supported, word_share
 from schemas.document import Chunk, SourceDocument
+from schemas.platform import SourceLimits
 from schemas.settings import SAMPLE_PLATFORM
-from schemas.source import SourceLimits
 from tests.test_collection import page
 
 DATA = Path(__file__).parent / "data"

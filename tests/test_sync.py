@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.store.aliases import words_name
+from ingestion.store.catalogue import words_name
 from ingestion.store.client import BATCH_ROWS, open_milvus, row_pages
 from ingestion.store.collection import Collection
 from ingestion.store.manifest import (
@@ -24,8 +24,8 @@ from ingestion.store.schema import CHUNK_FIELDS
 from ingestion.sync import ReadOptions, Sync
 from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, DeletionsRefused
 from schemas.ingestion import IngestionOptions, SourceReport
+from schemas.platform import MarkdownSourceConfig, OpenApiSourceConfig, SourceLimits
 from schemas.settings import Settings, read_settings
-from schemas.source import MarkdownSourceConfig, OpenApiSourceConfig, SourceLimits
 
 TOPICS = ["签名", "订单发货", "refund", "waybill", "库存", "webhook", "权限包", "rate limit"]
 

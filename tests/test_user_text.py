@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from prompts.user_text import UserText, user_text
+from schemas.answer import DegradedReason
 from schemas.choices import LANGUAGES, Language
-from schemas.degraded import DegradedReason
 from schemas.errors import ModelError
 
 ROOT = Path(__file__).resolve().parents[1]

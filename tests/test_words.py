@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ingestion.text.word_frequency import RAREST_ZIPF, listed_words, zipf_frequency
+from ingestion.text.language import RAREST_ZIPF, listed_words, zipf_frequency
 from ingestion.text.words import index_words, normalise, query_text, split_words, stem
 from schemas.choices import Language
 

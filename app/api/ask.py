@@ -27,7 +27,7 @@ from app.api.fields import ChunkCount, QuestionText, SessionId
 from app.api.openapi import QUESTIONS_TAG
 from app.api.problems import problem_json
 from app.api.retrieve import RETRIEVAL_ERRORS
-from app.security.keyring import Caller
+from app.security.api_keys import Caller
 from app.service.ask_command import Answerer, AskCommand
 from schemas.answer import Answer, Event, Source
 from schemas.base import ApiModel, examples

@@ -7,7 +7,7 @@ from typing import Any
 from litestar import Request
 from litestar.response.sse import ServerSentEventMessage
 
-from app.service.streamed_answer import StreamedAnswer
+from app.service.ask_command import StreamedAnswer
 from schemas.answer import Answer, Event, EventSink, Sources, Step
 
 EVENT_STREAM = "text/event-stream"

@@ -18,7 +18,7 @@ from app.api.fields import (
 )
 from app.api.openapi import QUESTIONS_TAG
 from app.masking.masking import mask
-from app.security.keyring import Caller
+from app.security.api_keys import Caller
 from app.service.record_writer import RecordWriter
 from app.service.session_store import SessionStore
 from ingestion.text.language import storable_text

@@ -1,20 +1,23 @@
-"""The OpenAPI document: tags, models, security, and the errors of each route.
+"""The OpenAPI document and Litestar's HTTP handling: tags, models, security, errors, bodies, `Allow`.
 
-Routes declare their own errors with `errors=(IngestionRunning,)` and their scope with `needs="ask"`;
-the plugins below add these and the common errors to the document.
+Routes declare their own errors with `errors=`.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any, get_args
 
+from litestar import Request
+from litestar.exceptions import ClientException, SerializationException
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import ResponseSpec
 from litestar.openapi.spec import Components, Schema, SecurityRequirement, SecurityScheme, Tag
 from litestar.params import BodyKwarg, HeaderParameter, PathParameter, QueryParameter
 from litestar.plugins import OpenAPISchemaPlugin, ReceiveRoutePlugin
 from litestar.routes import BaseRoute, HTTPRoute
+from litestar.serialization import decode_json
 from litestar.typing import FieldDefinition
 from pydantic import BaseModel
 from pydantic.alias_generators import to_snake
@@ -22,10 +25,40 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from app.api.problems import PROBLEM_JSON, Problem, status_of
+from ingestion.text.language import replace_surrogates
 from schemas.errors import ApideskError
 
 if TYPE_CHECKING:
     from litestar._openapi.schema_generation import SchemaCreator
+
+
+class JsonRequest(Request[Any, Any, Any]):
+    r"""A request whose JSON body may contain unpaired surrogates (`"\ud83d"`)."""
+
+    async def json(self) -> Any:
+        """Return the JSON value of the body. Raises ClientException if it is invalid or too deep."""
+        try:
+            return _decode(await self.body())
+        except (ValueError, RecursionError, SerializationException) as error:
+            raise ClientException from error
+
+
+def _decode(body: bytes) -> Any:
+    text = json.dumps(json.loads(body.decode()), ensure_ascii=False)
+    return decode_json(replace_surrogates(text))
+
+
+class AllowHeaderPlugin(ReceiveRoutePlugin):
+    """Makes `Allow` list every method of a path; Litestar lists those of the first handler only."""
+
+    def __init__(self) -> None:
+        self._first_routes: dict[str, HTTPRoute] = {}
+
+    def receive_route(self, route: BaseRoute) -> None:
+        """Copy the methods of a route, which grow with each handler, to the first route of its path."""
+        if isinstance(route, HTTPRoute):
+            self._first_routes.setdefault(route.path, route).methods = route.methods
+
 
 QUESTIONS_TAG = "questions"
 DOCUMENTS_TAG = "documents"

@@ -6,7 +6,7 @@ from litestar.params import JSONBody
 
 from app.api.fields import ChunkCount, QuestionText
 from app.api.openapi import QUESTIONS_TAG
-from app.security.keyring import Caller
+from app.security.api_keys import Caller
 from app.security.rate_limits import RateLimiter
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand

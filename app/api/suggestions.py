@@ -1,17 +1,118 @@
-"""GET /suggestions: questions to start with."""
+"""GET /suggestions: first questions, generated from the platform's own documents without a model."""
 
 import asyncio
+from collections.abc import Iterator
+from itertools import chain, zip_longest
+from typing import NamedTuple
 
 from litestar import get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
+from app.analytics.evaluation.documents import shuffle_key
+from app.analytics.evaluation.generated_questions import error_code_rows
 from app.api.openapi import QUESTIONS_TAG
 from app.service.answer_service import AnswerService
-from app.service.suggested_questions import SuggestedQuestions
+from ingestion.store.catalogue import DocumentKey
+from ingestion.store.collection import Collection
+from prompts.user_text import SuggestionKind, user_text
 from schemas.base import ApiModel
 from schemas.choices import Language
+from schemas.document import CatalogueEntry
 from schemas.errors import CollectionMismatch, CollectionMissing, StoreUnavailable
+
+MAX_SUGGESTIONS = 6
+
+MIN_SAME_LANGUAGE_DOCUMENTS = 4
+"""With fewer documents in the requested language, documents in other languages are used too."""
+
+MAX_SCANNED_DOCUMENTS = 12
+"""The number of documents whose chunks are searched for error codes."""
+
+MAX_NAME_CHARS = 60
+"""Longer titles and headings do not make natural questions."""
+
+
+class QuestionSubject(NamedTuple):
+    """The subject of a suggested question, and the document it comes from."""
+
+    kind: SuggestionKind
+    name: str
+    entry: CatalogueEntry
+
+
+class SuggestedQuestions:
+    """The suggestions for one collection, cached until its documents change."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._cache: dict[Language, tuple[list[CatalogueEntry], tuple[str, ...]]] = {}
+
+    def get(self, language: Language) -> tuple[str, ...]:
+        """Return up to six questions of several kinds, one per document. Raises StoreError."""
+        catalogue = self._collection.catalogue()
+        cached_catalogue, questions = self._cache.get(language, (None, ()))
+        if cached_catalogue is not catalogue:
+            questions = suggest_questions(catalogue, self._collection, language)
+            self._cache[language] = (catalogue, questions)
+        return questions
+
+
+def suggest_questions(
+    catalogue: list[CatalogueEntry], collection: Collection, language: Language
+) -> tuple[str, ...]:
+    """Return questions of each kind in turn, one per document, in a stable pseudo-random order."""
+    entries = sorted(
+        catalogue, key=lambda entry: shuffle_key(f"{entry.source}/{entry.document_id}")
+    )
+    preferred = [entry for entry in entries if entry.language == language]
+    if len(preferred) < MIN_SAME_LANGUAGE_DOCUMENTS:
+        preferred += [entry for entry in entries if entry not in preferred]
+    templates = user_text(language).suggestions
+    questions: dict[DocumentKey, str] = {}
+    for kind, name, entry in _subjects(preferred, collection):
+        key = (entry.source, entry.document_id)
+        if key in questions or len(name) > MAX_NAME_CHARS:
+            continue
+        questions[key] = templates[kind].format(name=name, title=entry.title)
+        if len(questions) == MAX_SUGGESTIONS:
+            break
+    return tuple(dict.fromkeys(questions.values()))
+
+
+def _subjects(entries: list[CatalogueEntry], collection: Collection) -> Iterator[QuestionSubject]:
+    """Yield a subject of each kind in turn, lazily.
+
+    Error codes and sections run backwards: forwards they would meet only documents already used.
+    """
+    backwards = entries[::-1]
+    kinds = (_calls(entries), _pages(entries), _errors(backwards, collection), _sections(backwards))
+    return (subject for subject in chain.from_iterable(zip_longest(*kinds)) if subject)
+
+
+def _calls(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
+    return (QuestionSubject("call", entry.api_name, entry) for entry in entries if entry.api_name)
+
+
+def _pages(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
+    return (QuestionSubject("page", e.title, e) for e in entries if e.kind == "page" and e.title)
+
+
+def _sections(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
+    """Yield the second heading of each page: the first is often an introduction."""
+    for entry in entries:
+        headings = [heading.rpartition(" > ")[2] for heading in entry.outline]
+        if entry.kind == "page" and len(headings) > 1:
+            yield QuestionSubject("section", headings[1], entry)
+
+
+def _errors(entries: list[CatalogueEntry], collection: Collection) -> Iterator[QuestionSubject]:
+    """Yield one error code per document; APIs first, because they list more codes than pages."""
+    for entry in sorted(entries, key=lambda entry: entry.kind != "api")[:MAX_SCANNED_DOCUMENTS]:
+        chunks = collection.chunks_of_document(entry.document_id, entry.source)
+        codes = {row.split()[0] for chunk in chunks for row in error_code_rows(chunk)}
+        if codes:
+            yield QuestionSubject("error", min(codes, key=shuffle_key), entry)
 
 
 class Suggested(ApiModel):

@@ -14,7 +14,7 @@ from litestar.connection import ASGIConnection
 from litestar.enums import HttpMethod
 from litestar.handlers import BaseRouteHandler
 
-from app.security.keyring import LOCAL, Caller, Keyring, anonymous
+from app.security.api_keys import LOCAL, Caller, Keyring, anonymous
 from app.security.rate_limits import RateLimiter
 from schemas.choices import Scope
 from schemas.errors import Forbidden, Unauthorized

@@ -25,9 +25,8 @@ from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.question.extract_details import extract_details
 from runnables.retrieval.retriever import RetrievalMode
 from runnables.run_context import with_deadline, with_event_sink
-from schemas.answer import Answer, EventSink, Source
+from schemas.answer import Answer, DegradedReason, EventSink, Source
 from schemas.choices import Language
-from schemas.degraded import DegradedReason
 from schemas.document import RetrievedChunk
 from schemas.errors import ServiceBusy
 from schemas.platform import PlatformConfig

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from app.analytics.insights.report import InsightsReports
-from app.security.api_keys import ApiKeyStore
-from app.security.keyring import Keyring
+from app.api.suggestions import SuggestedQuestions
+from app.security.api_keys import ApiKeyStore, Keyring
 from app.security.rate_limits import RateLimiter
 from app.service.answer_cache import AnswerCache
 from app.service.answer_service import AnswerService
@@ -18,10 +18,9 @@ from app.service.middleware import (
     RecordingAnswerer,
     SessionAnswerer,
 )
-from app.service.record_store import RecordStore
 from app.service.record_writer import RecordWriter
+from app.service.records import RecordStore
 from app.service.session_store import SessionStore
-from app.service.suggested_questions import SuggestedQuestions
 from app.telemetry.metrics import measure_loop_lag
 from ingestion.database.engine import open_engine
 

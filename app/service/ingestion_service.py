@@ -7,7 +7,7 @@ from functools import partial
 
 from app.telemetry.ingestion_metrics import log_ingestion_run
 from ingestion.job import IngestionJob
-from ingestion.schedule import run_on_schedule
+from ingestion.runs import run_on_schedule
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
 from schemas.platform import IngestionSchedule
 

@@ -20,10 +20,10 @@ from app.security.rate_limits import RateLimiter
 from app.service.answer_cache import AnswerCache, CachedAnswer, document_digests
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
+from app.service.in_flight import SingleFlight
 from app.service.record_writer import RecordWriter
 from app.service.records import build_failed_record, build_record
 from app.service.session_store import SessionStore
-from app.service.single_flight import SingleFlight
 from schemas.answer import Answer, Event, EventSink, Source
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ApideskError, StoreError, StoreUnavailable

@@ -1,17 +1,24 @@
-"""Builds the record of a question: what is stored about it, with secrets masked."""
+"""Question records: what is stored of a question, with secrets masked, and their table."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
+
+from sqlalchemy import Row, select
+from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
+from sqlalchemy.engine import Engine
 
 from app.analytics.insights.terms import MAX_QUESTION_CHARS
 from app.masking.masking import find_secrets, mask
 from app.service.ask_command import AskCommand
+from ingestion.database.engine import database_errors
+from ingestion.database.tables import questions_table
 from ingestion.text.language import storable_text
 from runnables.grounding.support import coverage
 from schemas.answer import Answer, Page, Source
 from schemas.question import Filters
-from schemas.record import QuestionRecord, RecordedPage
+from schemas.record import Feedback, QuestionRecord, RecordedPage
 
 MAX_TEXT_CHARS = 20_000
 """Longer texts are truncated; APIDESK_MAX_QUESTION_CHARS may allow longer questions."""
@@ -98,3 +105,70 @@ def _mask_text(text: str, secrets: Mapping[str, str]) -> str:
 
 def _mask_name(text: str | None, secrets: Mapping[str, str]) -> str | None:
     return mask(storable_text(text), secrets)[:MAX_NAME_CHARS] if text else None
+
+
+PAGE_SIZE = 1_000
+"""The number of records that are read at a time."""
+
+
+class RecordStore:
+    """Reads and writes question records.
+
+    Every method blocks, and raises StoreUnavailable if the database does not answer.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._insert = insert_in_sqlite if engine.dialect.name == "sqlite" else insert_in_postgresql
+
+    def add(self, records: Sequence[QuestionRecord]) -> None:
+        """Insert `records`; one whose id exists already is skipped."""
+        rows = [
+            {
+                "id": record.id,
+                "owner": record.owner,
+                "asked_at": record.asked_at,
+                "record": record.model_dump_json(exclude={"feedback"}),
+            }
+            for record in records
+        ]
+        if rows:
+            with database_errors(), self._engine.begin() as connection:
+                connection.execute(self._insert(questions_table).on_conflict_do_nothing(), rows)
+
+    def rate(self, owner: str, record_id: str, feedback: Feedback) -> bool:
+        """Store the feedback on an answer; a score of 0 deletes it.
+
+        Returns whether `owner` has a record with this id.
+        """
+        is_own = (questions_table.c.id == record_id, questions_table.c.owner == owner)
+        values: dict[str, object] = {"score": feedback.score, "comment": feedback.comment}
+        if not feedback.score:
+            values = dict.fromkeys(values)
+        update = questions_table.update().where(*is_own).values(values)
+        with database_errors(), self._engine.begin() as connection:
+            return bool(connection.execute(update).rowcount)
+
+    def since(self, moment: datetime) -> Iterator[QuestionRecord]:
+        """Yield the records from `moment` on, oldest first."""
+        columns = questions_table.c
+        query = select(questions_table).where(columns.asked_at >= moment)
+        query = query.order_by(columns.asked_at, columns.id)
+        query = query.execution_options(yield_per=PAGE_SIZE)
+        with database_errors(), self._engine.connect() as connection:
+            for row in connection.execute(query):
+                yield _parse_row(row)
+
+    def delete_older_than(self, days: int) -> int:
+        """Delete the records that are older than `days`, and return their number."""
+        expired = questions_table.c.asked_at < datetime.now(UTC) - timedelta(days=days)
+        with database_errors(), self._engine.begin() as connection:
+            return connection.execute(questions_table.delete().where(expired)).rowcount
+
+
+def _parse_row(row: Row[tuple[object, ...]]) -> QuestionRecord:
+    record = QuestionRecord.model_validate_json(row.record)
+    if row.score is None:
+        return record
+    feedback = Feedback(score=row.score, comment=row.comment or "")
+    return record.model_copy(update={"feedback": feedback})

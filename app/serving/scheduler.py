@@ -10,7 +10,7 @@ from app.telemetry.ingestion_metrics import log_ingestion_run
 from app.telemetry.logs import configure_logging
 from ingestion.job import IngestionJob, run_in_thread
 from ingestion.platform_config import read_platform
-from ingestion.schedule import run_on_schedule
+from ingestion.runs import run_on_schedule
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings
 

@@ -17,7 +17,7 @@ import uvicorn
 from app.cli.terminal.progress import ingestion_progress
 from app.main import create_app
 from app.security.access import CREATE_KEY_HINT, is_loopback
-from app.security.keyring import Keyring
+from app.security.api_keys import Keyring
 from app.service.answer_service import AnswerService, open_answer_service
 from app.serving.gc_tuning import freeze_objects
 from app.serving.local_server import announce_server

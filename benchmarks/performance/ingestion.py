@@ -204,7 +204,7 @@ def import_everything() -> None:
     import pymilvus
     import rjieba
 
-    from ingestion.text.word_frequency import zipf_frequency
+    from ingestion.text.language import zipf_frequency
 
     zipf_frequency("word")
     _ = (langchain.embeddings, langchain_openai, milvus_lite.adapter, pymilvus, rjieba)

@@ -10,8 +10,8 @@ from ingestion.chunking import chunk_document
 from ingestion.platform_config import read_platform
 from ingestion.sources.registry import read_source
 from schemas.document import Chunk, SourceDocument
+from schemas.platform import SourceLimits
 from schemas.settings import read_settings
-from schemas.source import SourceLimits
 
 
 @dataclass(frozen=True)

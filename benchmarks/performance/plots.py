@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.analytics.evaluation.plots import GRID, INK, MUTED, RC_PARAMS
+from app.analytics.plots import GRID, INK, MUTED, RC_PARAMS
 from benchmarks.performance.end_to_end import OVERHEAD, EndToEnd
 from benchmarks.performance.growth import Growth
 from benchmarks.performance.ingestion import OURS as OUR_JOB

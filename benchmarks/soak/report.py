@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from app.analytics.evaluation.plots import GRID, INK, MUTED, RC_PARAMS
+from app.analytics.plots import GRID, INK, MUTED, RC_PARAMS
 from benchmarks.document import prose, table
 from benchmarks.soak.processes import DOWNTIME_S, WORKERS
 from benchmarks.soak.result import Result

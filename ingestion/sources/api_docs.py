@@ -12,7 +12,7 @@ from prompts.user_text import SectionLabels, user_text
 from schemas.api_document import ApiDocument, Parameter
 from schemas.document import Section, SectionKind, SourceDocument
 from schemas.errors import SourceError
-from schemas.source import ApiDocsSourceConfig, OpenApiSourceConfig, SourceLimits
+from schemas.platform import ApiDocsSourceConfig, OpenApiSourceConfig, SourceLimits
 
 SUFFIXES = {".json"}
 

@@ -16,7 +16,7 @@ from ingestion.sources.formats.text import read_txt
 from ingestion.sources.pages import PageContent, page_document
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import FilesSourceConfig, SourceLimits
+from schemas.platform import FilesSourceConfig, SourceLimits
 
 MAX_DOCUMENT_CHARS = 5_000_000
 """Characters of a document: about five thick books."""

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import quote
 
-from ingestion.sources.reader import FileResult, KnownFiles, UnchangedFile
+from ingestion.sources.registry import FileResult, KnownFiles, UnchangedFile
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.source import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
+from schemas.platform import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
 
 READER_VERSION = 1
 """Increase it when the same file yields a different document, so that indexed files are read again."""

@@ -13,7 +13,7 @@ from ingestion.sources.folder import FolderReader, PageValues, read_text
 from ingestion.sources.pages import PagePart, page_document
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import MarkdownSourceConfig, SourceLimits
+from schemas.platform import MarkdownSourceConfig, SourceLimits
 
 SUFFIXES = {".md", ".mdx"}
 

@@ -12,7 +12,7 @@ from ingestion.sources.folder import PageValues, page_url, path_values
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Section, SourceDocument
-from schemas.source import PageSourceConfig
+from schemas.platform import PageSourceConfig
 
 MAX_TITLE_CHARS = 500
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingestion.providers import ModelRole
-from ingestion.store.aliases import drop_leftovers, words_name
-from ingestion.store.client import is_lite, milvus_errors, open_milvus, row_pages
-from ingestion.store.filters import literal
+from ingestion.store.catalogue import drop_leftovers, words_name
+from ingestion.store.client import is_lite, literal, milvus_errors, open_milvus, row_pages
 from ingestion.store.in_place_writer import InPlaceWriter
 from ingestion.store.manifest import (
     CollectionManifest,
@@ -22,9 +21,8 @@ from ingestion.store.manifest import (
     write_manifest,
     write_sources,
 )
-from ingestion.store.next_collection_writer import NextCollectionWriter
+from ingestion.store.next_collection_writer import CollectionWriter, NextCollectionWriter
 from ingestion.store.reader import CollectionReader
-from ingestion.store.writer import CollectionWriter
 from schemas.errors import CollectionMismatch, CollectionMissing
 from schemas.settings import Settings
 

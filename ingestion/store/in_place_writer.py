@@ -6,26 +6,28 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ingestion.store.aliases import catalogue_name, move_alias, words_name
 from ingestion.store.catalogue import (
     CATALOGUED_FIELDS,
     MAX_OUTLINE_CHUNKS,
     CatalogueBuilder,
     DocumentKey,
+    catalogue_name,
     document_key,
     entry_key,
     entry_rows,
+    move_alias,
     read_catalogue,
     row_id,
+    words_name,
 )
-from ingestion.store.client import batches, milvus_errors, row_pages
-from ingestion.store.filters import literal, with_ids
+from ingestion.store.client import batches, literal, milvus_errors, row_pages, with_ids
 from ingestion.store.manifest import (
     CollectionManifest,
     catalogue_version,
     write_finished_manifest,
     write_manifest,
 )
+from ingestion.store.next_collection_writer import CollectionWriter
 from ingestion.store.schema import (
     CHUNK_FIELDS,
     Vector,
@@ -36,7 +38,6 @@ from ingestion.store.schema import (
     read_words,
     word_rows,
 )
-from ingestion.store.writer import CollectionWriter
 from schemas.document import Chunk
 
 if TYPE_CHECKING:

@@ -1,14 +1,31 @@
-"""Writes a new collection and then moves the alias to it."""
+"""The interface of the two writers of a collection.
+
+`NextCollectionWriter` builds a new collection and moves the alias to it when it is complete, so that
+searches see the old collection until then. Rebuilds use it everywhere. Milvus Lite uses it for every
+run because it weights words per segment and can miss rows during a flush (see `docs/decisions`).
+`InPlaceWriter` updates and deletes rows of a server's collection.
+
+Both keep two smaller collections up to date: the vocabulary with the count of every word in the
+chunks, and the catalogue with one row per document.
+Writes a new collection and then moves the alias to it.
+"""
 
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection as Sized
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ingestion.store.aliases import catalogue_name, drop_leftovers, move_alias, words_name
-from ingestion.store.catalogue import CatalogueBuilder, entry_rows
+from ingestion.store.catalogue import (
+    CatalogueBuilder,
+    catalogue_name,
+    drop_leftovers,
+    entry_rows,
+    move_alias,
+    words_name,
+)
 from ingestion.store.client import BATCH_ROWS, MilvusRow, batches, milvus_errors, row_pages
 from ingestion.store.manifest import CollectionManifest, write_finished_manifest
 from ingestion.store.schema import (
@@ -23,11 +40,26 @@ from ingestion.store.schema import (
     read_words,
     word_rows,
 )
-from ingestion.store.writer import CollectionWriter
 from schemas.document import Chunk
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
+
+
+class CollectionWriter(ABC):
+    """Writes the chunks of one ingestion run. Deletes nothing before `finish`."""
+
+    @abstractmethod
+    def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
+        """Write new or changed `chunks`; `vectors` has one per chunk, or is None without a model."""
+
+    @abstractmethod
+    def finish(self, dropped: Sized[str]) -> CollectionManifest:
+        """Delete the chunks with the ids `dropped` and publish everything that was written."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Clean up after a failure."""
 
 
 class NextCollectionWriter(CollectionWriter):

@@ -4,10 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ingestion.store.aliases import words_name
 from ingestion.store.cache import CollectionReloader, ReadThroughCache
-from ingestion.store.catalogue import DocumentKey, document_key, read_catalogue
-from ingestion.store.filters import (
+from ingestion.store.catalogue import DocumentKey, document_key, read_catalogue, words_name
+from ingestion.store.client import (
     ChunkPosition,
     at_positions,
     in_language,

@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from ingestion.embedder import ChunkEmbedder
+from ingestion.providers import ChunkEmbedder
 from ingestion.store.catalogue import DocumentKey
 from ingestion.store.collection import Collection
 from ingestion.store.manifest import CollectionManifest, RouteCalibration

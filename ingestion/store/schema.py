@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ingestion.store.aliases import words_name
-from ingestion.store.catalogue import ENTRY_FIELDS
+from ingestion.store.catalogue import ENTRY_FIELDS, words_name
 from ingestion.store.client import MilvusRow, row_pages
 from ingestion.text.words import stem, vocabulary_words, with_characters
 from schemas.document import Chunk

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from ingestion.text.word_frequency import COMMON_ZIPF, zipf_frequency
+from ingestion.text.language import COMMON_ZIPF, zipf_frequency
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9]++(?:[_./:\-]++[A-Za-z0-9]++)+")
 _CAMEL = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")

@@ -1,13 +1,14 @@
-"""Answers with a fixed text: to small talk, off-topic questions, and what the documents do not cover."""
+"""Answers that no model writes: small talk, off-topic questions, and the fallback when every model fails."""
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts import load_prompt
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.run_context import named_step
-from runnables.state import Draft, PipelineState, with_draft
-from schemas.answer import Answer, AnswerDraft
+from runnables.state import Classification, Draft, PipelineState, mark_degraded, with_draft
+from schemas.answer import Answer, AnswerDraft, DegradedReason
 from schemas.choices import Language
+from schemas.errors import ModelError
 from schemas.platform import PlatformInfo
 from schemas.question import Question, StructuredQuestion
 
@@ -74,3 +75,40 @@ def not_covered_sentence(platform_info: PlatformInfo, language: Language) -> str
 def _sentence(macro: str, platform_info: PlatformInfo, language: Language) -> str:
     sentences = load_prompt("extractive", language).module
     return str(getattr(sentences, macro)(platform_info.name))
+
+
+def build_answer_or_quote(
+    *,
+    write_answer: Runnable[PipelineState, PipelineState],
+    classify_by_rules: Runnable[Question, Classification],
+    boost_named_api: Runnable[PipelineState, PipelineState],
+    quote: Runnable[PipelineState, PipelineState],
+    decline: Runnable[PipelineState, PipelineState],
+) -> Runnable[PipelineState, PipelineState]:
+    """Return the step that runs `write_answer` and, if that raises ModelError, `quote`.
+
+    A question that no model could classify is classified by rules first; `decline` answers it if the
+    rules take it for off-topic. The reasons are in docs/decisions/0003-model-failure.md.
+    """
+
+    async def answer_or_quote(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        try:
+            return await write_answer.ainvoke(state, config)
+        except ModelError as error:
+            quoted = await answer_without_model(state, config)
+            return mark_degraded(quoted, DegradedReason.from_error(error))
+
+    async def answer_without_model(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        degraded = state["classification"].degraded
+        if degraded is None:
+            return await quote.ainvoke(state, config)
+        structured = (await classify_by_rules.ainvoke(state["question"], config)).structured
+        if structured.type == "unknown":
+            return await decline.ainvoke(state, config)
+        reclassified: PipelineState = {
+            **state,
+            "classification": Classification(structured, degraded),
+        }
+        return await quote.ainvoke(await boost_named_api.ainvoke(reclassified, config), config)
+
+    return named_step("answer-or-quote", answer_or_quote)

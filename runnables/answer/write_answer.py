@@ -24,8 +24,7 @@ from runnables.run_context import (
     with_deadline,
 )
 from runnables.state import Draft, PipelineState, mark_degraded, with_draft
-from schemas.answer import AnswerDraft
-from schemas.degraded import DegradedReason
+from schemas.answer import AnswerDraft, DegradedReason
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.platform import PlatformInfo

@@ -5,7 +5,7 @@ from collections import defaultdict
 from urllib.parse import urlsplit
 
 from runnables.grounding.mention import Mention, is_code_span
-from runnables.grounding.standard_names import METHODS
+from runnables.grounding.names import METHODS
 
 URL = r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%{}-]+"
 """ASCII only, since Chinese text follows without a space; with placeholders in braces."""

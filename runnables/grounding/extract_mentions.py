@@ -10,20 +10,18 @@ from collections.abc import Iterator
 from runnables.grounding.addresses import take_targets
 from runnables.grounding.markdown_text import blank_program_code
 from runnables.grounding.mention import Mention, is_preceded_by, surrounding_chars
-from runnables.grounding.names_in_context import (
-    extract_code_numbers,
-    extract_names_in_context,
-    take_json_keys,
-)
-from runnables.grounding.permissions import extract_permissions
-from runnables.grounding.standard_names import (
+from runnables.grounding.names import (
     CAPITALISED_PROSE,
     LANGUAGE_WORDS,
+    extract_code_numbers,
+    extract_names_in_context,
     is_example,
     is_file_or_domain,
     is_method,
     is_standard,
+    take_json_keys,
 )
+from runnables.grounding.permissions import extract_permissions
 
 COMPOUND_NAME = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\[[A-Za-z0-9_]*\])?[.:-][A-Za-z0-9_]+)*(?:\[\w*\])?", re.ASCII

@@ -8,8 +8,8 @@ from runnables.grounding.addresses import AddressIndex
 from runnables.grounding.extract_mentions import COMPOUND_NAME, extract_mentions, has_name_spelling
 from runnables.grounding.markdown_text import blank_program_code
 from runnables.grounding.mention import Mention
+from runnables.grounding.names import is_standard
 from runnables.grounding.permissions import PermissionIndex
-from runnables.grounding.standard_names import is_standard
 
 _MAX_NAME_PARTS = 10
 """Parts of a dotted name that are indexed; no field is nested deeper."""

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from runnables.grounding.citations import CitedText, resolve_citations, strip_citations
+from runnables.grounding.citations import CitedText, LinkPolicy, resolve_citations, strip_citations
 from runnables.grounding.facts import FactIndex, find_unverified_facts
-from runnables.grounding.links import LinkPolicy
 from runnables.grounding.markdown_text import remove_sentences_with
 from runnables.grounding.support import is_supported
 from schemas.answer import Refused

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from runnables.grounding.addresses import PATH, URL
 from runnables.grounding.citations import strip_citations
-from runnables.grounding.standard_names import METHODS
+from runnables.grounding.names import METHODS
 
 _CODE_FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)\s*(\w*)")
 _DATA_LANGUAGES = {

@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from ingestion.text.language import detect_language
-from ingestion.text.word_frequency import COMMON_ZIPF, RAREST_ZIPF, zipf_frequency
+from ingestion.text.language import COMMON_ZIPF, RAREST_ZIPF, detect_language, zipf_frequency
 from ingestion.text.words import index_words, may_be_noun, normalise, stem, vocabulary_words
 from runnables.grounding.citations import strip_citations
 from runnables.grounding.quantities import Quantity, extract_quantities
-from runnables.question.content_words import is_content_word
 from runnables.question.extract_details import error_codes, search_query
+from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk
 
 NON_NOUN_FACTOR = 0.25

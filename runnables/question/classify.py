@@ -13,11 +13,10 @@ from runnables.models.structured_output import StructuredOutputCall
 from runnables.question.extract_details import ExtractedDetails, error_codes, extract_details
 from runnables.question.topic_scorer import TOPIC_THRESHOLD, TopicScorer
 from runnables.retrieval.evidence import api_url_candidates
-from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_analysis import Glossary
 from runnables.run_context import emit, named_step, remaining_seconds, with_deadline
 from runnables.state import Classification
-from schemas.answer import Event
-from schemas.degraded import DegradedReason
+from schemas.answer import DegradedReason, Event
 from schemas.document import Chunk
 from schemas.errors import ModelError
 from schemas.platform import PlatformInfo

@@ -9,12 +9,11 @@ the topic of the conversation.
 import re
 from collections.abc import Iterable, Sequence
 
-from ingestion.text.language import detect_language
-from ingestion.text.word_frequency import COMMON_ZIPF, zipf_frequency
+from ingestion.text.language import COMMON_ZIPF, detect_language, zipf_frequency
 from ingestion.text.words import split_words, stem, vocabulary_words
-from runnables.question.content_words import DEVELOPER_WORDS
 from runnables.question.extract_details import error_codes, extract_details
 from runnables.question.small_talk import CLAUSE_END, strip_small_talk
+from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.question import Turn
 
 MAX_ELLIPTICAL_WORDS = {"zh": 14, "en": 7}

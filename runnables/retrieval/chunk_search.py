@@ -7,8 +7,7 @@ from functools import partial
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.question.extract_details import search_query
-from runnables.retrieval.glossary import Glossary
-from runnables.retrieval.query_analysis import split_question
+from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.retrieval.ranking import diversify, interleave
 from runnables.retrieval.rerank import RERANK_DEPTH, RerankStep
 from runnables.retrieval.retriever import MilvusRetriever, from_document

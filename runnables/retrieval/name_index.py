@@ -19,13 +19,13 @@ from rapidfuzz import fuzz, process
 
 from ingestion.text.words import normalise
 from runnables.retrieval.evidence import api_url_candidates
-from runnables.retrieval.glossary import Glossary
 from runnables.retrieval.parsed_name import (
     GENERIC_WORDS,
     ParsedName,
     parse_name,
     with_parent_versions,
 )
+from runnables.retrieval.query_analysis import Glossary
 from schemas.document import CatalogueEntry
 
 MAX_NAME_CHARS = 200

@@ -7,8 +7,7 @@ from typing import Protocol, TypedDict
 from langchain_core.runnables import RunnableConfig
 
 from runnables.models.chat_models import ChatModels
-from runnables.retrieval.endpoint_reranker import EndpointReranker
-from runnables.retrieval.listwise_reranker import ListwiseReranker
+from runnables.retrieval.rerankers import EndpointReranker, ListwiseReranker
 from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError

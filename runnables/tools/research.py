@@ -31,16 +31,16 @@ from runnables.tools.middleware import (
     DeadlineMiddleware,
     JournalMiddleware,
     ModelCallMiddleware,
+    ToolCallsUnsupported,
     tool_error_message,
 )
-from runnables.tools.tool_calls import ToolCallsUnsupported
 from runnables.tools.tool_context import (
     CallJournal,
     DocumentLibrary,
     ToolContext,
     without_duplicates,
 )
-from schemas.degraded import DegradedReason
+from schemas.answer import DegradedReason
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelTimeout
 from schemas.platform import PlatformInfo

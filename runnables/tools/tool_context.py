@@ -11,8 +11,8 @@ from langchain_core.messages import ToolCall
 
 from ingestion.store.collection import Collection
 from runnables.retrieval.chunk_search import ChunkSearch
-from runnables.retrieval.glossary import Glossary
 from runnables.retrieval.name_index import NameIndex
+from runnables.retrieval.query_analysis import Glossary
 from schemas.answer import Round
 from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Filters, Question

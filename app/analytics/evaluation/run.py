@@ -11,20 +11,69 @@ from langsmith import tracing_context
 from rich.console import Console
 from rich.progress import track
 
-from app.analytics.evaluation.classification import evaluate_classifier
 from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions, write_questions
 from app.analytics.evaluation.documents import SAMPLE_DOCUMENTS, DocumentIndex
 from app.analytics.evaluation.experiments import ExperimentLog
 from app.analytics.evaluation.generated_questions import generate_questions
-from app.analytics.evaluation.measures import GoldDocuments
-from app.analytics.evaluation.result import MAX_K, Evaluation, GeneratedQuestions
+from app.analytics.evaluation.measures import GoldDocuments, confusion_matrix
+from app.analytics.evaluation.result import (
+    MAX_K,
+    ClassificationResult,
+    Evaluation,
+    GeneratedQuestions,
+)
 from app.analytics.evaluation.retrieval_probe import RetrievalProbe
 from app.analytics.evaluation.scoring import ProbeResult, route_result
 from app.cli.terminal.progress import ingestion_progress
 from app.service.answer_service import AnswerService, open_answer_service
+from ingestion.text.language import detect_language
 from runnables.retrieval.retriever import RetrievalMode
+from runnables.run_context import with_deadline
+from runnables.state import Classification
 from schemas.errors import QuestionError
+from schemas.question import Question
 from schemas.settings import Settings
+
+CLASSIFY_CONCURRENCY = 4
+"""Questions classified at the same time."""
+
+
+async def evaluate_classifier(
+    answer_service: AnswerService, questions: Sequence[EvaluationQuestion]
+) -> ClassificationResult | None:
+    """Compare predicted types with labels; None if no question has a label.
+
+    Raises ModelError if the model fails and APIDESK_ON_MODEL_FAILURE is `error`.
+    """
+    labelled = [(question.label, question) for question in questions if question.label]
+    if not labelled:
+        return None
+    semaphore = asyncio.Semaphore(CLASSIFY_CONCURRENCY)
+
+    async def classify(question: EvaluationQuestion) -> Classification:
+        text, settings = question.question, answer_service.settings
+        request = Question(text=text, k=settings.top_k, language=detect_language(text))
+        async with semaphore:
+            config = with_deadline({}, settings.request_timeout)
+            return await answer_service.classify.ainvoke(request, config)
+
+    predictions = await asyncio.gather(*(classify(question) for _, question in labelled))
+    types = [each.structured.type for each in predictions]
+    labels = [label for label, _ in labelled]
+    correct = sum(label == type_ for label, type_ in zip(labels, types, strict=True))
+    return ClassificationResult(
+        by=_classifier_name(answer_service),
+        matrix=confusion_matrix(zip(labels, types, strict=True)),
+        accuracy=round(correct / len(labelled), 4),
+        unanswered=sum(each.degraded is not None for each in predictions),
+    )
+
+
+def _classifier_name(answer_service: AnswerService) -> str:
+    if answer_service.models is None:
+        return "extractive"
+    return answer_service.settings.structure_model or answer_service.settings.chat_model
+
 
 MODES: tuple[RetrievalMode, ...] = ("full_text", "dense", "hybrid")
 

@@ -12,7 +12,7 @@ from ingestion.providers import ModelRole, model_errors
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection
 from runnables.models.chat_models import ChatModels
-from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_analysis import Glossary
 from schemas.errors import ModelOutputInvalid
 from schemas.platform import PlatformConfig
 from schemas.settings import Settings

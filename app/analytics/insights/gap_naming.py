@@ -23,7 +23,7 @@ from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
 from runnables.models.context_window import TAG_TOKENS, reserved_output_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
-from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_analysis import Glossary
 from runnables.run_context import with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import QuestionGroup, QuestionGroups

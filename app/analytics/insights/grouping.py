@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.analytics.insights.terms import TopicTerm, WordShares, extract_terms, term_weights
 from ingestion.text.language import detect_language
-from runnables.retrieval.glossary import Glossary
+from runnables.retrieval.query_analysis import Glossary
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from app.analytics.insights.candidates import GapCandidate, GapCandidates, report_gap
 from app.analytics.insights.counts import QuestionCounts
 from app.analytics.insights.documentation import (
     DocumentationContext,
@@ -13,9 +12,9 @@ from app.analytics.insights.documentation import (
     build_documentation_context,
 )
 from app.analytics.insights.gap_naming import find_gaps_with_model
-from app.analytics.insights.gaps import MIN_GAP_SIZE
+from app.analytics.insights.gaps import MIN_GAP_SIZE, GapCandidate, GapCandidates, report_gap
 from app.service.answer_service import AnswerService
-from app.service.record_store import RecordStore
+from app.service.records import RecordStore
 from schemas.errors import ModelError, StoreError
 from schemas.insights import Gap, Insights, Table
 from schemas.record import QuestionRecord

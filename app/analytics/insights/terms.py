@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ingestion.text.word_frequency import COMMON_ZIPF, RAREST_ZIPF, listed_words, zipf_frequency
+from ingestion.text.language import COMMON_ZIPF, RAREST_ZIPF, listed_words, zipf_frequency
 from ingestion.text.words import stem, vocabulary_words
-from runnables.question.content_words import DEVELOPER_WORDS, is_content_word
 from runnables.question.extract_details import search_query
-from runnables.question.topic_scorer import DEVELOPER_SHARE
-from runnables.retrieval.glossary import Glossary
+from runnables.question.topic_scorer import DEVELOPER_SHARE, DEVELOPER_WORDS, is_content_word
+from runnables.retrieval.query_analysis import Glossary
 
 MAX_QUESTION_CHARS = 2_000
 """Longer questions are truncated."""

@@ -13,9 +13,8 @@ from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
 from app.api.event_stream import EVENT_STREAM, HEARTBEAT, first_event, stream_answer
-from app.api.openai.errors import error_response
-from app.api.openai.models import model_mode
-from app.api.openai.request import ChatRequest, read_conversation
+from app.api.openai.models import error_response, model_mode
+from app.api.openai.request import ChatRequest, StreamedText, read_conversation
 from app.api.openai.response import (
     ChunkChoice,
     Completion,
@@ -27,8 +26,7 @@ from app.api.openai.response import (
     unix_time,
     url_annotations,
 )
-from app.api.openai.streamed_text import StreamedText
-from app.security.keyring import Caller
+from app.security.api_keys import Caller
 from app.security.token_meter import TokenMeter
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand

@@ -1,15 +1,97 @@
-"""GET /v1/models and GET /v1/models/{model}: one model name per answer mode."""
+"""GET /v1/models: one model name per answer mode; and errors under /v1 in the format of OpenAI's API."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
 
-from litestar import get
+from litestar import Request, Response, get
 from litestar.di import NamedDependency
+from litestar.exceptions import HTTPException, ValidationException
 from litestar.params import FromPath
+from litestar.types import ExceptionHandlersMap
+from pydantic import BaseModel
 
 from app.api.openai.response import ModelInfo, ModelList
+from app.api.problems import to_problem
 from app.service.answer_service import AnswerService
-from schemas.errors import UnknownModel
+from schemas.errors import ApideskError, QuestionError, UnknownModel
 from schemas.question import AnswerMode
+
+OPENAI_PREFIX = "/v1/"
+
+ERROR_TYPES = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+}
+
+
+class ErrorBody(BaseModel):
+    """The message of an error and the parameter that caused it."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class ErrorResponse(BaseModel):
+    """The body of every error response under /v1."""
+
+    error: ErrorBody
+
+
+def error_response(error: Exception) -> ErrorResponse:
+    """Return the body for an error that occurs after the response has started."""
+    return _describe_error(error)[0]
+
+
+def _handle(request: Request[Any, Any, Any], error: Exception) -> Response[ErrorResponse]:
+    body, status, headers = _describe_error(error)
+    return Response(body, status_code=status, headers=headers, media_type="application/json")
+
+
+OPENAI_EXCEPTION_HANDLERS: ExceptionHandlersMap = {
+    ApideskError: _handle,
+    HTTPException: _handle,
+    Exception: _handle,
+}
+"""Exception handlers for the routes under /v1."""
+
+
+def handle_unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+    """Return the response to an unknown path or method, in OpenAI's format for paths under /v1."""
+    if request.scope["path"].startswith(OPENAI_PREFIX):
+        return _handle(request, error)
+    return to_problem(error).to_response(request)
+
+
+def _describe_error(error: Exception) -> tuple[ErrorResponse, int, dict[str, str] | None]:
+    """Return body, status and headers."""
+    problem = to_problem(error)
+    body = ErrorBody(
+        message=problem.detail,
+        type=_error_type(problem.status_code),
+        param=_error_param(error),
+        code=dict(problem.extra or {})["code"],
+    )
+    return ErrorResponse(error=body), problem.status_code, problem.headers
+
+
+def _error_type(status: int) -> str:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "server_error"
+    return ERROR_TYPES.get(HTTPStatus(status), "invalid_request_error")
+
+
+def _error_param(error: Exception) -> str | None:
+    """Return OpenAI's name of the invalid parameter; the question is part of `messages`."""
+    if isinstance(error, QuestionError):
+        return "messages" if error.field == "question" else error.field
+    if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
+        return str(error.extra[0].get("key")).partition(".")[0]
+    return None
+
 
 MODEL_MODES: Mapping[str, AnswerMode] = {"apidesk": "pipeline", "apidesk-tools": "tools"}
 

@@ -1,32 +1,81 @@
-"""The chat of `apidesk chat`: questions of one conversation, and commands that begin with a slash."""
+"""The chat of `apidesk chat`: questions of one conversation, commands with a slash, and footnotes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import groupby
 from typing import NamedTuple, get_args
 from uuid import uuid4
 
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
-from app.cli.chat.footnotes import (
-    as_markdown,
-    print_footnotes,
-    print_with_footnotes,
-    source_heading,
+from app.cli.chat.line_input import (
+    LineInput,
+    cancel_on_interrupt,
+    copy_to_clipboard,
+    history_path,
+    open_line_input,
 )
-from app.cli.chat.line_input import LineInput, history_path, open_line_input
-from app.cli.chat.terminal import cancel_on_interrupt, copy_to_clipboard
-from app.cli.terminal.answer_output import Markdown, live_answer, print_retrieved
+from app.cli.terminal.answer_output import (
+    Markdown,
+    live_answer,
+    print_notes,
+    print_retrieved,
+    print_steps,
+)
 from app.cli.terminal.answerers import TerminalAnswerer, open_terminal_answerer
 from app.service.ask_command import AskCommand, check_question
 from ingestion.platform_config import read_platform
 from ingestion.text.language import replace_surrogates
 from prompts.user_text import ChatCommandName, user_text
-from schemas.answer import Answer
+from schemas.answer import Answer, Source
 from schemas.choices import Language
 from schemas.errors import ApideskError
 from schemas.question import AnswerMode
 from schemas.settings import Settings
+
+
+def print_with_footnotes(answer: Answer, console: Console) -> None:
+    """Print the steps, the footnotes and the notes of `answer`."""
+    print_steps(answer, console)
+    if answer.sources:
+        console.print(Text("────", style="dim"))
+    print_footnotes(answer, console)
+    print_notes(answer, console)
+
+
+def print_footnotes(answer: Answer, console: Console) -> None:
+    """Print one line per citation, and the URL below the citations of each page."""
+    for line in _lines(answer):
+        console.print(line, soft_wrap=True)
+
+
+def _lines(answer: Answer) -> Iterator[Text]:
+    for url, sources in groupby(answer.sources, lambda source: source.page_url):
+        for source in sources:
+            yield Text.assemble(f"[{source.number}] ", (source_heading(source), _link(url)))
+        if url:
+            yield Text.assemble("    ", (url, Style(color="cyan") + _link(url)))
+
+
+def source_heading(source: Source) -> str:
+    """Title of the page and section."""
+    return " > ".join(part for part in (source.title, source.section) if part)
+
+
+def _link(url: str) -> Style:
+    """Style of a hyperlink (OSC 8); terminals without support show the text alone."""
+    return Style(link=url) if url else Style()
+
+
+def as_markdown(answer: Answer) -> str:
+    """The answer and its footnotes as Markdown, for pasting."""
+    is_numbered = len(answer.answer) > 1
+    steps = [f"{n}. {step}" if is_numbered else step for n, step in enumerate(answer.answer, 1)]
+    notes = [f"[{s.number}] {source_heading(s)} {s.page_url}".rstrip() for s in answer.sources]
+    return "\n\n".join(["\n".join(steps), *(["\n".join(notes)] if notes else [])])
+
 
 COMMANDS: tuple[ChatCommandName, ...] = get_args(ChatCommandName)
 

@@ -70,9 +70,9 @@ def evaluate(
     Each line of QUESTIONS is {"question": "...", "gold": ["..."], "type": "general"}. gold lists the
     documents that answer the question, each by id, page url, api url or api name; type is optional.
     """
-    from app.analytics.evaluation.plots import check_plot, plot_recall
     from app.analytics.evaluation.report import print_evaluation
     from app.analytics.evaluation.run import EvaluationOptions, evaluate_retrieval
+    from app.analytics.plots import check_plot, plot_recall
 
     if plot:
         check_plot(plot)
@@ -171,8 +171,7 @@ def replay(
     Shows how the answers have changed. Use it after a change of the documentation, or to try another
     model or k. Nothing is recorded.
     """
-    from app.analytics.evaluation.plots import check_plot
-    from app.analytics.replay.plot import plot_replay
+    from app.analytics.plots import check_plot, plot_replay
     from app.analytics.replay.report import print_replay
     from app.analytics.replay.run import ReplayOptions
     from app.analytics.replay.run import replay as replay_questions

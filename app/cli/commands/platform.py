@@ -47,7 +47,7 @@ def init(
     from app.cli.setup.platform_file import check_overwrite, write_platform_file
     from app.cli.setup.trial import run_trial
     from app.cli.terminal.progress import ingestion_progress
-    from schemas.source import SourceLimits
+    from schemas.platform import SourceLimits
 
     if openapi is not None and documents is not None:
         raise click.UsageError("--openapi and --documents cannot be combined")

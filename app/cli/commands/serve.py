@@ -65,7 +65,7 @@ def mcp(platform: Path | None) -> None:
     Offers tools of the Model Context Protocol on stdin and stdout. Coding agents start this command.
     While `apidesk serve` holds the store, calls go to that server.
     """
-    from app.api.mcp.stdio import serve_stdio
+    from app.api.mcp.server import serve_stdio
 
     with suppress(KeyboardInterrupt):
         run_until_signal(serve_stdio(load_settings(platform)))

@@ -2,9 +2,8 @@
 
 from typing import Any, cast
 
+from app.cli.graph.diagram import BEGIN, END, DiagramPart, draw_mermaid, read_parts
 from app.cli.graph.layout import draw_svg, lay_out
-from app.cli.graph.mermaid import BEGIN, END, draw_mermaid
-from app.cli.graph.parts import DiagramPart, read_parts
 from app.cli.graph.png import draw_png
 from ingestion.platform_config import read_platform
 from ingestion.providers import open_embeddings

@@ -8,7 +8,7 @@ from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from app.cli.graph.parts import (
+from app.cli.graph.diagram import (
     DiagramBranch,
     DiagramParallel,
     DiagramPart,

@@ -10,7 +10,7 @@ from app.cli.setup.platform_file import PlatformDraft, check_page_url, describe_
 from app.cli.setup.survey import DocumentSurvey, survey_documents
 from schemas.choices import Language
 from schemas.errors import ApideskError, ConfigurationError
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 
 T = TypeVar("T")
 

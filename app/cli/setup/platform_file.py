@@ -15,7 +15,7 @@ from ingestion.platform_config import read_platform
 from ingestion.text.language import replace_surrogates
 from schemas.choices import Language
 from schemas.errors import ConfigurationError
-from schemas.source import OpenApiSourceConfig, SourceConfig
+from schemas.platform import OpenApiSourceConfig, SourceConfig
 
 OPERATION_PLACEHOLDERS = frozenset({"operationId", "tag", "method", "apiId", "apiUrl", "serviceId"})
 """URL placeholders that only operations have: a template with one of them is not for pages."""

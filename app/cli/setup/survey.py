@@ -15,7 +15,7 @@ from ingestion.sources.registry import read_source
 from schemas.choices import Language
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import (
+from schemas.platform import (
     FilesSourceConfig,
     MarkdownSourceConfig,
     OpenApiSourceConfig,

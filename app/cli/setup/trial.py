@@ -3,9 +3,9 @@
 import asyncio
 from dataclasses import dataclass
 
+from app.api.suggestions import SuggestedQuestions
 from app.service.answer_service import AnswerService, connect_answer_service
 from app.service.ask_command import AskCommand
-from app.service.suggested_questions import SuggestedQuestions
 from ingestion.job import IngestionProgress, run_in_thread
 from schemas.answer import Answer
 from schemas.errors import ConfigurationError, SourceError

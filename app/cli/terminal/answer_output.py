@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from app.service.streamed_answer import StreamedAnswer
+from app.service.ask_command import StreamedAnswer
 from prompts.user_text import user_text
 from schemas.answer import Answer, Event, EventSink, Source
 

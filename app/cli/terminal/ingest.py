@@ -20,8 +20,8 @@ from schemas.errors import (
     StoreUnavailable,
 )
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
+from schemas.platform import OpenApiSourceConfig
 from schemas.settings import Settings
-from schemas.source import OpenApiSourceConfig
 
 POLL_INTERVAL_S = 0.2
 

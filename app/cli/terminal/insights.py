@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings
 
 from app.analytics.insights.documentation import DocumentationContext, build_documentation_context
 from app.analytics.insights.report import build_report, needs_documentation
-from app.service.record_store import RecordStore
+from app.service.records import RecordStore
 from app.serving.local_server import LocalServer, read_local_server
 from ingestion.database.engine import open_engine
 from ingestion.platform_config import read_platform

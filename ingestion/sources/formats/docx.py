@@ -9,7 +9,7 @@ from xml.parsers import expat
 from ingestion.sources.formats.html import html_page
 from ingestion.sources.pages import PageContent
 from schemas.errors import SourceError
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 
 MAX_ELEMENTS = 150_000
 """XML elements of a document; a book of three hundred pages has about a hundred thousand."""

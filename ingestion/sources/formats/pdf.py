@@ -9,7 +9,7 @@ from ingestion.sources.formats.pdf_lines import LineCollector, PdfLine, remove_p
 from ingestion.sources.formats.pdf_sections import PdfSection, split_sections
 from ingestion.sources.pages import PageContent, PagePart
 from schemas.errors import SourceError
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader

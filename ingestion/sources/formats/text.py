@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ingestion.sources.pages import PageContent, PagePart
 from schemas.errors import SourceError
-from schemas.source import FilesSourceConfig
+from schemas.platform import FilesSourceConfig
 
 MAX_HEADER_CHARS = 10_000
 """Characters at the beginning that are searched for a header."""

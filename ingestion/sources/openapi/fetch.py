@@ -11,7 +11,7 @@ from typing import NamedTuple
 import httpx
 
 from schemas.errors import SourceError
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 
 MAX_REDIRECTS = 5
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ingestion.sources.openapi.yaml_values import MAX_DEPTH, parse_yaml, too_deep, too_many_values
 from schemas.errors import SourceError
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)

@@ -15,12 +15,12 @@ from ingestion.sources.openapi.operations import Operation, OperationParameter, 
 from ingestion.sources.openapi.paths import parameter_ids, path_operations, refusal
 from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
-from ingestion.sources.reader import FileResult, KnownFiles
+from ingestion.sources.registry import FileResult, KnownFiles
 from ingestion.text.language import detect_language
 from schemas.choices import Language
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.source import OpenApiSourceConfig, SourceLimits
+from schemas.platform import OpenApiSourceConfig, SourceLimits
 
 MAX_PATH_CHARS = 400
 """Characters of a path or an operationId, which become ids in the collection."""

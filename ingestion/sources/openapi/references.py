@@ -12,7 +12,7 @@ from ingestion.sources.folder import check_size
 from ingestion.sources.openapi.fetch import Downloader
 from ingestion.sources.openapi.json_yaml import parse_json_or_yaml
 from schemas.errors import SourceError
-from schemas.source import OpenApiSourceConfig, SourceLimits
+from schemas.platform import OpenApiSourceConfig, SourceLimits
 
 MAX_DOCUMENTS = 300
 """Documents of one description."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import yaml
 
 from schemas.errors import SourceError
-from schemas.source import SourceLimits
+from schemas.platform import SourceLimits
 
 MAX_DEPTH = 150
 """Levels of nested lists and objects, with aliases expanded."""

@@ -1,0 +1,188 @@
+"""Names: those that state nothing about a platform, and those recognised by their context.
+
+Languages, standards and examples state nothing. Keys of JSON and of `key=value` pairs, first cells of tables and
+words beside a noun such as `field` are names whatever their spelling.
+"""
+
+import builtins
+import keyword
+import mimetypes
+import re
+import sys
+from collections.abc import Iterator
+from http import HTTPMethod, HTTPStatus
+
+from runnables.grounding.mention import Mention, MentionKind, is_code_span, is_preceded_by
+
+METHODS = "|".join(HTTPMethod)
+"""The HTTP methods as alternatives of a regular expression."""
+
+_HEADERS = {
+    "accept-charset", "accept-encoding", "accept-language", "accept-ranges", "cache-control",
+    "content-disposition", "content-encoding", "content-language", "content-length",
+    "content-location", "content-range", "content-security-policy", "content-type", "if-match",
+    "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "keep-alive",
+    "last-modified", "max-forwards", "proxy-authenticate", "proxy-authorization", "retry-after",
+    "set-cookie", "strict-transport-security", "transfer-encoding", "user-agent", "www-authenticate",
+    "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
+}  # fmt: skip
+_TECHNOLOGIES = {
+    "ASCII", "HTTPS", "HTML", "JSON", "JSONP", "YAML", "CORS", "CRUD", "REST", "HMAC", "UUID", "GUID",
+    "OAUTH", "CSV", "XML", "PDF", "PNG", "JPEG", "GIF", "ZIP", "SHA", "RSA", "AES", "TLS", "SSL", "UTC",
+    "GMT", "URL", "URI", "API", "SDK", "SQL", "DNS", "TCP", "UDP", "SSH", "POSIX", "LINUX", "MYSQL",
+    "NGINX", "REDIS", "BASE64",
+}  # fmt: skip
+_SQL = {
+    "SELECT", "INSERT", "WHERE", "UNIQUE", "INDEX", "TABLE", "BEGIN", "COMMIT", "ROLLBACK", "VARCHAR",
+    "BIGINT", "DECIMAL", "DATETIME", "TIMESTAMP", "BOOLEAN",
+}  # fmt: skip
+TYPE_WORDS = {
+    "string", "integer", "number", "boolean", "object", "array", "null", "true", "false", "long",
+    "double", "int32", "int64", "void", "undefined", "const", "let", "var", "function", "switch",
+    "catch", "throw", "new", "this", "query", "body", "path", "header", "url", "http", "https", "form",
+}  # fmt: skip
+"""Data types, and other words that occur where field names do but name no field."""
+
+LANGUAGE_WORDS = (
+    {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names, *TYPE_WORDS}
+    | {"setTimeout", "setInterval", "parseInt", "parseFloat", "encodeURIComponent", "encodeURI"}
+    | {"decodeURIComponent", "decodeURI", "macOS"}
+)
+"""Words of Python, and words of other languages that are spelled like names of a platform."""
+
+_STATUS_WORDS = {word for status in HTTPStatus for word in status.name.split("_")}
+_EMPHASISED = {
+    "MUST", "SHALL", "SHOULD", "REQUIRED", "RECOMMENDED", "OPTIONAL", "NEVER", "ALWAYS", "NOTE",
+    "IMPORTANT", "WARNING", "CAUTION",
+}  # fmt: skip
+"""Keywords of RFC 2119 and of Markdown alerts."""
+CAPITALISED_PROSE = _STATUS_WORDS | _EMPHASISED
+"""Words that prose writes in capitals, such as NOT FOUND and MUST; a value would be quoted."""
+
+_EXTENSIONS = {e[1:] for e in (*mimetypes.types_map, *mimetypes.encodings_map)} | {
+    "cfg", "conf", "env", "gitignore", "go", "ini", "java", "jsonl", "lock", "log", "md", "mdx", "php",
+    "rb", "rs", "toml", "ts", "tsx", "yaml", "yml",
+}  # fmt: skip
+_TOP_DOMAINS = {"com", "cn", "org", "net", "io", "dev", "ai", "app", "gov", "edu"}
+
+_PLACEHOLDER = re.compile(r"^(?:your|my)[_.-]|^(?:YOUR|MY)_|xxx|XXX")
+_RANDOM = re.compile(r"\d{5}|(?=[a-f]{0,7}\d)(?=\d{0,7}[a-f])[0-9a-f]{8}")
+"""Five digits in a row, or eight hexadecimal digits with both digits and letters."""
+
+
+def is_standard(word: str) -> bool:
+    """Whether `word` is a placeholder or belongs to a programming language, HTTP or another technology."""
+    return (
+        word in LANGUAGE_WORDS
+        or word.upper() in _TECHNOLOGIES
+        or is_method(word)
+        or word in _SQL
+        or word.lower() in _HEADERS
+        or _PLACEHOLDER.search(word) is not None
+    )
+
+
+def is_method(word: str) -> bool:
+    """Whether `word` is an HTTP method in any case; `get` in `requests.get` is one."""
+    return word.upper() in HTTPMethod.__members__
+
+
+def is_example(word: str) -> bool:
+    """Whether `word` is a placeholder for a value of the reader, or consists of random characters."""
+    return _PLACEHOLDER.search(word) is not None or _RANDOM.search(word) is not None
+
+
+def is_file_or_domain(name: str) -> bool:
+    """Whether a dotted name ends with a file extension or a top-level domain."""
+    last = name.rpartition(".")[2]
+    return last in _EXTENSIONS or last in _TOP_DOMAINS
+
+
+_JSON_PAIR = re.compile(
+    r"\"([A-Za-z_][\w.-]*)\"\s{0,4}:\s{0,4}(\"[^\"\n]*\"|-?\d[\d.]*)?", re.ASCII
+)
+_ENUM_VALUE = re.compile(r"\"(?:[A-Z][A-Z_]+|[a-z]+(?:[_.][a-z-]+)+)\"")
+"""A value in JSON that is one of a fixed set, such as a status or an event; any other is an example."""
+
+_PAIR = re.compile(
+    r"(?<![\w.=<>!?$-])([A-Za-z_][\w.-]*)(?:\[\])?=(?![=>~])[\"']?([a-z]{3,}(?![\w.-]))?", re.ASCII
+)
+"""A key and, if it is a single word, its value; neither a comparison nor an arrow."""
+
+_FIRST_CELL = re.compile(r"^\s{0,3}\|[ `]{0,3}([A-Za-z_]\w*)[ `]{0,3}\|", re.ASCII | re.MULTILINE)
+_CHINESE_NOUN = "字段|参数|请求头|响应头|属性"
+_ENGLISH_NOUN = "fields?|param(?:eter)?s?|headers?|propert(?:y|ies)|attributes?"
+_NEXT_TO_NOUN = re.compile(
+    rf"(?<![\w.:-])([A-Za-z][\w-]+)[ `]{{0,2}}(?:{_CHINESE_NOUN})"
+    rf"|(?:{_CHINESE_NOUN})[ `]{{0,2}}([A-Za-z][\w-]++)(?![.:]\w)"
+    rf"|`([A-Za-z][\w-]+)` (?:{_ENGLISH_NOUN})\b|\b(?:{_ENGLISH_NOUN}) `([A-Za-z][\w-]+)`",
+    re.ASCII,
+)
+"""In English only a code span, since any word may precede "field"."""
+
+_CODE_NUMBER = re.compile(
+    r"(?<![\w.,/=$¥￥+-])(?<!\d:)\d{4,6}(?!\w|[.,:/-]\d|[*×]|\s?[%％])", re.ASCII
+)
+"""Four to six digits that are not part of an amount, a date, a time, a name or a calculation."""
+
+_UNIT = re.compile(
+    r"\s?(?:[个条次元分秒毫天年月日时字笔页份张件位人倍行端]|[A-Za-z]+s\b|CNY|USD|[KMG]B\b|fen\b)"
+)
+"""Follows a number that counts something; 端 as in 端口, a port."""
+
+_CODE_BEFORE = re.compile(
+    r"(?:codes?|errors?|错误码|返回码|状态码|报错|错误)[^0-9，。,.;；\n]{0,8}$", re.I
+)
+_CELL_BEFORE = re.compile(r"^\s{0,3}\|[ `*]{0,3}$", re.MULTILINE)
+"""Start of a row: the first cell of an error table is a code."""
+
+_RETURN_BEFORE = re.compile(
+    r"(?:返回|报|收到|得到|提示|碰到|遇到|出现|看到|以|\b(?:gets?|got|sees?|receives?d?|raises?|throws?|"
+    r"answers?|returns?|gives?|with|as|in|by))"
+    r"[\s`\"'“的是为了到]{0,4}$"
+)
+"""An API may return a code, but also a number of things."""
+
+
+def take_json_keys(text: str) -> tuple[str, list[Mention]]:
+    """Return `text` with the example values in JSON blanked out, and the keys as mentions."""
+    mentions: list[Mention] = []
+
+    def take(match: re.Match[str]) -> str:
+        key, value = match[1], match[2] or ""
+        if not is_example(key):
+            mentions.append(Mention("word", key, match.start(1)))
+        if not value or _ENUM_VALUE.fullmatch(value) or "code" in key.lower():
+            return match[0]
+        return match[0][: -len(value)] + " " * len(value)
+
+    return _JSON_PAIR.sub(take, text), mentions
+
+
+def extract_names_in_context(text: str) -> Iterator[Mention]:
+    """Yield the words in `text` at a position of a name, except JSON keys; see `take_json_keys`."""
+    for pattern in (_PAIR, _FIRST_CELL, _NEXT_TO_NOUN):
+        for match in pattern.finditer(text):
+            for group, word in enumerate(match.groups(), 1):
+                if word and word not in TYPE_WORDS and not is_example(word):
+                    kind: MentionKind = "name" if "-" in word else "word"
+                    yield Mention(kind, word, match.start(group))
+
+
+def extract_code_numbers(text: str) -> Iterator[Mention]:
+    """Yield the numbers in `text` that are error codes, or that may be if similar codes are known."""
+    for match in _CODE_NUMBER.finditer(text):
+        start, end = match.span()
+        is_called_code = is_code_span(text, start, end) or any(
+            is_preceded_by(pattern, text, start) for pattern in (_CODE_BEFORE, _CELL_BEFORE)
+        )
+        if is_called_code or not _UNIT.match(text, end):
+            is_explicit = is_called_code or (
+                _is_unlikely_amount(match[0]) and is_preceded_by(_RETURN_BEFORE, text, start)
+            )
+            yield Mention("number", match[0], start, is_explicit=is_explicit)
+
+
+def _is_unlikely_amount(number: str) -> bool:
+    """Whether a number is neither round nor as short as a year or a typical count of results."""
+    return len(number) > 4 and int(number) % 1000 != 0
