@@ -1,4 +1,4 @@
-"""Answers: the model's draft, the response body, the events of a stream, and reasons for degraded answers."""
+"""Answers: the model's draft, the response body, stream events, and reasons for degraded answers."""
 
 from collections.abc import Awaitable, Callable
 from enum import StrEnum

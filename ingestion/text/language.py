@@ -1,5 +1,4 @@
-"""The language of a text, its size in tokens, and replacement of characters that cannot be stored.
-Frequencies of everyday Chinese and English words, from the word lists of the `wordfreq` library.
+"""The language of a text: detection, size in tokens, everyday word frequencies, storable characters.
 
 wordfreq's own dictionaries of both lists take 85 MB. Here each list is one sorted string that is
 searched by bisection, which takes 10 MB for the words above `RAREST_ZIPF`.

@@ -1,4 +1,4 @@
-"""Answers that no model writes: small talk, off-topic questions, and the fallback when every model fails."""
+"""Answers that no model writes: to small talk, to off-topic questions, and when every model fails."""
 
 from langchain_core.runnables import Runnable, RunnableConfig
 

@@ -1,7 +1,7 @@
 """Names: those that state nothing about a platform, and those recognised by their context.
 
-Languages, standards and examples state nothing. Keys of JSON and of `key=value` pairs, first cells of tables and
-words beside a noun such as `field` are names whatever their spelling.
+Languages, standards and examples state nothing. Keys of JSON and of
+`key=value` pairs, first cells of tables and words next to a noun such as `field` are names.
 """
 
 import builtins

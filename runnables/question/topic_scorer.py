@@ -1,5 +1,4 @@
-"""Word lists that decide which words of a question carry its topic.
-Scores how likely a question is about the documents: the topic gate that needs no model.
+"""Scores how likely a question is about the documents: the topic gate that needs no model.
 
 The score is the log-likelihood ratio of the question's words under two unigram language models: that
 of the documents, smoothed with everyday language (Jelinek-Mercer; Zhai & Lafferty, "A Study of Smoothing

@@ -1,6 +1,9 @@
-"""The rerankers: a server with a `/rerank` endpoint, and the chat model, which orders passages at once.
+"""The rerankers: a server with a `/rerank` endpoint, and the chat model.
 
-The endpoint has the format of Jina, Cohere, vLLM, Voyage or TEI. The listwise prompt follows RankGPT (arXiv 2304.09542).
+The endpoint has the format of Jina, Cohere, vLLM, Voyage or TEI. The chat model reads all passages at
+once and writes their order: permutation generation of RankGPT (Sun et al., "Is ChatGPT Good at Search?
+Investigating Large Language Models as Re-Ranking Agents", 2023, arXiv 2304.09542), without its sliding
+window: thirty passages, each cut to the same length, fit into one prompt.
 """
 
 import json
