@@ -66,7 +66,9 @@ def _upgrade(connection: Connection) -> None:
     from alembic.util import CommandError
 
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.set_main_option(
+        "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
+    )
     config.attributes["connection"] = connection
     try:
         upgrade(config, HEAD)

@@ -155,10 +155,11 @@ def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
     for message in messages:
         if message.role == "user":
             question = message.text
-        elif message.role == "assistant" and question:
-            if answer := parse_answer_text(message.text):
-                yield Turn(question=question, answer=answer, asked_at=datetime.now(UTC))
-                question = ""
+        elif (
+            message.role == "assistant" and question and (answer := parse_answer_text(message.text))
+        ):
+            yield Turn(question=question, answer=answer, asked_at=datetime.now(UTC))
+            question = ""
 
 
 def _make_standalone(turns: Iterator[Turn]) -> tuple[Turn, ...]:
