@@ -1,5 +1,5 @@
-"""Ingestion: reads sources, cuts documents into chunks and writes them to a Milvus collection.
+"""Ingestion: reads sources, splits documents into chunks and writes them to a Milvus collection.
 
-`job.py` is the entry point for readers: it runs `sync.py`, which reads `sources/`, cuts documents with
-`chunking.py` and writes them through `store/`.
+Start reading at `job.py`. It runs `sync.py`, which reads documents with `sources/`, splits them with
+`chunking.py` and writes the chunks with `store/`.
 """

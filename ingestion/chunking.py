@@ -1,4 +1,4 @@
-"""Cuts documents into chunks: one per section, with long prose split between blocks."""
+"""Splits documents into chunks: one per section, or several if the section is long."""
 
 import hashlib
 import math
@@ -14,16 +14,16 @@ from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
 
 CHUNKER_VERSION = 2
-"""Increment it when the same document would give other chunks: older collections are then refused."""
+"""Version of the chunking. Increment it with every change of the chunks; it invalidates collections."""
 
 API_SECTION_FACTOR = 6
-"""Sections of API documents may be this many times as long as a chunk of prose."""
+"""Maximum size of a chunk of an API document, as a multiple of that of a prose chunk."""
 
 MAX_BLOCK_CHARS = 12_000
-"""Longer blocks are split, even code fences: a Milvus text field holds 65,535 bytes."""
+"""Maximum length of a block in characters. Longer ones are split, as Milvus limits text to 65,535 bytes."""
 
 MAX_CHUNK_WEIGHT = 8_000
-"""Limit of a chunk of several blocks, whatever the settings: 56,000 bytes including line ends."""
+"""Maximum weight of a chunk of several blocks: at most 56,000 bytes with line ends. See `_weight`."""
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -31,7 +31,7 @@ _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 def chunk_document(document: SourceDocument, max_tokens: int) -> Iterator[Chunk]:
     """Yield the chunks of `document`. Their ids are stable across runs.
 
-    `max_tokens` is a soft limit for chunks of prose.
+    `max_tokens` is a soft limit for chunks of prose. Chunks of API documents may be longer.
     """
     position = 0
     occurrences: Counter[tuple[str, ...]] = Counter()
@@ -131,14 +131,14 @@ def _split_blocks(blocks: list[MarkdownBlock], max_weight: int) -> Iterator[str]
 
 
 def _split_table(table: str, max_weight: int) -> Iterator[str]:
-    """Yield groups of rows, each with the table's header."""
+    """Yield groups of rows, each below a copy of the table's header."""
     lines = table.split("\n")
     header, rows = lines[:2], lines[2:]
     yield from _group_lines(rows, max_weight - sum(map(_weight, header)), header, [])
 
 
 def _split_lines(block: MarkdownBlock) -> Iterator[str]:
-    """Yield groups of lines; groups of a code block each get its opening and closing fence."""
+    """Yield groups of lines; each group of a code block gets an opening and a closing fence."""
     lines = [line[i : i + MAX_BLOCK_CHARS] for line in block.text.split("\n")
              for i in range(0, max(len(line), 1), MAX_BLOCK_CHARS)]  # fmt: skip
     fence = _OPENING_FENCE.match(lines[0])
@@ -154,7 +154,7 @@ def _split_lines(block: MarkdownBlock) -> Iterator[str]:
 def _group_lines(
     lines: list[str], max_weight: int, head: list[str], tail: list[str]
 ) -> Iterator[str]:
-    """Yield groups of `lines` of at most `max_weight`, or of one line, between `head` and `tail`."""
+    """Yield groups of `lines` between `head` and `tail`; only a single line may exceed `max_weight`."""
     group: list[str] = []
     group_weight = 0
     for line in lines:
@@ -169,5 +169,5 @@ def _group_lines(
 
 
 def _weight(text: str) -> int:
-    """Return the tokens of `text`, at least 1 per 5 bytes, so that a limit also limits bytes."""
+    """Return the estimated tokens of `text`, but at least one per 5 bytes to limit the bytes, too."""
     return max(1, estimate_tokens(text), math.ceil(len(text.encode()) / 5))

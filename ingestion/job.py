@@ -1,4 +1,4 @@
-"""The ingestion job: one run at a time across processes, each with a stored report."""
+"""Runs ingestions. A lock allows one run at a time, and every run stores a report."""
 
 import asyncio
 import hashlib
@@ -32,8 +32,8 @@ from schemas.settings import Settings
 SAVE_INTERVAL_S = 1.0
 """Minimum time between two saves of the report during a run."""
 
-IngestionProgress = Callable[[IngestionRun], None]
-"""Called with the report when a run begins, after each document, and when it ends."""
+ProgressCallback = Callable[[IngestionRun], None]
+"""Callback that receives the report when a run begins, after each document, and when it ends."""
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class IngestionJob:
 
     @classmethod
     def connect(cls, settings: Settings) -> "IngestionJob":
-        """Return a job for the stores in `settings`. It blocks.
+        """Connect to the stores in `settings` and return a job. It blocks.
 
         Raises ConfigurationError, StoreLocked or StoreUnavailable.
         """
@@ -75,7 +75,7 @@ class IngestionJob:
         self.runs.close()
 
     def new_run(self, trigger: Trigger, options: IngestionOptions | None = None) -> IngestionRun:
-        """Return the report of a run that has not begun."""
+        """Return the report of a run that has not started."""
         return IngestionRun(
             id=uuid4().hex,
             trigger=trigger,
@@ -86,16 +86,15 @@ class IngestionJob:
         )
 
     def stop(self) -> None:
-        """Stop the current run after its current document, and every later run."""
+        """Stop the current run after its current document. Later runs of this job stop as well."""
         self._stopping.set()
 
-    def run(
-        self, run: IngestionRun, progress: IngestionProgress = lambda run: None
-    ) -> IngestionRun:
+    def run(self, run: IngestionRun, progress: ProgressCallback = lambda run: None) -> IngestionRun:
         """Execute `run`, store its report and return it. It blocks.
 
-        Raises IngestionRunning during another run; if the run fails: ConfigurationError for
-        platform.toml, ModelError, StoreError or DeletionsRefused.
+        Raises IngestionRunning if another run is in progress, IngestionStopped after `stop`,
+        ConfigurationError if platform.toml is invalid, and ModelError, StoreError or DeletionsRefused
+        if the run fails.
         """
         with run_lock(self._settings, run), bound_contextvars(ingestion=run.id):
             self.runs.fail_orphaned_runs()
@@ -119,7 +118,7 @@ class IngestionJob:
 
 
 async def run_in_thread(
-    job: IngestionJob, run: IngestionRun, progress: IngestionProgress = lambda run: None
+    job: IngestionJob, run: IngestionRun, progress: ProgressCallback = lambda run: None
 ) -> IngestionRun:
     """Execute `run` in a worker thread. When cancelled, stop `job` and wait until it has stopped.
 
@@ -140,7 +139,7 @@ async def run_in_thread(
 def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
     """Hold the lock of the collection in `settings`; the system releases it if the process dies.
 
-    Raises IngestionRunning, which names the process that holds it.
+    Raises IngestionRunning if another process holds the lock; the message names that process.
     """
     path = _lock_path(settings)
     holder_path = path.with_suffix(".json")
@@ -168,13 +167,13 @@ def check_not_running(settings: Settings) -> None:
 
 
 def _lock_path(settings: Settings) -> Path:
-    """Return the lock file, the same for every process on this machine with the same collection."""
+    """Return the path of the lock file, which depends only on the machine and the collection."""
     name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
 
 
 def _already_running(path: Path) -> IngestionRunning:
-    return IngestionRunning(f"another ingestion is under way: {_describe_holder(path)}")
+    return IngestionRunning(f"another ingestion is running: {_describe_holder(path)}")
 
 
 def _describe_holder(path: Path) -> str:
@@ -193,7 +192,7 @@ class _RunReporter:
         self,
         run: IngestionRun,
         runs: IngestionRunStore,
-        progress: IngestionProgress,
+        progress: ProgressCallback,
         stopping: threading.Event,
     ) -> None:
         self._run = run
@@ -205,7 +204,7 @@ class _RunReporter:
         progress(run)
 
     def update(self) -> None:
-        """Report progress. Raises IngestionStopped if the run is to stop."""
+        """Report progress. Raises IngestionStopped if the job was stopped."""
         if self._stopping.is_set():
             raise IngestionStopped("the run was stopped before its end; the next run continues it")
         self._progress(self._run)

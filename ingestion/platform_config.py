@@ -12,9 +12,9 @@ from schemas.platform import OpenApiSourceConfig, PlatformConfig, SourceConfig
 
 
 def read_platform(path: Path) -> PlatformConfig:
-    """Return the configuration at `path`, with the paths in it resolved against the file's folder.
+    """Return the configuration at `path`; its relative paths are resolved against the file's folder.
 
-    Raises ConfigurationError with one line that names the file and each invalid key.
+    Raises ConfigurationError if the file is unreadable or invalid; the message names each invalid key.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -29,7 +29,9 @@ def read_platform(path: Path) -> PlatformConfig:
     _check_source_names(path, platform)
     _check_schedule(path, platform)
     return platform.model_copy(
-        update={"sources": tuple(_resolve_paths(path.parent, s) for s in platform.sources)}
+        update={
+            "sources": tuple(_resolve_paths(path.parent, source) for source in platform.sources)
+        }
     )
 
 
@@ -39,8 +41,9 @@ def _describe(error: ValidationError) -> str:
         "extra_forbidden": "is not a known key",
     }
     return "; ".join(
-        f"{'.'.join(map(str, e['loc']))} {messages.get(e['type'], '- ' + e['msg'])}"
-        for e in error.errors()
+        f"{'.'.join(map(str, problem['loc']))} "
+        f"{messages.get(problem['type'], '- ' + problem['msg'])}"
+        for problem in error.errors()
     )
 
 

@@ -1,4 +1,4 @@
-"""Model providers: a LangChain client for `provider:model`, its errors as ModelError, and embeddings."""
+"""Opens LangChain clients for `provider:model`, converts their errors to ModelError, and embeds chunks."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -34,16 +34,20 @@ from schemas.settings import PREFIX, Settings
 Client = TypeVar("Client")
 
 PROVIDER_EXTRAS = {"anthropic", "deepseek", "ollama"}
-"""Providers whose package is installed by an extra of the same name."""
+"""Providers whose package is installed by an apidesk extra of the same name."""
 
 RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+"""HTTP statuses after which the same request may succeed later."""
+
+MAX_ATTEMPTS = 5
+"""Maximum number of requests per batch while the provider is overloaded or unreachable."""
 
 _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
 
 @dataclass(frozen=True)
 class ModelRole:
-    """The use of a model, which determines its settings."""
+    """What a model is used for, which determines the settings that configure it."""
 
     prefix: str
     """`CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` or `EMBEDDING`."""
@@ -66,7 +70,7 @@ class ModelRole:
 
 
 def open_embeddings(settings: Settings) -> Embeddings | None:
-    """Return the model of `APIDESK_EMBEDDING_MODEL`, or None if it is not set.
+    """Return a client of `APIDESK_EMBEDDING_MODEL`, or None if it is not set.
 
     Raises ConfigurationError if the model or its provider cannot be used.
     """
@@ -86,10 +90,10 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
 
 
 def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[str, Any]) -> Client:
-    """Return a client of the role's model, made by `factory` with `options`.
+    """Return a client of the role's model, created by `factory` with `options`.
 
-    `factory` is LangChain's init_chat_model or init_embeddings. Raises ConfigurationError with one
-    line that names the setting and, if needed, the extra to install.
+    `factory` is LangChain's init_chat_model or init_embeddings. Raises ConfigurationError if the
+    client cannot be created; its message names the setting and, if needed, the extra to install.
     """
     provider, _, name = role.model.partition(":")
     if not provider or not name:  # LangChain would guess the provider
@@ -133,7 +137,7 @@ def model_errors(role: ModelRole) -> Iterator[None]:
 
 
 def model_error(error: Exception, role: ModelRole) -> ModelError:
-    """Return `error` as a ModelError, by the names and status codes that the clients share."""
+    """Return the ModelError for `error`, based on the names and status codes that the clients share."""
     name, status = type(error).__name__, getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or "Timeout" in name:
         return ModelTimeout(f"{role.setting}: no answer in time")
@@ -154,14 +158,14 @@ def model_error(error: Exception, role: ModelRole) -> ModelError:
 
 
 def retry_wait_s(state: RetryCallState) -> float:
-    """Return the seconds before the next attempt: the provider's Retry-After, else full jitter."""
+    """Return the seconds before the next attempt: the provider's Retry-After, or else a random backoff."""
     error = state.outcome.exception() if state.outcome else None
     retry_after = error.retry_after if isinstance(error, ModelError) else None
     return retry_after if retry_after is not None else _backoff(state)
 
 
 def _retry_after_s(error: Exception) -> float | None:
-    """Return the seconds in the reply's Retry-After header."""
+    """Return the seconds in the reply's Retry-After header, or None without a valid one."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     value = headers.get("retry-after") if isinstance(headers, Mapping) else None
     try:
@@ -175,7 +179,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _reason(error: Exception, role: ModelRole) -> str:
-    """Return the reason without the client's own message, which may contain a key."""
+    """Describe `error` without the client's own message, which may contain a key."""
     message = str(error).lower()
     if "api_key" in message or "api key" in message or "credentials" in message:
         return _missing_key(role)
@@ -188,12 +192,8 @@ def _missing_key(role: ModelRole) -> str:
     return f"no key; set APIDESK_{role.prefix}_API_KEY or the provider's own variable"
 
 
-MAX_ATTEMPTS = 5
-"""Requests per batch while the provider is overloaded or unreachable."""
-
-
 class ChunkEmbedder:
-    """Embeds chunks with the model in Settings. Reads no more chunks ahead than it can send."""
+    """Embeds chunks with the embedding model. Does not read more chunks ahead than it can send."""
 
     def __init__(self, model: Embeddings, settings: Settings) -> None:
         self._model = model
@@ -202,7 +202,7 @@ class ChunkEmbedder:
         self._max_requests = settings.embedding_requests
 
     def embed(self, chunks: Iterable[Chunk]) -> Generator[tuple[list[Chunk], list[Vector]]]:
-        """Yield `chunks` in batches, in their order, with a vector per chunk. Raises ModelError."""
+        """Yield batches of `chunks` in order, each with one vector per chunk. Raises ModelError."""
         pending: deque[tuple[list[Chunk], Future[list[Vector]]]] = deque()
         with ThreadPoolExecutor(self._max_requests, thread_name_prefix="embed") as pool:
             try:
@@ -217,7 +217,7 @@ class ChunkEmbedder:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def embed_texts(self, texts: Iterable[str]) -> list[Vector]:
-        """Return the vectors of `texts`, in their order. Raises ModelError."""
+        """Return the vectors of `texts` in order. Raises ModelError."""
         return [
             vector for batch in batches(texts, self._batch_size) for vector in self._request(batch)
         ]

@@ -1,4 +1,4 @@
-"""Ingestion runs: their reports in the database, and the schedule that starts them."""
+"""Stores the reports of ingestion runs and starts runs on a schedule."""
 
 import asyncio
 import logging
@@ -22,11 +22,16 @@ if TYPE_CHECKING:
     from cronsim import CronSim
 
 MAX_LISTED_RUNS = 50
-"""Number of runs that are listed; older runs stay in the database."""
+"""Maximum number of listed runs. Older runs stay in the database."""
+
+MAX_SLEEP_S = 30.0
+"""Maximum seconds of one sleep, so that clock changes and system suspends are noticed within this time."""
+
+log = logging.getLogger(__name__)
 
 
 class IngestionRunStore:
-    """The runs of one collection. Every method blocks; call them in a worker thread.
+    """Stores the runs of one collection. Every method blocks; call them in a worker thread.
 
     Every method raises StoreUnavailable if the database does not answer.
     """
@@ -39,12 +44,13 @@ class IngestionRunStore:
     def open(cls, settings: Settings) -> "IngestionRunStore":
         """Open the runs in the database of `settings`.
 
-        Raises ConfigurationError for an invalid url, StoreUnavailable if the database does not answer.
+        Raises ConfigurationError for an invalid URL and StoreUnavailable if the database does not
+        answer.
         """
         return cls(open_engine(settings), settings.collection_id)
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close all database connections."""
         self._engine.dispose()
 
     def save(self, run: IngestionRun) -> None:
@@ -58,12 +64,12 @@ class IngestionRunStore:
                 )
 
     def get(self, run_id: str) -> IngestionRun | None:
-        """Return the run with this id, or None."""
+        """Return the run with this id, or None if there is none."""
         runs = self._select(runs_table.c.id == run_id)
         return runs[0] if runs else None
 
     def latest(self, count: int = MAX_LISTED_RUNS) -> list[IngestionRun]:
-        """Return the last `count` runs, latest first."""
+        """Return the latest `count` runs, newest first."""
         return self._select(limit=count)
 
     def fail_orphaned_runs(self) -> None:
@@ -85,12 +91,6 @@ class IngestionRunStore:
             return [
                 IngestionRun.model_validate_json(row.report) for row in connection.execute(query)
             ]
-
-
-MAX_SLEEP_S = 30.0
-"""A change of the clock, or a suspended machine, is noticed within this time."""
-
-log = logging.getLogger(__name__)
 
 
 def cron(schedule: IngestionSchedule, after: datetime) -> "CronSim":

@@ -1,4 +1,4 @@
-"""The documents in a collection before a run, as far as sync compares them."""
+"""Indexes the chunks that a collection contains before a run, for the comparison in `sync.py`."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Set
@@ -30,7 +30,7 @@ class StoredDocuments:
         return self._hashes.get(source, {}).keys()
 
     def chunk_hashes(self, source: str, document_id: str) -> Mapping[str, str]:
-        """Return the content hash of each chunk id of a document; empty for an unknown document."""
+        """Return the content hashes of a document's chunks, by chunk id; empty for an unknown document."""
         return self._hashes.get(source, {}).get(document_id, {})
 
     def chunk_ids(self) -> set[str]:
@@ -39,10 +39,10 @@ class StoredDocuments:
         return {chunk_id for document in documents for chunk_id in document}
 
     def known_files(self, source: str) -> KnownFiles:
-        """Return the document ids of each file fingerprint of `source`.
+        """Return the file fingerprints of `source`, each with the ids of its documents.
 
-        A chunk that did not change keeps the fingerprint of an earlier version of its file. A document
-        with several fingerprints is therefore left out and read again.
+        An unchanged chunk keeps the fingerprint of an earlier version of its file. A document whose
+        chunks have different fingerprints is omitted, so that it is read again.
         """
         known: dict[str, set[str]] = defaultdict(set)
         for document_id, fingerprints in self._fingerprints.get(source, {}).items():

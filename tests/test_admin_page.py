@@ -235,7 +235,7 @@ def test_concurrent_run_is_refused_with_a_message(chromium: Browser, served: Ser
         page.add_init_script(f"sessionStorage.setItem('apidesk.key', '{ADMIN_KEY}')")
         page.goto(f"{served.url}/admin#ingestions")
         page.get_by_role("button", name="Start a run").click()
-        expect(page.get_by_role("alert")).to_contain_text("another ingestion is under way: process")
+        expect(page.get_by_role("alert")).to_contain_text("another ingestion is running: process")
 
 
 def test_run_is_polled_only_while_the_view_is_visible(chromium: Browser, served: Served) -> None:

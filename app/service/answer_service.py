@@ -16,7 +16,7 @@ from app.service.in_flight import InFlight
 from app.telemetry.metrics import Metrics
 from app.telemetry.run_observer import RunObserver
 from app.telemetry.tracing import open_tracing
-from ingestion.job import IngestionJob, IngestionProgress
+from ingestion.job import IngestionJob, ProgressCallback
 from ingestion.platform_config import read_platform
 from ingestion.text.language import detect_language
 from runnables.factory import PipelineFactory
@@ -194,7 +194,7 @@ class AnswerService:
         return None
 
     def _detect_language(self, text: str) -> Language:
-        """The question's language, or the platform's if only details such as code were pasted."""
+        """Return the question's language, or the platform's if only details such as code were pasted."""
         prose = extract_details(text).prose
         if any(character.isalpha() for character in prose):
             return detect_language(prose)
@@ -209,7 +209,7 @@ def connect_answer_service(settings: Settings) -> AnswerService:
 
 @asynccontextmanager
 async def open_answer_service(
-    settings: Settings, progress: IngestionProgress = lambda run: None
+    settings: Settings, progress: ProgressCallback = lambda run: None
 ) -> AsyncIterator[AnswerService]:
     """Open a service that is ready to answer, and close it at the end of the block.
 

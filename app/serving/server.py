@@ -23,7 +23,7 @@ from app.serving.gc_tuning import freeze_objects
 from app.serving.local_server import announce_server
 from app.telemetry.ingestion_metrics import log_ingestion_run
 from app.telemetry.logs import configure_logging, is_json
-from ingestion.job import IngestionProgress
+from ingestion.job import ProgressCallback
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings
 
@@ -123,7 +123,7 @@ def graceful_timeout_s(settings: Settings) -> int:
 
 
 @contextmanager
-def first_ingestion_progress(settings: Settings) -> Iterator[IngestionProgress]:
+def first_ingestion_progress(settings: Settings) -> Iterator[ProgressCallback]:
     """Show a first ingestion as `apidesk ingest` does, or log its result if the log is JSON."""
     if not is_json(settings.log_format, sys.stderr):
         with ingestion_progress() as progress:

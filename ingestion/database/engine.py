@@ -1,8 +1,7 @@
-"""Upgrades the tables of the database with Alembic.
+"""Opens the database of APIDESK_DATABASE_URL and upgrades its tables with Alembic.
 
-To change a table, add a file to `versions/` and set `HEAD` to its revision. Tests compare the result
-with `ingestion.database.tables`. `open_engine` upgrades every database that it opens.
-The database of APIDESK_DATABASE_URL: opening its engine, and its errors as ours.
+To change a table, add a file to `migrations/versions/` and set `HEAD` to its revision. Tests compare
+the result with `ingestion.database.tables`. `open_engine` upgrades every database that it opens.
 """
 
 import logging
@@ -19,16 +18,26 @@ from schemas.errors import ConfigurationError, StoreUnavailable
 from schemas.settings import Settings
 
 HEAD = "0004"
-"""The newest revision. Alembic is only imported for a database with another one."""
+"""The newest revision. Alembic is imported only for a database with a different one."""
 
 LOCK_KEY = 7_242_017
-"""Key of PostgreSQL's advisory lock during an upgrade."""
+"""Key of the PostgreSQL advisory lock that is held during an upgrade."""
+
+SETTING = "APIDESK_DATABASE_URL"
+
+PSYCOPG = "postgresql+psycopg"
+
+TIMEOUT_OPTIONS = {"sqlite": {"timeout": "15"}, PSYCOPG: {"connect_timeout": "10"}}
+"""Default timeouts in seconds, by driver: for SQLite's write lock, and for connecting to a server."""
+
+log = logging.getLogger(__name__)
 
 
 def upgrade_database(engine: Engine) -> None:
     """Upgrade the tables to `HEAD`. It blocks.
 
-    Raises ConfigurationError if a newer apidesk has changed the database, SQLAlchemyError.
+    Raises ConfigurationError if a newer apidesk has changed the database, and SQLAlchemyError if the
+    database fails.
     """
     if _revision(engine) == HEAD:
         return
@@ -49,7 +58,7 @@ def _revision(engine: Engine) -> str | None:
 
 @contextmanager
 def _exclusive_transaction(engine: Engine) -> Iterator[Connection]:
-    """A transaction that waits for the upgrades of processes started at the same time."""
+    """Run the block in a transaction that first waits for upgrades by other processes."""
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -78,21 +87,11 @@ def _upgrade(connection: Connection) -> None:
         ) from None
 
 
-SETTING = "APIDESK_DATABASE_URL"
-
-PSYCOPG = "postgresql+psycopg"
-
-TIMEOUT_OPTIONS = {"sqlite": {"timeout": "15"}, PSYCOPG: {"connect_timeout": "10"}}
-"""Default timeouts in seconds, by driver: for SQLite's write lock, and for connecting to a server."""
-
-log = logging.getLogger(__name__)
-
-
 def open_engine(settings: Settings) -> Engine:
     """Open the database in `settings` and upgrade its tables. It blocks.
 
-    Raises ConfigurationError for an invalid url, a missing driver, or a database that a newer apidesk
-    has changed; StoreUnavailable if the database does not answer.
+    Raises ConfigurationError for an invalid URL, for a missing driver, and for a database that a newer
+    apidesk has changed. Raises StoreUnavailable if the database does not answer.
     """
     engine = _create_engine(_parse_url(settings.database_url))
     try:
@@ -112,7 +111,7 @@ def open_engine(settings: Settings) -> Engine:
 
 @contextmanager
 def database_errors() -> Iterator[None]:
-    """Raise SQLAlchemy's errors as StoreUnavailable. The reason is logged: it may contain host names."""
+    """Raise SQLAlchemy's errors as StoreUnavailable. The cause is only logged, as it may name hosts."""
     try:
         yield
     except SQLAlchemyError as error:
@@ -123,7 +122,7 @@ def database_errors() -> Iterator[None]:
 def _parse_url(text: str) -> URL:
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError):  # its message would show a part of the url
+    except (ArgumentError, ValueError):  # its message would contain a part of the URL
         raise ConfigurationError(f"{SETTING}: is not a database url") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername=PSYCOPG)
@@ -147,7 +146,7 @@ def _create_engine(url: URL) -> Engine:
 
 
 def _create_in_memory_engine(url: URL) -> Engine:
-    """Return an engine with one connection for all threads: each connection is its own database."""
+    """Return an engine whose threads share one connection, as each connection is a separate database."""
     return create_engine(
         url,
         poolclass=QueuePool,
@@ -158,7 +157,7 @@ def _create_in_memory_engine(url: URL) -> Engine:
 
 
 def _enable_wal(engine: Engine) -> None:
-    """Let reads continue during a write. SQLite stores this mode in the file."""
+    """Enable the write-ahead log, so that reads continue during a write. The file stores this mode."""
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 

@@ -29,11 +29,11 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 
 BIG_ID = BigInteger().with_variant(Integer, "sqlite")
-"""An autoincremented id; SQLite only increments columns of type INTEGER."""
+"""Type of an autoincremented id. SQLite increments only columns of type INTEGER."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A time with a time zone. SQLite has no time zones: it stores UTC."""
+    """A time with a time zone. SQLite does not store time zones, so values are converted to UTC."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

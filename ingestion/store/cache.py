@@ -1,4 +1,4 @@
-"""Caches of what was read from the store, and reloading when another process has written it."""
+"""Caches values that were read from the store, and reloads a collection after another process wrote it."""
 
 import threading
 import time
@@ -17,23 +17,23 @@ CacheKey = TypeVar("CacheKey", bound=Hashable)
 CacheValue = TypeVar("CacheValue")
 
 CHECK_INTERVAL_S = 1.0
-"""Time between two checks for writes by other processes, and before a failed store is tried again."""
+"""Seconds between two checks for writes by other processes, and before a failed store is tried again."""
 
 
 class ReadThroughCache(Generic[CacheKey, CacheValue]):
-    """Caches values by key and reads missing ones. Remembers keys without a value, too."""
+    """Caches values by key and reads the missing ones. Keys without a value are cached, too."""
 
     def __init__(
         self, read: Callable[[list[CacheKey]], Mapping[CacheKey, CacheValue]], max_keys: int
     ) -> None:
-        """`read` omits keys without a value. Beyond `max_keys`, least recently used keys are evicted."""
+        """Create an empty cache of at most `max_keys`. `read` returns the values of keys that have one."""
         self._read = read
         self._max_keys = max_keys
         self._lock = Lock()
         self.clear()
 
     def get(self, keys: Iterable[CacheKey]) -> dict[CacheKey, CacheValue]:
-        """Return the values of `keys` in their order, without the keys that have no value."""
+        """Return the values of `keys` in the order of `keys`. Keys without a value are omitted."""
         wanted = list(dict.fromkeys(keys))
         entries = self._entries  # another thread may replace it
         with self._lock:
@@ -55,21 +55,24 @@ class CollectionReloader:
     """Reloads a collection when its version in the store differs from the loaded one."""
 
     def __init__(self, read_version: Callable[[], str | None], load: Callable[[], None]) -> None:
-        """`read_version` returns None without a collection; `load` ends with `mark_loaded`."""
+        """Start without a loaded version.
+
+        `read_version` returns None if there is no collection. `load` must call `mark_loaded`.
+        """
         self._read_version = read_version
         self._load = load
         self._version: str | None = None
-        """Version that is loaded; None if the collection must be loaded."""
+        """The loaded version; None if the collection must be loaded."""
         self._checked_at = 0.0
         """`time.monotonic` of the last check."""
         self._failure: ApideskError | None = None
-        """Error of the last check."""
+        """Error of the last check, if it failed."""
         self._loading = threading.RLock()
 
     def refresh(self) -> None:
-        """Reload the collection if another process wrote it or a restarted store unloaded it.
+        """Reload the collection if another process wrote it or the store was restarted.
 
-        Asks the store once per `CHECK_INTERVAL_S`. Raises what `load` raises.
+        Checks the store at most once per `CHECK_INTERVAL_S`. Raises the same errors as `load`.
         """
         if self._is_fresh():
             return
@@ -89,7 +92,7 @@ class CollectionReloader:
 
     @contextmanager
     def exclusive_load(self) -> Iterator[None]:
-        """Let no other thread load within the block. Raises StoreUnavailable for Milvus's errors."""
+        """Block other threads from loading. Raises Milvus's errors in the block as StoreUnavailable."""
         with self._loading, self.store_errors():
             yield
 
@@ -99,7 +102,10 @@ class CollectionReloader:
 
     @contextmanager
     def store_errors(self) -> Iterator[None]:
-        """Raise Milvus's errors as StoreUnavailable and reload next time: a restart unloads."""
+        """Raise Milvus's errors as StoreUnavailable.
+
+        The collection is then loaded again at the next check, because a restarted store has unloaded it.
+        """
         try:
             with milvus_errors():
                 yield
@@ -108,7 +114,7 @@ class CollectionReloader:
             raise
 
     def _is_fresh(self) -> bool:
-        """Return whether the last check is recent and succeeded. Raises its error if it failed."""
+        """Return whether a recent check found the loaded version current. Raises its error if it failed."""
         if time.monotonic() - self._checked_at > CHECK_INTERVAL_S:
             return False
         if self._failure is not None:

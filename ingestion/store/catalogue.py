@@ -1,8 +1,8 @@
-"""Names of the Milvus collections behind an alias, and moving the aliases.
+"""Names the Milvus collections of an alias, and builds and reads the catalogue.
 
-An alias `docs` names a collection `docs_<time in ns>`. Its vocabulary and its catalogue are the
-collections `docs_words_<time in ns>` and `docs_catalogue_<time in ns>`, with aliases of their own.
-The catalogue: one row per document, derived from the rows of its chunks.
+An alias `docs` points to a collection `docs_<time in ns>`, which contains the chunks. The vocabulary and
+the catalogue are in the collections `docs_words_<time in ns>` and `docs_catalogue_<time in ns>`, which
+have their own aliases. The catalogue contains one row per document, built from the rows of its chunks.
 """
 
 import hashlib
@@ -17,6 +17,24 @@ from schemas.document import CatalogueEntry
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
+
+DocumentKey = tuple[str, str]
+"""Source and id of a document."""
+
+ENTRY_FIELDS = list(CatalogueEntry.model_fields)
+"""Fields of a catalogue row that are part of its CatalogueEntry."""
+
+CATALOGUED_FIELDS = ["source", "document_id", "title", "section", "position", "language",
+                     "service_id", "api_id", "api_name", "api_url", "page_url"]  # fmt: skip
+"""Fields of a chunk's row from which the catalogue is built."""
+
+MAX_OUTLINE_CHUNKS = 1_024
+"""Number of leading chunks of a document whose headings are in its outline."""
+
+MAX_OUTLINE_BYTES = 8_000
+"""Maximum size of an outline in bytes. Milvus limits a JSON field to 65,536 bytes with escapes."""
+
+_COPIED_FIELDS = [name for name in CATALOGUED_FIELDS if name not in ("section", "position")]
 
 
 def words_name(name: str) -> str:
@@ -38,10 +56,10 @@ def move_alias(client: "MilvusClient", alias: str, name: str) -> None:
 
 
 def drop_leftovers(client: "MilvusClient", alias: str) -> None:
-    """Drop the collections that `alias` no longer names or never named.
+    """Drop the collections of earlier and interrupted runs, to which `alias` does not point.
 
     Call it only while holding the ingestion lock. A run moves the aliases of the vocabulary and the
-    catalogue before the alias of the chunks. If it died in between, they are moved back first.
+    catalogue before the alias of the chunks. If it died in between, those two are moved back first.
     """
     pattern = re.compile(rf"{re.escape(alias)}(_words|_catalogue)?_\d{{19}}")
     owned = [name for name in client.list_collections() if pattern.fullmatch(name)]
@@ -59,37 +77,20 @@ def _companion_name(name: str, suffix: str) -> str:
     return re.sub(r"(_\d{19})?$", rf"_{suffix}\1", name, count=1)
 
 
-DocumentKey = tuple[str, str]
-"""Source and id of a document."""
-
-ENTRY_FIELDS = list(CatalogueEntry.model_fields)
-"""Fields of a catalogue row that make up its entry."""
-
-CATALOGUED_FIELDS = ["source", "document_id", "title", "section", "position", "language",
-                     "service_id", "api_id", "api_name", "api_url", "page_url"]  # fmt: skip
-"""Fields of a chunk's row that the catalogue is derived from."""
-
-MAX_OUTLINE_CHUNKS = 1_024
-"""Leading chunks of a document whose headings are in its outline."""
-
-MAX_OUTLINE_BYTES = 8_000
-"""A Milvus JSON field holds 65,536 bytes, escapes included."""
-
-_COPIED_FIELDS = [name for name in CATALOGUED_FIELDS if name not in ("section", "position")]
-
-
 @dataclass
 class _DocumentRows:
+    """The data of one document from which its entry is built."""
+
     first: MilvusRow
     """Row of the chunk with the lowest position so far."""
     headings: dict[str, int] = field(default_factory=dict)
-    """Lowest position of each heading."""
+    """Headings, each with its lowest position."""
 
 
 class CatalogueBuilder:
-    """Builds catalogue entries from rows of chunks, added in any order.
+    """Builds catalogue entries from rows of chunks, which may be added in any order.
 
-    Keeps one row and the headings of each document.
+    Stores one row and the headings of each document.
     """
 
     def __init__(self) -> None:
@@ -111,11 +112,11 @@ class CatalogueBuilder:
             document.headings[heading] = min(position, document.headings.get(heading, position))
 
     def keys(self) -> set[DocumentKey]:
-        """Return the keys of the documents that have a chunk."""
+        """Return the keys of all documents whose rows were added."""
         return set(self._documents)
 
     def entries(self) -> Iterator[CatalogueEntry]:
-        """Yield the entry of each document that has a chunk."""
+        """Yield an entry for each document whose rows were added."""
         for document in self._documents.values():
             fields = {name: document.first[name] for name in _COPIED_FIELDS}
             headings = sorted(document.headings, key=document.headings.__getitem__)
@@ -127,7 +128,7 @@ class CatalogueBuilder:
 
 
 def document_key(row: MilvusRow) -> DocumentKey:
-    """Return the key of the document that a row of a chunk or of the catalogue belongs to."""
+    """Return the key of the document to which a chunk row or a catalogue row belongs."""
     return row["source"], row["document_id"]
 
 
@@ -149,7 +150,7 @@ def entry_rows(entries: Iterable[CatalogueEntry]) -> Iterator[MilvusRow]:
 
 
 def read_catalogue(client: "MilvusClient", alias: str) -> list[CatalogueEntry]:
-    """Return the catalogue of the chunks that `alias` names, by source and document id."""
+    """Return the catalogue of the collection that `alias` points to, sorted by source and document id."""
     name = catalogue_name(alias)
     client.load_collection(name)
     pages = row_pages(client, name, ENTRY_FIELDS)
@@ -163,4 +164,5 @@ def _entry_from_row(row: MilvusRow) -> CatalogueEntry:
 def _truncate(headings: Sequence[str]) -> list[str]:
     """Return the leading headings that fit into an outline."""
     sizes = accumulate(len(heading.encode()) for heading in headings)
-    return [h for h, size in zip(headings, sizes, strict=True) if size <= MAX_OUTLINE_BYTES]
+    pairs = zip(headings, sizes, strict=True)
+    return [heading for heading, size in pairs if size <= MAX_OUTLINE_BYTES]

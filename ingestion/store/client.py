@@ -1,4 +1,4 @@
-"""The Milvus client: opening it, its errors as ours, reading rows, and filters that select chunks."""
+"""Opens the Milvus client, converts its errors, reads rows, and builds filters that select chunks."""
 
 import json
 import logging
@@ -22,18 +22,23 @@ T = TypeVar("T")
 MilvusRow = dict[str, Any]
 """A row of any collection, by field."""
 
+ChunkPosition = tuple[str, str, int]
+"""Source, document id and position of a chunk."""
+
 BATCH_ROWS = 256
-"""Rows per write."""
+"""Maximum number of rows per write."""
 
 PAGE_ROWS = 4_096
-"""Rows per read; Milvus returns at most 16,384."""
+"""Maximum number of rows per read; Milvus allows 16,384."""
 
 KEEPALIVE_MS = 3_600_000
+"""Milliseconds between pings to the embedded server."""
 
 CONNECT_TIMEOUT_S = 5.0
 """Timeout of the first connection to a server, and of each reconnection."""
 
 READ_TIMEOUT_S = 10.0
+"""Timeout of each call of `READ_METHODS`."""
 
 READ_METHODS = (
     "Search",
@@ -56,14 +61,16 @@ LITE_VERSION_PREFIX = "milvus_lite"
 
 UNREACHABLE = "Milvus cannot be reached: see APIDESK_MILVUS_URI"
 
+_JSON_ESCAPE = re.compile(r"\\(u[0-9a-f]{4}|.)")
+
 log = logging.getLogger(__name__)
 
 
 def open_milvus(settings: Settings) -> "MilvusClient":
     """Connect to the store in `settings`.
 
-    Raises StoreLocked if another process holds an embedded store, StoreUnavailable if a server does
-    not answer.
+    Raises StoreLocked if another process has the embedded store open or its file is not a store.
+    Raises StoreUnavailable if a server does not answer.
     """
     from pymilvus import MilvusClient
     from pymilvus.exceptions import MilvusException
@@ -122,7 +129,7 @@ def batches(items: Iterable[T], size: int = BATCH_ROWS) -> Iterator[list[T]]:
 def row_pages(
     client: "MilvusClient", name: str, fields: list[str], expression: str = ""
 ) -> Iterator[list[MilvusRow]]:
-    """Yield the rows of the collection `name` in pages; with `expression`, only matching rows."""
+    """Yield the rows of the collection `name` in pages; with `expression`, only those that match it."""
     rows = client.query_iterator(
         name, batch_size=PAGE_ROWS, filter=expression, output_fields=fields
     )
@@ -134,14 +141,14 @@ def row_pages(
 
 
 def _use_system_memory_pool() -> None:
-    """Return 20 MB to the system that Arrow's own pool keeps after it reads the embedded store."""
+    """Make Arrow use the system's memory pool; its own keeps 20 MB after reading the embedded store."""
     import pyarrow  # type: ignore[import-untyped]
 
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
 
 
 def _quiet_pymilvus() -> None:
-    """Set log levels of pymilvus. Importing it resets them, so call this after the import."""
+    """Raise the log levels of pymilvus. Importing it resets them, so call this after the import."""
     # It warns on every full read that Milvus Lite reports no timestamp.
     logging.getLogger("pymilvus.client.iterator").setLevel(logging.ERROR)
     # It logs each error with a stack trace before raising it.
@@ -150,7 +157,7 @@ def _quiet_pymilvus() -> None:
 
 
 def _server_options() -> dict[str, Any]:
-    """Return gRPC options that limit the time of reads and reconnect quickly."""
+    """Return gRPC options that set a timeout for reads and reconnect quickly."""
     service = "milvus.proto.milvus.MilvusService"
     reads = {
         "name": [{"service": service, "method": method} for method in READ_METHODS],
@@ -174,14 +181,8 @@ def _make_folder(folder: Path) -> None:
         raise ConfigurationError(f"APIDESK_MILVUS_URI: {folder}: {error.strerror}") from None
 
 
-ChunkPosition = tuple[str, str, int]
-"""Source, document id and position of a chunk."""
-
-_JSON_ESCAPE = re.compile(r"\\(u[0-9a-f]{4}|.)")
-
-
 def literal(value: object) -> str:
-    """Return `value` as a literal: JSON without the escapes that Milvus does not support."""
+    """Return `value` as a literal of a Milvus filter: JSON without the escapes that Milvus rejects."""
     return _JSON_ESCAPE.sub(_supported_escape, json.dumps(value, ensure_ascii=False))
 
 
@@ -191,12 +192,12 @@ def _supported_escape(escape: re.Match[str]) -> str:
 
 
 def with_ids(ids: Sequence[str]) -> str:
-    """Select the chunks with these ids."""
+    """Return a filter for the chunks with these ids."""
     return f"id in {literal(list(ids))}"
 
 
 def of_documents(documents: Iterable[tuple[str, str]]) -> str:
-    """Select the chunks of these documents (source, id); empty for no documents."""
+    """Return a filter for the chunks of these documents (source, id); empty for no documents."""
     return " or ".join(
         f"(source == {literal(source)} and document_id == {literal(document)})"
         for source, document in documents
@@ -204,7 +205,7 @@ def of_documents(documents: Iterable[tuple[str, str]]) -> str:
 
 
 def at_positions(positions: Iterable[ChunkPosition]) -> str:
-    """Select the chunks at these positions; empty for no positions."""
+    """Return a filter for the chunks at these positions; empty for no positions."""
     return " or ".join(
         f"(source == {literal(source)} and document_id == {literal(document)} "
         f"and position == {position})"
@@ -213,17 +214,17 @@ def at_positions(positions: Iterable[ChunkPosition]) -> str:
 
 
 def of_apis(urls: Sequence[str], names: Sequence[str]) -> str:
-    """Select the chunks of the APIs with one of these urls or names."""
+    """Return a filter for the chunks of the APIs with one of these URLs or names."""
     return f"api_url in {literal(list(urls))} or api_name in {literal(list(names))}"
 
 
 def in_language(language: Language) -> str:
-    """Select the chunks of documents in `language`."""
+    """Return a filter for the chunks of documents in `language`."""
     return f"language == {literal(language)}"
 
 
 def matching(filters: Filters) -> str:
-    """Select the chunks that match `filters`; empty for all chunks."""
+    """Return a filter for the chunks that match `filters`; empty if all chunks match."""
     fields = [("service_id", filters.service), ("source", filters.source)]
     metadata = [(f"metadata[{literal(name)}]", value) for name, value in filters.metadata.items()]
     conditions = [(name, value) for name, value in [*fields, *metadata] if value is not None]

@@ -1,6 +1,6 @@
-"""The Milvus collection of chunks: connecting, checking its manifest, opening its writers.
+"""Connects to the collection of chunks, checks its manifest and opens its writers.
 
-Searching and reading are in `CollectionReader`.
+Its base class `CollectionReader` searches and reads it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ class StoredChunk(NamedTuple):
 
 
 class Collection(CollectionReader):
-    """The collection that an alias names.
+    """The collection that a Milvus alias points to.
 
     Every method blocks; call them in a worker thread.
     """
@@ -49,9 +49,10 @@ class Collection(CollectionReader):
     def __init__(
         self, client: "MilvusClient", alias: str, expected: CollectionManifest, in_place: bool
     ) -> None:
-        """`expected` is the manifest that the current settings give.
+        """Initialise the collection; `load` must be called before searching.
 
-        With `in_place`, runs update rows; otherwise each run writes a new collection.
+        `expected` is the manifest of a collection that is created with the current settings. If
+        `in_place` is true, runs update rows; otherwise each run writes a new collection.
         """
         super().__init__(client, alias)
         self._expected = expected
@@ -59,7 +60,7 @@ class Collection(CollectionReader):
 
     @classmethod
     def connect(cls, settings: Settings) -> "Collection":
-        """Connect to the store in `settings`. Raises StoreLocked or StoreUnavailable."""
+        """Connect to the store in `settings`. Raises StoreLocked and StoreUnavailable."""
         client = open_milvus(settings)
         lite = settings.embedded or is_lite(client)
         expected = expected_manifest(settings, lite=lite)
@@ -82,7 +83,8 @@ class Collection(CollectionReader):
     def load(self) -> None:
         """Load the collection for searching and run one query to warm it up.
 
-        Raises CollectionMissing, or CollectionMismatch if other settings made it.
+        Raises CollectionMissing if there is none or its rows are lost, and CollectionMismatch if it was
+        created with other settings.
         """
         with self._reloader.exclusive_load():
             if not self._client.has_collection(self._alias):
@@ -100,13 +102,13 @@ class Collection(CollectionReader):
             self.search("预热 warm-up", 1, "full_text")
 
     def check(self) -> None:
-        """Raise CollectionMismatch if other settings made the stored collection."""
+        """Raise CollectionMismatch if the stored collection was created with other settings."""
         with milvus_errors():
             if self._client.has_collection(self._alias):
                 self._check_manifest(read_manifest(self._client, self._alias))
 
     def stored_manifest(self) -> CollectionManifest | None:
-        """Return the manifest in the store, whatever settings made it; None without a collection.
+        """Return the stored manifest without comparing it to the settings; None without a collection.
 
         Raises CollectionMismatch if apidesk did not create the collection.
         """
@@ -122,7 +124,7 @@ class Collection(CollectionReader):
         self._manifest = manifest
 
     def indexed_sources(self) -> dict[str, IndexedSource]:
-        """Return the state of every source after the last run; empty if it is uncertain.
+        """Return the state of every source after the last run; empty if that run was incomplete.
 
         Raises CollectionMismatch if apidesk did not create the collection.
         """
@@ -141,7 +143,7 @@ class Collection(CollectionReader):
                 write_sources(self._client, self._alias, sources)
 
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Yield every stored chunk, whatever settings made it, except those of `excluded_sources`.
+        """Yield every stored chunk, even with other settings, except the chunks of `excluded_sources`.
 
         Raises CollectionMismatch if apidesk did not create the collection.
         """
@@ -155,10 +157,10 @@ class Collection(CollectionReader):
                 yield from (StoredChunk(**row) for row in page)
 
     def writer(self, rebuild: bool) -> CollectionWriter:
-        """Return a writer for one run: with `rebuild` for all chunks, else for new and changed ones.
+        """Return a writer for one run, which receives only new and changed chunks unless it rebuilds.
 
-        Raises CollectionMismatch if apidesk did not create the collection, or if other settings made
-        it and `rebuild` is false.
+        Raises CollectionMismatch if apidesk did not create the collection. Without `rebuild`, also
+        raises CollectionMismatch if the collection was created with other settings.
         """
         with milvus_errors():
             stored = None
@@ -189,6 +191,6 @@ class Collection(CollectionReader):
             )
 
     def _is_damaged(self, manifest: CollectionManifest) -> bool:
-        """Return whether the rows are lost: a damaged embedded store opens as an empty one."""
+        """Return whether the rows are lost. A damaged embedded store opens as an empty one."""
         rows = int(self._client.get_collection_stats(self._alias)["row_count"])
         return bool(manifest.rows) and not rows

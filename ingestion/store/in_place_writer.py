@@ -1,4 +1,4 @@
-"""Updates the rows of a server's collection."""
+"""Updates a collection on a Milvus server in place."""
 
 from collections import Counter
 from collections.abc import Collection as Sized
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 BATCH_DOCUMENTS = 16
-"""Documents whose chunks are read at once: 16 times 1,024 chunks is the limit of a Milvus query."""
+"""Documents whose chunks are read in one query: 16 times 1,024 chunks is the limit of a Milvus query."""
 
 
 class InPlaceWriter(CollectionWriter):
-    """Updates the collection that an alias names.
+    """Updates the collection that an alias points to.
 
-    The manifest says `incomplete` from the first write to the end. If a run dies, the next one counts
-    all words and rebuilds the catalogue.
+    The manifest is marked `incomplete` from the first write until the end of the run. If the process
+    dies in between, the next run counts all words again and rebuilds the catalogue.
     """
 
     def __init__(self, client: "MilvusClient", alias: str, manifest: CollectionManifest) -> None:
@@ -63,7 +63,7 @@ class InPlaceWriter(CollectionWriter):
         self._changed_documents: set[DocumentKey] = set()
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write `chunks` over the rows with their ids."""
+        """Insert `chunks`; rows with the same ids are replaced."""
         words = [chunk_words(chunk) for chunk in chunks]
         with milvus_errors():
             self._begin()
@@ -90,7 +90,7 @@ class InPlaceWriter(CollectionWriter):
         return manifest
 
     def abandon(self) -> None:
-        """Leave the manifest incomplete: the written rows are valid, and the next run continues."""
+        """Do nothing. The written rows are valid, and the next run completes the collection."""
 
     def _begin(self) -> None:
         if not self._has_begun:
@@ -110,7 +110,9 @@ class InPlaceWriter(CollectionWriter):
         name = words_name(self._alias)
         before = read_words(self._client, self._alias)
         after = self._count_words() if self._manifest.incomplete else before + self._word_changes
-        changed = Counter({w: n for w, n in after.items() if n > 0 and before[w] != n})
+        changed = Counter(
+            {word: count for word, count in after.items() if count > 0 and before[word] != count}
+        )
         for rows in batches(word_rows(changed)):
             self._client.upsert(name, rows)
         for words in batches(word for word in before if after[word] <= 0):
@@ -126,7 +128,7 @@ class InPlaceWriter(CollectionWriter):
         return words
 
     def _write_catalogue(self) -> None:
-        """Update the catalogue for the changed documents, or all of it after an incomplete run."""
+        """Update the entries of the changed documents, or of all documents after an incomplete run."""
         if not catalogue_version(self._client, self._alias):
             self._replace_catalogue()
         if self._manifest.incomplete:
@@ -156,7 +158,7 @@ class InPlaceWriter(CollectionWriter):
         return builder
 
     def _write_entries(self, builder: CatalogueBuilder, before: Sequence[DocumentKey]) -> None:
-        """Write the builder's entries and delete those of `before` that it lacks."""
+        """Write the builder's entries; delete the entries of `before` that the builder lacks."""
         name = catalogue_name(self._alias)
         for rows in batches(entry_rows(builder.entries())):
             self._client.upsert(name, rows)
@@ -165,7 +167,7 @@ class InPlaceWriter(CollectionWriter):
             self._client.delete(name, filter=with_ids(ids))
 
     def _replace_catalogue(self) -> None:
-        """Create an empty catalogue; drop one of another version."""
+        """Create an empty catalogue. A catalogue of another version is dropped first."""
         alias = catalogue_name(self._alias)
         name = catalogue_name(self._client.describe_alias(self._alias)["collection_name"])
         if self._client.has_collection(alias):

@@ -1,4 +1,4 @@
-"""The manifest of a collection: the settings that made it, stored in properties of the collection."""
+"""Reads and writes a collection's manifest and other state, which Milvus stores as its properties."""
 
 import time
 from typing import TYPE_CHECKING
@@ -14,41 +14,41 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 MANIFEST_PROPERTY = "apidesk.contract"
-"""Property of a collection that holds its manifest as JSON."""
+"""Property of a collection that contains its manifest as JSON."""
 
 CATALOGUE_PROPERTY = "apidesk.catalogue"
-"""Property of a collection that holds the version of its catalogue: format version and time."""
+"""Property of a collection that contains the version of its catalogue: format version and time."""
 
 SOURCES_PROPERTY = "apidesk.sources"
-"""Property of a collection that holds its IndexedSources as JSON."""
+"""Property of a collection that contains its IndexedSources as JSON."""
 
 WORDS_VERSION = 4
-"""Increment it when the same text would be split into other words or weighted otherwise."""
+"""Version of the indexed words. Increment it with every change of how text is split or weighted."""
 
 CATALOGUE_VERSION = 1
-"""Increment it when the same chunks would give another catalogue: the next run rebuilds it."""
+"""Format version of the catalogue. Increment it with every change; the next run rebuilds catalogues."""
 
 
 class _StoredModel(ApiModel):
-    """A model stored in a collection's properties. Its aliases are the stored keys; do not change them."""
+    """A model that is stored in a property. Its aliases are the stored keys; do not change them."""
 
     model_config = ConfigDict(alias_generator=None)
 
 
 class RouteCalibration(_StoredModel):
-    """Retrieval quality of each route on the collection's own text: mean reciprocal ranks, 0 to 1."""
+    """Mean reciprocal rank of each route, 0 to 1, measured with the collection's own text."""
 
     full_text: float
     dense: float
     rows: int
-    """Rows of the collection when it was calibrated."""
+    """Number of rows of the collection when it was calibrated."""
 
 
 class IndexedSource(_StoredModel):
-    """State of a source after the last run that read all of it."""
+    """State of a source after the last run that read it completely."""
 
     digest: str
-    """Digest of its files; empty if a file was refused or if changes cannot be detected."""
+    """Digest of the source's files; empty if a file was refused or if changes cannot be detected."""
     files: int | None
     documents: int
     chunks: int
@@ -58,17 +58,17 @@ class IndexedSources(_StoredModel):
     """State of every source in a collection."""
 
     catalogue_version: str = Field(alias="stamp")
-    """Version of the catalogue at that time. A later write makes this record obsolete."""
+    """Version of the catalogue when the state was stored. A later write makes the state obsolete."""
     sources: dict[str, IndexedSource]
 
 
 class CollectionManifest(_StoredModel):
-    """Settings that made a collection. A process with other settings must not search it."""
+    """The settings with which a collection was created. It must not be searched with other settings."""
 
     embedding_model: str = ""
     metric: str = "COSINE"
     analyzer: str
-    """Milvus's tokenizer and the version of our own word splitting, joined by `/`."""
+    """Milvus's tokenizer and `WORDS_VERSION`, joined by `/`."""
     chunker: str
     rows: int = 0
     words: int = 0
@@ -78,11 +78,11 @@ class CollectionManifest(_StoredModel):
     incomplete: bool = Field(False, alias="unfinished")
     """Whether an in-place write was interrupted or the catalogue is missing.
 
-    If so, the next run reads every source again and completes what is missing.
+    If so, the next run reads every source again, counts all words and rebuilds the catalogue.
     """
 
     def difference(self, other: "CollectionManifest") -> str:
-        """Describe the settings in which the manifests differ; empty if they agree."""
+        """Describe the settings in which the manifests differ; empty if they are equal."""
         names = ("embedding_model", "metric", "analyzer", "chunker")
         return ", ".join(
             f"{name} {getattr(self, name) or 'none'!s} instead of {getattr(other, name) or 'none'!s}"
@@ -92,14 +92,14 @@ class CollectionManifest(_StoredModel):
 
     @property
     def tokenizer(self) -> str:
-        """Milvus's tokenizer for the indexed words."""
+        """The Milvus tokenizer for the indexed words."""
         return self.analyzer.partition("/")[0]
 
 
 def expected_manifest(settings: Settings, *, lite: bool) -> CollectionManifest:
-    """Return the manifest of a collection made with `settings`, in Milvus Lite or on a server."""
-    # Both tokenizers split at spaces. Milvus Lite has no `whitespace`; on a server, `standard` may
-    # split Chinese words.
+    """Return the manifest of a collection created with `settings` in Milvus Lite or on a server."""
+    # Both tokenizers split at spaces. Milvus Lite does not have `whitespace`. On a server, `standard`
+    # may also split Chinese words.
     tokenizer = "standard" if lite else "whitespace"
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",
@@ -124,14 +124,14 @@ def read_manifest(client: "MilvusClient", name: str) -> CollectionManifest:
 
 
 def write_manifest(client: "MilvusClient", name: str, manifest: CollectionManifest) -> None:
-    """Store `manifest` with the collection `name`."""
+    """Store `manifest` in the collection `name`."""
     client.alter_collection_properties(name, properties={MANIFEST_PROPERTY: _json(manifest)})
 
 
 def write_finished_manifest(
     client: "MilvusClient", name: str, manifest: CollectionManifest
 ) -> None:
-    """Store `manifest` with the collection `name` and give its complete catalogue a new version."""
+    """Store `manifest` in the collection `name` and set a new version of its catalogue."""
     version = f"{CATALOGUE_VERSION}/{time.time_ns()}"
     client.alter_collection_properties(
         name, properties={MANIFEST_PROPERTY: _json(manifest), CATALOGUE_PROPERTY: version}
@@ -139,9 +139,9 @@ def write_finished_manifest(
 
 
 def read_sources(client: "MilvusClient", name: str) -> dict[str, IndexedSource]:
-    """Return the state of each source after the last write of the collection `name`.
+    """Return the state of each source after the last write of the collection `name`, by source name.
 
-    Empty if that state is unknown.
+    The result is empty if the state is unknown.
     """
     properties = _properties(client, name)
     try:
@@ -167,7 +167,7 @@ def collection_version(client: "MilvusClient", name: str) -> str:
 
 
 def catalogue_version(client: "MilvusClient", name: str) -> str:
-    """Return a token that changes when the catalogue of `name` is written; empty without one."""
+    """Return a token that changes when the catalogue of `name` is written; empty without a catalogue."""
     return _catalogue_version(_properties(client, name))
 
 

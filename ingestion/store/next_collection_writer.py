@@ -1,13 +1,12 @@
-"""The interface of the two writers of a collection.
+"""The interface of collection writers, and the writer that builds a new collection for each run.
 
-`NextCollectionWriter` builds a new collection and moves the alias to it when it is complete, so that
-searches see the old collection until then. Rebuilds use it everywhere. Milvus Lite uses it for every
-run because it weights words per segment and can miss rows during a flush (see `docs/decisions`).
-`InPlaceWriter` updates and deletes rows of a server's collection.
+`NextCollectionWriter` builds a new collection and then moves the alias to it, so that searches use the
+old collection until the new one is complete. Rebuilds always use this writer. On Milvus Lite every run
+uses it because Milvus Lite weights words per segment and can miss rows during a flush (see
+`docs/decisions`). Other runs use `InPlaceWriter`, which updates and deletes rows on a server.
 
-Both keep two smaller collections up to date: the vocabulary with the count of every word in the
-chunks, and the catalogue with one row per document.
-Writes a new collection and then moves the alias to it.
+Both writers also update two smaller collections: the vocabulary, which contains the count of every word
+in the chunks, and the catalogue, which contains one row per document.
 """
 
 import time
@@ -47,15 +46,15 @@ if TYPE_CHECKING:
 
 
 class CollectionWriter(ABC):
-    """Writes the chunks of one ingestion run. Deletes nothing before `finish`."""
+    """Writes the chunks of one ingestion run. No chunk is deleted before `finish`."""
 
     @abstractmethod
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write new or changed `chunks`; `vectors` has one per chunk, or is None without a model."""
+        """Write new or changed `chunks`. `vectors` are their embeddings; None without a model."""
 
     @abstractmethod
     def finish(self, dropped: Sized[str]) -> CollectionManifest:
-        """Delete the chunks with the ids `dropped` and publish everything that was written."""
+        """Delete the chunks with the ids `dropped`, complete the collection and return its manifest."""
 
     @abstractmethod
     def abandon(self) -> None:
@@ -63,7 +62,7 @@ class CollectionWriter(ABC):
 
 
 class NextCollectionWriter(CollectionWriter):
-    """Builds the next collection of an alias."""
+    """Builds a new collection and moves the alias to it."""
 
     def __init__(
         self,
@@ -72,9 +71,10 @@ class NextCollectionWriter(CollectionWriter):
         expected: CollectionManifest,
         previous: CollectionManifest | None,
     ) -> None:
-        """`expected` describes the new collection.
+        """Initialise the writer; the collection is created with the first rows.
 
-        `previous` describes the current one, whose unchanged rows are copied; None copies nothing.
+        `expected` is the manifest of the new collection. `previous` is the manifest of the current one,
+        whose unchanged rows are copied; if it is None, nothing is copied.
         """
         self._client = client
         self._alias = alias
@@ -84,7 +84,7 @@ class NextCollectionWriter(CollectionWriter):
         self._is_created = False
         self._written_ids: set[str] = set()
         self._buffer: list[MilvusRow] = []
-        """Rows not inserted yet: batches of embedded chunks are smaller than batches of rows."""
+        """Rows to insert later: a batch of embedded chunks is smaller than a batch of rows."""
         self._row_count = 0
         self._words = Counter[str]()
         self._catalogue = CatalogueBuilder()
@@ -97,7 +97,7 @@ class NextCollectionWriter(CollectionWriter):
         self._words.update(chain.from_iterable(words))
 
     def finish(self, dropped: Sized[str]) -> CollectionManifest:
-        """Copy the rows that remain, then move the aliases."""
+        """Copy the remaining rows, complete the new collection and move the aliases."""
         with milvus_errors():
             if self._previous is not None:
                 self._copy_rows(dropped, self._previous)

@@ -1,4 +1,4 @@
-"""Searching and reading a loaded collection."""
+"""Searches and reads a loaded collection."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 SearchRoute = Literal["full_text", "dense"]
-"""An index to search."""
+"""An index that is searched: by words or by embeddings."""
 
 MAX_CACHED_WORDS = 50_000
-"""Words with cached counts: about 5 MB."""
+"""Maximum number of words whose counts are cached, about 5 MB."""
 
 MAX_CACHED_CHUNKS = 1_000
-"""Chunks cached by id, and by position: about 5 MB each."""
+"""Maximum number of chunks in each of the caches by id and by position, about 5 MB per cache."""
 
 NO_FILTERS = Filters()
 """Matches every chunk."""
 
 
 class CollectionReader(ABC):
-    """Searches and reads the collection that an alias names.
+    """Searches and reads the collection that an alias points to.
 
-    Other processes may write it: every read first checks for that, at most once a second, and loads
-    the collection again. Every method blocks and raises what `load` raises.
+    Reads check, at most once a second, whether another process has written the collection, and load it
+    again if so. Every method blocks and raises the same errors as `load`.
     """
 
     def __init__(self, client: "MilvusClient", alias: str) -> None:
@@ -56,12 +56,12 @@ class CollectionReader(ABC):
         self._by_position = ReadThroughCache(self._read_by_position, MAX_CACHED_CHUNKS)
         self._languages = ReadThroughCache(self._read_languages, len(get_args(Language)))
         self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
-        """Version and entries of the catalogue that was read last."""
+        """Version and entries of the cached catalogue."""
         self._reloader = CollectionReloader(self._read_version, self.load)
 
     @abstractmethod
     def load(self) -> None:
-        """Load the collection and clear the caches. Raises CollectionMissing, CollectionMismatch."""
+        """Load the collection and clear the caches. Raises CollectionMissing and CollectionMismatch."""
 
     @property
     def manifest(self) -> CollectionManifest:
@@ -77,7 +77,7 @@ class CollectionReader(ABC):
     def search(
         self, question: str, k: int, route: SearchRoute, vector: Vector | None = None
     ) -> list[RetrievedChunk]:
-        """Return the best `k` chunks by one route, best first.
+        """Search by one route and return the best `k` chunks, best first.
 
         `vector` is the embedding of `question`; only the dense route needs it.
         """
@@ -94,16 +94,17 @@ class CollectionReader(ABC):
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
     ) -> dict[str, float]:
-        """Return the scores of the best `k` chunks that match `filters`, by id, best first."""
+        """Return the ids and scores of the best `k` chunks that match `filters`, best first."""
         hits = self._search_one(question, k, route, vector, filters, ["id"])
         return {hit["entity"]["id"]: _score(hit, route) for hit in hits}
 
     def search_documents(
         self, questions: Sequence[str], k: int, route: SearchRoute, vectors: Sequence[Vector]
     ) -> list[list[DocumentKey]]:
-        """Return the documents of the best `k` chunks for each question, best first, in one request.
+        """Search for all `questions` in one request; return the documents of the best `k` chunks of each.
 
-        `vectors` are the embeddings of `questions`.
+        The documents are in the order of their chunks, best first. `vectors` are the embeddings of
+        `questions`; only the dense route needs them.
         """
         queries = list(vectors) if route == "dense" else list(map(_search_words, questions))
         fields = ["source", "document_id"]
@@ -113,7 +114,7 @@ class CollectionReader(ABC):
         ]
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return the chunks with these ids, in their order; unknown ids are skipped."""
+        """Return the chunks with these ids, in the order of `ids`; unknown ids are skipped."""
         self.refresh()
         return list(self._by_id.get(ids).values())
 
@@ -125,34 +126,34 @@ class CollectionReader(ABC):
         return list(self._by_position.get(keys).values())
 
     def chunks_of_document(self, document_id: str, source: str) -> list[Chunk]:
-        """Return all chunks of one document, by position."""
+        """Return all chunks of one document, sorted by position."""
         return self._query_chunks(of_documents([(source, document_id)]))
 
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
-        """Return all chunks of these documents, by document and position."""
+        """Return all chunks of these documents, sorted by document and position."""
         expression = of_documents(documents)
         return self._query_chunks(expression) if expression else []
 
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
-        """Return all chunks of the APIs with one of these urls or names, by document and position."""
+        """Return all chunks of the APIs with one of these URLs or names, sorted by position."""
         if not urls and not names:
             return []
         return self._query_chunks(of_apis(urls, names))
 
     def sample(self, count: int) -> list[Chunk]:
-        """Return about `count` chunks, always the same ones.
+        """Return a sample of about `count` chunks; it is the same for the same collection.
 
-        Ids are hashes, so the chunks with the lowest ids are a fair sample.
+        Ids are hashes, so the chunks with the lowest ids are a uniform sample.
         """
         share = min(1.0, count / max(1, self.manifest.rows))
         bound = f"{int(share * 0xFFFFFFFF):08x}"
         return self._query_chunks(f"id <= {literal(bound + 'g')}")
 
     def catalogue(self) -> list[CatalogueEntry]:
-        """Return an entry per document, by source and id. Do not modify the list.
+        """Return an entry per document, sorted by source and id. Do not modify the list.
 
-        It is the same list until something is written. It is empty if the collection was made before
-        there were catalogues: the next ingestion run creates one.
+        The list is cached until a run writes the collection. It is empty if an earlier version of
+        apidesk created the collection without a catalogue; the next ingestion run creates one.
         """
         self.refresh()
         with self._reloader.store_errors():
@@ -163,7 +164,7 @@ class CollectionReader(ABC):
         return self._catalogue[1]
 
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
-        """Return how often each of `words` occurs in all chunks, without words that do not occur."""
+        """Return how often each of `words` occurs in all chunks. Words that do not occur are omitted."""
         self.refresh()
         return self._counts.get(words)
 
@@ -212,7 +213,7 @@ class CollectionReader(ABC):
         with self._reloader.store_errors():
             rows = self._client.query(self._alias, filter=expression, output_fields=CHUNK_FIELDS)
         chunks = map(chunk_from_row, rows)
-        return sorted(chunks, key=lambda c: (c.source, c.document_id, c.position))
+        return sorted(chunks, key=lambda chunk: (chunk.source, chunk.document_id, chunk.position))
 
     def _search_one(
         self,
@@ -234,7 +235,7 @@ class CollectionReader(ABC):
         filters: Filters,
         fields: list[str],
     ) -> list[list[dict[str, Any]]]:
-        """Return the hits for each query: words for the full-text route, vectors for the dense one."""
+        """Return the hits for each query. Queries are words (full-text route) or vectors (dense route)."""
         self.refresh()
         index, metric = ("sparse", "BM25") if route == "full_text" else ("dense", "COSINE")
         with self._reloader.store_errors():
@@ -252,11 +253,11 @@ class CollectionReader(ABC):
 
 
 def _search_words(question: str) -> str:
-    """Return the words of `question` as they are indexed."""
+    """Return the query string for the full-text index, with Chinese words also split into characters."""
     return " ".join(with_characters(query_text(question).split()))
 
 
 def _score(hit: dict[str, Any], route: SearchRoute) -> float:
-    """Return a score; higher is better. Milvus Lite reports BM25 as a negative distance."""
+    """Return the score of `hit`; higher is better. Milvus Lite reports BM25 as a negative distance."""
     distance = float(hit["distance"])
     return abs(distance) if route == "full_text" else distance

@@ -1,10 +1,11 @@
-"""Measures how reliable each search route is in a collection, so that rank fusion can weight them.
+"""Measures how reliable each search route is in a collection, so that rank fusion can weight the routes.
 
-The quality of an embedding model shows only in use. Therefore each ingestion searches, by both
-routes, for one sentence of each of 64 chunks and checks the rank of the sentence's document. This is
-the inverse cloze task of Lee, Chang and Toutanova, "Latent Retrieval for Weakly Supervised Open Domain
-Question Answering", 2019. Only half of the words of a sentence are kept: questions are worded
-differently from documents, and any embedding finds an exact copy. See docs/explanation/retrieval.md.
+The reliability depends on the embedding model and on the documents, so it is measured on the collection
+itself: with one sentence from each of about 64 chunks, both routes are searched, and the rank of the
+document that contains the sentence is recorded. This is the inverse cloze task of Lee, Chang and
+Toutanova, "Latent Retrieval for Weakly Supervised Open Domain Question Answering", 2019. Only half of
+the words of each sentence are used because any embedding finds an exact copy, while questions are worded
+differently from documents. See docs/explanation/retrieval.md.
 """
 
 import random
@@ -20,29 +21,30 @@ from ingestion.text.words import vocabulary_words
 from schemas.document import Chunk
 
 SAMPLE_CHUNKS = 64
-"""Approximate number of queries: the standard error of a mean reciprocal rank is at most 0.06."""
+"""Approximate number of queries. The standard error of a mean reciprocal rank is then at most 0.06."""
 
 SEARCH_DEPTH = 10
-"""Chunks per query among which the document is looked for."""
+"""Number of chunks per query that are searched for the document."""
 
 RECALIBRATION_GROWTH = 2
-"""Growth factor of a collection after which it is calibrated again."""
+"""Growth of a collection, as a factor of its rows, after which it is calibrated again."""
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 12, 200
+"""Minimum and maximum length of a sentence that is used as a query, in characters."""
 
 _SENTENCE_END = re.compile(r"(?<=[。！？!?])|(?<=\.)\s|\n")
 
 
 def is_calibration_due(manifest: CollectionManifest) -> bool:
-    """Return whether the collection was never calibrated or has grown too much since."""
+    """Return whether the collection was never calibrated or has grown too much since then."""
     calibration = manifest.calibration
     return calibration is None or manifest.rows > RECALIBRATION_GROWTH * calibration.rows
 
 
 def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCalibration:
-    """Return the mean reciprocal rank of a sentence's document by each route. Raises ModelError."""
+    """Measure each route by the mean reciprocal rank of the expected documents. Raises ModelError."""
     probes = [
-        (_half(sentence), chunk)
+        (_draw_half(sentence), chunk)
         for chunk in collection.sample(SAMPLE_CHUNKS)
         if (sentence := _longest_sentence(chunk.body))
     ]
@@ -67,16 +69,23 @@ def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCa
 
 
 def _longest_sentence(body: str) -> str:
-    """Return the longest sentence of the length of a question; empty if there is none."""
+    """Return the longest sentence within the length limits; empty if there is none."""
     sentences = (part.strip() for part in _SENTENCE_END.split(body))
-    suitable = [s for s in sentences if MIN_SENTENCE_CHARS <= len(s) <= MAX_SENTENCE_CHARS]
+    suitable = [
+        sentence
+        for sentence in sentences
+        if MIN_SENTENCE_CHARS <= len(sentence) <= MAX_SENTENCE_CHARS
+    ]
     return sorted(suitable, key=len)[-1] if suitable else ""
 
 
-def _half(sentence: str) -> str:
-    """Return a random half of the words of `sentence`, always the same one."""
-    words, choice = vocabulary_words(sentence), random.Random(sentence)
-    kept = [word for word in words if choice.random() < 0.5]
+def _draw_half(sentence: str) -> str:
+    """Draw about half of the words of `sentence` at random.
+
+    The sentence is the random seed, so the result is the same in every run.
+    """
+    words, generator = vocabulary_words(sentence), random.Random(sentence)
+    kept = [word for word in words if generator.random() < 0.5]
     return " ".join(kept or words)
 
 
@@ -85,5 +94,5 @@ def _document_key(chunk: Chunk) -> DocumentKey:
 
 
 def _reciprocal_rank(documents: Sequence[DocumentKey], expected: DocumentKey) -> float:
-    """Return 1 / rank of the first chunk of the `expected` document; 0 without one."""
+    """Return 1 / rank of `expected` in `documents`; 0 if it is missing."""
     return 1 / (documents.index(expected) + 1) if expected in documents else 0.0

@@ -1,4 +1,4 @@
-"""The fields of the Milvus collections, creating them, and chunks and words as their rows."""
+"""Creates the Milvus collections, and converts chunks and words to rows and back."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,20 +14,22 @@ if TYPE_CHECKING:
     from pymilvus.milvus_client import IndexParams
 
 Vector = list[float]
+"""An embedding."""
 
 CHUNK_FIELDS = list(Chunk.model_fields)
 """Fields of a row that make up its chunk."""
 
 COPIED_FIELDS = [*CHUNK_FIELDS, "search_text"]
-"""Fields to read for a copy of a row, in addition to its vector; Milvus derives the others."""
+"""Fields that a copy of a row needs besides its vector. Milvus derives the others."""
 
 MAX_SEARCH_TEXT_BYTES = 65_000
-"""A Milvus text field holds at most 65,535 bytes."""
+"""Maximum length of the indexed text in bytes. Milvus limits a text field to 65,535 bytes."""
 
 MAX_WORD_BYTES = 1_024
+"""Maximum length of a word in the vocabulary, in bytes. Longer ones are not counted."""
 
 BM25_PARAMS = {"bm25_k1": 1.2, "bm25_b": 0.5}
-"""Length normalisation is weaker than the default because sections are short.
+"""Parameters of BM25. Length normalisation is weaker than the default because sections are short.
 
 See docs/explanation/retrieval.md.
 """
@@ -70,8 +72,8 @@ def create_catalogue(client: "MilvusClient", name: str) -> None:
 def chunk_rows(
     chunks: Sequence[Chunk], words: Sequence[list[str]], vectors: Sequence[Vector] | None
 ) -> list[MilvusRow]:
-    """Return `chunks` as rows. `words` holds the `chunk_words` of each chunk, `vectors` its vector."""
-    rows = [_chunk_row(chunk, its_words) for chunk, its_words in zip(chunks, words, strict=True)]
+    """Return `chunks` as rows. `words` contains the `chunk_words` of each chunk, `vectors` its embedding."""
+    rows = [_chunk_row(*pair) for pair in zip(chunks, words, strict=True)]
     if vectors is None:
         return rows
     return [row | {"dense": vector} for row, vector in zip(rows, vectors, strict=True)]
@@ -83,7 +85,7 @@ def chunk_from_row(row: MilvusRow) -> Chunk:
 
 
 def embedded_text(chunk: Chunk) -> str:
-    """Return the text of `chunk` to embed and index: its title and section, then its body."""
+    """Return the text of `chunk` to embed and index: title, section and API URL, followed by the body."""
     location = " > ".join(part for part in (chunk.title, chunk.section) if part)
     lines = (location, chunk.api_url, chunk.body) if chunk.api_url else (location, chunk.body)
     return "\n".join(lines)
@@ -95,14 +97,14 @@ def chunk_words(chunk: Chunk) -> list[str]:
 
 
 def word_rows(counts: Counter[str]) -> Iterator[MilvusRow]:
-    """Yield the vocabulary as rows."""
+    """Yield a vocabulary row for each word with a positive count."""
     for word, count in counts.items():
         if count > 0 and len(word.encode()) <= MAX_WORD_BYTES:
             yield {"word": word, "occurrences": count, "unused": [0.0, 0.0]}
 
 
 def read_words(client: "MilvusClient", alias: str) -> Counter[str]:
-    """Return the vocabulary of the chunk collection that `alias` names."""
+    """Return the counts of all words in the chunk collection that `alias` points to."""
     name = words_name(client.describe_alias(alias)["collection_name"])
     client.load_collection(name)
     words = Counter[str]()
@@ -155,7 +157,7 @@ def _chunk_schema(
 
 
 def _create_lookup_table(client: "MilvusClient", name: str, schema: "CollectionSchema") -> None:
-    """Create a collection without vector search; Milvus requires a vector field all the same."""
+    """Create a collection that is not searched; its `unused` vector field exists as Milvus requires one."""
     from pymilvus import DataType
 
     schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)

@@ -1,7 +1,8 @@
-"""The language of a text: detection, size in tokens, everyday word frequencies, storable characters.
+"""Detects languages, estimates tokens, looks up word frequencies and replaces unstorable characters.
 
-wordfreq's own dictionaries of both lists take 85 MB. Here each list is one sorted string that is
-searched by bisection, which takes 10 MB for the words above `RAREST_ZIPF`.
+The word frequencies are those of wordfreq, whose dictionaries for both languages take 85 MB. Here each
+word list is one sorted string that is searched by bisection. It takes 10 MB for the words above
+`RAREST_ZIPF`.
 """
 
 import math
@@ -14,16 +15,22 @@ from itertools import accumulate, takewhile
 
 from schemas.choices import Language
 
+COMMON_ZIPF = 5.8
+"""Zipf frequency (about 1 in 1,600 words) above which a word carries no information about a question."""
+
+RAREST_ZIPF = 2.0
+"""Zipf frequency of all rarer and unlisted words: once in ten million words."""
+
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def detect_language(text: str) -> Language:
-    """Return `zh` if Chinese has enough weight against Latin words, else `en`.
+    """Return `zh` if the weighted Chinese words reach the Latin words, else `en`.
 
-    Two Chinese characters count as one word. Technical Chinese is full of English identifiers, so one
-    Chinese word weighs as much as three Latin ones.
+    Two Chinese characters count as one word. One Chinese word weighs as much as three Latin ones
+    because technical Chinese contains many English identifiers.
     """
     han_words = len(_HAN.findall(text)) / 2
     latin_words = len(_LATIN_WORD.findall(text))
@@ -40,16 +47,18 @@ def estimate_tokens(text: str) -> int:
 
 
 def truncate_to_tokens(text: str, tokens: int) -> str:
-    """Return the longest prefix of `text` that is estimated at no more than `tokens`."""
+    """Return the longest prefix of `text` that has at most `tokens` estimated tokens."""
     text = text[: 4 * tokens]  # one token is at most four characters
     lengths = range(len(text) + 1)
-    return text[: bisect_right(lengths, tokens, key=lambda n: estimate_tokens(text[:n])) - 1]
+    return text[
+        : bisect_right(lengths, tokens, key=lambda length: estimate_tokens(text[:length])) - 1
+    ]
 
 
 def replace_surrogates(text: str) -> str:
     """Return `text` with U+FFFD for each unpaired surrogate, which UTF-8 cannot encode.
 
-    Truncated emoji in JSON and invalid UTF-8 on the command line contain them.
+    They occur in truncated emoji in JSON and in invalid UTF-8 on the command line.
     """
     return _SURROGATE.sub("\ufffd", text)
 
@@ -59,21 +68,14 @@ def storable_text(text: str) -> str:
     return replace_surrogates(text).replace("\0", "\ufffd")
 
 
-COMMON_ZIPF = 5.8
-"""More common words (about 1 in 1,600) carry no information about a question."""
-
-RAREST_ZIPF = 2.0
-"""Frequency of rarer and unlisted words: once in ten million words."""
-
-
 @lru_cache(maxsize=20_000)
 def zipf_frequency(word: str) -> float:
-    """Return the Zipf frequency of `word`: log10 of uses per billion words, `RAREST_ZIPF` to 8."""
+    """Return the Zipf frequency of `word`, from `RAREST_ZIPF` to 8: log10 of its uses per billion words."""
     return _word_list("en" if word.isascii() else "zh").zipf_frequency(word)
 
 
 def listed_words(language: Language) -> Iterator[tuple[str, float]]:
-    """Yield the words of a list with their Zipf frequencies, most frequent first."""
+    """Yield the listed words of `language` with their Zipf frequencies, most frequent first."""
     import wordfreq
 
     by_centibels = wordfreq.read_cBpack(wordfreq.available_languages()[language])

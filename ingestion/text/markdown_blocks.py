@@ -1,4 +1,4 @@
-"""Parsing Markdown into blocks, tables and list items."""
+"""Parses Markdown into blocks, tables and list items."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from markdown_it.token import Token
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "other"]
 
 MAX_HEADING_CHARS = 200
-"""A longer heading is a paragraph with a line of dashes directly below it."""
+"""Maximum length of a heading. A longer one is a paragraph with a line of dashes directly below it."""
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -25,7 +25,7 @@ _KINDS: dict[str, BlockKind] = {
 
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _HIDDEN = 0xE000
-"""Offset into Unicode's private use area, to hide escaped punctuation while markup is removed."""
+"""Offset into Unicode's private use area that hides escaped punctuation while markup is removed."""
 _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
 
 
@@ -48,27 +48,27 @@ def _parser() -> MarkdownIt:
 
 
 def parse_blocks(markdown: str) -> list[MarkdownBlock]:
-    """Return the top-level blocks of `markdown`, in order. They contain every line."""
+    """Return the top-level blocks of `markdown` in order. Every line is part of a block."""
     lines = _lines(markdown)
     tokens = _parser().parse(markdown)
     blocks: list[MarkdownBlock] = []
-    done = 0
+    parsed_lines = 0
     for i, token in enumerate(tokens):
         if token.level == 0 and token.map and token.nesting >= 0:
-            blocks += _unparsed_block(lines[done : token.map[0]])
+            blocks += _unparsed_block(lines[parsed_lines : token.map[0]])
             blocks.append(_block(token, tokens[i + 1] if i + 1 < len(tokens) else None, lines))
-            done = token.map[1]
-    return blocks + _unparsed_block(lines[done:])
+            parsed_lines = token.map[1]
+    return blocks + _unparsed_block(lines[parsed_lines:])
 
 
 def _unparsed_block(lines: list[str]) -> list[MarkdownBlock]:
-    """Return a block of the lines that have no token, such as link definitions."""
+    """Return `lines`, which have no token (such as link definitions), as a block; empty if all are blank."""
     text = "\n".join(lines).strip("\n")
     return [MarkdownBlock("other", text)] if text.strip() else []
 
 
 def _lines(markdown: str) -> list[str]:
-    """Split into lines as the parser does; `splitlines` also splits at form feed and U+2028."""
+    """Split into lines as the parser does. `splitlines` would also split at form feed and U+2028."""
     return re.sub(r"\r\n?", "\n", markdown).split("\n")
 
 
@@ -86,7 +86,7 @@ def _block(token: Token, following: Token | None, lines: list[str]) -> MarkdownB
 
 
 def parse_table(markdown: str) -> list[list[str]]:
-    """Return the rows of the first table in `markdown`, header first; empty without a table."""
+    """Return the rows of the first table in `markdown`, header first; an empty list without a table."""
     return [list(row) for row in _parse_table(markdown)] if "|" in markdown else []
 
 
@@ -105,7 +105,7 @@ def _parse_table(markdown: str) -> tuple[tuple[str, ...], ...]:
 
 
 def parse_list_items(markdown: str) -> list[str]:
-    """Return the text of each top-level list item in `markdown`, as one line each."""
+    """Return each top-level list item in `markdown` as one line of text without its bullet or number."""
     items: list[str] = []
     lines = _lines(markdown)
     for token in _parser().parse(markdown):
@@ -116,7 +116,7 @@ def parse_list_items(markdown: str) -> list[str]:
 
 
 def plain_text(inline: str) -> str:
-    """Return inline Markdown without markup: the text of links, no emphasis, tags or escapes."""
+    """Return the text of inline Markdown: without emphasis, tags, escapes and the targets of links."""
     text = _ESCAPE.sub(lambda match: chr(_HIDDEN + ord(match[1])), inline)
     text = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)

@@ -1,8 +1,8 @@
-"""Splitting text into words for full-text search, the same way for documents and questions.
+"""Splits text into words for full-text search, in the same way for documents and questions.
 
-jieba splits identifiers at `_`, `/`, `.` and `-`, so `cancel_pick_up` is found only by its parts.
-Therefore the joined form (`cancelpickup`) is added, and so are the parts of camelCase, which jieba does
-not split. English words are indexed by their stems.
+Identifiers are split at `_`, `/`, `.` and `-`, so `cancel_pick_up` alone would be found only by its parts.
+Therefore its joined form (`cancelpickup`) is indexed as well, and so are the parts of camelCase words.
+English words are indexed by their stems.
 """
 
 import re
@@ -22,18 +22,18 @@ _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 _WORD = re.compile(r"[^\W_]")
 
 _NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
-"""Prefixes of jieba's tags for nouns, names, nominal verbs and adjectives, phrases and short forms."""
+"""Prefixes of jieba's part-of-speech tags for nouns, names, idioms, abbreviations and the like."""
 
 
 def normalise(text: str) -> str:
-    """Return `text` in NFKC (full width becomes half width), with runs split at 400 characters."""
+    """Return `text` in NFKC (full width becomes half width), with words split after 400 characters."""
     return _LONG_RUN.sub(r"\1 ", unicodedata.normalize("NFKC", text))
 
 
 def query_text(question: str) -> str:
-    """Return the full-text query for `question`: its index words without common ones, in one string.
+    """Return the full-text query for `question`: its words as indexed, separated by spaces.
 
-    A question of common words keeps them all.
+    Common words are left out, unless the question has no others.
     """
     words = vocabulary_words(question)
     informative = [word for word in words if zipf_frequency(word) < COMMON_ZIPF]
@@ -47,10 +47,10 @@ def vocabulary_words(text: str) -> list[str]:
 
 
 def index_words(text: str) -> list[str]:
-    """Return the words of `text` as indexed: English stems, and identifiers in joined form too.
+    """Return the words of `text` as indexed: stemmed, and identifiers in joined form as well.
 
-    Words are split here and not in Milvus so that documents and questions are split alike. jieba's
-    hidden Markov model would split unknown words according to their neighbours.
+    Words are split here and not in Milvus so that documents and questions are split alike: the hidden
+    Markov model of Milvus's jieba tokenizer splits an unknown word according to its neighbours.
     """
     return [stem(word) for word in vocabulary_words(text)]
 
@@ -58,8 +58,8 @@ def index_words(text: str) -> list[str]:
 def split_words(text: str) -> list[str]:
     """Return the words of `text` in lower case, without punctuation.
 
-    Chinese is split with jieba's dictionary only: words from its hidden Markov model have no frequency.
-    Latin letters and digits are split by a regular expression, which is many times faster.
+    Chinese is split with jieba's dictionary only, because words from its hidden Markov model have no
+    known frequency. Latin letters and digits are split by a regular expression, which is much faster.
     """
     words: list[str] = []
     for piece in _PIECE.findall(text.lower()):
@@ -72,9 +72,9 @@ def split_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=10_000)
 def dictionary_words(piece: str) -> tuple[str, ...]:
-    """Return Chinese text split into words of jieba's dictionary, punctuation included.
+    """Split Chinese text into words of jieba's dictionary; punctuation marks are words, too.
 
-    Uses jieba-rs: the same words as jieba in a tenth of the time and half the memory. Results are
+    Uses jieba-rs, which returns the same words as jieba in a tenth of the time and half the memory. Results are
     cached because the same chunks are split for each question that retrieves them.
     """
     import rjieba
@@ -85,9 +85,9 @@ def dictionary_words(piece: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=100_000)
 def may_be_noun(word: str) -> bool:
-    """Return whether `word` may be a noun: False for Chinese verbs, adverbs and particles.
+    """Return whether `word` may be a noun. Chinese verbs, adverbs and particles are not.
 
-    True for English words and words that are not in jieba's dictionary.
+    English words and words that are missing from jieba's dictionary may be nouns.
     """
     import rjieba
 
@@ -99,19 +99,19 @@ def may_be_noun(word: str) -> bool:
 
 @lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
-    """Return the stem of an English word (Porter2, from the Snowball library), or any other word."""
+    """Return the stem of an English word (Porter2, by Snowball); other words are returned unchanged."""
     if not _LATIN_WORD.fullmatch(word):
         return word
     import snowballstemmer
 
-    # A stemmer keeps the word as state, so threads must not share one.
+    # A stemmer stores the word as state, so threads must not share one.
     return str(snowballstemmer.stemmer("english").stemWord(word))
 
 
 def with_characters(words: Iterable[str]) -> Iterator[str]:
-    """Yield `words`, each Chinese word preceded by its characters.
+    """Yield `words`, and before each Chinese word its characters.
 
-    Users write 泄漏 for 泄露 and 寄 for 寄出: words that share a character match partly.
+    Words that share a character then match partly: users write 泄漏 for 泄露 and 寄 for 寄出.
     """
     for word in words:
         if len(word) > 1 and not word.isascii():

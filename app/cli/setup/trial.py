@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.api.suggestions import SuggestedQuestions
 from app.service.answer_service import AnswerService, connect_answer_service
 from app.service.ask_command import AskCommand
-from ingestion.job import IngestionProgress, run_in_thread
+from ingestion.job import ProgressCallback, run_in_thread
 from schemas.answer import Answer
 from schemas.errors import ConfigurationError, SourceError
 from schemas.ingestion import IngestionRun
@@ -23,7 +23,7 @@ class Trial:
     answer: Answer | None
 
 
-async def run_trial(settings: Settings, progress: IngestionProgress) -> Trial:
+async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:
     """Index the platform in `settings`, as `apidesk ingest` does, and ask a suggested question.
 
     Raises ApideskError; ConfigurationError if the store contains another platform.

@@ -10,7 +10,7 @@ import httpx
 
 from app.cli.terminal.progress import ingestion_progress
 from app.serving.local_server import LocalServer, read_local_server
-from ingestion.job import IngestionJob, IngestionProgress, check_not_running, run_in_thread
+from ingestion.job import IngestionJob, ProgressCallback, check_not_running, run_in_thread
 from ingestion.platform_config import read_platform
 from schemas.errors import (
     ApideskError,
@@ -30,7 +30,7 @@ class IngestionRunner(Protocol):
     """Runs ingestions."""
 
     async def run(
-        self, trigger: Trigger, options: IngestionOptions, progress: IngestionProgress
+        self, trigger: Trigger, options: IngestionOptions, progress: ProgressCallback
     ) -> IngestionRun:
         """Run an ingestion to its end. Raises ApideskError."""
 
@@ -100,7 +100,7 @@ async def _changes(settings: Settings) -> AsyncIterator[None]:
 
 
 def _watched_paths(settings: Settings) -> set[Path]:
-    """The existing paths among platform.toml's folder and the sources' files and folders."""
+    """Return the existing paths among platform.toml's folder and the sources' files and folders."""
     paths: set[Path | None] = {settings.platform.resolve().parent}
     try:
         sources = read_platform(settings.platform).sources
@@ -127,7 +127,7 @@ class _LocalRunner:
         self._job = job
 
     async def run(
-        self, trigger: Trigger, options: IngestionOptions, progress: IngestionProgress
+        self, trigger: Trigger, options: IngestionOptions, progress: ProgressCallback
     ) -> IngestionRun:
         run = self._job.new_run(trigger, options)
         return await run_in_thread(self._job, run, progress)
@@ -138,7 +138,7 @@ class _RemoteRunner:
         self._client = client
 
     async def run(
-        self, trigger: Trigger, options: IngestionOptions, progress: IngestionProgress
+        self, trigger: Trigger, options: IngestionOptions, progress: ProgressCallback
     ) -> IngestionRun:
         run = await self._request("POST", "/ingestions", options)
         while run.state == "running":
@@ -162,7 +162,7 @@ class _RemoteRunner:
                 f"the server at {self._client.base_url} does not answer"
             ) from error
         if response.status_code == httpx.codes.CONFLICT:
-            raise IngestionRunning(content.get("detail", "another ingestion is under way"))
+            raise IngestionRunning(content.get("detail", "another ingestion is running"))
         if response.is_error:
             raise ApideskError(content.get("detail", response.reason_phrase))
         return IngestionRun.model_validate(content)

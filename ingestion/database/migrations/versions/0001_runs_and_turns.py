@@ -1,6 +1,6 @@
 """Create `ingestion_runs` and `turns`.
 
-Earlier installations created both tables without Alembic: existing tables are not changed.
+Installations from before Alembic already have both tables. Existing tables are not changed.
 """
 
 import sqlalchemy as sa

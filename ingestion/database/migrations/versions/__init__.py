@@ -1,1 +1,1 @@
-"""One file per revision; Alembic finds them by their `revision`."""
+"""Migrations, one file per revision. Alembic finds them by their `revision`."""
