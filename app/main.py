@@ -44,7 +44,7 @@ from app.security.access import AuthGuard, get_caller
 from app.security.headers import add_security_headers, cors_config
 from app.service.answer_service import AnswerService
 from app.service.container import Container
-from app.telemetry.logs import RequestLog
+from app.telemetry.request_log import RequestLog
 from schemas.errors import ApideskError
 
 

@@ -1,4 +1,7 @@
-"""Base classes of pydantic models: API bodies and platform.toml."""
+"""Base classes of pydantic models: API bodies and platform.toml.
+
+Separate from the models, because every module of this package imports it.
+"""
 
 from typing import Annotated
 
@@ -8,7 +11,7 @@ from pydantic.config import JsonDict
 
 
 def examples(*bodies: JsonDict) -> ConfigDict:
-    """A model_config with examples for the JSON Schema."""
+    """Return a model_config with examples for the JSON Schema."""
     return ConfigDict(json_schema_extra={"examples": list(bodies)})
 
 

@@ -39,7 +39,6 @@ def test_only_the_store_imports_milvus() -> None:
     assert {path.relative_to(ROOT).as_posix() for path in users} == {
         f"ingestion/store/{module}.py"
         for module in (
-            "aliases",
             "catalogue",
             "client",
             "collection",

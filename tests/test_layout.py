@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("app", "runnables", "ingestion", "prompts", "schemas")
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 MIN_LINES = 40
-REASON = ("because", "so that", "must", "stays", "one Alembic revision", "Alembic runs")
+REASON = ("because", "so that", "must", "stays")
 """Words with which the docstring of a short module states why it is separate."""
 
 
@@ -43,7 +43,7 @@ def test_no_two_modules_define_the_same_public_type() -> None:
 def test_short_module_states_its_reason(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
-    if path.name == "__init__.py" and len(tree.body) == 1:
-        return
+    if path.name == "__init__.py" or "migrations" in path.parts:
+        return  # package markers, and the file per revision that Alembic requires
     if len(source.splitlines()) < MIN_LINES:
         assert any(word in (ast.get_docstring(tree) or "") for word in REASON)

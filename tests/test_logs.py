@@ -202,7 +202,7 @@ def test_database_failure_is_logged_with_the_request_id(
     assert response.status_code == 503
     assert {line["logger"] for line in lines()} == {
         "ingestion.database.engine",
-        "app.telemetry.logs",
+        "app.telemetry.request_log",
     }
     assert {line["request_id"] for line in lines()} == {response.headers["x-request-id"]}
 

@@ -28,7 +28,7 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 KILLED_SCRIPT = """
 import os, signal, sys
 from pathlib import Path
-from app.service.outbox import Outbox
+from app.service.record_writer import Outbox
 from tests.test_record_writer import record
 
 outbox = Outbox(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""The answer cache: answers in the database, each with digests of the documents that it cites."""
+"""Caches answers in the database, together with digests of the documents that they cite."""
 
 import asyncio
 import hashlib
@@ -17,14 +17,12 @@ from sqlalchemy.engine import Engine
 
 from ingestion.database.engine import database_errors
 from ingestion.database.tables import cached_answers_table
+from ingestion.store.catalogue import DocumentKey
 from schemas.answer import Answer
 from schemas.document import Chunk
 from schemas.errors import StoreUnavailable
 
 T = TypeVar("T")
-
-DocumentKey = tuple[str, str]
-"""A document: the name of its source and its id."""
 
 DocumentDigests = Mapping[DocumentKey, str]
 """A SHA-256 of each document's content."""
@@ -40,14 +38,14 @@ _DIGESTS = TypeAdapter(list[tuple[str, str, str]])
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """An answer, and the digests of the documents that it cites at the time of the answer."""
+    """An answer, and the digests that the cited documents had when it was made."""
 
     answer: Answer
     documents: DocumentDigests
 
 
 def document_digests(chunks: Iterable[Chunk]) -> DocumentDigests:
-    """Return the digest of each document; `chunks` must hold all chunks of these documents."""
+    """Return the digest of each document in `chunks`, which must contain all chunks of a document."""
     hashes: dict[DocumentKey, list[str]] = {}
     for chunk in chunks:
         hashes.setdefault((chunk.source, chunk.document_id), []).append(chunk.content_hash)
@@ -58,9 +56,10 @@ def document_digests(chunks: Iterable[Chunk]) -> DocumentDigests:
 
 
 class AnswerCache:
-    """Cached answers by key.
+    """Stores answers by key.
 
-    Every method raises StoreUnavailable if the database does not answer within DATABASE_TIMEOUT_S.
+    Every method except `close` raises StoreUnavailable if the database fails or does not answer within
+    DATABASE_TIMEOUT_S, and after `close`.
     """
 
     def __init__(self, engine: Engine, max_age_days: int) -> None:
@@ -71,7 +70,7 @@ class AnswerCache:
         self._closed = False
 
     async def get(self, key: str) -> CachedAnswer | None:
-        """Return the answer under `key`, or None if there is none or it has expired."""
+        """Return the answer under `key`, or None if there is no answer or it has expired."""
         return await self._in_thread(lambda: self._get(key))
 
     async def put(self, key: str, cached: CachedAnswer) -> None:
@@ -83,12 +82,12 @@ class AnswerCache:
         await self._in_thread(lambda: self._delete(key))
 
     def close(self) -> None:
-        """Refuse further calls with StoreUnavailable, and drop those that have not started."""
+        """Reject further calls, and cancel those that have not started."""
         self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        run_in_context = copy_context().run  # log lines of the thread carry the request id
+        run_in_context = copy_context().run  # log lines of the thread include the request id
         if self._closed:
             raise StoreUnavailable("the server is stopping")
         loop = asyncio.get_running_loop()
@@ -131,7 +130,7 @@ class AnswerCache:
 
 
 def _parse_row(answer: str, documents: str) -> CachedAnswer | None:
-    """None for an answer that a version with other fields has written."""
+    """Return the answer, or None if a version of apidesk with other fields has written it."""
     try:
         digests = {
             (source, document_id): digest

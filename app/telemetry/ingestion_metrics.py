@@ -1,6 +1,6 @@
-"""Ingestion in the log and in the metrics.
+"""Logs ingestion runs, and collects their metrics.
 
-The metrics are read from the stores at each scrape, since any process may have run an ingestion.
+The metrics are read from the stores at each scrape, because any process may have run an ingestion.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from schemas.errors import ApideskError
 from schemas.ingestion import IngestionRun
 
 DATABASE_TIMEOUT_S = 2.0
-"""The database's share of a scrape; Prometheus gives up after ten seconds."""
+"""Seconds to wait for the database during a scrape, which Prometheus cancels after ten seconds."""
 
 log = structured_logger(__name__)
 
 
 def log_ingestion_run(run: IngestionRun) -> None:
-    """Log the result of `run`. A run that has not ended, or never started, is not logged."""
+    """Log the result of `run`, unless it has not ended."""
     if run.finished_at is None:
         return
     log_line = log.warning if run.state == "failed" else log.info
@@ -44,9 +44,9 @@ def log_ingestion_run(run: IngestionRun) -> None:
 
 @dataclass(frozen=True)
 class IngestionMetrics(Collector):
-    """A collector of the last runs and the number of chunks.
+    """Collects metrics of the last runs and the number of chunks.
 
-    A value that its store did not provide is None, and has no metric.
+    A value is None if its store is not available; its metric then has no sample.
     """
 
     runs: Sequence[IngestionRun] | None
@@ -74,7 +74,7 @@ class IngestionMetrics(Collector):
 
 
 async def collect_ingestion_metrics(job: IngestionJob) -> IngestionMetrics:
-    """Read the metrics of `job` within DATABASE_TIMEOUT_S; errors of the stores leave values None."""
+    """Read the values of `job`. They are None if a store fails or exceeds DATABASE_TIMEOUT_S."""
     runs: Sequence[IngestionRun] | None = None
     chunks: int | None = None
     try:
@@ -94,5 +94,5 @@ def _gauge(name: str, help_text: str, value: float | None) -> Metric:
 
 
 def _is_successful(run: IngestionRun) -> bool:
-    """Whether the collection was up to date after the run, except for refused documents."""
+    """Return whether the collection was up to date after the run, except for refused documents."""
     return run.state in ("succeeded", "partial") and not run.options.dry_run

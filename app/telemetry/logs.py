@@ -1,23 +1,13 @@
-"""The log: its levels and format, and one line per request under an id that response and trace share."""
+"""Configures the log: its levels, its format, and the fields of a request's log line."""
 
 import logging
-import re
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from http import HTTPMethod, HTTPStatus
-from typing import Any, Literal, TextIO
-from urllib.parse import quote
-from uuid import uuid4
+from typing import Literal, TextIO
 
 import structlog
-from litestar.datastructures import Headers, MutableScopeHeaders
-from litestar.enums import ScopeType
-from litestar.middleware import ASGIMiddleware
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
-from structlog.contextvars import bound_contextvars
 from structlog.dev import (
     Column,
     ConsoleRenderer,
@@ -28,24 +18,25 @@ from structlog.dev import (
 from structlog.stdlib import BoundLogger, ProcessorFormatter
 from structlog.types import Processor
 
-from app.telemetry.metrics import Metrics
-
 LogFormat = Literal["auto", "json", "console"]
 
 APPLICATION_LOGGERS = ("app", "runnables", "ingestion", "uvicorn")
 
 NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
-"""Loggers whose errors are not worth reading. Milvus Lite logs an unknown call of its own client, and a
-store that another process holds, which the user sees as StoreLocked. LangSmith's client and
-OpenTelemetry's log each lost batch of traces; app.telemetry.tracing logs the first loss."""
+"""Loggers whose errors are not shown.
+
+Milvus Lite logs an unknown call of its own client, and a store that another process has open, which is
+reported as StoreLocked. The clients of LangSmith and OpenTelemetry log every lost batch of traces, but
+app.telemetry.tracing logs the first loss.
+"""
 
 _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", default=None)
 
 
 def configure_logging(level: str, log_format: LogFormat = "auto") -> None:
-    """Log to stderr: the application's loggers at `level`, libraries at WARNING.
+    """Log to stderr. Loggers of the application use `level`, and libraries use WARNING.
 
-    Handlers that the process has already installed for other outputs are not changed.
+    Handlers that are already installed for other outputs are not changed.
     """
     logging.basicConfig(level=logging.WARNING)
     for handler in logging.getLogger().handlers:
@@ -63,9 +54,9 @@ def is_json(log_format: LogFormat, stream: TextIO) -> bool:
 
 
 def log_formatter(log_format: LogFormat, stream: TextIO) -> logging.Formatter:
-    """Return a formatter for the records of all loggers: JSON lines, or text, coloured on a terminal.
+    """Return a formatter for all loggers, which writes JSON lines, or text with colours on a terminal.
 
-    Each line includes what is bound to structlog's context, such as the request id.
+    Each line includes the fields that are bound to structlog's context, such as the request id.
     """
     rendered = _json() if is_json(log_format, stream) else _text(colours=stream.isatty())
     return ProcessorFormatter(
@@ -90,7 +81,7 @@ def structured_logger(name: str) -> BoundLogger:
 
 @contextmanager
 def log_context() -> Iterator[dict[str, object]]:
-    """Collect the fields that are bound within the block, also in tasks and threads that it starts."""
+    """Yield the fields that are bound within the block, also by tasks and threads that it starts."""
     fields: dict[str, object] = {}
     token = _fields.set(fields)
     try:
@@ -121,7 +112,10 @@ def _json() -> list[Processor]:
 
 
 def _text(*, colours: bool) -> list[Processor]:
-    """Tracebacks are plain: rich ones would show the values of variables, such as keys."""
+    """Return the processors for text.
+
+    Tracebacks are plain, because rich tracebacks would show the values of variables, such as keys.
+    """
     style = ConsoleRenderer.get_default_column_styles(colours)
     levels = ConsoleRenderer.get_default_level_styles(colours)
 
@@ -136,115 +130,3 @@ def _text(*, colours: bool) -> list[Processor]:
         Column("", KeyValueColumnFormatter(style.kv_key, style.kv_value, style.reset, repr)),
     ]
     return [ConsoleRenderer(columns=columns, sort_keys=False, exception_formatter=plain_traceback)]
-
-
-REQUEST_ID_HEADER = "X-Request-ID"
-
-CLIENT_CLOSED_REQUEST = 499
-"""The status, in logs and metrics, of a request whose client disconnected early; as in nginx."""
-
-QUIET_ROUTES = {"/health/live", "/health/ready", "/metrics"}
-"""Routes that monitoring calls every few seconds; they are logged at level DEBUG."""
-
-UNMATCHED_ROUTE = "unmatched"
-
-METHODS: frozenset[str] = frozenset(HTTPMethod)
-OTHER_METHOD = "other"
-
-MAX_PATH_CHARS = 200
-
-_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-
-log = structured_logger(__name__)
-
-
-class RequestLog(ASGIMiddleware):
-    """Gives each request an id, then logs and counts it.
-
-    It wraps the whole application: Litestar's own middleware never sees a 404.
-    """
-
-    scopes = (ScopeType.HTTP,)
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Handle one request. An exception of `next_app` is logged as status 500 and raised again."""
-        exchange = _Exchange(_request_id(scope), receive, send)
-        path = quote(scope["path"], errors="replace")[:MAX_PATH_CHARS]
-        with bound_contextvars(request_id=exchange.request_id), log_context() as fields:
-            try:
-                await next_app(scope, exchange.receive, exchange.send)
-            except Exception:
-                exchange.status = HTTPStatus.INTERNAL_SERVER_ERROR
-                raise
-            finally:
-                self._log(scope, path, exchange, fields)
-
-    def _log(
-        self, scope: Scope, path: str, exchange: "_Exchange", fields: dict[str, object]
-    ) -> None:
-        method = str(scope.get("method"))
-        if method not in METHODS:
-            method = OTHER_METHOD
-        route = str(scope.get("path_template") or UNMATCHED_ROUTE)
-        self._metrics.count_request(method, route, exchange.outcome, exchange.seconds)
-        log_line = log.debug if route in QUIET_ROUTES else log.info
-        log_line(
-            "request",
-            method=method,
-            route=route,
-            path=path,
-            status=exchange.outcome,
-            milliseconds=round(exchange.seconds * 1000),
-            bytes=exchange.bytes,
-            **fields,
-        )
-
-
-class _Exchange:
-    """One request and its response, observed at the ASGI interface."""
-
-    def __init__(self, request_id: str, receive: Receive, send: Send) -> None:
-        self.request_id = request_id
-        self.status = int(CLIENT_CLOSED_REQUEST)
-        self.bytes = 0
-        self._receive = receive
-        self._send = send
-        self._started = time.monotonic()
-        self._is_complete = False
-        self._has_disconnected = False
-
-    @property
-    def outcome(self) -> int:
-        """The response's status, or CLIENT_CLOSED_REQUEST."""
-        return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
-
-    @property
-    def seconds(self) -> float:
-        """The time since the request arrived."""
-        return time.monotonic() - self._started
-
-    async def receive(self) -> Any:
-        """Return the client's next message, and note an early disconnect."""
-        message = await self._receive()
-        if message["type"] == "http.disconnect" and not self._is_complete:
-            self._has_disconnected = True
-        return message
-
-    async def send(self, message: Message) -> None:
-        """Send the response's next message, with the request id among its headers."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            MutableScopeHeaders.from_message(message)[REQUEST_ID_HEADER] = self.request_id
-        elif message["type"] == "http.response.body":
-            self.bytes += len(message.get("body", b""))
-            self._is_complete = not message.get("more_body", False)
-        await self._send(message)
-
-
-def _request_id(scope: Scope) -> str:
-    """The caller's id if its characters are safe in a log, else a new one."""
-    request_id = Headers.from_scope(scope).get(REQUEST_ID_HEADER, "")
-    return request_id if _ID.fullmatch(request_id) else uuid4().hex

@@ -1,4 +1,4 @@
-"""The Prometheus metrics, and the measurement of the event loop's lag."""
+"""Defines the Prometheus metrics, and measures the lag of the event loop."""
 
 import asyncio
 from collections import deque
@@ -32,16 +32,16 @@ LAG_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
 CIRCUIT_VALUES = {"closed": 0, "half_open": 1, "open": 2}
 
 LAG_INTERVAL_S = 0.1
-"""The time between two measurements. A shorter block of the loop is measured in part."""
+"""Seconds between two measurements."""
 
 LAG_WINDOW = 600
-"""The number of measurements of which the longest lag is reported: one minute."""
+"""Number of measurements from which the longest lag is reported, which take one minute."""
 
 
 class Metrics:
-    """The metrics of one answer service, in a registry of its own.
+    """The metrics of one answer service, in their own registry.
 
-    Labels take few values: those of the code and of the settings, never values that callers send.
+    The values of labels come from the code and the settings, never from callers, so there are few of them.
     """
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class Metrics:
         self.unsupported_steps.inc(len(answer.unsupported))
 
     def update_circuit_gauge(self, models: Iterable["ChatModel"]) -> None:
-        """Set the state of each model's circuit breaker."""
+        """Set the gauge to the state of each model's circuit breaker."""
         for model in models:
             self.circuit_state.labels(**model.role.labels).set(CIRCUIT_VALUES[model.circuit])
 
@@ -161,10 +161,10 @@ class Metrics:
         self.max_loop_lag.set(max_lag_s)
 
     def exposition(self, *scraped: Collector) -> bytes:
-        """Return all metrics, and those of the collectors `scraped`, in Prometheus's text format.
+        """Return all metrics, and the metrics of the collectors `scraped`, in Prometheus's text format.
 
-        If PROMETHEUS_MULTIPROC_DIR was set before the import of prometheus_client, these are the metrics
-        of all processes that share it, without those that describe a single process.
+        If PROMETHEUS_MULTIPROC_DIR was set before prometheus_client was imported, return the metrics of
+        all processes that share this directory, without metrics that describe a single process.
         """
         return b"".join(map(generate_latest, (_shared_registry(self._registry), *scraped)))
 
@@ -175,7 +175,7 @@ def _update_limiter_gauge(gauge: Gauge, limiter: "ConcurrencyLimiter") -> None:
 
 
 def remove_process_gauges(pid: int) -> None:
-    """Remove the gauges of a worker that has ended; its counters stay."""
+    """Remove the gauges of a worker that has ended, but keep its counters."""
     mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
@@ -189,9 +189,10 @@ def _shared_registry(registry: CollectorRegistry) -> CollectorRegistry:
 
 
 async def measure_loop_lag(metrics: Metrics) -> None:
-    """Measure how late each sleep wakes up, until cancelled.
+    """Measure the lag of the event loop until cancelled.
 
-    Code that blocks the event loop delays every request.
+    The lag is how much longer a sleep takes than requested. Code that blocks the event loop delays every
+    request.
     """
     loop = asyncio.get_running_loop()
     lags = deque[float](maxlen=LAG_WINDOW)

@@ -1,4 +1,4 @@
-"""A LangChain callback that times the steps of a run and counts its model calls and tokens."""
+"""A LangChain callback that times the steps of a run, counts its tokens, and counts model failures."""
 
 import time
 from collections import Counter
@@ -27,11 +27,11 @@ TIMING_KEYS = {
     "answer": "answer",
     "ground": "ground",
 }
-"""Key in an answer's `timings`, and label `step` of the metrics, by the name of the run."""
+"""Maps the name of a run to its key in an answer's `timings` and to the label `step` of the metrics."""
 
 
 class RunObserver(AsyncCallbackHandler):
-    """Observes one run: times its steps by their run names, and updates `metrics`."""
+    """Observes one run. It times the steps by their run names, and updates `metrics`."""
 
     run_inline = (
         True  # otherwise LangChain creates a task for each event, and each token is an event
@@ -54,7 +54,7 @@ class RunObserver(AsyncCallbackHandler):
     async def on_chain_start(
         self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Store when a step started. A step inside a step of the same name is part of it."""
+        """Store when a step started. A step inside a step with the same name is not timed separately."""
         step = TIMING_KEYS.get(kwargs.get("name") or "")
         if step and step not in {started[0] for started in self._started.values()}:
             self._started[run_id] = (step, time.monotonic())
@@ -119,14 +119,14 @@ def _usages(response: LLMResult) -> Iterator[UsageMetadata]:
 
 
 def _tokens_by_kind(usage: UsageMetadata) -> dict[str, int]:
-    """Each token counts in one kind only."""
+    """Return the tokens by kind. `input` does not include the tokens of `cached_input`."""
     cached = usage.get("input_token_details", {}).get("cache_read") or 0
     kinds = {"input": usage["input_tokens"] - cached, "cached_input": cached}
     return kinds | {"output": usage["output_tokens"]}
 
 
 def _log_fields(answer: Answer, tokens: Mapping[str, int]) -> dict[str, object]:
-    """Only facts about the answer, never texts."""
+    """Return facts about the answer for the log, but none of its texts."""
     return {
         "answer": answer.id,
         "type": answer.type,

@@ -1,7 +1,7 @@
 """Sends runs as spans to an OpenTelemetry collector, over OTLP/HTTP. Requires the extra `otel`.
 
-LangSmith's client turns runs into spans. The tracer provider is private: the process's global one
-stays as it is.
+LangSmith's client converts runs to spans. The tracer provider is private, so the global tracer provider of
+the process does not change.
 """
 
 import threading

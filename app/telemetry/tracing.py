@@ -1,6 +1,6 @@
-"""Traces: one per question, sent to LangSmith, to an OpenTelemetry collector, or to both.
+"""Sends one trace per question to LangSmith, to an OpenTelemetry collector, or to both.
 
-Traces never delay answers. With APIDESK_TRACE_CONTENT=false, texts are removed before sending.
+Sending does not delay answers. With APIDESK_TRACE_CONTENT=false, texts are removed from traces.
 """
 
 import logging
@@ -26,15 +26,33 @@ if TYPE_CHECKING:
     from app.telemetry.spans import SpanExport
 
 KEPT_METADATA = ("session_id", "request_id", "answer_id", "rung", "revision_id", "langgraph_node")
-"""Metadata that are names or ids. LangSmith's own metadata begin with `ls_` and name the model."""
+"""Metadata that are kept in redacted traces because they are names or ids.
+
+LangSmith's own metadata, which name the model, begin with `ls_` and are kept too.
+"""
+
+SEND_TIMEOUTS_S = (3.0, 5.0)
+"""Seconds to wait for a connection, and seconds to wait between two bytes of a reply."""
+
+CLOSE_TIMEOUT_S = 3.0
+"""Seconds to wait for pending traces when tracing is closed."""
+
+SPAN_TTL_VARIABLE = "LANGSMITH_OTEL_SPAN_TTL_SECONDS"
+"""LangSmith's environment variable for how long its client keeps the spans of a run in progress."""
+
+SPAN_TTL_MARGIN_S = 60
+"""Seconds for which the spans of a question are kept in addition to APIDESK_REQUEST_TIMEOUT."""
+
+log = logging.getLogger(__name__)
 
 _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 
 
 def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the token usage, the ids and scores of documents, and the error's type.
+    """Return the fields of a run without texts.
 
-    LangSmith's client calls this function for a run's outputs, for its metadata, and for its error,
+    The token usage, the ids and scores of documents, the type of an error, and some metadata remain.
+    LangSmith's client calls this function for the outputs of a run, for its metadata, and for its error,
     which it passes as `{"error": text}`.
     """
     redacted = {
@@ -44,7 +62,7 @@ def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
         redacted["usage_metadata"] = usage
     if isinstance(documents := fields.get("documents"), list):
         redacted["documents"] = [
-            _redact_document(each) for each in documents if isinstance(each, dict)
+            _redact_document(document) for document in documents if isinstance(document, dict)
         ]
     if "error" in fields:
         name = _ERROR_NAME.match(str(fields["error"]))
@@ -53,7 +71,7 @@ def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usage_metadata(fields: dict[str, Any]) -> Any:
-    """A model's run holds its token usage in its metadata, and deep in its outputs."""
+    """Return the token usage of a model's run, from its outputs or from its metadata, or None."""
     try:
         return fields["generations"][0][0]["message"]["kwargs"].get("usage_metadata")
     except (KeyError, IndexError, TypeError):
@@ -61,25 +79,10 @@ def _usage_metadata(fields: dict[str, Any]) -> Any:
 
 
 def _redact_document(document: dict[str, Any]) -> dict[str, Any]:
-    """The structure in which LangSmith displays documents, without their text."""
+    """Return the structure in which LangSmith displays documents, without their text."""
     fields = document.get("kwargs", document)
     score = fields.get("metadata", {}).get("score")
     return {"page_content": "", "metadata": {"id": fields.get("id"), "score": score}}
-
-
-SEND_TIMEOUTS_S = (3.0, 5.0)
-"""The time to connect, and the time between two bytes of a reply."""
-
-CLOSE_TIMEOUT_S = 3.0
-"""How long closing waits for pending traces."""
-
-SPAN_TTL_VARIABLE = "LANGSMITH_OTEL_SPAN_TTL_SECONDS"
-"""LangSmith's setting for how long its client keeps the spans of a run that has not ended."""
-
-SPAN_TTL_MARGIN_S = 60
-"""How long the spans of a question are kept beyond APIDESK_REQUEST_TIMEOUT."""
-
-log = logging.getLogger(__name__)
 
 
 class Tracing:
@@ -105,7 +108,7 @@ class Tracing:
         request = structlog.contextvars.get_contextvars().get("request_id")
         answer = str(run_id) if mode else None  # OpenTelemetry gives its spans other ids
         metadata = {"answer_id": answer, "session_id": session, "request_id": request}
-        # One tracer for each run, as LangChain does it: a tracer never forgets the streamed runs.
+        # Each run has its own tracer, as in LangChain, because a tracer never removes streamed runs.
         tracers = [LangChainTracer(client=self._client)] if self._client else []
         return {
             "run_id": run_id,
@@ -115,7 +118,7 @@ class Tracing:
         }
 
     def close(self) -> None:
-        """Send pending traces within a few seconds; the rest is lost."""
+        """Send pending traces. Traces that are not sent within CLOSE_TIMEOUT_S are lost."""
         if self._client:
             self._client.close(timeout=CLOSE_TIMEOUT_S)  # does not wait for the client's threads
         if self._spans:
@@ -123,9 +126,9 @@ class Tracing:
 
 
 def open_tracing(settings: Settings, platform: str) -> Tracing:
-    """Return tracing as the environment variables of LangSmith and OpenTelemetry configure it.
+    """Return the tracing that the environment variables of LangSmith and OpenTelemetry configure.
 
-    Raises ConfigurationError for a collector without the extra `otel`.
+    Raises ConfigurationError if a collector is configured and the extra `otel` is not installed.
     """
     langsmith, spans = bool(tracing_is_enabled()), _open_spans(settings)
     if not langsmith and not spans:
@@ -134,7 +137,7 @@ def open_tracing(settings: Settings, platform: str) -> Tracing:
 
 
 class TraceLossWarning:
-    """Logs the first loss of traces; later ones are not worth a line in the log."""
+    """Logs the first loss of traces, but not the following ones."""
 
     def __init__(self, destination: str) -> None:
         self._destination = destination
@@ -168,9 +171,10 @@ class BoundedSession(requests.Session):
 
 
 def _open_client(settings: Settings, langsmith: bool, spans: "SpanExport | None") -> Client:
-    """A client that sends runs to LangSmith, to the provider of `spans`, or to both.
+    """Return a client that sends runs to LangSmith, to the provider of `spans`, or to both.
 
-    One client serves both: a second tracer would miss the runs that LangChain's agent starts itself.
+    The same client sends to both, because a second tracer would not receive the runs that LangChain's
+    agent starts itself.
     """
     content = settings.trace_content
     # By default the client keeps unfinished spans, with their texts, for an hour.

@@ -10,17 +10,15 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    StringConstraints,
     ValidationError,
 )
 
+from schemas.base import NonEmptyStr
 from schemas.errors import ConfigurationError, QuestionError
 from schemas.question import QuestionType
 
 GeneratedFrom = Literal["title", "link", "error_code", "sentence"]
 """The part of a document that a question was generated from."""
-
-QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 def _list(value: object) -> object:
@@ -35,8 +33,8 @@ class EvaluationQuestion(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
-    question: QuestionText = Field(validation_alias=AliasChoices("question", "query"))
-    gold: Annotated[tuple[QuestionText, ...], BeforeValidator(_list)] = ()
+    question: NonEmptyStr = Field(validation_alias=AliasChoices("question", "query"))
+    gold: Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list)] = ()
     """Documents that answer the question, each by id, page url, api url or api name. Empty: off-topic."""
     type: QuestionType | None = None
     generated_from: GeneratedFrom | None = Field(default=None, alias="made")

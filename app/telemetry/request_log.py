@@ -1,0 +1,128 @@
+"""Logs and counts each request, under an id that its response and its trace share."""
+
+import re
+import time
+from http import HTTPMethod, HTTPStatus
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+from litestar.datastructures import Headers, MutableScopeHeaders
+from litestar.enums import ScopeType
+from litestar.middleware import ASGIMiddleware
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bound_contextvars
+
+from app.telemetry.logs import log_context, structured_logger
+from app.telemetry.metrics import Metrics
+
+REQUEST_ID_HEADER = "X-Request-ID"
+
+CLIENT_CLOSED_REQUEST = 499
+"""The status, in logs and metrics, of a request whose client disconnected early; as in nginx."""
+
+QUIET_ROUTES = {"/health/live", "/health/ready", "/metrics"}
+"""Routes that monitoring calls every few seconds; they are logged at level DEBUG."""
+
+UNMATCHED_ROUTE = "unmatched"
+
+METHODS: frozenset[str] = frozenset(HTTPMethod)
+OTHER_METHOD = "other"
+
+MAX_PATH_CHARS = 200
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+log = structured_logger(__name__)
+
+
+class RequestLog(ASGIMiddleware):
+    """Gives each request an id, then logs and counts it.
+
+    It wraps the whole application: Litestar's own middleware never sees a 404.
+    """
+
+    scopes = (ScopeType.HTTP,)
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        """Handle one request. An exception of `next_app` is logged as status 500 and raised again."""
+        exchange = _Exchange(_request_id(scope), receive, send)
+        path = quote(scope["path"], errors="replace")[:MAX_PATH_CHARS]
+        with bound_contextvars(request_id=exchange.request_id), log_context() as fields:
+            try:
+                await next_app(scope, exchange.receive, exchange.send)
+            except Exception:
+                exchange.status = HTTPStatus.INTERNAL_SERVER_ERROR
+                raise
+            finally:
+                self._log(scope, path, exchange, fields)
+
+    def _log(
+        self, scope: Scope, path: str, exchange: "_Exchange", fields: dict[str, object]
+    ) -> None:
+        method = str(scope.get("method"))
+        if method not in METHODS:
+            method = OTHER_METHOD
+        route = str(scope.get("path_template") or UNMATCHED_ROUTE)
+        self._metrics.count_request(method, route, exchange.outcome, exchange.seconds)
+        log_line = log.debug if route in QUIET_ROUTES else log.info
+        log_line(
+            "request",
+            method=method,
+            route=route,
+            path=path,
+            status=exchange.outcome,
+            milliseconds=round(exchange.seconds * 1000),
+            bytes=exchange.bytes,
+            **fields,
+        )
+
+
+class _Exchange:
+    """One request and its response, observed at the ASGI interface."""
+
+    def __init__(self, request_id: str, receive: Receive, send: Send) -> None:
+        self.request_id = request_id
+        self.status = int(CLIENT_CLOSED_REQUEST)
+        self.bytes = 0
+        self._receive = receive
+        self._send = send
+        self._started = time.monotonic()
+        self._is_complete = False
+        self._has_disconnected = False
+
+    @property
+    def outcome(self) -> int:
+        """The response's status, or CLIENT_CLOSED_REQUEST."""
+        return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
+
+    @property
+    def seconds(self) -> float:
+        """The time since the request arrived."""
+        return time.monotonic() - self._started
+
+    async def receive(self) -> Any:
+        """Return the client's next message, and note an early disconnect."""
+        message = await self._receive()
+        if message["type"] == "http.disconnect" and not self._is_complete:
+            self._has_disconnected = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send the response's next message, with the request id among its headers."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            MutableScopeHeaders.from_message(message)[REQUEST_ID_HEADER] = self.request_id
+        elif message["type"] == "http.response.body":
+            self.bytes += len(message.get("body", b""))
+            self._is_complete = not message.get("more_body", False)
+        await self._send(message)
+
+
+def _request_id(scope: Scope) -> str:
+    """The caller's id if its characters are safe in a log, else a new one."""
+    request_id = Headers.from_scope(scope).get(REQUEST_ID_HEADER, "")
+    return request_id if _ID.fullmatch(request_id) else uuid4().hex
