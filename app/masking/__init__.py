@@ -1,1 +1,1 @@
-"""Masking of pasted secrets (keys, tokens, personal data) in texts that are stored."""
+"""Masking of keys, tokens, personal data and other secrets in texts before they are stored."""

@@ -1,4 +1,4 @@
-"""Mask secrets in texts: mask("sign=9f8e…&page=1") == "sign=‹sign›&page=1"."""
+"""Masks secrets in texts. For example, mask("sign=9f8e…&page=1") returns "sign=‹sign›&page=1"."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -13,17 +13,20 @@ from app.masking.tables import find_secrets_in_columns
 from app.masking.text_spans import TextSpan, blank_out
 
 _MIN_REPEATED_CHARS = 8
-"""A secret with a digit and this length is masked wherever it occurs again in the text."""
+"""Minimum length of a named secret, in characters, to be masked wherever else it occurs in the text.
+
+It must also contain a digit.
+"""
 
 _MIN_KNOWN_CHARS = 4
-"""Shorter secrets are not searched for in other texts."""
+"""Minimum length of a secret, in characters, to be searched for in other texts."""
 
 
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
     """Replace each secret and each item of personal data in `text` with ‹name›.
 
-    `known_secrets` are further secrets with their names, from `find_secrets` of another text. Masking
-    is idempotent.
+    `known_secrets` maps secrets that `find_secrets` found in another text to their names; they are
+    replaced as well. Masking a masked text does not change it.
     """
     parts, position = [], 0
     for span in _merge_overlapping([*_secrets(text), *_repeated(text, known_secrets)]):
@@ -33,7 +36,10 @@ def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> 
 
 
 def mask_json(value: JsonValue) -> JsonValue:
-    """Mask strings, and values whose keys name a secret; a masked number becomes a string."""
+    """Mask the strings in `value`, and the values whose keys name a secret.
+
+    A number that is masked becomes a string.
+    """
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, list):
@@ -49,21 +55,22 @@ def mask_json(value: JsonValue) -> JsonValue:
 
 
 def find_secrets(text: str) -> Mapping[str, str]:
-    """The secrets in `text` with their names, to mask them in texts derived from it.
+    """Return the secrets in `text` with their names, to mask them in texts derived from `text`.
 
-    Derived texts may lack the syntax by which secrets are recognised.
+    A derived text may lack the syntax from which a secret can be recognised. Secrets shorter than
+    `_MIN_KNOWN_CHARS` are not returned.
     """
     found = {text[span.start : span.end]: span.label for span in _secrets(text)}
     return {secret: label for secret, label in found.items() if len(secret) >= _MIN_KNOWN_CHARS}
 
 
 def has_secret(text: str) -> bool:
-    """Whether `mask` would change `text`."""
+    """Return whether `mask` would change `text`."""
     return bool(_secrets(text))
 
 
 def _value_name(key: str, pair: dict[str, JsonValue]) -> str:
-    """`key`, or the name in {"name": "sign", "value": …}."""
+    """Return the name of a value: `key`, or "sign" for the value in {"name": "sign", "value": …}."""
     names = (pair.get(naming) for naming in ("name", "key")) if key.lower() == "value" else ()
     return next((name for name in names if isinstance(name, str)), key)
 
@@ -82,7 +89,7 @@ def _mask_named(name: str, value: JsonValue) -> JsonValue:
 
 
 def _secrets(text: str) -> list[TextSpan]:
-    """The spans of secrets in `text`, in order and without overlaps."""
+    """Return the spans of secrets in `text`, in order and without overlaps."""
     named, public = find_named_secrets(text)
     named += find_secrets_in_columns(text)
     rest = blank_out(text, _positions(named))

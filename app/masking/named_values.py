@@ -1,6 +1,7 @@
-"""Secrets after a name: the separator, the extent of the value, and its plausibility.
+"""Finds the secrets that follow a name, in the syntaxes that developers paste.
 
-Covers the syntaxes that developers paste: code, requests, logs, tables and sentences.
+The name can be in code, in a request or log, in a table, or in a sentence. After the name, a separator is
+read, then the extent of the value. The value is a secret if it is plausible for the name.
 """
 
 import re
@@ -48,47 +49,6 @@ _VALUE_GAP = re.compile(r"[ \t]{1,4}")
 _SETTER = re.compile(
     r"(?:set|with|put|add)_?[A-Z].*|app_?key|api_?key|secret|token|password", re.IGNORECASE
 )
-
-
-class ValueStart(NamedTuple):
-    """A position where a value may start, and the syntax before it."""
-
-    position: int
-    confidence: SyntaxConfidence
-    syntax: str
-    """pair, encoded, assigned, colon, cell, argument, call, element, bracket or verb."""
-    level: str = ""
-    """Levels of percent-encoding of the separator: one `25` for each level after the first."""
-    closing_quote: str = ""
-    """The quotation mark after the name."""
-
-
-def find_value_start(text: str, start: int, end: int) -> ValueStart | None:
-    """The start of the value of the name text[start:end]; None without a separator."""
-    if text.startswith("--", max(start - 2, 0)) and _VALUE_GAP.match(text, end):
-        return ValueStart(match_end(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
-    separator = _SEPARATOR.match(text, end)
-    if separator is None:
-        return None
-    syntax = next(name for name in _CONFIDENCE if separator[name])
-    closing_quote = separator["closed"] or ""
-    if not _may_follow(syntax, text, start, end, closing_quote):
-        return None
-    confidence = SyntaxConfidence.SENTENCE if separator["broken"] else _CONFIDENCE[syntax]
-    return ValueStart(separator.end(), confidence, syntax, separator["level"] or "", closing_quote)
-
-
-def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str) -> bool:
-    """Whether `syntax` can assign a value to the name text[start:end]."""
-    if syntax == "call":
-        return _SETTER.fullmatch(unqualified_name(text[start:end])) is not None
-    if syntax == "argument":
-        return bool(closing_quote)
-    if syntax == "element":
-        return bool(closing_quote) or text[max(start - 1, 0) : start] in ("<", ":")
-    return True
-
-
 _OPENING = re.compile(
     r"(?:\[\s{0,20}|(?:new )?(?:\[\]byte|bytes|[A-Za-z]{0,20}(?:Str|String))\()?[bfruBFRU@]?"
     rf"(?P<quote>{QUOTE}|[“‘「『])"
@@ -104,11 +64,59 @@ _CREDENTIALS = re.compile(
 )
 _COOKIE = r"[A-Za-z0-9_.-]{1,60}=[!#-&(-:<-\[\]-_a-~]{0,4096}"
 _COOKIES = re.compile(rf"{_COOKIE}(?:;[ ]?(?:{_COOKIE}|[A-Za-z-]{{1,20}}(?=;|\s|$))){{0,60}}")
+_PUBLIC_VALUE = re.compile(
+    r"(?:[ \t:：=\"'`*|(（>/\\-]|是|为|%(?:25){0,4}(?:3[AD]|2[27])){0,8}(?:(?:is|was)[ :]{1,3})?"
+    r"(?P<value>[A-Za-z0-9-]{6,64})"
+)
+_LAST_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}}\)")
+"""The end of a call. It excludes lists of names, where another name would follow."""
+_END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
+_GAP = re.compile(r"[ \t]{0,4}")
 _MAX_LITERAL_CHARS = 4_096
+"""Maximum length of a quoted literal, in characters."""
+
+
+class ValueStart(NamedTuple):
+    """A position where a value may start, and the syntax before it."""
+
+    position: int
+    confidence: SyntaxConfidence
+    syntax: str
+    """The name of the group in `_SEPARATOR` that matched."""
+    level: str = ""
+    """The percent-encoding of the separator: one `25` for each level after the first."""
+    closing_quote: str = ""
+    """The quotation mark after the name."""
+
+
+def find_value_start(text: str, start: int, end: int) -> ValueStart | None:
+    """Return where the value of the name text[start:end] starts; None if no separator follows."""
+    if text.startswith("--", max(start - 2, 0)) and _VALUE_GAP.match(text, end):
+        return ValueStart(match_end(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
+    separator = _SEPARATOR.match(text, end)
+    if separator is None:
+        return None
+    syntax = next(name for name in _CONFIDENCE if separator[name])
+    closing_quote = separator["closed"] or ""
+    if not _may_follow(syntax, text, start, end, closing_quote):
+        return None
+    confidence = SyntaxConfidence.SENTENCE if separator["broken"] else _CONFIDENCE[syntax]
+    return ValueStart(separator.end(), confidence, syntax, separator["level"] or "", closing_quote)
+
+
+def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str) -> bool:
+    """Return whether `syntax` can assign a value to the name text[start:end]."""
+    if syntax == "call":
+        return _SETTER.fullmatch(unqualified_name(text[start:end])) is not None
+    if syntax == "argument":
+        return bool(closing_quote)
+    if syntax == "element":
+        return bool(closing_quote) or text[max(start - 1, 0) : start] in ("<", ":")
+    return True
 
 
 def find_literal(text: str, position: int) -> tuple[int, int] | None:
-    """The contents (start, end) of the quoted literal at `position`; None without one."""
+    """Return the start and end of the text inside the quoted literal at `position`; None without one."""
     opening = _OPENING.match(text, position)
     if opening is None:
         return None
@@ -125,7 +133,7 @@ def find_literal(text: str, position: int) -> tuple[int, int] | None:
 
 
 def find_unquoted(text: str, place: ValueStart, kind: SecretKind) -> tuple[int, int]:
-    """The extent (start, end) of an unquoted value; empty without one."""
+    """Return the start and end of an unquoted value; they are equal if there is no value."""
     pattern, position = _BARE, place.position
     if place.syntax == "element":
         pattern = _ELEMENT
@@ -142,40 +150,30 @@ def find_unquoted(text: str, place: ValueStart, kind: SecretKind) -> tuple[int, 
 
 
 def read_word(text: str, position: int) -> str:
-    """The unquoted word at `position`; empty without one."""
+    """Return the unquoted word at `position`, or an empty string."""
     return text[position : match_end(_BARE, text, position)]
 
 
 def skip_auth_scheme(text: str, position: int) -> int:
-    """The start of the credentials of an Authorization header."""
+    """Return where the credentials of an Authorization header start, after a scheme such as Bearer."""
     return match_end(_SCHEME, text, position)
 
 
 def _percent_encoded(level: str) -> re.Pattern[str]:
-    """A pattern for a value up to the next separator of the same encoding level."""
+    """Return a pattern that matches a value up to the next separator with the same encoding level."""
     return re.compile(rf"(?:(?!%{level}(?:26|22|27|2C|7D|0A))[A-Z0-9%.~+/=_!*@-])+", re.IGNORECASE)
 
 
-_PUBLIC_VALUE = re.compile(
-    r"(?:[ \t:：=\"'`*|(（>/\\-]|是|为|%(?:25){0,4}(?:3[AD]|2[27])){0,8}(?:(?:is|was)[ :]{1,3})?"
-    r"(?P<value>[A-Za-z0-9-]{6,64})"
-)
-_LAST_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}}\)")
-"""The end of a call; a name in a list would be followed by another one."""
-_END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
-_GAP = re.compile(r"[ \t]{0,4}")
-
-
 class NamedSecrets(NamedTuple):
-    """The values after names in a text, in order."""
+    """The values that follow names in a text, in the order of the text."""
 
     secrets: list[TextSpan]
     public: list[tuple[int, int]]
-    """The extents of order numbers, trace ids and digests, which are not secrets."""
+    """The extents of values that are not secrets, such as order numbers, trace ids and digests."""
 
 
 def find_named_secrets(text: str) -> NamedSecrets:
-    """Find the values after names in `text` that are plausible for the name."""
+    """Find the values that follow names in `text` and are plausible for these names."""
     values = NamedSecrets([], [])
     position = 0
     while (match := NAME_TOKENS.search(text, position)) is not None:
@@ -191,7 +189,7 @@ def find_named_secrets(text: str) -> NamedSecrets:
 
 
 def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
-    """The secret after the name text[start:end]."""
+    """Return the secret that follows the name text[start:end], or None."""
     name = text[start:end]
     place = find_value_start(text, start, end)
     if place is None:
@@ -218,7 +216,10 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
 
 
 def _syntax_confidence(text: str, place: ValueStart, end: int, literal: bool) -> SyntaxConfidence:
-    """The confidence in a value; words that follow it indicate a sentence."""
+    """Return the confidence in a value that ends at `end`.
+
+    If more words follow an unquoted value, it is part of a sentence.
+    """
     if place.syntax in ("argument", "call", "verb"):
         return place.confidence
     if literal:
@@ -228,7 +229,10 @@ def _syntax_confidence(text: str, place: ValueStart, end: int, literal: bool) ->
 
 
 def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """The secret after a name that ends at `end`, separated by a space at most."""
+    """Return the secret that follows a name ending at `end` without a separator, or None.
+
+    Only spaces may be between them. After a Chinese name, not even a space is required.
+    """
     position = match_end(_GAP, text, end)
     if name.isascii() and position == end:
         return None

@@ -1,4 +1,4 @@
-"""Whether the value after the name of a secret is a secret or talk about one."""
+"""Decides whether the value after the name of a secret is a secret or part of an explanation."""
 
 import re
 from enum import IntEnum
@@ -8,14 +8,14 @@ from app.masking.text_spans import is_random
 
 
 class SyntaxConfidence(IntEnum):
-    """How strongly the syntax indicates a value."""
+    """How strongly the syntax before a text indicates that the text is a value."""
 
     SENTENCE = 0
-    """In a sentence: the token is …"""
+    """In a sentence or in a table, as in "the token is …"."""
     LABELLED = 1
-    """After a colon or in a table, where values and explanations occur."""
+    """After a colon, where both values and explanations occur."""
     ASSIGNED = 2
-    """token=…, <token>…"""
+    """After an assignment or a tag, as in "token=…" and "<token>…"."""
     QUOTED = 3
     """A quoted literal."""
 
@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(
     r"|(?:your|my|some|insert|replace|enter|put|change|redacted|masked|hidden)(?:[-_ ].*|me)?",
     re.IGNORECASE,
 )
-_TALK = re.compile(
+_EXPLANATION = re.compile(
     r"(?:true|false|null|none|nil|undefined|nan|yes|no|on|off|ok|empty|blank"
     r"|str(?:ing)?|int(?:eger)?|long|number|bool(?:ean)?|object|array|list|map|text|bytes|varchar|uuid|jwt|type"
     r"|required|optional|mandatory|deprecated|missing|invalid|valid|expired|wrong|incorrect|correct|error|failed|failure"
@@ -61,20 +61,29 @@ _MIN_CHARS = {
     SecretKind.AUTHORIZATION: 6,
     SecretKind.COOKIE: 4,
 }
+"""Minimum length of a secret by kind, in characters."""
+
 _MAX_PLAIN_CHARS = 256
-"""Only secrets and texts are longer."""
+"""Maximum length of a value that is checked in detail, in characters.
+
+A longer value is a secret unless it has spaces or characters outside ASCII.
+"""
+
 _MIN_LETTERS_ONLY_CHARS = 8
-"""Minimum length of a token without digits."""
+"""Minimum length of a token without digits, in characters."""
 
 _WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
-"""Kinds for which people choose words."""
+"""The kinds of secrets for which people choose words."""
 
 
 def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
-    """Whether `value` is a secret of `kind`, not a placeholder, a type, a formula or an explanation."""
+    """Return whether `value` can be a secret of `kind`.
+
+    Placeholders, types, formulas and explanations are not plausible.
+    """
     if len(value) > _MAX_PLAIN_CHARS:
         return kind is SecretKind.COOKIE or (value.isascii() and " " not in value)
-    if _is_placeholder_or_talk(value):
+    if _is_placeholder_or_explanation(value):
         return False
     if kind is SecretKind.PERSONAL:
         return _PERSONAL.fullmatch(value) is not None
@@ -91,15 +100,15 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
     return len(value) >= _MIN_CHARS[kind] and _has_secret_characters(kind, value, confidence)
 
 
-def _is_placeholder_or_talk(value: str) -> bool:
-    """Whether `value` is a placeholder, an explanation, an address, or the name of a secret."""
-    if any(pattern.fullmatch(value) for pattern in (_PLACEHOLDER, _TALK, _ADDRESS)):
+def _is_placeholder_or_explanation(value: str) -> bool:
+    """Return whether `value` is a placeholder, an explanation, an address, or the name of a secret."""
+    if any(pattern.fullmatch(value) for pattern in (_PLACEHOLDER, _EXPLANATION, _ADDRESS)):
         return True
     return _NAME.fullmatch(value) is not None and names_secret(value)
 
 
 def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
-    """Whether `value` is a secret of `kind` if only a space separates it from the name."""
+    """Return whether `value` can be a secret of `kind` although no separator follows the name."""
     if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
         return False
     if kind in (SecretKind.PERSONAL, SecretKind.ONE_TIME):
@@ -130,14 +139,14 @@ def _has_secret_characters(kind: SecretKind, value: str, confidence: SyntaxConfi
 
 
 def _is_secret_number(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
-    """Whether a number is a secret rather than a duration or an error code."""
+    """Return whether a number is a secret rather than a duration or an error code."""
     if kind in (SecretKind.KEY, SecretKind.PASSWORD, SecretKind.SECRET):
         return confidence > SyntaxConfidence.SENTENCE or len(value) >= 6
     return len(value) >= (6 if confidence >= SyntaxConfidence.ASSIGNED else 8)
 
 
 def _is_code(value: str) -> bool:
-    """Whether `value` is code: md5(text), config.token, appSecret + params."""
+    """Return whether `value` is code, such as md5(text), config.token or appSecret+params."""
     if _CALL.fullmatch(value):
         return True
     if not _CODE.fullmatch(value):
@@ -148,4 +157,5 @@ def _is_code(value: str) -> bool:
 
 def _is_passphrase(value: str) -> bool:
     words = value.split()
-    return len(words) <= 5 and any(map(str.isdigit, value)) and not any(map(_TALK.fullmatch, words))
+    has_digit = any(map(str.isdigit, value))
+    return len(words) <= 5 and has_digit and not any(map(_EXPLANATION.fullmatch, words))

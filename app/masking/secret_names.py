@@ -1,4 +1,4 @@
-"""Names of secrets: parameters, headers, variables, and words in prose."""
+"""Recognises the names of secrets, which can be parameters, headers, variables or words in prose."""
 
 import re
 from enum import Enum
@@ -8,7 +8,7 @@ from app.masking.text_spans import ENCODED
 
 
 class SecretKind(Enum):
-    """Kind of value that a name stands for; each has its own rules of plausibility."""
+    """The kind of value that a name stands for. Each kind has its own rules of plausibility."""
 
     KEY = "key"
     SECRET = "secret"
@@ -16,13 +16,13 @@ class SecretKind(Enum):
     TOKEN = "token"
     SIGN = "sign"
     OPAQUE = "opaque"
-    """A secret only if it looks random: `code` may be a result, `key` the name of a field."""
+    """A secret only if it looks random, because `code` may be a result and `key` the name of a field."""
     ONE_TIME = "one-time"
     AUTHORIZATION = "authorization"
     COOKIE = "cookie"
     PERSONAL = "personal"
     PUBLIC = "public"
-    """Never a secret: support needs order numbers, trace ids and digests."""
+    """Never a secret, such as order numbers, trace ids and digests, which support needs."""
 
 
 _LATIN = {
@@ -66,13 +66,13 @@ _CHINESE_KINDS = {word: kind for kind, words in _CHINESE.items() for word in wor
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MAX_NAME_WORDS = 4
-"""Number of trailing words of a name to check, as in client_app_secret_key."""
+"""Maximum number of words to check at the end of a name such as client_app_secret_key."""
 
 _PEOPLE = {"user", "username", "account", "login", "member", "contact", "receiver", "sender"}
-"""Ids and numbers of these may be telephone numbers."""
+"""Words for people, whose ids and numbers may be telephone numbers."""
 
 _PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
-"""A name that cannot contain a secret itself; a long one with a digit might."""
+"""A name that cannot contain a secret itself, unlike a long name with a digit."""
 
 NAME_TOKENS = re.compile(
     rf"{ENCODED}"
@@ -83,12 +83,15 @@ NAME_TOKENS = re.compile(
     rf"|{'|'.join(sorted(_CHINESE_KINDS, key=len, reverse=True))})",
     re.IGNORECASE,
 )
-"""Candidates for a `name`, and encoded characters, which end a name."""
+"""Matches a possible `name`, or an encoded character, which ends a name."""
 
 
 @lru_cache(maxsize=1_024)
 def secret_kind(name: str) -> SecretKind | None:
-    """The kind of value named `name`, in any spelling: app_key, appKey, X-App-Key, config.APPKEY."""
+    """Return the kind of value that `name` stands for, or None if it is not a known name.
+
+    The spelling does not matter: app_key, appKey, X-App-Key and config.APPKEY have the same kind.
+    """
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
     words = [word.lower() for word in _WORD.findall(name)][-_MAX_NAME_WORDS:]
@@ -100,11 +103,14 @@ def secret_kind(name: str) -> SecretKind | None:
 
 
 def names_secret(name: str) -> bool:
-    """Whether `name` stands for a secret."""
+    """Return whether `name` stands for a secret."""
     return secret_kind(name) not in (None, SecretKind.PUBLIC)
 
 
 def unqualified_name(name: str) -> str:
-    """The last part of a dotted name, as the label of a mask; "secret" if it may contain a secret."""
+    """Return the last part of a dotted name, which is used as the label of a mask.
+
+    If that part might itself contain a secret, return "secret".
+    """
     last = name.rpartition(".")[2]
     return last if _PLAIN.fullmatch(last) else "secret"

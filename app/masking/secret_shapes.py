@@ -1,6 +1,6 @@
-"""Secrets and personal data that are recognised by their shape alone.
+"""Finds secrets and personal data that can be recognised by their format alone, without a name.
 
-Personal data: e-mail addresses, telephone numbers, Chinese identity numbers, bank card numbers.
+Personal data are e-mail addresses, telephone numbers, Chinese identity numbers and bank card numbers.
 """
 
 import re
@@ -58,7 +58,7 @@ _ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]
 
 
 def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
-    """Yield each secret in `text` with a recognisable shape; spans may overlap."""
+    """Yield each secret in `text` that has a known format; spans may overlap."""
     for label, pattern in _SHAPES.items():
         spans = [
             TextSpan(*match.span(match.lastgroup or 0), label) for match in pattern.finditer(text)
@@ -70,14 +70,14 @@ def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
 
 
 def _sdk_credentials(text: str) -> Iterator[TextSpan]:
-    """Arguments of an SDK client: Client(url, "key", "secret")."""
+    """Yield the credentials in the arguments of an SDK client, as in Client(url, "key1", "secret2")."""
     for call in _CLIENT.finditer(text):
         for argument in _ARGUMENT.finditer(text, *call.span("arguments")):
             yield TextSpan(*argument.span("value"), "credential")
 
 
 def _random_strings(text: str) -> Iterator[TextSpan]:
-    """Long hexadecimal and base64 strings, except UUIDs (request ids) and file names."""
+    """Yield long hexadecimal and base64 strings, except UUIDs (request ids) and file names."""
     uuids = {match.span() for match in _UUID.finditer(text)}
     for pattern, is_random_string in ((_HEX, _is_random_hex), (_BASE64, _is_random_base64)):
         for match in pattern.finditer(text):
@@ -87,12 +87,15 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
 
 
 def _is_random_hex(text: str) -> bool:
-    """Whether hexadecimal digits are random. Lenient, since few other strings are that long."""
+    """Return whether a string of hexadecimal digits is random.
+
+    The check is lenient, because few other strings are this long.
+    """
     return is_random(text, max_mean_run=8)
 
 
 def _is_random_base64(text: str) -> bool:
-    """Whether `text` and one of its parts between dashes and slashes are random."""
+    """Return whether `text` is random, and also one of its parts between dashes and slashes."""
     pieces = _PIECE.findall(text)
     return any(is_random(piece, min_chars=16) for piece in pieces) and is_random(text)
 
@@ -110,14 +113,14 @@ _PHONE = re.compile(
     r"|(?:\(\d{3}\)[ ]?|\d{3}-)\d{3}-\d{4}"
     r")(?![A-Za-z0-9_]|-\d|\.\d)"
 )
-"""Chinese mobiles and landlines, service numbers, E.164, and the North American form."""
+"""Chinese mobile, landline and service numbers, E.164 numbers, and the North American format."""
 
 _IDENTITY = re.compile(
     r"(?<![A-Za-z0-9])[1-9]\d{5}(?P<year>(?:18|19|20)\d{2})(?P<month>\d{2})(?P<day>\d{2})"
     r"\d{3}[\dXx](?![A-Za-z0-9])"
 )
-_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
-_CHECK = "10X98765432"
+_IDENTITY_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
+_IDENTITY_CHECK_DIGITS = "10X98765432"
 
 _CARD = re.compile(
     r"(?<![A-Za-z0-9.])(?:62(?:[ -]?\d){14,17}|(?:4\d|5[1-5]|2[2-7]|35)(?:[ -]?\d){14}"
@@ -140,18 +143,20 @@ def find_personal_data(text: str) -> Iterator[TextSpan]:
 
 
 def _is_identity_number(match: re.Match[str]) -> bool:
-    """Whether the date and the check digit (GB 11643) are valid."""
+    """Return whether the date and the check digit (GB 11643) are valid."""
     try:
         date(int(match["year"]), int(match["month"]), int(match["day"]))
     except ValueError:
         return False
     digits = match[0].upper()
-    total = sum(weight * int(digit) for weight, digit in zip(_WEIGHTS, digits, strict=False))
-    return _CHECK[total % 11] == digits[-1]
+    total = sum(
+        weight * int(digit) for weight, digit in zip(_IDENTITY_WEIGHTS, digits, strict=False)
+    )
+    return _IDENTITY_CHECK_DIGITS[total % 11] == digits[-1]
 
 
 def _is_luhn(text: str) -> bool:
-    """Whether the check digit (ISO/IEC 7812) is valid."""
+    """Return whether the check digit (ISO/IEC 7812) is valid."""
     digits = [int(character) for character in reversed(text) if character.isdigit()]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0

@@ -1,4 +1,4 @@
-"""Secrets in tables: in a row that starts with a name, or in a column under one."""
+"""Finds secrets in tables: in the row after a name, or in the column under a name."""
 
 import re
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from app.masking.text_spans import TextSpan
 
 _CELL = re.compile(r"[ \t*`]{0,8}(?P<value>[^|\n`*]{0,200}?)[ \t*`]{0,8}(?:\||$)")
 _MAX_CELLS = 4
-"""Cells of a row to check: type, required, description, example."""
+"""Maximum number of cells to check in a row, such as type, required, description and example."""
 _HEADER = re.compile(r"[\w .-]{1,60}")
 _DELIMITERS = re.compile(r"\|?(?:[ \t]{0,4}:?-{1,80}:?[ \t]{0,4}\|?){2,}")
 
 
 def find_secret_in_row(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """The secret in the row of `name`, in one of the cells from `position`."""
+    """Return the secret in the cells from `position`, which are in the row of `name`, or None."""
     for _ in range(_MAX_CELLS):
         cell = _CELL.match(text, position)
         if cell is None or cell.end() == position:
@@ -27,7 +27,7 @@ def find_secret_in_row(text: str, position: int, kind: SecretKind, name: str) ->
 
 
 def find_secrets_in_columns(text: str) -> Iterator[TextSpan]:
-    """The secrets in columns of Markdown tables whose headers name secrets."""
+    """Yield the secrets in Markdown tables, in the columns whose headers name secrets."""
     headers: list[str] = []
     position, previous_line = 0, ""
     for line in text.splitlines(keepends=True):
@@ -56,7 +56,7 @@ def _secrets_under(headers: list[str], line: str, position: int) -> Iterator[Tex
 
 
 def _cells(line: str) -> list[re.Match[str]]:
-    """The cells of a row without its outer bars."""
+    """Return the cells of a row; the bars at its ends do not delimit empty cells."""
     row = line.strip()
     start = line.index(row) + row.startswith("|")
     return list(_CELL.finditer(line, start, len(line.rstrip())))

@@ -1,18 +1,30 @@
-"""Text spans, escaped characters, and the recognition of random strings."""
+"""Helpers for masking: text spans, patterns for escaped characters, and a test for random strings."""
 
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 QUOTE = r"""(?:\\{0,8}["'`]|%(?:25){0,4}2[27]|&quot;|&\#3[49];)"""
-"""A quotation mark, also escaped as in nested JSON, URLs and XML."""
+"""A quotation mark, which may be escaped as in nested JSON, URLs and XML."""
 
 ENCODED = r"%(?:25){0,4}[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[nrt](?=[A-Za-z_])"
-"""An escape sequence of another character."""
+"""An escape sequence of any character: percent-encoding, a \\u escape, or \\n, \\r or \\t."""
+
+
+MAX_MEAN_RUN_CHARS = 3.2
+"""Maximum mean length of a run of characters of one class, in characters, in a random string.
+
+The mean is about two in random strings, and about five in words and dates.
+"""
+
+_RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
 class TextSpan(NamedTuple):
-    """A secret text[start:end] with its `label`; the replacement is put in `quote` marks."""
+    """The position of a secret, text[start:end], and the `label` that replaces it.
+
+    The label is put between two `quote` characters, if there are any.
+    """
 
     start: int
     end: int
@@ -21,7 +33,7 @@ class TextSpan(NamedTuple):
 
 
 def match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
-    """The end of the match of `pattern` at `position`; `position` without a match."""
+    """Return where the match of `pattern` at `position` ends, or `position` if there is no match."""
     match = pattern.match(text, position)
     return match.end() if match else position
 
@@ -36,14 +48,12 @@ def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join([*parts, text[position:]])
 
 
-_RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-
-MAX_MEAN_RUN_CHARS = 3.2
-"""Mean run of one character class: about two in random strings, about five in words and dates."""
-
-
 def is_random(text: str, min_chars: int = 20, max_mean_run: float = MAX_MEAN_RUN_CHARS) -> bool:
-    """Whether `text` has at least `min_chars` letters and digits and changes class like a random string."""
+    """Return whether `text` is random.
+
+    It must have at least `min_chars` letters and digits, and change between capitals, small letters and
+    digits as often as a random string.
+    """
     runs = _RUN.findall(text)
     digits = sum(run.isdigit() for run in runs)
     length = sum(map(len, runs))
