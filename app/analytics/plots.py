@@ -1,8 +1,8 @@
-"""Plots recall over k with matplotlib, and the style shared by all plots.
+"""Plots evaluations and replays with matplotlib.
 
-Lines differ in colour, marker and dashes, so that they can be told apart in print and by readers with
-colour blindness.
-Plots a replay: the number of questions per kind of change, and the changes of confidence.
+An evaluation is plotted as recall over k. Its lines differ in colour, marker and dashes, so that they can
+be distinguished in print and by readers with colour blindness. A replay is plotted as the number of
+questions per kind of change, and as a matrix of the confidence before and after.
 """
 
 import math
@@ -35,6 +35,15 @@ LINE_STYLES: dict[RetrievalMode, LineStyle] = {
     "dense": LineStyle("#009E73", "^", "-."),
 }
 INK, MUTED, GRID = "#222222", "#6b6b6b", "#e4e4e4"
+WORSE, BETTER, OTHER, SAME = "#D55E00", "#009E73", "#0072B2", "#bdbdbd"
+
+CHANGE_COLOURS: dict[ReplayChange, str] = {
+    "failed": WORSE,
+    "lost": WORSE,
+    "won": BETTER,
+    "same": SAME,
+}
+"""The bar colours of changes; other changes are drawn in `OTHER`."""
 
 RC_PARAMS: "dict[RcKeyType, Any]" = {
     "svg.fonttype": "none",
@@ -47,8 +56,8 @@ RC_PARAMS: "dict[RcKeyType, Any]" = {
 def check_plot(path: Path) -> None:
     """Check, before any long computation, that a plot can be written to `path`.
 
-    Raises ConfigurationError for another suffix than .svg or .png, a missing folder, or if matplotlib is
-    not installed.
+    Raises ConfigurationError if the suffix is not .svg or .png, if the folder does not exist, or if
+    matplotlib is not installed.
     """
     if path.suffix.lower() not in (".svg", ".png"):
         raise ConfigurationError(f"--plot {path}: the name must end in .svg or .png")
@@ -59,7 +68,7 @@ def check_plot(path: Path) -> None:
 
 
 def plot_recall(evaluation: Evaluation, path: Path) -> None:
-    """Plot recall over k, one line per route, into `path`. Raises ConfigurationError."""
+    """Plot recall over k into the file at `path`, with one line per route. Raises ConfigurationError."""
     check_plot(path)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -80,7 +89,10 @@ def plot_recall(evaluation: Evaluation, path: Path) -> None:
 
 
 def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
-    """Draw title, axes and grid; the y axis ends at 1 and begins a tenth below the lowest value."""
+    """Draw the title, the axes and the grid.
+
+    The y axis starts at a multiple of 0.1 that is at least 0.05 below the lowest value, but not below 0.
+    """
     lowest = min(min(route.recall[0], *route.chunk_recall) for route in evaluation.routes)
     floor = max(0.0, math.floor(lowest * 10 - 0.5) / 10)
     axes.set_xlim(0.5, MAX_K + 0.5)
@@ -117,7 +129,10 @@ def _draw_route(axes: "Axes", route: RouteResult) -> None:
 
 
 def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
-    """Mark the evaluation's k and its recall; draw recall over chunks, if it differs."""
+    """Mark the evaluation's k and its recall.
+
+    If recall over chunks differs from recall over documents, draw it as well.
+    """
     k, route = evaluation.k, evaluation.primary_route
     ks = range(1, MAX_K + 1)
     if route.chunk_recall != route.recall:
@@ -135,14 +150,8 @@ def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
     )
 
 
-# Colours from Okabe and Ito, Color Universal Design, 2008.
-WORSE, BETTER, OTHER, SAME = "#D55E00", "#009E73", "#0072B2", "#bdbdbd"
-
-COLOURS: dict[ReplayChange, str] = {"failed": WORSE, "lost": WORSE, "won": BETTER, "same": SAME}
-
-
 def plot_replay(replay: Replay, path: Path) -> None:
-    """Plot `replay` into `path`, an .svg or .png file. Raises ConfigurationError."""
+    """Plot `replay` into the .svg or .png file at `path`. Raises ConfigurationError."""
     check_plot(path)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -175,7 +184,7 @@ def _draw_changes(axes: "Axes", replay: Replay) -> None:
         range(len(CHANGES)),
         counts,
         height=0.68,
-        color=[COLOURS.get(change, OTHER) for change in CHANGES],
+        color=[CHANGE_COLOURS.get(change, OTHER) for change in CHANGES],
     )
     axes.bar_label(bars, [str(count) if count else "" for count in counts], padding=4, color=INK)
     axes.set_yticks(range(len(CHANGES)), CHANGES)
@@ -188,15 +197,16 @@ def _draw_changes(axes: "Axes", replay: Replay) -> None:
 
 
 def _draw_confidence_matrix(axes: "Axes", replay: Replay) -> None:
-    """Draw counts by verdict before (row) and after (column); the diagonal is unchanged."""
+    """Draw the number of questions for each pair of verdicts: before (row) and after (column)."""
     indices = range(len(VERDICTS))
     axes.set_xlim(-0.5, len(VERDICTS) - 0.5)
     axes.set_ylim(len(VERDICTS) - 0.5, -0.5)
     for before in indices:
         for after in indices:
             count = sum(
-                (each.before.verdict, each.after.verdict) == (VERDICTS[before], VERDICTS[after])
-                for each in replay.questions
+                (question.before.verdict, question.after.verdict)
+                == (VERDICTS[before], VERDICTS[after])
+                for question in replay.questions
             )
             _draw_cell(axes, before, after, count)
     axes.set_xticks(indices, VERDICTS)

@@ -8,7 +8,7 @@ from schemas.question import QuestionType
 from schemas.record import Feedback, QuestionRecord
 
 MAX_LISTED = 1_000
-"""Maximum number of errors, and of rated answers, in a report."""
+"""Maximum number of errors in a report, and maximum number of rated answers."""
 
 ApiIdentity = tuple[str, str]
 """Name and path of an API; one of them may be empty."""
@@ -32,7 +32,7 @@ class ApiQuestionCounts:
 
     @property
     def by_day(self) -> tuple[ApiCount, ...]:
-        """Counts per API and day, the most frequent API first, then by day."""
+        """Counts per API and day. The API with the most questions comes first, its days in order."""
         resolved = self._resolve_apis()
         asked, unanswered = _merge(self._asked, resolved), _merge(self._unanswered, resolved)
         totals: Counter[ApiIdentity] = Counter()
@@ -74,7 +74,7 @@ def _merge(
 
 
 def _most_common(counts: Counter[str]) -> str:
-    """The most frequent text; on a tie, the first in alphabetical order."""
+    """Return the most frequent text, or the alphabetically first one of several."""
     return min(counts, key=lambda text: (-counts[text], text), default="")
 
 
@@ -106,23 +106,26 @@ class QuestionCounts:
 
     @property
     def off_topic_share(self) -> float:
-        """Share of the answered questions, 0 to 1; 0 if no question was answered."""
-        return self._share(sum(n for (_, type_), n in self._types.items() if type_ == "unknown"))
+        """Share of the answered questions that are off topic, 0 to 1; 0 if none was answered."""
+        off_topic = sum(count for (_, type_), count in self._types.items() if type_ == "unknown")
+        return self._share(off_topic)
 
     @property
     def cached_share(self) -> float:
-        """Share of the answered questions, 0 to 1; 0 if no question was answered."""
+        """Share of the answered questions that came from the cache, 0 to 1; 0 if none was answered."""
         return self._share(self._cached)
 
     @property
     def by_type(self) -> tuple[TypeCount, ...]:
-        """Questions per type and day."""
-        ordered = sorted(self._types.items(), key=lambda count: (count[0][0], str(count[0][1])))
-        return tuple(TypeCount(day=day, type=type_, questions=n) for (day, type_), n in ordered)
+        """Number of questions per type and day, ordered by day."""
+        ordered = sorted(self._types.items(), key=lambda item: (item[0][0], str(item[0][1])))
+        return tuple(
+            TypeCount(day=day, type=type_, questions=count) for (day, type_), count in ordered
+        )
 
     @property
     def by_api(self) -> tuple[ApiCount, ...]:
-        """Questions per API and day, the most frequent API first."""
+        """Number of questions per API and day. The API with the most questions comes first."""
         return self._apis.by_day
 
     @property
@@ -133,21 +136,26 @@ class QuestionCounts:
 
     @property
     def feedback(self) -> tuple[Rated, ...]:
-        """Rated answers, the worst first, then the latest."""
-        return tuple(sorted(self._rated, key=lambda each: (each.score, -each.asked_at.timestamp())))
+        """Rated answers, lowest score first; answers with the same score are ordered newest first."""
+        return tuple(
+            sorted(self._rated, key=lambda rated: (rated.score, -rated.asked_at.timestamp()))
+        )
 
     def _share(self, part: int) -> float:
-        answered = sum(n for (_, type_), n in self._types.items() if type_ is not None)
+        answered = sum(count for (_, type_), count in self._types.items() if type_ is not None)
         return round(part / answered, 4) if answered else 0.0
 
 
 def day_of(record: QuestionRecord) -> date:
-    """The day on which the question was asked, in UTC."""
+    """Return the day on which the question was asked, in UTC."""
     return record.asked_at.astimezone(UTC).date()
 
 
 def is_unanswered(record: QuestionRecord) -> bool:
-    """Whether the question got an answer that does not help. The caller's rating takes precedence."""
+    """Return whether the question got an answer that does not help.
+
+    If the caller rated the answer, the rating decides.
+    """
     if record.type is None:
         return False
     if record.feedback and record.feedback.score:

@@ -9,10 +9,10 @@ from schemas.base import ApiModel
 from schemas.insights import ApiCount, ErrorCount, Gap, Insights, Rated, Table, TypeCount
 
 BYTE_ORDER_MARK = "\ufeff"
-"""Makes spreadsheets decode the file as UTF-8 instead of the local encoding."""
+"""The UTF-8 byte order mark. Without it, spreadsheets decode the file in the local encoding."""
 
 FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""Characters that begin a formula in a spreadsheet, also after whitespace."""
+"""Characters that start a formula in a spreadsheet, also after whitespace."""
 
 LEADING_WHITESPACE = ("\t", "\r", "\n")
 
@@ -44,7 +44,7 @@ def _columns(row: type[ApiModel]) -> Iterator[str]:
 
 
 def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Cells of a row: a page becomes two cells, a list one cell with an item per line."""
+    """Yield the cells of a row. A page becomes two cells; a list becomes one cell with a line per item."""
     for name, value in row.items():
         if name == "nearest":
             yield from zip(
@@ -55,7 +55,7 @@ def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _escape_formula(cell: object) -> object:
-    """Prefix text that a spreadsheet would run as a formula with an apostrophe."""
+    """Add an apostrophe in front of text that a spreadsheet would run as a formula."""
     if isinstance(cell, str) and (
         cell.startswith(LEADING_WHITESPACE) or cell.lstrip().startswith(FORMULA_PREFIXES)
     ):

@@ -1,4 +1,4 @@
-"""The documentation as gap detection uses it. Every part is optional."""
+"""What gap detection knows about the documentation: word frequencies, glossary and models."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from schemas.platform import PlatformConfig
 from schemas.settings import Settings
 
 WORD_BATCH = 1_000
-"""Words looked up per query to the store."""
+"""Maximum number of words in one query to the store."""
 
 Vectors = Sequence[Sequence[float]]
 
@@ -28,15 +28,18 @@ EmbedTexts = Callable[[Sequence[str]], Awaitable[Vectors]]
 
 @dataclass(frozen=True)
 class DocumentationContext:
-    """Word frequencies, glossary and models for gap detection; None for unavailable parts."""
+    """The word frequencies, glossary and models that gap detection uses.
+
+    Every part is optional; it is None if it is not available.
+    """
 
     words: WordShares | None = None
     glossary: Glossary | None = None
     embed: EmbedTexts | None = None
     grouper: QuestionGrouper | None = None
-    """Joins groups of the same topic by a chat model."""
+    """Joins groups that have the same topic, with a chat model."""
     notes: tuple[str, ...] = ()
-    """Reasons for unavailable parts."""
+    """Reasons why parts are not available."""
 
 
 def build_documentation_context(

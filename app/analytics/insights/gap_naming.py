@@ -1,4 +1,4 @@
-"""Joins and names question groups of the same topic with one call of a chat model."""
+"""Joins question groups that have the same topic, and names them, with one call of a chat model."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from runnables.models.structured_output import PromptVariables, StructuredOutput
 from runnables.retrieval.query_analysis import Glossary
 from runnables.run_context import with_deadline
 from schemas.errors import ModelError
-from schemas.model_output import QuestionGroup, QuestionGroups
+from schemas.model_output import QuestionTopic, QuestionTopics
 from schemas.platform import PlatformInfo
 
 PROMPT_NAME = "same_topic"
@@ -35,14 +35,15 @@ MAX_GROUPS = 120
 """Maximum number of groups in the prompt; fewer if the context window is small."""
 
 WORDINGS_PER_GROUP = 3
+"""Maximum number of wordings per group in the prompt."""
 
 WORDING_TOKENS = 50
-"""Longer wordings are truncated."""
+"""Maximum length of a wording in the prompt, in tokens; longer wordings are truncated."""
 
 TIMEOUT_S = 60.0
-"""Long, because only the reader of a report waits for the call."""
+"""Seconds to wait for the model. The timeout is long, because only the reader of a report waits."""
 
-_SCHEMA = json.dumps(QuestionGroups.model_json_schema(), ensure_ascii=False)
+_SCHEMA = json.dumps(QuestionTopics.model_json_schema(), ensure_ascii=False)
 
 Wordings = Sequence[str]
 """Questions of one group, the representative one first."""
@@ -51,7 +52,7 @@ log = logging.getLogger(__name__)
 
 
 class QuestionGrouper:
-    """Asks the structure model, or else the chat model, which groups have the same topic."""
+    """Asks a model which groups have the same topic: the structure model, or the chat model without one."""
 
     def __init__(
         self, models: ChatModels, platform_info: PlatformInfo, timeout_s: float = TIMEOUT_S
@@ -60,12 +61,12 @@ class QuestionGrouper:
         self._platform_info = platform_info
         self._timeout_s = timeout_s
         self._output = StructuredOutputCall(
-            PROMPT_NAME, "same_topic", platform_info.language, QuestionGroups
+            PROMPT_NAME, "same_topic", platform_info.language, QuestionTopics
         )
 
     async def find_topics(
         self, groups: Sequence[Wordings], config: RunnableConfig | None = None
-    ) -> list[QuestionGroup]:
+    ) -> list[QuestionTopic]:
         """Return topics with the 1-based numbers of their groups; a group belongs to at most one topic.
 
         Never raises: returns an empty list if the model fails or exceeds the timeout.
@@ -83,9 +84,12 @@ class QuestionGrouper:
         return reply.value.assign(len(fitting))
 
     def _fit_to_window(self, groups: Sequence[Wordings]) -> list[list[str]]:
-        """The first wordings of as many groups as fit into the context window."""
+        """Return the first wordings of as many groups as fit into the context window."""
         texts = [
-            [truncate_to_tokens(escape_data(w), WORDING_TOKENS) for w in group[:WORDINGS_PER_GROUP]]
+            [
+                truncate_to_tokens(escape_data(wording), WORDING_TOKENS)
+                for wording in group[:WORDINGS_PER_GROUP]
+            ]
             for group in groups
         ]
         free = _free_tokens(self._model, load_prompt(PROMPT_NAME, self._platform_info.language).render(
@@ -104,7 +108,10 @@ class QuestionGrouper:
 
 
 def _free_tokens(model: ChatModel, empty_prompt: str) -> int:
-    """Tokens left in the model's window after the reply and the prompt without groups."""
+    """Return how many tokens the model's window has left for the groups.
+
+    The reply and the prompt without groups use the rest.
+    """
     window = int(model.window / model.token_correction)
     reply = reserved_output_tokens(window)
     return int(window - reply - estimate_tokens(empty_prompt))
@@ -120,34 +127,36 @@ async def find_gaps_with_model(
     min_size: int = MIN_GAP_SIZE,
     config: RunnableConfig | None = None,
 ) -> list[DetectedGap]:
-    """Like `find_gaps`, but lets a chat model join and name the groups first.
+    """Detect gaps like `find_gaps`, but let a chat model join and name the groups first.
 
-    Without a `grouper`, or if its model fails, the groups are based on words and vectors alone.
+    Without a `grouper`, or if its model fails, only words and vectors decide which questions form a group.
     """
     groups = await asyncio.to_thread(
         group_candidates, questions, vectors, documented=documented, glossary=glossary
     )
     if grouper:
         # The sort is stable: the largest groups stay first.
-        groups.sort(key=lambda each: _is_off_topic(each, questions))
-        topics = await grouper.find_topics([_wordings(each, questions) for each in groups], config)
+        groups.sort(key=lambda group: _is_off_topic(group, questions))
+        topics = await grouper.find_topics(
+            [_wordings(group, questions) for group in groups], config
+        )
         groups = join_groups(groups, topics)
     return select_gaps(groups, questions, documented=documented, min_size=min_size)
 
 
-def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionGroup]) -> list[TextGroup]:
+def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) -> list[TextGroup]:
     """Join and name `groups` according to `topics`, whose group numbers start at 1."""
     named = {number for topic in topics for number in topic.groups}
-    rest = [each for number, each in enumerate(groups, 1) if number not in named]
+    rest = [group for number, group in enumerate(groups, 1) if number not in named]
     return [
-        _join_parts([groups[n - 1] for n in topic.groups], topic.name) for topic in topics
+        _join_parts([groups[number - 1] for number in topic.groups], topic.name) for topic in topics
     ] + rest
 
 
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
     """Join `parts` into one group named `name`."""
     largest = max(parts, key=lambda part: len(part.members))
-    # The terms of a group with a single question are not shared by questions.
+    # Questions do not share the terms of a group with a single question.
     shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
     return replace(
         largest,
@@ -162,6 +171,6 @@ def _is_off_topic(group: TextGroup, questions: Sequence[GapQuestion]) -> bool:
 
 
 def _wordings(group: TextGroup, questions: Sequence[GapQuestion]) -> list[str]:
-    """Distinct texts of the group, the representative one first."""
+    """Return the distinct texts of the group, the representative one first."""
     members = [group.representative, *group.members]
     return list(dict.fromkeys(questions[member].text for member in members))

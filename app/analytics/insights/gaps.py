@@ -1,9 +1,8 @@
-"""Detects gaps: topics that users ask about and the documentation does not cover.
+"""Detects gaps, which are topics that users ask about and the documentation does not cover.
 
-A single answer is weak evidence, because without a language model the closest passage is quoted even if
-it does not answer the question. So questions become candidates on weak evidence, and a gap is decided for
-a group of candidates.
-Selects recorded questions that may reveal a gap, and reports the gaps detected among them.
+First, recorded questions that may reveal a gap are selected as candidates. Then the candidates are grouped
+by meaning, and each group is checked. A single answer is not enough evidence: without a language model,
+the closest passage is quoted even if it does not answer the question.
 """
 
 from collections import Counter, deque
@@ -21,19 +20,25 @@ from schemas.question import QuestionType
 from schemas.record import QuestionRecord
 
 MIN_COVERAGE = 0.7
-"""Share of a question's content words that the cited chunks must contain, else it is a candidate.
+"""Minimum share of a question's content words in the cited chunks. Below it, the question is a candidate.
 
-Measured: three of four answered questions reach 0.57, but only one of four questions about gaps.
+Measured: three quarters of the answered questions reach 0.57, but only a quarter of those about gaps.
 """
 
 MIN_ON_TOPIC_SHARE = 0.5
-"""Share of a group's questions that must be on topic for the group to be about the platform.
+"""Minimum share of on-topic questions at which a group is about the platform.
 
-Measured: 0.53 to 1 for groups about gaps, at most 0.36 for groups of off-topic questions.
+Measured: 0.53 to 1 in groups about gaps, at most 0.36 in groups of off-topic questions.
 """
 
 MIN_GAP_SIZE = 3
-"""Minimum number of questions in a gap: two questions can share a rare word by chance."""
+"""Minimum number of questions in a gap, because two questions can share a rare word by chance."""
+
+MAX_WORDINGS = 50
+"""Maximum number of wordings that are reported per gap."""
+
+MAX_WORDING_CHARS = 300
+"""Maximum length of a reported wording, in characters; longer wordings are truncated."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class GapQuestion:
     confidence: Confidence
     cited: tuple[Page, ...] = ()
     nearest: Page | None = None
-    """The nearest page, as suggested by an answer without citations."""
+    """The nearest page, which an answer without citations suggests."""
     feedback: int | None = None
     """The caller's rating: positive, negative, or None."""
     coverage: float | None = None
@@ -54,7 +59,7 @@ class GapQuestion:
 
 @dataclass(frozen=True)
 class DetectedGap:
-    """A topic that is asked about and not covered."""
+    """A topic that users ask about and the documents do not cover."""
 
     representative: str
     """The question most similar to all others of the gap."""
@@ -62,18 +67,18 @@ class DetectedGap:
     members: tuple[int, ...]
     """Indices into the input questions."""
     nearest: Page | None
-    """The page that most of the answers point to."""
+    """The page that the most answers cite first or suggest; None if no answer has a page."""
     missing: tuple[str, ...]
     """Terms that the questions share and the documents lack."""
     name: str = ""
-    """Name given by a chat model; empty without one."""
+    """The name that a chat model gave the topic; empty without one."""
 
 
 def is_gap_candidate(question: GapQuestion) -> bool:
-    """Whether `question` may be about something that the documents do not cover.
+    """Return whether `question` may be about something that the documents do not cover.
 
     Off-topic questions are candidates, because the topic gate also rejects topics that the documents
-    lack. The caller's rating takes precedence.
+    lack. If the caller rated the answer, the rating decides.
     """
     if question.feedback:
         return question.feedback < 0
@@ -118,11 +123,11 @@ def group_candidates(
     )
     return [
         replace(
-            each,
-            members=tuple(candidates[member] for member in each.members),
-            representative=candidates[each.representative],
+            group,
+            members=tuple(candidates[member] for member in group.members),
+            representative=candidates[group.representative],
         )
-        for each in groups
+        for group in groups
     ]
 
 
@@ -133,12 +138,12 @@ def select_gaps(
     documented: WordShares | None = None,
     min_size: int = MIN_GAP_SIZE,
 ) -> list[DetectedGap]:
-    """Select the groups of `group_candidates` that are gaps, the largest first."""
+    """Return the gaps among `groups`, which come from `group_candidates`, the largest gap first."""
     gaps = [
-        _detected_gap(each, questions)
-        for each in groups
-        if len(each.members) >= min_size
-        and _is_missing([questions[member] for member in each.members], each, documented)
+        _detected_gap(group, questions)
+        for group in groups
+        if len(group.members) >= min_size
+        and _is_missing([questions[member] for member in group.members], group, documented)
     ]
     return sorted(gaps, key=lambda gap: (-gap.size, gap.members))
 
@@ -146,7 +151,7 @@ def select_gaps(
 def _is_missing(
     members: Sequence[GapQuestion], group: TextGroup, documented: WordShares | None
 ) -> bool:
-    """Whether the group is about the platform and the documents lack its topic."""
+    """Return whether the group is about the platform and the documents lack its topic."""
     on_topic = [question for question in members if question.type != "unknown"]
     if len(on_topic) < MIN_ON_TOPIC_SHARE * len(members):
         return False
@@ -155,7 +160,7 @@ def _is_missing(
 
 
 def _is_failed(question: GapQuestion) -> bool:
-    """Whether the answer has low confidence, no citation or a negative rating."""
+    """Return whether the answer has low confidence, no citation or a negative rating."""
     disliked = question.feedback is not None and question.feedback < 0
     return disliked or question.confidence == "low" or not question.cited
 
@@ -176,13 +181,6 @@ def _pages(question: GapQuestion) -> tuple[Page, ...]:
     return (question.nearest,) if question.nearest else question.cited[:1]
 
 
-MAX_WORDINGS = 50
-"""Maximum number of wordings reported per gap."""
-
-MAX_WORDING_CHARS = 300
-"""Longer wordings are truncated."""
-
-
 @dataclass(frozen=True)
 class GapCandidate:
     """A question that may reveal a gap."""
@@ -192,11 +190,11 @@ class GapCandidate:
 
 
 class GapCandidates:
-    """Collects the last `MAX_TEXTS` gap candidates from records, which are added oldest first.
+    """Collects the newest gap candidates, at most `MAX_TEXTS`. Records are added oldest first.
 
-    A question that one caller repeats in the same words on the same day counts once: retries and
-    monitors would otherwise create a gap. A caller is an API key plus its session, if there is one,
-    because many people can share the key of a web page.
+    If one caller repeats a question in the same words on the same day, it counts once, because retries
+    and monitors would otherwise create a gap. A caller is an API key together with its session, if there
+    is one, because many people can share the key of a web page.
     """
 
     def __init__(self) -> None:
@@ -230,8 +228,8 @@ class GapCandidates:
 
 
 def gap_question(record: QuestionRecord) -> GapQuestion:
-    """Convert the record of an answered question; a follow-up is given in its condensed form."""
-    assert record.type is not None, "the question was answered"
+    """Convert the record of an answered question; a follow-up is converted in its condensed form."""
+    assert record.type is not None, "the question must have been answered"
     text = record.understood if record.session and record.understood else record.question
     return GapQuestion(
         text=text[:MAX_QUESTION_CHARS],
@@ -245,7 +243,7 @@ def gap_question(record: QuestionRecord) -> GapQuestion:
 
 
 def report_gap(gap: DetectedGap, candidates: Sequence[GapCandidate]) -> ReportedGap:
-    """Convert `gap`, whose members index `candidates`, to its form in the report."""
+    """Convert `gap` to its format in the report; the members of `gap` are indices into `candidates`."""
     members = [candidates[index] for index in gap.members]
     texts = [gap.representative, *(member.question.text for member in members)]
     wordings = dict.fromkeys(map(_shorten, texts))
@@ -264,7 +262,7 @@ def report_gap(gap: DetectedGap, candidates: Sequence[GapCandidate]) -> Reported
 
 
 def _is_substring(word: str, words: Iterable[str]) -> bool:
-    """Whether another word contains `word`: the characters of 积分 are terms of their own."""
+    """Return whether another word contains `word`, as 积分 contains the terms 积 and 分."""
     return any(word in other for other in words if other != word)
 
 

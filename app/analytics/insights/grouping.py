@@ -1,7 +1,8 @@
 """Groups questions by meaning, using their terms and, if available, their embeddings.
 
-Agglomerative clustering with average linkage (UPGMA; Sokal and Michener, 1958; scipy) over the cosine
-similarity of weighted terms. Groups in two languages that share terms are joined afterwards.
+The method is agglomerative clustering with average linkage (UPGMA; Sokal and Michener, 1958) from scipy.
+The similarity of two questions is the cosine similarity of their weighted terms or of their embeddings,
+whichever is higher. Afterwards, groups in different languages that share terms are joined.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,34 +20,34 @@ if TYPE_CHECKING:
     Matrix = np.ndarray[Any, np.dtype[np.float32]]
 
 MAX_TEXTS = 3_000
-"""Only the first texts are grouped: time and memory grow with the square of their number."""
+"""Maximum number of texts to group, because time and memory grow with the square of their number."""
 
 MIN_SIMILARITY = 0.4
 """Minimum average similarity at which two groups are joined.
 
-Measured on four sets of 85 to 165 questions with three topics of fifteen wordings each: at 0.4 and 0.35
-the topics are the three largest groups in all four sets, at 0.3 and 0.25 in three. In reports over 400
-questions, they are the three largest in 3 of 4 reports at 0.4, in 3 of 8 at 0.35, in 1 of 4 at 0.3.
+Measured on four sets of 85 to 165 questions, each with three topics in fifteen wordings. At 0.4 and 0.35,
+the topics are the three largest groups in all four sets; at 0.3 and 0.25, in three of them. In reports
+over 400 questions, they are the three largest in 3 of 4 reports at 0.4, 3 of 8 at 0.35, and 1 of 4 at 0.3.
 """
 
 MIN_BRIDGE_SIMILARITY = 0.05
-"""Minimum centroid similarity at which groups of two languages are joined.
+"""Minimum similarity of centroids at which groups in different languages are joined.
 
-In the same sets, groups of one topic have 0.067 to 0.16 and unrelated groups at most 0.036, or 0.16 if
-they share a single term: hence `MIN_BRIDGE_TERMS`.
+In the same sets, groups with the same topic have 0.067 to 0.16 and unrelated groups at most 0.036. Groups
+that share a single term can reach 0.16, so `MIN_BRIDGE_TERMS` is required as well.
 """
 
 MIN_BRIDGE_TERMS = 2
-"""Minimum number of terms that groups of two languages must share to be joined."""
+"""Minimum number of terms that groups in different languages must share to be joined."""
 
 MIN_BRIDGE_GROUP_SIZE = 3
-"""Minimum number of questions in a group that is joined with one of the other language."""
+"""Minimum number of questions in a group that is joined with a group in the other language."""
 
 MIN_TERM_SHARE = 0.4
-"""Share of a group's questions that must contain a term for it to be a term of the group."""
+"""Minimum share of a group's questions that contain a term, for the term to belong to the group."""
 
 MAX_UNDOCUMENTED_SHARE = 1e-4
-"""A term with a smaller share of the documents' words counts as undocumented: one word in 10,000."""
+"""Share of the documents' words below which a term counts as undocumented (one word in 10,000)."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class TextGroup:
     representative: int
     """The member most similar to all others (medoid)."""
     undocumented: tuple[str, ...]
-    """Terms that members share and the documents lack, the most common first."""
+    """Terms that members share and the documents lack, the most frequent first."""
     name: str = ""
-    """Topic name given by a chat model; empty without one."""
+    """The name that a chat model gave the topic; empty without one."""
 
 
 def group_texts(
@@ -83,21 +84,21 @@ def group_texts(
     similarity = _similarity(rows, vectors)
     clusters = _join_languages(_cluster(similarity), rows, texts)
     groups = [_group(sorted(members), similarity, terms) for members in clusters]
-    return sorted(groups, key=lambda each: (-len(each.members), each.members))
+    return sorted(groups, key=lambda group: (-len(group.members), group.members))
 
 
 def _term_matrix(terms: Sequence[Sequence[TopicTerm]]) -> Any:
-    """Sparse matrix of term weights: one row of unit length per text, one column per term."""
+    """Return a sparse matrix of term weights, with a row of unit length per text and a column per term."""
     import numpy as np
     from scipy import sparse
 
     weights = term_weights(terms)
     columns = {term: column for column, term in enumerate(weights)}
     cells = [
-        (row, columns[t], weights[t])
-        for row, each in enumerate(terms)
-        for t in each
-        if t in weights
+        (row, columns[term], weights[term])
+        for row, text_terms in enumerate(terms)
+        for term in text_terms
+        if term in weights
     ]
     row, column, weight = zip(*cells, strict=True) if cells else ((), (), ())
     shape = (len(terms), max(len(columns), 1))
@@ -107,7 +108,7 @@ def _term_matrix(terms: Sequence[Sequence[TopicTerm]]) -> Any:
 
 
 def _similarity(rows: Any, vectors: Sequence[Sequence[float]] | None) -> "Matrix":
-    """Cosine similarity of terms or of embeddings, whichever is higher; shape (texts, texts)."""
+    """Return the cosine similarity of terms or of embeddings, whichever is higher; shape (texts, texts)."""
     import numpy as np
 
     words = np.asarray((rows @ rows.T).toarray(), np.float32)
@@ -117,7 +118,7 @@ def _similarity(rows: Any, vectors: Sequence[Sequence[float]] | None) -> "Matrix
 
 
 def _centered_cosines(vectors: "Matrix") -> "Matrix":
-    """Cosine similarity after subtracting the mean vector, so that unrelated texts are near 0.
+    """Return cosine similarities after subtracting the mean vector, so that unrelated texts are near 0.
 
     Mu and Viswanath, "All-but-the-Top", ICLR 2018.
     """
@@ -144,7 +145,7 @@ def _cluster(similarity: "Matrix") -> list[list[int]]:
 
 
 def _join_languages(clusters: list[list[int]], rows: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Join clusters of two languages that share enough terms, the most similar pair first."""
+    """Join clusters in different languages that share enough terms, the most similar pair first."""
     large = [members for members in clusters if len(members) >= MIN_BRIDGE_GROUP_SIZE]
     small = [members for members in clusters if len(members) < MIN_BRIDGE_GROUP_SIZE]
     while best := max(_joinable_pairs(large, rows, texts), default=None):
@@ -157,7 +158,7 @@ def _join_languages(clusters: list[list[int]], rows: Any, texts: Sequence[str]) 
 def _joinable_pairs(
     clusters: Sequence[Sequence[int]], rows: Any, texts: Sequence[str]
 ) -> Iterator[tuple[float, int, int]]:
-    """Similarity and indices of each pair of clusters that may be joined."""
+    """Yield the similarity and the indices of each pair of clusters that may be joined."""
     centroids = [_centroid(rows, members) for members in clusters]
     chinese = [_is_chinese([texts[index] for index in members]) for members in clusters]
     for one, other in combinations(range(len(clusters)), 2):

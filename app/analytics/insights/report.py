@@ -24,7 +24,7 @@ RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
 
 
 def needs_documentation(table: Table | None) -> bool:
-    """Whether `table`, or the whole report for None, includes gaps."""
+    """Return whether `table` includes gaps; None stands for the whole report."""
     return table in (None, "gaps")
 
 
@@ -33,8 +33,10 @@ async def build_report(
 ) -> Insights:
     """Build the report on the last `days` days; without `documentation`, no gaps are detected.
 
-    Records are streamed in a worker thread; only the newest gap candidates are held in memory. Unavailable
-    parts of the documentation are skipped and noted. Raises StoreUnavailable if the database fails.
+    A worker thread reads the records as a stream and keeps only the newest gap candidates in memory. Parts
+    of the documentation that are not available are skipped, and the report has a note about each of them.
+
+    Raises StoreUnavailable if the database fails.
     """
     since = datetime.now(UTC) - timedelta(days=days)
     counts, candidates = await asyncio.to_thread(_read_records, records_since(since))
@@ -66,7 +68,7 @@ def _read_records(records: Iterable[QuestionRecord]) -> tuple[QuestionCounts, Ga
 async def _gaps_and_notes(
     collected: GapCandidates, documentation: DocumentationContext
 ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
-    """The gaps, and notes on the steps that were skipped."""
+    """Return the gaps, and notes on the steps that were skipped."""
     candidates, notes = collected.newest_first, []
     if len(candidates) < MIN_GAP_SIZE:
         return (), ()
@@ -88,7 +90,7 @@ async def _gaps_and_notes(
 async def _embed_candidates(
     candidates: Sequence[GapCandidate], documentation: DocumentationContext
 ) -> Vectors | None:
-    """One vector per candidate, each distinct text embedded once. Raises ModelError."""
+    """Return one vector per candidate; each distinct text is embedded once. Raises ModelError."""
     if documentation.embed is None:
         return None
     texts = [candidate.question.text for candidate in candidates]

@@ -1,4 +1,4 @@
-"""Extracts and weights the terms of questions that indicate their topic.
+"""Extracts the terms that indicate a question's topic, and weights them.
 
 The weight of a term is the logarithm of observed over expected frequency, as in pointwise mutual
 information (Church and Hanks, "Word Association Norms, Mutual Information, and Lexicography", 1990), times
@@ -20,23 +20,24 @@ from runnables.question.topic_scorer import DEVELOPER_SHARE, DEVELOPER_WORDS, is
 from runnables.retrieval.query_analysis import Glossary
 
 MAX_QUESTION_CHARS = 2_000
-"""Longer questions are truncated."""
+"""Maximum length of a question, in characters; longer questions are truncated."""
 
 COMMON_WORD_ZIPF = 5.0
-"""More common words are not split into characters: 商品 yields no terms 商 and 品."""
+"""Zipf frequency from which a word is not split into characters: 商品 does not yield 商 and 品."""
 
 COMMON_CHARACTER_SHARE = 10 ** (COMMON_ZIPF + 0.7 - 9)
-"""Minimum share of a common character: 1 in 300. It is higher than for words (1 in 1,600), because a
-character occurs in many words.
+"""Share of everyday text from which a character is common: 1 in 300.
+
+It is higher than the share for words, 1 in 1,600, because a character occurs in many words.
 """
 
 COMMON_DOCUMENT_WORD_SHARE = 1e-3
-"""Minimum share of the documents' words at which a word is common on the platform."""
+"""Share of the documents' words above which a word is common on the platform."""
 
 WordShares = Callable[[Iterable[str]], Mapping[str, float]]
 """Maps words to their share of the documents' words; words that do not occur are omitted."""
 
-_DEVELOPER_CHARACTERS = frozenset("".join(w for w in DEVELOPER_WORDS if not w.isascii()))
+_DEVELOPER_CHARACTERS = frozenset("".join(word for word in DEVELOPER_WORDS if not word.isascii()))
 
 
 @dataclass(frozen=True)
@@ -45,34 +46,37 @@ class TopicTerm:
 
     text: str
     expected: float
-    """Expected share of the words of a question."""
+    """Expected share of the words in a question."""
     documented: float
-    """Share of the documents' words."""
+    """Share of the words in the documents."""
 
 
 def extract_terms(
     texts: Sequence[str], documented: WordShares | None = None, glossary: Glossary | None = None
 ) -> list[list[TopicTerm]]:
-    """The distinct terms of each text; equal terms are the same object in all texts."""
-    words = [_content_words(text, glossary) for text in texts]
-    distinct = dict.fromkeys(word for each in words for word in each)
+    """Return the distinct terms of each text; equal terms are the same object in all texts."""
+    words_by_text = [_content_words(text, glossary) for text in texts]
+    distinct = dict.fromkeys(word for words in words_by_text for word in words)
     shares = documented(distinct) if documented else {}
     by_word = {word: list(_terms(word, shares.get(word, 0.0))) for word in distinct}
     merged: dict[str, TopicTerm] = {}
-    for term in (term for each in by_word.values() for term in each):
+    for term in (term for word_terms in by_word.values() for term in word_terms):
         other = merged.get(term.text, term)
         merged[term.text] = TopicTerm(
             term.text,
             max(term.expected, other.expected),
             max(term.documented, other.documented),
         )
-    keys = [dict.fromkeys(term.text for word in each for term in by_word[word]) for each in words]
-    return [[merged[key] for key in each] for each in keys]
+    keys_by_text = [
+        dict.fromkeys(term.text for word in words for term in by_word[word])
+        for words in words_by_text
+    ]
+    return [[merged[key] for key in keys] for keys in keys_by_text]
 
 
 def term_weights(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]:
-    """Weight of each term; terms that are not more frequent than expected are omitted."""
-    counts = Counter(term for each in terms for term in each)
+    """Return the weight of each term; terms that are not more frequent than expected are omitted."""
+    counts = Counter(term for text_terms in terms for term in text_terms)
     total = sum(counts.values())
     surprise = {term: math.log(count / (total * term.expected)) for term, count in counts.items()}
     return {
@@ -90,7 +94,10 @@ def _content_words(text: str, glossary: Glossary | None) -> list[str]:
 
 
 def _terms(word: str, documented: float) -> Iterator[TopicTerm]:
-    """`word`, and for an uncommon Chinese word its characters: 代金券 and 优惠券 share 券."""
+    """Yield the term of `word`, and for an uncommon Chinese word the terms of its characters.
+
+    By its characters, 代金券 is similar to 优惠券.
+    """
     everyday = 10 ** (zipf_frequency(word) - 9)
     is_developer_word = word in DEVELOPER_WORDS
     developer = is_developer_word or word in _DEVELOPER_CHARACTERS
@@ -115,7 +122,7 @@ def _character_terms(character: str, documented: float) -> Iterator[TopicTerm]:
 
 @lru_cache
 def _character_shares() -> dict[str, float]:
-    """Share of everyday Chinese words that contain each character."""
+    """Return, for each character, the share of everyday Chinese text in words that contain it."""
     shares: defaultdict[str, float] = defaultdict(float)
     for word, zipf in listed_words("zh"):
         for character in set(word):
