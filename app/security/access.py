@@ -1,4 +1,4 @@
-"""The guard of every route: authentication, scopes and rate limits.
+"""Checks authentication, scopes and rate limits before each request is handled.
 
 A route declares the scope it requires: `needs="ask"`, `needs="ingest"`, `needs="admin"`, or
 `needs=None` for a public route. The default is `admin`. `limited=False` exempts a route from the
@@ -27,7 +27,7 @@ Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 class AuthGuard:
-    """Admits a request or raises the error that the caller receives."""
+    """Allows a request, or raises the error that the caller receives."""
 
     def __init__(self, keyring: Keyring, limits: RateLimiter) -> None:
         self._keyring = keyring
@@ -36,7 +36,7 @@ class AuthGuard:
     async def check(self, connection: Connection, handler: BaseRouteHandler) -> None:
         """Check a request as a Litestar guard, and set the caller as `connection.user`.
 
-        Raises Unauthorized, Forbidden, RateLimited.
+        Raises Unauthorized, Forbidden or RateLimited.
         """
         address = _rate_limited_address(connection)
         caller = self._identify(connection, address)
@@ -47,7 +47,9 @@ class AuthGuard:
         connection.scope["user"] = await self._authorize(caller, address, scope, is_limited)
 
     def _identify(self, connection: Connection, address: str) -> Caller | None:
-        """Return the caller, or None without a valid key. Raises Forbidden."""
+        """Return the caller, or None if there is no valid key. Raises Forbidden for a remote request
+        while no API key is configured.
+        """
         if not self._keyring.required:
             check_local(connection)
             return anonymous(address)
@@ -72,7 +74,7 @@ class AuthGuard:
 
 
 def get_caller(request: Request[Any, Any, Any]) -> Caller:
-    """Return the caller: the dependency `caller` of routes that require a scope."""
+    """Return the caller of a request, as the dependency `caller` of routes that require a scope."""
     caller: Caller = request.user
     return caller
 
@@ -89,8 +91,8 @@ def check_local(connection: Connection) -> None:
     """Raise Forbidden unless the request comes from this machine.
 
     `Host` and `Origin` are checked too, because a page of another site can make a browser on this
-    machine send requests to a domain name that resolves to loopback (DNS rebinding). Requests that
-    pass a proxy may come from anywhere.
+    machine send requests to a domain name that resolves to loopback (DNS rebinding). Requests through a
+    proxy are rejected, because their origin is not known.
     """
     headers, peer = connection.headers, connection.client
     if peer and not is_loopback(peer.host):
@@ -143,7 +145,7 @@ def _api_key(connection: Connection) -> str:
 
 
 def _rate_limited_address(connection: Connection) -> str:
-    """Return the address that requests are counted under; for IPv6 the /64 network of the host."""
+    """Return the address under which requests are counted: for IPv6, the /64 network of the client."""
     host = connection.client.host if connection.client else "local"
     try:
         address = ip_address(host)

@@ -1,6 +1,6 @@
-"""API keys: their table in the database, and authentication from a snapshot of it.
+"""Stores API keys in the database, and authenticates requests with them.
 
-Requests do not wait for the database.
+Authentication uses a snapshot of the keys, so that requests do not wait for the database.
 """
 
 import asyncio
@@ -28,6 +28,18 @@ from schemas.errors import StoreUnavailable
 from schemas.settings import Settings
 
 SECRET_BYTES = 32
+"""Length of the random part of a key, in bytes."""
+
+REFRESH_INTERVAL_S = 2.0
+"""Seconds between refreshes of the snapshot, after which new and revoked keys take effect."""
+
+RETRY_INTERVAL_S = 10.0
+"""Seconds between refreshes while the database does not answer; the last snapshot stays in use."""
+
+LAST_USE_INTERVAL_S = 60.0
+"""Minimum number of seconds between writes of the times of last use."""
+
+log = logging.getLogger(__name__)
 
 _KEY = re.compile(r"apidesk_([0-9a-f]{12})_([A-Za-z0-9_-]+)")
 
@@ -46,7 +58,7 @@ class ApiKey(ApiModel):
 
     @property
     def state(self) -> Literal["valid", "revoked", "expired"]:
-        """Whether the key is valid now."""
+        """The state of the key at this moment."""
         if self.revoked_at:
             return "revoked"
         if self.expires_at and self.expires_at <= datetime.now(UTC):
@@ -64,7 +76,7 @@ class ApiKeyStore:
     def open(cls, settings: Settings) -> "ApiKeyStore":
         """Open the store in the configured database.
 
-        Raises ConfigurationError for an invalid URL, StoreUnavailable if the database does not answer.
+        Raises ConfigurationError for an invalid URL, and StoreUnavailable if the database does not answer.
         """
         return cls(open_engine(settings))
 
@@ -73,7 +85,7 @@ class ApiKeyStore:
         self._engine.dispose()
 
     def add(self, name: str, scopes: tuple[Scope, ...], days: int | None) -> tuple[ApiKey, str]:
-        """Create a key that is valid for `days` days, or without a limit.
+        """Create a key that is valid for `days` days; None means that it does not expire.
 
         Returns the key and its text, which is not stored. Raises StoreUnavailable.
         """
@@ -118,7 +130,7 @@ class ApiKeyStore:
 
 
 def hash_secret(secret: str) -> str:
-    """Return the digest that is stored of a secret.
+    """Return the digest of a secret, which is stored instead of the secret.
 
     A fast hash suffices: secrets are 256 random bits, not passwords that can be guessed.
     """
@@ -126,7 +138,7 @@ def hash_secret(secret: str) -> str:
 
 
 def parse_key(text: str) -> tuple[str, str]:
-    """Return the id and the secret of an API key; both are empty if the text is not one."""
+    """Return the id and the secret in the text of an API key; both are empty if the text is invalid."""
     match = _KEY.fullmatch(text)
     return (match[1], match[2]) if match else ("", "")
 
@@ -136,28 +148,16 @@ def _key(row: Row[Any]) -> ApiKey:
     return ApiKey(**values | {"scopes": tuple(values["scopes"].split())})
 
 
-REFRESH_INTERVAL_S = 2.0
-"""The snapshot is refreshed this often: revoked and new keys take effect after this time."""
-
-RETRY_INTERVAL_S = 10.0
-"""The refresh interval while the database does not answer; the last snapshot stays in use."""
-
-LAST_USE_INTERVAL_S = 60.0
-"""The times of last use are written this often."""
-
-log = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True)
 class Caller:
     """The authenticated sender of a request."""
 
     id: str
-    """The owner of stored sessions and records; empty if no key is required."""
+    """The id that owns the caller's sessions and records; empty if no key is required."""
     name: str
     scopes: tuple[Scope, ...]
     account: str
-    """The account that requests and tokens are counted under."""
+    """The account under which requests and tokens are counted."""
 
     def has_scope(self, scope: Scope) -> bool:
         """Return whether the caller has the scope; `admin` includes every scope."""
@@ -167,7 +167,7 @@ class Caller:
 ADMIN = Caller("environment", "APIDESK_ADMIN_KEY", SCOPES, "environment")
 
 LOCAL = Caller("local", "a command on this machine", SCOPES, "local")
-"""A process that can read the address file of the server, next to the embedded store."""
+"""A command on this machine, which has the temporary key from the server's address file."""
 
 
 def anonymous(account: str) -> Caller:
@@ -191,19 +191,19 @@ class Keyring:
 
     @classmethod
     def open(cls, settings: Settings, local_key: str | None = None) -> "Keyring":
-        """Open the configured keyring. Blocks.
+        """Open the keyring of `settings`. Blocks.
 
-        Raises ConfigurationError, and StoreUnavailable if the database does not answer.
+        Raises ConfigurationError for an invalid URL, and StoreUnavailable if the database does not answer.
         """
         return cls(ApiKeyStore.open(settings), settings.admin_key, local_key)
 
     @property
     def required(self) -> bool:
-        """Whether a key is required: from the first key on, even after it is revoked."""
+        """Whether a key is required. This is the case as soon as a key exists, even if it is revoked."""
         return self._admin_digest is not None or bool(self._keys_by_id)
 
     def caller_of(self, text: str) -> Caller | None:
-        """Return the caller with this key, or None. Takes the same time for every text."""
+        """Return the caller with this key, or None. Comparing keys takes the same time for every text."""
         digest = hash_secret(text)
         is_admin = hmac.compare_digest(digest, self._admin_digest or self._no_digest)
         is_local = hmac.compare_digest(digest, self._local_digest or self._no_digest)

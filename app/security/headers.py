@@ -1,4 +1,4 @@
-"""Security headers of every response, and CORS: which other sites may call the API from a browser."""
+"""Sets the security headers of responses, and configures which other sites may call the API (CORS)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,9 +20,11 @@ class HeaderPolicy:
     content: str
     """The Content-Security-Policy."""
     resource: str = "same-origin"
-    """The Cross-Origin-Resource-Policy: which sites may load it as a script, style or image."""
+    """The Cross-Origin-Resource-Policy, which says which sites may load the response as a script, style
+    or image.
+    """
     cache: str | None = "no-store"
-    """The Cache-Control; None leaves it to the route."""
+    """The Cache-Control; None if the route sets it itself."""
 
 
 _SAME_ORIGIN_DIRECTIVES = (
@@ -39,7 +41,7 @@ _SAME_ORIGIN_DIRECTIVES = (
 )
 
 DATA_POLICY = HeaderPolicy("default-src 'none'; frame-ancestors 'none'")
-"""The policy of API responses: browsers must not load anything from them."""
+"""The policy of API responses, which must not make a browser load anything."""
 
 
 def page_policy(embedded_by: Iterable[str] = (), cache: str | None = "no-store") -> HeaderPolicy:
@@ -58,7 +60,7 @@ ASSET_POLICY = HeaderPolicy(DATA_POLICY.content, resource="cross-origin", cache=
 
 
 async def add_security_headers(message: Message, scope: Scope) -> None:
-    """Set the security headers; Litestar calls it before it sends any response, errors included."""
+    """Set the security headers. Litestar calls this function before it sends a response or an error."""
     if message["type"] != "http.response.start":
         return
     handler = scope.get("route_handler")  # None if no route matches
@@ -77,7 +79,7 @@ async def add_security_headers(message: Message, scope: Scope) -> None:
 def cors_config(settings: Settings) -> CORSConfig | None:
     """Return the CORS configuration, or None if the settings allow no other site.
 
-    Cookies are not allowed: a page sends its API key in a header.
+    Cookies are not allowed, because a page sends its API key in a header.
     """
     if not settings.cors_origins:
         return None

@@ -1,4 +1,4 @@
-"""Rate limits of requests and tokens per API key and address, counted in Redis or in memory."""
+"""Limits the requests and tokens of API keys and addresses, which are counted in Redis or in memory."""
 
 import asyncio
 import logging
@@ -26,26 +26,29 @@ T = TypeVar("T")
 REDIS_URL_SETTING = "APIDESK_REDIS_URL"
 
 REDIS_TIMEOUT_S = 0.5
-"""Redis has this long to answer, because counting must not delay a question."""
+"""Seconds to wait for Redis. The timeout is short, because counting must not delay a question."""
 
 REDIS_RETRY_S = 5.0
-"""After an error, Redis is tried again after this time."""
+"""Seconds after an error until Redis is tried again."""
 
 MAX_REDIS_CONNECTIONS = 1_000
-"""Exceeds the concurrent requests of a process; a connection is held for one command."""
+"""Maximum number of connections to Redis, more than a process has concurrent requests."""
 
 log = logging.getLogger(__name__)
 
 
 class UsageCounter:
-    """Counts uses in fixed windows; a window starts with the first use after the previous one.
+    """Counts uses in fixed windows. A window starts with the first use after the previous window.
 
     A fixed window needs one number per limit, and its end is known exactly. While Redis does not
     answer, each process counts in memory.
     """
 
     def __init__(self, redis_url: SecretStr | None) -> None:
-        """Raises ConfigurationError if the URL is invalid or the redis package is missing."""
+        """Create the counter, without connecting to Redis.
+
+        Raises ConfigurationError if the URL is invalid or the redis package is missing.
+        """
         self._memory = FixedWindowRateLimiter(MemoryStorage())
         self._pool = _redis_pool(redis_url.get_secret_value()) if redis_url else None
         self._redis = _redis_limiter(self._pool) if self._pool else None
@@ -53,7 +56,7 @@ class UsageCounter:
         self._retry_at = 0.0
 
     async def hit(self, item: RateLimitItem, *key: str, cost: int = 1) -> bool:
-        """Count `cost` uses; return whether the limit still holds."""
+        """Count `cost` uses, and return whether the limit still allows them."""
         return await self._count(lambda limiter: limiter.hit(item, *key, cost=cost))
 
     async def test(self, item: RateLimitItem, *key: str) -> bool:
@@ -61,7 +64,7 @@ class UsageCounter:
         return await self._count(lambda limiter: limiter.test(item, *key))
 
     async def seconds_until_reset(self, item: RateLimitItem, *key: str) -> float:
-        """Return the seconds until the window ends; Redis rounds to seconds, so one is added."""
+        """Return the seconds until the window ends, plus one with Redis, which rounds to seconds."""
 
         async def seconds(limiter: FixedWindowRateLimiter) -> float:
             reset = (await limiter.get_window_stats(item, *key)).reset_time
@@ -128,22 +131,29 @@ def _redis_pool(url: str) -> "ConnectionPool":
 
 
 class RateLimiter:
-    """Applies the configured limits; without a setting, use is unlimited."""
+    """Applies the configured limits. A limit that is not configured does not apply."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises ConfigurationError for an invalid limit or Redis URL."""
+        """Read the limits from `settings`.
+
+        Raises ConfigurationError if a limit or the Redis URL is invalid, or if the redis package is
+        missing.
+        """
         self._requests = _parse_limits("rate_limit", settings)
         self._address = _parse_limits("rate_limit_address", settings)
         self._tokens = _parse_limits("token_limit", settings)
         self._counter = UsageCounter(settings.redis_url)
 
     async def count_request(self, account: str) -> None:
-        """Count a request of an account. Raises RateLimited, also if its tokens are used up."""
+        """Count a request of an account.
+
+        Raises RateLimited if the account has used up its requests or its tokens.
+        """
         await self._hit(self._requests, "requests", account)
         await self._check(self._tokens, "tokens", account)
 
     async def count_address(self, address: str) -> None:
-        """Count a request from an address. Raises RateLimited."""
+        """Count a request from an address. Raises RateLimited if the address has sent too many."""
         await self._hit(self._address, "address", address)
 
     async def check_wrong_keys(self, address: str) -> None:
@@ -151,7 +161,7 @@ class RateLimiter:
         await self._check(self._address, "wrong keys", address)
 
     async def count_wrong_key(self, address: str) -> None:
-        """Count a wrong key from an address. Raises RateLimited."""
+        """Count a wrong key from an address. Raises RateLimited if the address has sent too many."""
         await self._hit(self._address, "wrong keys", address)
 
     @asynccontextmanager

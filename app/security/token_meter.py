@@ -14,14 +14,14 @@ from ingestion.text.language import estimate_tokens
 
 @dataclass
 class _ModelCall:
-    """A call in progress: the estimated tokens of the prompt and of the output so far."""
+    """A call in progress, with estimates of its tokens so far."""
 
     prompt_tokens: int
     completion_tokens: int = 0
 
 
 class TokenMeter(AsyncCallbackHandler):
-    """Sums the tokens of all calls. They are estimated if a provider does not report them."""
+    """Counts the tokens of all calls, which are estimated if the provider does not report them."""
 
     run_inline = True  # otherwise LangChain creates a task for each token
 
@@ -37,12 +37,12 @@ class TokenMeter(AsyncCallbackHandler):
 
     @property
     def prompt_tokens(self) -> int:
-        """The input tokens."""
+        """The input tokens so far."""
         return self._prompt + sum(call.prompt_tokens for call in self._calls.values())
 
     @property
     def completion_tokens(self) -> int:
-        """The output tokens."""
+        """The output tokens so far."""
         return self._completion + sum(call.completion_tokens for call in self._calls.values())
 
     async def on_chat_model_start(
@@ -75,7 +75,8 @@ class TokenMeter(AsyncCallbackHandler):
             prompt = sum(usage["input_tokens"] for usage in usages)
             self._add(prompt, sum(usage["total_tokens"] for usage in usages) - prompt)
         else:
-            self._add(call.prompt_tokens, sum(estimate_tokens(g.text) for g in generations))
+            completion = sum(estimate_tokens(generation.text) for generation in generations)
+            self._add(call.prompt_tokens, completion)
 
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the estimate, unless the provider rejected the call or could not be reached."""

@@ -1,1 +1,1 @@
-"""Answering questions: the answer service, its middleware, and the stores that the middleware uses."""
+"""The answer service, its middleware, and the stores that the middleware uses."""

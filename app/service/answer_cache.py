@@ -25,13 +25,13 @@ from schemas.errors import StoreUnavailable
 T = TypeVar("T")
 
 DocumentDigests = Mapping[DocumentKey, str]
-"""A SHA-256 of each document's content."""
+"""The SHA-256 digest of each document's content."""
 
 DATABASE_TIMEOUT_S = 1.0
-"""The time that the cache may add to an answer."""
+"""Seconds to wait for the database, which is the time that one cache operation may add to an answer."""
 
 MAX_THREADS = 4
-"""The cache has its own threads: a database that hangs must not block other work."""
+"""Number of threads of the cache. They are not shared, so that a slow database blocks nothing else."""
 
 _DIGESTS = TypeAdapter(list[tuple[str, str, str]])
 

@@ -1,4 +1,4 @@
-"""The answer service: what the HTTP API and the command line ask for answers and chunks."""
+"""The answer service, from which the HTTP API and the command line get answers and chunks."""
 
 import asyncio
 import time
@@ -65,7 +65,7 @@ class AnswerService:
         self.tracing = open_tracing(settings, platform.platform.name)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
-        """Answer the question; `on_event` receives the events on the way. Raises ApideskError."""
+        """Answer the question. `on_event` receives events before the answer. Raises ApideskError."""
         question = self.build_question(command)
         observer = RunObserver(self.metrics)
         started = time.monotonic()
@@ -93,7 +93,7 @@ class AnswerService:
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """Return a copy of an earlier answer with its own id, trace and time in `milliseconds`."""
+        """Return a copy of an earlier answer with a new id and trace, and `milliseconds` as its time."""
         question = self.build_question(command)
         observer = RunObserver(self.metrics)
         repeated = answer.model_copy(
@@ -114,7 +114,7 @@ class AnswerService:
         return repeated
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
-        """Return the k best chunks without calling a chat model. Raises ApideskError."""
+        """Return the best chunks, at most k, without calling a chat model. Raises ApideskError."""
         question = self.build_question(command)
         observer = RunObserver(self.metrics)
         config = self.tracing.config(question.id, None, None, observer, *command.callbacks)
@@ -133,9 +133,9 @@ class AnswerService:
         )
 
     async def warm_up(self) -> None:
-        """Retrieve once, so that the first caller does not wait for caches to fill. No model is called.
+        """Retrieve once to fill the caches, so that the first caller does not have to wait.
 
-        Raises StoreError.
+        No model is called. Raises StoreError.
         """
         question = self.build_question(AskCommand("预热 warm-up"))
         with tracing_context(enabled=False):
@@ -148,19 +148,20 @@ class AnswerService:
     def retriever(
         self, mode: RetrievalMode, embeddings: Embeddings | None = None
     ) -> Runnable[Question, list[RetrievedChunk]]:
-        """Return a retriever in `mode`, regardless of the settings. Raises ConfigurationError.
+        """Return a retriever for `mode`, whatever mode is configured.
 
-        `embeddings` replaces the configured embedding model.
+        `embeddings` replaces the configured embedding model. Raises ConfigurationError if `mode` needs a
+        model that is not configured.
         """
         return self._factory.retrieve(mode, embeddings)
 
     def pipeline(self, mode: AnswerMode) -> Runnable[Question, Answer]:
-        """Return the pipeline for `mode`. The first call for mode tools blocks while it is built."""
+        """Return the pipeline for `mode`. The first call for `tools` builds the pipeline and blocks."""
         return self._pipeline if mode == "pipeline" else self._tools_pipeline
 
     @cached_property
     def library(self) -> "DocumentLibrary":
-        """The documents as tools see them. The first use blocks."""
+        """The documents, prepared for lookup by tools. The first use blocks."""
         return self._factory.library()
 
     @cached_property
@@ -174,7 +175,7 @@ class AnswerService:
 
     @asynccontextmanager
     async def _question_slot(self) -> AsyncIterator[None]:
-        """Hold a slot of the question limiter if a model answers. Raises ServiceBusy."""
+        """If a model answers, let the question limiter wait for a free slot. Raises ServiceBusy."""
         if self.models is None:
             yield
             return
@@ -202,7 +203,10 @@ class AnswerService:
 
 
 def connect_answer_service(settings: Settings) -> AnswerService:
-    """Return a service connected to its store; its collection is not loaded. Raises ApideskError."""
+    """Return a service that is connected to its store, without loading the collection.
+
+    Raises ApideskError.
+    """
     platform = read_platform(settings.platform)
     return AnswerService(settings, platform, IngestionJob.connect(settings))
 

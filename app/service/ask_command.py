@@ -1,4 +1,4 @@
-"""A question with its options, the interface of everything that answers one, and a streamed answer."""
+"""The question with its options, the interface of answerers, and the state of a streamed answer."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class StreamedAnswer:
-    """Assembles the events of one answer.
+    """Assembles an answer from its events.
 
-    A `sources` event starts the list of steps; a second one discards the steps received so far.
-    Every Python client of the events uses this class, so that the rule is stated once.
+    A `sources` event starts the list of steps. Another `sources` event discards the steps received so
+    far. All Python code that receives events uses this class.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class StreamedAnswer:
 
     @property
     def texts(self) -> list[str]:
-        """The texts of the steps."""
+        """The texts of the current steps."""
         return [step.text for step in self.steps]
 
     def apply(self, event: Event) -> None:
@@ -48,11 +48,11 @@ class StreamedAnswer:
 
 @dataclass(frozen=True)
 class AskCommand:
-    """A question as the caller asked it. Every field except `text` is optional."""
+    """A question with the options of its caller. Every field except `text` is optional."""
 
     text: str
     k: int | None = None
-    """The number of chunks to retrieve; None means APIDESK_TOP_K."""
+    """Maximum number of chunks to retrieve; None means APIDESK_TOP_K."""
     language: Language | None = None
     """The language of the answer; None means the language of the question."""
     filters: Filters | None = None
@@ -73,10 +73,10 @@ class AskCommand:
 
 @runtime_checkable
 class Answerer(Protocol):
-    """Answers questions: the answer service, or middleware around it."""
+    """Answers questions, as the answer service and its middleware do."""
 
     def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Awaitable[Answer]:
-        """Return the answer; `on_event` receives the events on the way. Raises ApideskError."""
+        """Return the answer. `on_event` receives events before the answer. Raises ApideskError."""
 
 
 def check_question(text: str, settings: Settings) -> None:

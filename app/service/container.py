@@ -1,4 +1,4 @@
-"""The objects that the routes use: the answer service with its middleware, and the stores."""
+"""Creates the objects that the routes use: the answer service with its middleware, and the stores."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -26,9 +26,9 @@ from ingestion.database.engine import open_engine
 
 
 class Container:
-    """Everything that is built around one open answer service and one database. Opening it blocks.
+    """Contains the objects that the routes use, for one answer service. The constructor blocks.
 
-    Raises ConfigurationError, and StoreUnavailable if the database does not answer.
+    It raises ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
     """
 
     def __init__(self, answer_service: AnswerService, local_key: str | None = None) -> None:
@@ -49,7 +49,8 @@ class Container:
     async def running(self) -> AsyncIterator[None]:
         """Run the background tasks within the block, and close everything at its end.
 
-        An embedded store serves one process, so this process also runs the schedule of platform.toml.
+        With an embedded store, which only one process can open, the ingestion schedule of platform.toml
+        also runs in this process.
         """
         answer_service = self.answer_service
         is_embedded = answer_service.settings.embedded
@@ -69,7 +70,7 @@ class Container:
 
     @property
     def dependencies(self) -> Mapping[str, object]:
-        """The objects that Litestar injects into routes, by the name of the parameter."""
+        """The objects that Litestar injects into routes, by parameter name."""
         return {
             "answerer": self.answerer,
             "answer_service": self.answer_service,

@@ -1,4 +1,4 @@
-"""Answers in progress: each has a timeout, and callers with the same question share one answer."""
+"""Tracks answers in progress: they have a timeout, and callers with the same question share one answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -10,7 +10,7 @@ from schemas.errors import ModelTimeout, ServerStopping
 
 
 class InFlight:
-    """The answers in progress on one event loop."""
+    """Limits the time of the answers in progress, and stops them. For use on one event loop."""
 
     def __init__(self) -> None:
         self._timeouts: set[asyncio.Timeout] = set()
@@ -18,9 +18,9 @@ class InFlight:
 
     @asynccontextmanager
     async def track(self, timeout_s: float) -> AsyncIterator[None]:
-        """Limit the block to `timeout_s` seconds, or less if `stop` is called meanwhile.
+        """Limit the block to `timeout_s` seconds, and end it earlier if `stop` is called.
 
-        Raises ModelTimeout, or ServerStopping after `stop`.
+        Raises ModelTimeout after the timeout, and ServerStopping after `stop`.
         """
         try:
             async with asyncio.timeout(0 if self._stopped else timeout_s) as timeout:
@@ -35,7 +35,7 @@ class InFlight:
             raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
 
     def stop(self) -> None:
-        """End every tracked block with ServerStopping, now and from now on."""
+        """End all tracked blocks with ServerStopping, also those that start later."""
         self._stopped = True
         for timeout in self._timeouts:
             if not timeout.expired():
@@ -47,7 +47,7 @@ StoreAnswer = Callable[[Answer], Coroutine[Any, Any, None]]
 
 
 class SingleFlight:
-    """The answers in progress in this process, by key."""
+    """Shares the answers in progress in this process between callers with the same key."""
 
     def __init__(self) -> None:
         self._flights: dict[str, _Flight] = {}
@@ -55,14 +55,15 @@ class SingleFlight:
     async def join(
         self, key: str, start: StartAnswer, store: StoreAnswer, on_event: EventSink | None
     ) -> tuple[Answer, bool]:
-        """Return the answer, and whether it is shared with a caller that came earlier.
+        """Return the answer, and whether an earlier caller started it.
 
-        The first caller under `key` runs `start`; later ones wait for its answer. Then the answer is
-        passed to `store`. Only callers that arrive during that write wait for it; they start again.
+        The first caller with a key runs `start`. Later callers wait for the same answer. When it is
+        complete, it is passed to `store`. A caller that arrives during this write waits until it ends,
+        and then runs its own `start`.
 
-        `on_event` receives all events from the beginning, but none if the first caller passed no
-        `on_event`: streaming a model's reply costs more than all the rest. Raises what `start` raises.
-        The work is cancelled when every caller that waits for it is cancelled.
+        `on_event` receives all events of the answer. It receives none if the first caller passed no
+        `on_event`, because the reply of the model is then not streamed. Raises the errors of `start`. If
+        all callers that wait for an answer are cancelled, the work is cancelled.
         """
         while (flight := self._flights.get(key)) and flight.store_task:
             await asyncio.wait([flight.store_task])
@@ -96,7 +97,7 @@ class _Flight:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it has no answer and will not have one."""
+        """Whether the work has failed or was cancelled."""
         if self.task.done():
             return self.task.cancelled() or self.task.exception() is not None
         return bool(self.task.cancelling())

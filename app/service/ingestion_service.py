@@ -1,4 +1,4 @@
-"""Ingestion inside the server: requests and the schedule start runs, one at a time."""
+"""Runs ingestion inside the server, one run at a time, on request or on a schedule."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
 from schemas.platform import IngestionSchedule
 
 STOP_TIMEOUT_S = 30
-"""The time that a run has to reach its next document when the server stops."""
+"""Seconds to wait for a run to end when the server stops; it ends at its next document."""
 
 
 class IngestionService:
@@ -46,7 +46,7 @@ class IngestionService:
         return await asyncio.to_thread(self._job.runs.get, run_id)
 
     async def latest(self) -> list[IngestionRun]:
-        """Return the last runs, latest first."""
+        """Return the last runs, newest first."""
         return await asyncio.to_thread(self._job.runs.latest)
 
     @asynccontextmanager
@@ -76,7 +76,10 @@ class IngestionService:
         return task
 
     def _ended(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
-        """Retrieve the exception, which asyncio would log otherwise: the run's report has the error."""
+        """Log the end of a run.
+
+        Its exception is retrieved, because asyncio would log it otherwise. The run itself has the error.
+        """
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()

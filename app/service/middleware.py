@@ -1,6 +1,6 @@
-"""Middleware around the answer service, from the outermost inwards.
+"""Middleware around the answer service, for records, sessions, caching and token limits.
 
-Each class is an Answerer that wraps another one. A question passes through them in this order:
+Each class is an Answerer that wraps another Answerer. A question passes through them in this order:
 RecordingAnswerer, SessionAnswerer, CachingAnswerer, MeteringAnswerer, AnswerService.
 """
 
@@ -55,11 +55,11 @@ class RecordingAnswerer:
         return answer
 
     def _record(self, build: Callable[[int], QuestionRecord], started: float) -> None:
-        """Write the record. A failure is logged: it must not cost the caller the answer."""
+        """Write the record. A failure is only logged, so that the caller still gets the answer."""
         milliseconds = round((time.monotonic() - started) * 1000)
         try:
             self._record_writer.write(build(milliseconds))
-        except Exception as error:  # only the type: the message and traceback may hold the question
+        except Exception as error:  # only the type, because the message may contain the question
             log.error("question not recorded: %s", type(error).__name__)
 
 
@@ -71,7 +71,7 @@ class SessionAnswerer:
         self._session_store = session_store
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
-        """Answer, in the command's session if it has one.
+        """Answer the question, and store the turn if the command has a session.
 
         A question that is not about the platform is not stored. Raises ApideskError.
         """
@@ -84,7 +84,7 @@ class SessionAnswerer:
         return answer.model_copy(update={"session": command.session})
 
     async def _store_turn(self, command: AskCommand, session: str, answer: Answer) -> None:
-        """Store the turn. A failure is logged: it must not cost the caller the answer."""
+        """Store the turn. A failure is only logged, so that the caller still gets the answer."""
         try:
             await self._session_store.append(command.owner, session, _build_turn(command, answer))
         except StoreUnavailable as error:
@@ -94,7 +94,7 @@ class SessionAnswerer:
 class CachingAnswerer:
     """Returns a cached answer if every document that it cites is unchanged.
 
-    Identical questions that are asked at the same time share one answer.
+    Callers that ask the same question at the same time share one answer.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class CachingAnswerer:
         started = time.monotonic()
         question = self._answer_service.build_question(command)
         key = self._cache_key(command, question)
-        # The wrapped answerer builds the question again: it need not detect the language twice.
+        # The wrapped answerer builds the question again, but need not detect the language again.
         command = replace(command, language=question.language)
         if command.fresh:
             self._lookups.labels("bypass").inc()
@@ -137,8 +137,10 @@ class CachingAnswerer:
     async def _look_up_or_ask(
         self, key: str, command: AskCommand, on_event: EventSink | None
     ) -> Answer:
-        """The lookup is part of the flight: a caller that looked up while another flight ends would
-        find neither the flight nor its answer.
+        """Return the cached answer, or ask the wrapped answerer.
+
+        The single flight includes the lookup. Otherwise, a caller could look up the answer before another
+        flight stores it and join after that flight has ended, and would find neither.
         """
         cached = await self._look_up(key)
         if cached is None:
@@ -148,7 +150,7 @@ class CachingAnswerer:
         return cached.model_copy(update={"cached": True})
 
     async def _look_up(self, key: str) -> Answer | None:
-        """The cached answer if the documents that it cites are unchanged; a stale one is deleted."""
+        """Return the cached answer, or None. If a document that it cites has changed, delete it."""
         try:
             cached = await self._answer_cache.get(key)
             if cached is None:
@@ -164,7 +166,7 @@ class CachingAnswerer:
         return None
 
     async def _store(self, key: str, command: AskCommand, answer: Answer) -> None:
-        """Cache the answer if it is cacheable. A failure is logged: the answer is still returned."""
+        """Cache the answer if it is cacheable. A failure is only logged."""
         try:
             if _is_cacheable(command, answer):
                 await self._store_if_current(key, answer)
@@ -172,7 +174,7 @@ class CachingAnswerer:
             log.warning("answer not cached: %s", error)
 
     async def _store_if_current(self, key: str, answer: Answer) -> None:
-        """Cache the answer, unless a source is a web page or was changed since it was retrieved."""
+        """Cache the answer, unless a source is a web page or has changed since it was retrieved."""
         documents = {(source.source, source.document_id) for source in answer.sources}
         chunks = await asyncio.to_thread(
             self._answer_service.collection.chunks_of_documents, documents
@@ -183,7 +185,7 @@ class CachingAnswerer:
             await self._answer_cache.put(key, CachedAnswer(answer, document_digests(chunks)))
 
     def _cache_key(self, command: AskCommand, question: Question) -> str:
-        """A hash of everything that the answer depends on, except the documents."""
+        """Return a hash of everything that the answer depends on, except the documents."""
         fields = question.model_dump(
             mode="json", exclude={"id": True, "history": {"__all__": {"asked_at"}}}
         )
@@ -192,10 +194,10 @@ class CachingAnswerer:
 
 
 class MeteringAnswerer:
-    """Charges the tokens of each answer to the caller's account, once the work has ended.
+    """Charges the tokens of each answer to the caller's account when the work has ended.
 
-    With a shared answer, the caller that started the work pays for all of it, even after it
-    disconnected.
+    If callers share an answer, all tokens are charged to the caller that started the work, even if it
+    has disconnected.
     """
 
     def __init__(self, answerer: Answerer, limits: RateLimiter) -> None:
@@ -216,7 +218,7 @@ def _failure_code(error: BaseException) -> str:
 
 
 def _build_turn(command: AskCommand, answer: Answer) -> Turn:
-    """The turn to store, with the secrets of the question and the answer masked."""
+    """Return the turn to store. Secrets in the question and the answer are masked."""
     masked = partial(mask, known_secrets=find_secrets(command.text))
     structured = answer.structured
     return Turn(
@@ -229,10 +231,11 @@ def _build_turn(command: AskCommand, answer: Answer) -> Turn:
 
 
 def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
-    """Whether the answer is new and stays valid as long as its documents do.
+    """Return whether the answer can be reused until one of its documents changes.
 
-    An answer without sources, or with low confidence, may improve when documents are added. A degraded
-    answer may improve within minutes.
+    An answer without sources or with low confidence may improve when documents are added, and a degraded
+    answer may improve within minutes. An answer from the cache, or to a question with a secret, is not
+    stored either.
     """
     is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
     return not answer.cached and is_sound and not has_secret(command.text)

@@ -1,9 +1,8 @@
-"""The outbox: records in a local file until the database has them, so that a kill loses none.
+"""Writes question records: first to an outbox, then to the database.
 
-Appending is one write to a file. The operating system keeps it if the process dies, and the database
-may be slow or down meanwhile. Each process has its own files, and holds a lock next to them. Files
-whose lock is free belong to a process that has ended: the next process that sees them delivers them.
-Writes question records: at once to the outbox, soon after to the database, and deletes old ones.
+The outbox is a local file, so a record is not lost if the process is killed or the database is down.
+Each process has its own files in the outbox folder and locks another file as long as it runs. Files whose
+lock is free belong to a process that has ended; another process delivers them.
 """
 
 import asyncio
@@ -29,20 +28,33 @@ from schemas.record import Feedback, QuestionRecord
 from schemas.settings import Settings
 
 MAX_FILE_BYTES = 256_000_000
-"""An undelivered file stops growing at this size, to leave room on the disk."""
+"""Maximum size of a file in the outbox, in bytes, so that a long failure does not fill the disk."""
 
 BATCH_SIZE = 500
-"""The number of records that are delivered at a time."""
+"""Maximum number of records that are delivered at a time."""
+
+RETRY_INTERVAL_S = 5.0
+"""Seconds between attempts to deliver records while the database is down."""
+
+TAKE_OVER_INTERVAL_S = 60.0
+"""Seconds after which an idle process looks for records of processes that have ended."""
+
+SWEEP_INTERVAL_S = 600.0
+"""Seconds between deletions of expired records."""
+
+ARRIVAL_TIMEOUT_S = 2.0
+"""Seconds that feedback waits for its record, which may still be in the outbox of some process."""
 
 WriteBatch = Callable[[Sequence[QuestionRecord]], None]
+"""Writes records to the database."""
 
 log = logging.getLogger(__name__)
 
 
 class Outbox:
-    """The records of this process in a folder that processes share. Safe to use from several threads.
+    """Keeps the records of this process in a folder that processes share. Thread-safe.
 
-    If the folder is not writable, records are lost; the log says so.
+    If the folder is not writable, records are lost, and errors are logged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,7 +68,7 @@ class Outbox:
         self._is_open = self._open()
 
     def append(self, record: QuestionRecord) -> None:
-        """Append `record` to the file. A failure is logged: it must not cost the caller the answer."""
+        """Append `record` to the file. A failure is only logged, so that the caller gets the answer."""
         line = record.model_dump_json().encode() + b"\n"
         try:
             with self._append_lock:
@@ -69,16 +81,17 @@ class Outbox:
             log.error("question not recorded: %s", error.strerror or error)
 
     def drain(self, write_batch: WriteBatch) -> None:
-        """Pass this process's records, and those of processes that have ended, to `write_batch`.
+        """Pass the records of this process and of processes that have ended to `write_batch`. Blocks.
 
-        A file is deleted once all of it was written. It blocks, and raises what `write_batch` raises.
+        A file is deleted after all of its records have been written. Raises the errors of `write_batch`,
+        and OSError if a file cannot be read.
         """
         with self._drain_lock:
             _drain_files(self._rotate(), write_batch)
             self._drain_ended_processes(write_batch)
 
     def close(self) -> None:
-        """Release the lock, so that other processes deliver what is left."""
+        """Release the lock, so that other processes deliver the remaining records."""
         if self._is_open:
             if not self._rotate():
                 Path(self._lock.lock_file).unlink(missing_ok=True)
@@ -101,7 +114,7 @@ class Outbox:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def _rotate(self) -> list[Path]:
-        """Close the current file, and return all files of this process: none is written to any more."""
+        """Close the current file and return all files of this process, which do not change any more."""
         with self._append_lock:
             if self._file is not None:
                 os.close(self._file)
@@ -128,7 +141,7 @@ def _drain_files(files: Iterable[Path], write_batch: WriteBatch) -> None:
 
 
 def _read_records(path: Path) -> Iterator[QuestionRecord]:
-    """Skips lines that a power failure has truncated."""
+    """Yield the records in a file, without lines that a power failure has truncated."""
     for line in path.read_bytes().splitlines():
         try:
             yield QuestionRecord.model_validate_json(line)
@@ -136,36 +149,23 @@ def _read_records(path: Path) -> Iterator[QuestionRecord]:
             log.warning("skipped an unreadable record in the outbox: %s", path.name)
 
 
-RETRY_INTERVAL_S = 5.0
-"""The time between attempts while the database is down."""
-
-TAKE_OVER_INTERVAL_S = 60.0
-"""How often an idle process looks for the records of processes that have ended."""
-
-SWEEP_INTERVAL_S = 600.0
-"""The time between deletions of expired records."""
-
-ARRIVAL_TIMEOUT_S = 2.0
-"""How long feedback waits for its record, which may still be in the outbox of some process."""
-
-
 class RecordWriter:
-    """Writes the records of a server.
+    """Writes the question records of a server, and deletes expired ones.
 
-    With APIDESK_KEEP_QUESTIONS=false nothing is written, but older records still expire.
+    With APIDESK_KEEP_QUESTIONS=false, nothing is written, but older records are still deleted.
     """
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._store = RecordStore(engine)
         self.folder = _outbox_folder(settings.spool, engine) if settings.keep_questions else None
-        """The folder with the outboxes of this installation."""
+        """The folder with the outboxes of this database; None if nothing is written."""
         self._outbox = Outbox(self.folder) if self.folder else None
         self._max_age_days = settings.keep_days
         self._max_delay_s = settings.request_timeout + TAKE_OVER_INTERVAL_S
         self._has_records = asyncio.Event()
 
     def write(self, record: QuestionRecord) -> None:
-        """Write `record` so that it survives this process. Takes microseconds, raises nothing."""
+        """Append `record` to the outbox. Takes microseconds and raises no errors."""
         if self._outbox:
             self._outbox.append(record)
             self._has_records.set()
@@ -173,7 +173,7 @@ class RecordWriter:
     async def rate(self, owner: str, answer_id: UUID, feedback: Feedback) -> bool:
         """Store the feedback on an answer, and return whether `owner` has an answer with this id.
 
-        Raises StoreUnavailable.
+        If questions are not recorded, return False. Raises StoreUnavailable.
         """
         if not self._outbox:
             return False
@@ -192,9 +192,9 @@ class RecordWriter:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Within the block, move records to the database and delete expired ones.
+        """Move records to the database and delete expired ones within the block.
 
-        At its end, the remaining records are moved.
+        At the end of the block, the remaining records are moved.
         """
         tasks = [asyncio.create_task(self._sweep())]
         if self._outbox:
@@ -210,7 +210,7 @@ class RecordWriter:
                 self._outbox.close()
 
     def _may_be_undelivered(self, answer_id: UUID) -> bool:
-        """Whether the answer is recent, by the time in its UUID of version 7."""
+        """Return whether the answer is recent, according to the time in its UUID (version 7)."""
         age_s = time.time() - (answer_id.int >> 80) / 1_000
         return answer_id.version == 7 and abs(age_s) < self._max_delay_s
 
@@ -223,7 +223,7 @@ class RecordWriter:
                     await self._has_records.wait()
 
     async def _drain(self, outbox: Outbox) -> bool:
-        """Return whether the database has all records."""
+        """Move the records to the database, and return whether it has all of them."""
         self._has_records.clear()
         try:
             await asyncio.to_thread(outbox.drain, self._store.add)
@@ -243,6 +243,9 @@ class RecordWriter:
 
 
 def _outbox_folder(spool: Path, engine: Engine) -> Path:
-    """One folder for each database, so that records never reach another installation's database."""
+    """Return the outbox folder of a database.
+
+    Databases have separate folders, so that records are not delivered to another installation.
+    """
     url = engine.url.render_as_string(hide_password=True)
     return spool / hashlib.sha256(url.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Question records: what is stored of a question, with secrets masked, and their table."""
+"""Builds question records, in which secrets are masked, and stores them in the database."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,9 +21,13 @@ from schemas.question import Filters
 from schemas.record import Feedback, QuestionRecord, RecordedPage
 
 MAX_TEXT_CHARS = 20_000
-"""Longer texts are truncated; APIDESK_MAX_QUESTION_CHARS may allow longer questions."""
+"""Maximum length of a recorded text, in characters; longer texts are truncated."""
 
 MAX_NAME_CHARS = 200
+"""Maximum length of a recorded name, in characters; longer names are truncated."""
+
+PAGE_SIZE = 1_000
+"""Number of records that are read from the database at a time."""
 
 
 def build_record(command: AskCommand, answer: Answer, milliseconds: int) -> QuestionRecord:
@@ -73,7 +77,10 @@ def _build_base(command: AskCommand, milliseconds: int) -> QuestionRecord:
 
 
 def _documented_api(answer: Answer) -> Source | None:
-    """The API that the answer is about. Its documented name groups questions that name it differently."""
+    """Return the source that documents the API that the answer is about, or None.
+
+    Its name is recorded, so that questions that name the API differently belong together.
+    """
     if answer.type != "api_call":
         return None
     return next((source for source in answer.sources if source.api_url), None)
@@ -94,7 +101,10 @@ def _nearest_page(answer: Answer) -> Page | None:
 
 
 def _question_coverage(answer: Answer) -> float:
-    """Computed now: the record does not hold the cited texts, and grounding has cached their words."""
+    """Return the share of the question's words that the cited texts contain.
+
+    It is recorded, because the record does not contain the cited texts.
+    """
     cited = " ".join(f"{source.title} {source.section} {source.text}" for source in answer.sources)
     return round(coverage(answer.question[:MAX_QUESTION_CHARS], cited), 4)
 
@@ -105,10 +115,6 @@ def _mask_text(text: str, secrets: Mapping[str, str]) -> str:
 
 def _mask_name(text: str | None, secrets: Mapping[str, str]) -> str | None:
     return mask(storable_text(text), secrets)[:MAX_NAME_CHARS] if text else None
-
-
-PAGE_SIZE = 1_000
-"""The number of records that are read at a time."""
 
 
 class RecordStore:
@@ -122,7 +128,7 @@ class RecordStore:
         self._insert = insert_in_sqlite if engine.dialect.name == "sqlite" else insert_in_postgresql
 
     def add(self, records: Sequence[QuestionRecord]) -> None:
-        """Insert `records`; one whose id exists already is skipped."""
+        """Insert `records`. A record whose id already exists is skipped."""
         rows = [
             {
                 "id": record.id,

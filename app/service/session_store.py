@@ -1,4 +1,4 @@
-"""The session store: the turns of each session in the database, limited in number, size and age."""
+"""Stores the turns of sessions in the database. Their number, size and age are limited."""
 
 import asyncio
 import time
@@ -21,24 +21,24 @@ from schemas.settings import Settings
 T = TypeVar("T")
 
 MAX_THREADS = 8
-"""The store has its own threads: a database that hangs must not block other work."""
+"""Number of threads of the store. They are not shared, so that a slow database blocks nothing else."""
 
 MAX_NAME_CHARS = 200
-"""A longer API name or path is dropped."""
+"""Maximum length of an API name or path, in characters; longer ones are not stored."""
 
 SWEEP_INTERVAL_S = 3_600
-"""The time between deletions of expired turns in inactive sessions."""
+"""Seconds between deletions of expired turns in all sessions."""
 
 SWEEP_BATCH_SIZE = 1_000
-"""The number of expired turns that are deleted at a time."""
+"""Maximum number of expired turns that are deleted at a time."""
 
 TURN_COLUMNS = [turns_table.c[name] for name in Turn.model_fields]
 
 
 class SessionStore:
-    """The sessions of all owners. An owner is the id of an API key, or "" if no keys are configured.
+    """Stores the sessions of all owners. An owner is the id of an API key, or "" if there are no keys.
 
-    Queries run in worker threads: this needs one driver for each database, and SQLite has no other.
+    Queries run in worker threads, because the database drivers are synchronous.
     """
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
@@ -51,7 +51,7 @@ class SessionStore:
 
     @classmethod
     def open(cls, settings: Settings) -> "SessionStore":
-        """Open the store in the database of `settings`. It blocks.
+        """Open the store in the database of `settings`. Blocks.
 
         Raises ConfigurationError for an invalid URL, and StoreUnavailable if the database does not
         answer.
@@ -63,7 +63,7 @@ class SessionStore:
         return await self._in_thread(lambda: self._read(owner, session))
 
     async def append(self, owner: str, session: str, turn: Turn) -> None:
-        """Store `turn`, and delete turns beyond the limits. Raises StoreUnavailable."""
+        """Store `turn`, and delete turns that exceed the limits. Raises StoreUnavailable."""
         await self._in_thread(lambda: self._append(owner, session, turn))
 
     async def delete(self, owner: str, session: str) -> bool:
@@ -71,12 +71,12 @@ class SessionStore:
         return await self._in_thread(lambda: self._delete(owner, session))
 
     def close(self) -> None:
-        """Wait for running queries and close all connections. It blocks."""
+        """Wait for running queries and close all connections. Blocks."""
         self._threads.shutdown()
         self._engine.dispose()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        run_in_context = copy_context().run  # log lines of the thread carry the request id
+        run_in_context = copy_context().run  # log lines of the thread include the request id
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, run_in_context, work)
 
@@ -87,7 +87,11 @@ class SessionStore:
         return tuple(reversed(self._within_limits(rows)))
 
     def _append(self, owner: str, session: str, turn: Turn) -> None:
-        """The insert comes first: SQLite queues only transactions that begin with a write."""
+        """Insert `turn`, then delete turns that exceed the limits.
+
+        The transaction starts with the insert, because SQLite only queues transactions that start with a
+        write.
+        """
         row = truncate_turn(_storable(turn), self._max_chars).model_dump()
         with database_errors(), self._engine.begin() as connection:
             if self._max_turns:
@@ -106,14 +110,17 @@ class SessionStore:
         return select_recent_turns(unexpired, self._max_turns, self._max_chars)
 
     def _prune(self, connection: Connection, owner: str, session: str) -> None:
-        """Delete the turns of one session that are beyond the limits."""
+        """Delete the turns of one session that exceed the limits."""
         rows = connection.execute(_newest_first(owner, session)).all()
         beyond = [row.id for row in rows[len(self._within_limits(rows)) :]]
         if beyond:
             _delete_rows(connection, select(turns_table.c.id).where(turns_table.c.id.in_(beyond)))
 
     def _sweep(self, connection: Connection) -> None:
-        """Now and then, delete expired turns of all sessions; continue soon if there are many."""
+        """Delete expired turns of all sessions if the last deletion was SWEEP_INTERVAL_S ago.
+
+        If there are more than SWEEP_BATCH_SIZE, the next call continues.
+        """
         if time.monotonic() < self._next_sweep:
             return
         expired = select(turns_table.c.id).where(turns_table.c.asked_at < self._oldest())
@@ -125,9 +132,9 @@ class SessionStore:
 
 
 def select_recent_turns(newest_first: Iterable[Turn], max_turns: int, max_chars: int) -> list[Turn]:
-    """Return the newest turns: at most `max_turns`, and at most `max_chars` characters in total.
+    """Return the newest turns, at most `max_turns` with at most `max_chars` characters in total.
 
-    Each turn is truncated to `max_chars` first.
+    Before that, each turn is truncated to `max_chars` characters.
     """
     selected: list[Turn] = []
     remaining = max_chars
@@ -141,7 +148,10 @@ def select_recent_turns(newest_first: Iterable[Turn], max_turns: int, max_chars:
 
 
 def truncate_turn(turn: Turn, max_chars: int) -> Turn:
-    """Return `turn` in at most `max_chars` characters: half for the question, the rest for the answer."""
+    """Return `turn`, truncated to `max_chars` characters.
+
+    The question may use half of them, and the answer the rest.
+    """
     names = {"api_name": _short_name(turn.api_name), "api_url": _short_name(turn.api_url)}
     question = _truncate(turn.question, max_chars // 2)
     remaining = max_chars - len(question) - sum(len(name or "") for name in names.values())

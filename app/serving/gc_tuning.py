@@ -1,7 +1,7 @@
-"""Keeps the garbage collector away from the half million objects of imported modules.
+"""Excludes the half million objects of imported modules from garbage collection.
 
-A full collection that includes them stops every answer for 0.2 s; without them it takes 0.01 s. This
-module imports nothing heavy: the command line imports it before the modules of the server.
+A full collection that includes them delays every answer by 0.2 s; without them it takes 0.01 s. This
+module imports nothing heavy, because the command line imports it before the modules of the server.
 """
 
 import gc
@@ -11,7 +11,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def pause_gc() -> Iterator[None]:
-    """Disable collections within the block: during imports, they would scan the same objects repeatedly."""
+    """Disable garbage collection within the block.
+
+    Imports create many objects, which collections would scan repeatedly.
+    """
     gc.disable()
     try:
         yield
@@ -20,6 +23,6 @@ def pause_gc() -> Iterator[None]:
 
 
 def freeze_objects() -> None:
-    """Exclude all current objects from later collections. It blocks."""
+    """Exclude all current objects from later collections. Blocks."""
     gc.collect()
     gc.freeze()

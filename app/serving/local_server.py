@@ -1,9 +1,11 @@
-"""The address of the server that holds an embedded store.
+"""Writes and reads the address file of a server that has the embedded store open.
 
-Milvus Lite serves one process at a time. The server writes its address and a temporary API key to a
-file next to the store, so that other commands can ask the server instead of failing on the store's
-lock. As long as it runs, the server holds a lock of its own: a file that a killed server has left is
-recognised by its free lock. Any user that may read the store may also use the key.
+Only one process at a time can open an embedded store (Milvus Lite). While a server runs, a file next to
+the store contains its address and a temporary API key, so that other commands can send their requests to
+the server. Only the user who started the server can read the file.
+
+The server also locks a second file as long as it runs. If that lock is free, the server was killed and its
+address is out of date.
 """
 
 import json
@@ -18,7 +20,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from schemas.settings import Settings
 
 LOCK_TIMEOUT_S = 1.0
-"""Other commands hold the lock for an instant when they look whether the server runs."""
+"""Seconds that the server waits for its lock, which other commands take briefly to check if it runs."""
 
 
 class LocalServer(BaseModel):
@@ -26,11 +28,11 @@ class LocalServer(BaseModel):
 
     url: str
     platform: str = ""
-    """The path of its platform.toml; empty if unknown."""
+    """The path of the server's platform.toml; empty if it is not known."""
     key: SecretStr = SecretStr("")
 
     def client(self, timeout: float) -> httpx.AsyncClient:
-        """Return an authorised client with a timeout in seconds."""
+        """Return an HTTP client that sends the key; `timeout` is in seconds."""
         headers = {"Authorization": f"Bearer {self.key.get_secret_value()}"}
         return httpx.AsyncClient(
             base_url=self.url, headers=headers, timeout=timeout, trust_env=False
@@ -39,9 +41,9 @@ class LocalServer(BaseModel):
 
 @contextmanager
 def announce_server(settings: Settings, host: str, port: int, key: str) -> Iterator[None]:
-    """Keep the address file next to the embedded store within the block.
+    """Write the address file, and delete it at the end of the block.
 
-    Without an embedded store, it does nothing.
+    If the store is not embedded, do nothing.
     """
     if not settings.embedded:
         yield
@@ -50,7 +52,8 @@ def announce_server(settings: Settings, host: str, port: int, key: str) -> Itera
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     content = {"url": url, "platform": str(settings.platform.resolve()), "key": key}
     with ExitStack() as stack:
-        # Without the lock (some file systems have none), other commands still work, but more slowly.
+        # Some file systems have no locks. Other commands then try to open the store before they read
+        # the address file.
         with suppress(OSError):
             stack.enter_context(_server_lock(settings, LOCK_TIMEOUT_S))
         _write_privately(path, json.dumps(content))
@@ -61,7 +64,10 @@ def announce_server(settings: Settings, host: str, port: int, key: str) -> Itera
 
 
 def find_running_server(settings: Settings) -> LocalServer | None:
-    """Return the server that holds the embedded store, or None if none is running."""
+    """Return the running server that has the embedded store open, or None.
+
+    Without support for file locks, return None.
+    """
     server = read_local_server(settings)
     if server is None:
         return None
@@ -75,7 +81,7 @@ def find_running_server(settings: Settings) -> LocalServer | None:
 
 
 def read_local_server(settings: Settings) -> LocalServer | None:
-    """Return the server in the address file, whether or not it is still running."""
+    """Return the server in the address file, which may have ended, or None if there is no valid file."""
     try:
         return LocalServer.model_validate_json(_address_file(settings).read_bytes())
     except (OSError, ValidationError):
@@ -83,7 +89,7 @@ def read_local_server(settings: Settings) -> LocalServer | None:
 
 
 def _write_privately(path: Path, text: str) -> None:
-    """Write a new file that is never readable by other users, even if an old one was."""
+    """Replace the file at `path` with a new file that only this user can read."""
     path.unlink(missing_ok=True)
     path.touch(mode=0o600, exist_ok=False)
     path.write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""`apidesk schedule`: runs the ingestion job on its schedule, in a process of its own.
+"""Runs the ingestion job on its schedule, for `apidesk schedule`.
 
-A module of its own, so that this process does not import the server.
+The code is in a separate module, so that the process does not import the server.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The server process: opens the answer service, serves it with uvicorn, and stops it on a signal."""
+"""Runs the server in one process: opens the answer service, serves it, and stops it on a signal."""
 
 import asyncio
 import logging
@@ -28,7 +28,10 @@ from schemas.errors import ConfigurationError
 from schemas.settings import Settings
 
 SHUTDOWN_MARGIN_S = 5
-"""How much longer uvicorn waits than answers may take: for their last bytes, and for other requests."""
+"""Seconds that uvicorn waits in addition to the shutdown timeout of answers.
+
+They are needed for the last bytes of answers, and for other requests.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +78,7 @@ class _AnnouncedServer(uvicorn.Server):
         self._stack = stack
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then announce the address: only now a port of 0 has its real number."""
+        """Listen, then announce the address. Before that, the number of a free port is not known."""
         await super().startup(sockets)
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         settings = self._answer_service.settings
@@ -83,16 +86,17 @@ class _AnnouncedServer(uvicorn.Server):
         install_signal_handlers(self._answer_service)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop. uvicorn skips the application's shutdown on a forced exit; it is needed then, too."""
+        """Stop, and run the application's shutdown also after a forced exit, when uvicorn skips it."""
         await super().shutdown(sockets)
         if self.force_exit:
             await self.lifespan.shutdown()
 
 
 def check_bind_address(settings: Settings, host: str) -> None:
-    """Refuse to listen on a public address while no API key is configured. It blocks.
+    """Check that no API key is missing: a public address requires one. Blocks.
 
-    Raises ConfigurationError, and StoreUnavailable if the database does not answer.
+    Raises ConfigurationError for a public address without an API key, and StoreUnavailable if the
+    database does not answer.
     """
     keyring = Keyring.open(settings)
     keyring.close()
@@ -107,7 +111,7 @@ def check_bind_address(settings: Settings, host: str) -> None:
 
 
 def uvicorn_options(settings: Settings) -> dict[str, Any]:
-    """Return the options of uvicorn.Config that one process and several have in common."""
+    """Return the options of uvicorn.Config that do not depend on the number of processes."""
     return {
         "log_config": None,
         "access_log": False,  # app.telemetry.request_log logs each request
@@ -118,13 +122,13 @@ def uvicorn_options(settings: Settings) -> dict[str, Any]:
 
 
 def graceful_timeout_s(settings: Settings) -> int:
-    """Return uvicorn's `timeout_graceful_shutdown`."""
+    """Return the value of uvicorn's `timeout_graceful_shutdown`, in seconds."""
     return math.ceil(settings.shutdown_timeout) + SHUTDOWN_MARGIN_S
 
 
 @contextmanager
 def first_ingestion_progress(settings: Settings) -> Iterator[ProgressCallback]:
-    """Show a first ingestion as `apidesk ingest` does, or log its result if the log is JSON."""
+    """Yield a callback that shows the progress of a first ingestion, or logs its result as JSON."""
     if not is_json(settings.log_format, sys.stderr):
         with ingestion_progress() as progress:
             yield progress
@@ -133,10 +137,11 @@ def first_ingestion_progress(settings: Settings) -> Iterator[ProgressCallback]:
 
 
 def install_signal_handlers(answer_service: AnswerService) -> None:
-    """Let SIGTERM and SIGINT stop the ingestion soon and the answers after APIDESK_SHUTDOWN_TIMEOUT.
+    """Install handlers for SIGTERM and SIGINT that stop the answer service.
 
-    A second signal stops everything at once. Call it on the event loop after uvicorn has installed its
-    own handlers: they are called too, and do the rest (close the port, wait for connections, exit).
+    After the first signal, the ingestion stops soon, and answers after APIDESK_SHUTDOWN_TIMEOUT. A second
+    signal stops everything at once. Call this function on the event loop after uvicorn has installed its
+    own handlers. The new handlers also call them, to close the port, wait for connections and exit.
     """
     handler = _SignalHandler(answer_service)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""`apidesk serve --workers`: several processes that answer on one port, and their supervisor."""
+"""Runs the server in several processes that share a port, for `apidesk serve --workers`."""
 
 import asyncio
 import signal
@@ -31,20 +31,20 @@ from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
 from schemas.settings import PREFIX, Settings, variable_if_unset
 
 METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""prometheus-client's own variable: the directory in which processes share their metrics."""
+"""Environment variable of prometheus-client for the directory in which processes share their metrics."""
 
 STARTUP_TIMEOUT_S = 30
-"""A worker that takes longer to start, or to answer a health check, counts as dead."""
+"""Seconds after which a worker that does not start, or does not answer a health check, counts as dead."""
 
 STORE_TIMEOUT_S = 300
-"""How long a worker that replaces a dead one waits for an unavailable store."""
+"""Seconds that a starting worker waits for a store that is not available."""
 
 
 def run_workers(settings: Settings, host: str, port: int) -> None:
     """Serve with `settings.workers` processes until a signal stops them.
 
-    Raises ConfigurationError for an embedded store and for a public address without API keys, and
-    ApideskError if the answer service cannot be opened or a worker cannot start.
+    Raises ConfigurationError for an embedded store, ConfigurationError for a public address without API
+    keys, and ApideskError if the answer service cannot be opened or a worker cannot start.
     """
     configure_logging(settings.log_level, settings.log_format)
     if settings.embedded:
@@ -72,13 +72,17 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
 
 
 def create_worker_app(settings: Settings) -> ASGIApp:
-    """Return the application of one worker; it opens its answer service on startup."""
+    """Return the application of one worker, which opens its answer service on startup."""
     configure_logging(settings.log_level, settings.log_format)
     return _WorkerApp(settings)
 
 
 async def _open_once(settings: Settings) -> None:
-    """Index an empty platform and report errors in the settings once, not in each worker."""
+    """Open the answer service once before the workers start.
+
+    A platform that has never been indexed is indexed, and errors in the settings are reported once
+    instead of by each worker.
+    """
     with first_ingestion_progress(settings) as progress:
         async with open_answer_service(settings, progress):
             pass
@@ -123,7 +127,10 @@ class _WorkerApp:
 
 
 async def _open_with_retries(settings: Settings, stack: AsyncExitStack) -> AnswerService:
-    """Retry while the store is unavailable: a worker may replace a dead one at such a moment."""
+    """Open the answer service, and retry while the store is unavailable.
+
+    A worker that replaces a dead one may start while the store is down.
+    """
     async for attempt in AsyncRetrying(
         retry=retry_if_exception_type(StoreUnavailable),
         wait=wait_fixed(1),
@@ -136,7 +143,7 @@ async def _open_with_retries(settings: Settings, stack: AsyncExitStack) -> Answe
 
 
 def _follow_parent() -> None:
-    """Leave Ctrl-C to the parent, and stop gracefully if the parent is killed, to free the port."""
+    """Ignore Ctrl-C, which the parent handles, and stop if the parent is killed, to free the port."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent, loop = parent_process(), asyncio.get_running_loop()
     assert parent is not None, "a worker has a parent"
@@ -149,10 +156,10 @@ def _follow_parent() -> None:
 
 
 class _Supervisor(Multiprocess):
-    """uvicorn's supervisor, which closes the port when it stops and stops at once on a second signal.
+    """A uvicorn supervisor that closes the port when it stops, and kills workers on a second signal.
 
-    uvicorn documents neither hooks for this nor the attributes of its supervisor. They are used in this
-    class only; tests/test_workers.py checks each of these behaviours.
+    uvicorn documents neither hooks for this nor the attributes of its supervisor. Only this class uses
+    them, and tests/test_workers.py checks each of these behaviours.
     """
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket]) -> None:
@@ -179,7 +186,7 @@ class _Supervisor(Multiprocess):
             listener.close()
 
     def join_all(self) -> None:
-        """Wait for the workers to end; kill them on a second signal."""
+        """Wait until the workers end, and kill them on a second signal."""
         for worker in self.processes:
             while worker.process.is_alive():
                 worker.process.join(timeout=0.1)

@@ -19,10 +19,10 @@ from app.telemetry.metrics import Metrics
 REQUEST_ID_HEADER = "X-Request-ID"
 
 CLIENT_CLOSED_REQUEST = 499
-"""The status, in logs and metrics, of a request whose client disconnected early; as in nginx."""
+"""The status that logs and metrics show if the client disconnects before the response ends, as in nginx."""
 
 QUIET_ROUTES = {"/health/live", "/health/ready", "/metrics"}
-"""Routes that monitoring calls every few seconds; they are logged at level DEBUG."""
+"""Routes that are logged at level DEBUG, because monitoring calls them every few seconds."""
 
 UNMATCHED_ROUTE = "unmatched"
 
@@ -30,6 +30,7 @@ METHODS: frozenset[str] = frozenset(HTTPMethod)
 OTHER_METHOD = "other"
 
 MAX_PATH_CHARS = 200
+"""Maximum length of a path in the log, in characters."""
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
@@ -39,7 +40,7 @@ log = structured_logger(__name__)
 class RequestLog(ASGIMiddleware):
     """Gives each request an id, then logs and counts it.
 
-    It wraps the whole application: Litestar's own middleware never sees a 404.
+    It wraps the whole application, because Litestar does not call its middleware if no route matches.
     """
 
     scopes = (ScopeType.HTTP,)
@@ -101,11 +102,11 @@ class _Exchange:
 
     @property
     def seconds(self) -> float:
-        """The time since the request arrived."""
+        """Seconds since the request arrived."""
         return time.monotonic() - self._started
 
     async def receive(self) -> Any:
-        """Return the client's next message, and note an early disconnect."""
+        """Return the client's next message, and remember if the client disconnects early."""
         message = await self._receive()
         if message["type"] == "http.disconnect" and not self._is_complete:
             self._has_disconnected = True
@@ -123,6 +124,6 @@ class _Exchange:
 
 
 def _request_id(scope: Scope) -> str:
-    """The caller's id if its characters are safe in a log, else a new one."""
+    """Return the id that the caller sent if its characters are safe in a log, or a new id."""
     request_id = Headers.from_scope(scope).get(REQUEST_ID_HEADER, "")
     return request_id if _ID.fullmatch(request_id) else uuid4().hex
