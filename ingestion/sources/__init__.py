@@ -1,1 +1,1 @@
-"""Readers of documentation sources: one module per kind of `[[sources]]` in platform.toml."""
+"""Readers of documentation sources, one per kind of `[[sources]]` in platform.toml."""

@@ -1,6 +1,6 @@
-"""Jinja2 templates that render sections and chunks as Markdown, and their filters.
+"""Loads the Jinja2 templates that render sections and chunks as Markdown, and defines their filters.
 
-Shared by the reader of API documents and by chunking.
+The reader of API documents and `chunking.py` use them.
 """
 
 import json
@@ -21,7 +21,7 @@ def pretty(value: object) -> str:
 
 
 def fenced(value: object) -> str:
-    """Return `value` as a fenced code block: text unchanged, anything else as JSON."""
+    """Return `value` as a fenced code block. Text is unchanged; anything else is rendered as JSON."""
     if not isinstance(value, str):
         return f"```json\n{pretty(value)}\n```"
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", value)), default=0))

@@ -1,4 +1,4 @@
-"""OpenAPI 3.0, 3.1 and Swagger 2.0 descriptions: one document per operation."""
+"""Reads OpenAPI 3.0, OpenAPI 3.1 and Swagger 2.0 descriptions into one document per operation."""
 
 from ingestion.sources.openapi.reader import READER
 

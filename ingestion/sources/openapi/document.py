@@ -25,13 +25,13 @@ METHODS = tuple(get_args(ApiDocument.model_fields["method"].annotation))
 """HTTP methods in upper case."""
 
 MAX_NAME_CHARS = 300
-"""Characters of a name or tag."""
+"""Maximum length of a name or tag, in characters."""
 
 MAX_SHOWN_EXAMPLES = 3
-"""Examples shown of a request, and of its responses."""
+"""Maximum number of examples of the request, and of the responses together."""
 
 MAX_SUCCESS_RESPONSES = 4
-"""Success statuses whose responses are listed separately."""
+"""Maximum number of success responses in a document. Further ones are omitted."""
 
 
 class ApiDocumentBuilder:
@@ -45,12 +45,12 @@ class ApiDocumentBuilder:
         self.reader = reader
 
     def build(self, operation: Operation, api_id: str) -> ApiDocument:
-        """Return the document of `operation` with the id `api_id`. Raises SourceError."""
+        """Build the document of `operation` with the id `api_id`. Raises SourceError."""
         node, item = operation.path_operation.node, operation.path_operation.item
         name = node.text("summary") or item.text("summary") or node.text("operationId")
         headers, public, request = self._request_tables(operation)
-        responses = [r for r in operation.responses if r.is_success][:MAX_SUCCESS_RESPONSES]
-        responses = responses or [r for r in operation.responses if r.status == "default"]
+        responses = _shown_responses(operation)
+        bodies = [media for response in responses for media in response.media]
         tag = first_tag(node)
         return ApiDocument(
             service_id=(tag or self.info.text("title") or "api")[:MAX_NAME_CHARS],
@@ -69,9 +69,11 @@ class ApiDocumentBuilder:
             error_codes=error_codes(operation, self.reader),
             permission_packages=permission_packages(operation, self.labels),
             request_examples=self._examples(operation.body),
-            response_examples=self._examples([m for r in responses for m in r.media]),
+            response_examples=self._examples(bodies),
             request_description=operation.body_description[:MAX_DESCRIPTION_CHARS],
-            response_description="\n\n".join(_response_line(r) for r in responses if r.description),
+            response_description="\n\n".join(
+                _response_line(response) for response in responses if response.description
+            ),
             servers=operation.servers,
         )
 
@@ -86,33 +88,34 @@ class ApiDocumentBuilder:
         return "\n\n".join(filter(None, (text[:MAX_DESCRIPTION_CHARS], link)))
 
     def _request_tables(self, operation: Operation) -> tuple[tuple[Parameter, ...], ...]:
-        """Return the headers, the public parameters, and the other parameters with the body."""
+        """Return three tables: headers, public parameters, and all other parameters including the body."""
         credentials = credential_parameters(operation)
         rows = RowBuilder(self.reader, self.labels, "request")
-        headers = [*(_without_location(p) for p in credentials if p.location == "header")]
-        headers += _content_type_header(operation)
-        headers += [
-            _without_location(p)
-            for p in rows.parameter_rows(_select_parameters(operation.parameters, is_header=True))
+        header_credentials = [row for row in credentials if row.location == "header"]
+        other_credentials = [row for row in credentials if row.location != "header"]
+        declared = rows.parameter_rows(_select_parameters(operation.parameters, is_header=True))
+        headers = [
+            *map(_without_location, header_credentials),
+            *_content_type_header(operation),
+            *map(_without_location, declared),
         ]
         others = list(_select_parameters(operation.parameters, is_header=False))
-        public = rows.parameter_rows(each for each in others if each.is_public)
-        own = rows.parameter_rows(each for each in others if not each.is_public)
-        other_credentials = tuple(p for p in credentials if p.location != "header")
+        public = rows.parameter_rows(parameter for parameter in others if parameter.is_public)
+        own = rows.parameter_rows(parameter for parameter in others if not parameter.is_public)
         return tuple(headers), public, (*other_credentials, *own, *self._body(rows, operation.body))
 
     def _body(self, rows: RowBuilder, media: tuple[MediaContent, ...]) -> tuple[Parameter, ...]:
         distinct = _distinct_schemas(media)
         parameters: list[Parameter] = []
-        for each in distinct:
-            location = "formData" if each.is_form else "body"
+        for content in distinct:
+            location = "formData" if content.is_form else "body"
             if len(distinct) > 1:
-                location = f"{location} ({each.type})"
-            parameters += rows.body(each, "body", location)
+                location = f"{location} ({content.type})"
+            parameters += rows.body(content, "body", location)
         return tuple(parameters)
 
     def _response_parameters(self, responses: list[OperationResponse]) -> tuple[Parameter, ...]:
-        """Return the rows of all responses; if there are several bodies, each row names its own."""
+        """Return the rows of all responses. If there are several bodies, each row names its body."""
         rows = RowBuilder(self.reader, self.labels, "response")
         bodies = [
             (response, media)
@@ -137,10 +140,10 @@ class ApiDocumentBuilder:
         return tuple(parameters)
 
     def _examples(self, media: Iterable[MediaContent]) -> tuple[Example, ...]:
-        """Return the examples of the bodies; if they have none, an example of the schema."""
-        named = [each for body in media for each in body.examples]
-        successes = [each for each in named if not is_error_example(each)] or named
-        examples = tuple(each.example for each in successes[:MAX_SHOWN_EXAMPLES])
+        """Return the examples of the bodies; if there are none, an example from the first body's schema."""
+        named = [example for body in media for example in body.examples]
+        successes = [example for example in named if not is_error_example(example)] or named
+        examples = tuple(success.example for success in successes[:MAX_SHOWN_EXAMPLES])
         return examples or tuple(self._schema_examples(media))
 
     def _schema_examples(self, media: Iterable[MediaContent]) -> Iterator[Example]:
@@ -160,6 +163,14 @@ def first_tag(node: Node) -> str:
     return next((tag.strip() for tag in tags if isinstance(tag, str) and tag.strip()), "")
 
 
+def _shown_responses(operation: Operation) -> list[OperationResponse]:
+    """Return the first success responses, or the default response if there are none."""
+    responses = operation.responses
+    successes = [response for response in responses if response.is_success]
+    defaults = [response for response in responses if response.status == "default"]
+    return successes[:MAX_SUCCESS_RESPONSES] or defaults
+
+
 def _response_line(response: OperationResponse) -> str:
     return f"`{response.status}` {response.description[:MAX_DESCRIPTION_CHARS]}"
 
@@ -167,11 +178,13 @@ def _response_line(response: OperationResponse) -> str:
 def _select_parameters(
     parameters: Iterable[OperationParameter], is_header: bool
 ) -> Iterator[OperationParameter]:
-    return (each for each in parameters if (each.location == "header") == is_header)
+    for parameter in parameters:
+        if (parameter.location == "header") == is_header:
+            yield parameter
 
 
 def _without_location(parameter: Parameter) -> Parameter:
-    """Drop the location, which is redundant in the table of headers."""
+    """Return `parameter` without its location, which is redundant in the table of headers."""
     return parameter.model_copy(update={"location": ""})
 
 
@@ -180,19 +193,20 @@ def _header_schema(header: Node) -> Node:
 
 
 def _content_type_header(operation: Operation) -> list[Parameter]:
-    declared = {each.name.lower() for each in operation.parameters if each.location == "header"}
+    headers = _select_parameters(operation.parameters, is_header=True)
+    declared = {header.name.lower() for header in headers}
     types = operation.body_types
     if not types or "content-type" in declared:
         return []
-    values = tuple(AllowedValue(value=each) for each in types) if len(types) > 1 else ()
+    values = tuple(AllowedValue(value=media_type) for media_type in types) if len(types) > 1 else ()
     return [Parameter(name="Content-Type", required=True, example=types[0], values=values)]
 
 
 def _distinct_schemas(media: Iterable[MediaContent]) -> list[MediaContent]:
-    """Keep one body per schema: media types usually share one."""
+    """Return the first body with each schema, because media types usually share one schema."""
     by_schema: dict[object, MediaContent] = {}
-    for each in media:
-        if each.schema.is_object:
-            key = each.schema.reference or repr(each.schema.value)
-            by_schema.setdefault(key, each)
+    for content in media:
+        if content.schema.is_object:
+            key = content.schema.reference or repr(content.schema.value)
+            by_schema.setdefault(key, content)
     return list(by_schema.values())

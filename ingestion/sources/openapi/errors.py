@@ -1,4 +1,4 @@
-"""Error codes of an operation: HTTP statuses, and the platform's own codes."""
+"""Finds the error codes of an operation: HTTP statuses and the platform's own codes."""
 
 import re
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from ingestion.sources.openapi.schema import Schema, SchemaReader
 from schemas.api_document import ErrorCode
 
 MAX_ERROR_CODES = 300
-"""Error codes of one operation."""
+"""Maximum number of error codes of one operation."""
 
 MAX_CODE_CHARS = 100
-"""Characters of one error code."""
+"""Maximum length of an error code, in characters."""
 
 _CODE_KEYS = ("code", "errorcode", "errcode", "subcode", "retcode", "error", "errno", "type")
 _MESSAGE_KEYS = ("message", "msg", "errormessage", "errmsg", "errordescription", "retmsg", "detail",
@@ -29,7 +29,7 @@ _KEY_SEPARATORS = re.compile(r"[\s_-]")
 
 @dataclass
 class _CollectedError:
-    """The message and the causes of one code, collected from several places."""
+    """Message and causes of one code, collected from descriptions, examples and schemas."""
 
     message: str = ""
     causes: list[str] = field(default_factory=list)
@@ -41,9 +41,9 @@ class _CollectedError:
 
 
 def error_codes(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, ...]:
-    """Return each error status, followed by the codes in its description, examples and schema.
+    """Return the error codes of `operation`. Raises SourceError.
 
-    Raises SourceError.
+    Each error status is followed by the codes in its description, examples and schema.
     """
     errors: dict[str, _CollectedError] = {}
     has_success = any(response.is_success for response in operation.responses)
@@ -52,8 +52,8 @@ def error_codes(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, 
         if is_error and not response.status.startswith(("1", "3")):
             _add_response(errors, response, reader)
         elif not is_error:
-            named = [each for media in response.media for each in media.examples]
-            _add_examples(errors, [each for each in named if is_error_example(each)], "")
+            examples = [example for media in response.media for example in media.examples]
+            _add_examples(errors, list(filter(is_error_example, examples)), "")
     return tuple(
         ErrorCode(code=code, message=error.message, cause="; ".join(error.causes))
         for code, error in list(errors.items())[:MAX_ERROR_CODES]
@@ -61,14 +61,14 @@ def error_codes(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, 
 
 
 def is_error_example(named: NamedExample) -> bool:
-    """Whether an example of a successful response shows an error: some platforms always return 200."""
+    """Return whether an example shows an error, as in responses of platforms that always return 200."""
     return bool(_ERROR_NAME.search(named.name) or _ERROR_NAME.search(named.example.title))
 
 
 def _add_response(
     errors: dict[str, _CollectedError], response: OperationResponse, reader: SchemaReader
 ) -> None:
-    """Add the status, then its codes; `default` is left out if it names codes."""
+    """Add the status, then the codes of its response. The status `default` is added only without codes."""
     items = [
         match
         for line in response.description.splitlines()
@@ -82,7 +82,8 @@ def _add_response(
         codes.setdefault(match[1][:MAX_CODE_CHARS], _CollectedError()).add(
             "", _with_status(status, match[2].strip())
         )
-    _add_examples(codes, [e for media in response.media for e in media.examples], status)
+    examples = [example for media in response.media for example in media.examples]
+    _add_examples(codes, examples, status)
     for media in response.media[:1]:
         for code in _enumerated_codes(reader.read(media.schema), reader):
             error = codes.setdefault(code, _CollectedError())
@@ -110,7 +111,7 @@ def _add_examples(
 
 
 def _code_and_message(value: object, depth: int = 0) -> tuple[str, str] | None:
-    """Return the code in the example of an error, and its message; None if there is no code."""
+    """Return the code and the message in an example of an error; None if it contains no code."""
     if isinstance(value, list):
         value = value[0] if value else None
     if not isinstance(value, dict) or depth > 1:
@@ -126,7 +127,7 @@ def _code_and_message(value: object, depth: int = 0) -> tuple[str, str] | None:
 
 
 def _normalize_code(value: object) -> str:
-    """Return `value` if it can be a code: one word or a number, except 0; else empty."""
+    """Return `value` as text if it can be a code (one word or a number except 0), otherwise empty."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value in (0, "0"):
         return ""
     code = str(value).strip()
@@ -134,7 +135,7 @@ def _normalize_code(value: object) -> str:
 
 
 def _enumerated_codes(schema: Schema, reader: SchemaReader, depth: int = 0) -> Iterator[str]:
-    """Yield the codes that the schema of an error enumerates."""
+    """Yield the codes in the enumerations of an error's schema."""
     for name, nodes in schema.properties.items():
         plain = _KEY_SEPARATORS.sub("", name).lower()
         if plain not in (*_CODE_KEYS, *_NESTED_KEYS):

@@ -1,4 +1,4 @@
-"""Examples of bodies and parameters."""
+"""Reads the examples of bodies and parameters."""
 
 import json
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from ingestion.sources.openapi.references import Node
 from schemas.api_document import Example
 
 MAX_EXAMPLES = 30
-"""Examples of one body."""
+"""Maximum number of examples of one body."""
 
 MAX_EXAMPLE_CHARS = 12_000
-"""Characters of an example as JSON; a longer one is left out."""
+"""Maximum length of an example as JSON, in characters. Longer ones are omitted."""
 
 _MAX_CELL_CHARS = 200
-"""Characters of an example in a table cell, and of an example's title."""
+"""Maximum length of an example in a table cell and of an example's title, in characters."""
 
 
 class NamedExample(NamedTuple):
@@ -28,22 +28,22 @@ class NamedExample(NamedTuple):
 
 
 def named_examples(holder: Node) -> Iterator[NamedExample]:
-    """Yield the examples of a media type: its `example`, else its `examples`. Raises SourceError."""
+    """Yield the `example` of a media type or, if it has none, its `examples`. Raises SourceError."""
     if "example" in holder:
         example = make_example(holder["example"].value, "")
         if example is not None:
             yield NamedExample("", example)
             return
-    for number, (name, each) in enumerate(holder["examples"].items()):
+    for number, (name, reference) in enumerate(holder["examples"].items()):
         if number < MAX_EXAMPLES:
-            node = each.resolve()
+            node = reference.resolve()
             example = make_example(node["value"].value, node.text("summary") or name)
             if example is not None:
                 yield NamedExample(name, example)
 
 
 def make_example(value: object, title: str) -> Example | None:
-    """Return `value` as an example; None when it is empty or too long."""
+    """Return `value` as an example; None if it is null, too long or invalid."""
     if value is None or len(as_text(value)) > MAX_EXAMPLE_CHARS:
         return None
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
@@ -61,7 +61,7 @@ def as_text(value: object) -> str:
 
 
 def short_example(*holders: Node) -> str:
-    """Return the first example among `holders` that fits a table cell; empty if there is none."""
+    """Return the first example of `holders` that fits into a table cell; empty if there is none."""
     for holder in holders:
         for value in _declared_examples(holder):
             text = as_text(value)
@@ -74,8 +74,8 @@ def _declared_examples(holder: Node) -> Iterator[object]:
     for key in ("example", "x-example"):
         if key in holder:
             yield holder[key].value
-    for each in holder["examples"].elements():
-        yield each.value
-    for _, each in holder["examples"].items():
-        if "value" in each:
-            yield each["value"].value
+    for example in holder["examples"].elements():
+        yield example.value
+    for _, example in holder["examples"].items():
+        if "value" in example:
+            yield example["value"].value

@@ -1,4 +1,7 @@
-"""Downloads over http(s) from one host at a checked address, limited in bytes and time."""
+"""Downloads documents over HTTP from one host, within limits on bytes and time.
+
+Connections to private addresses are refused, unless the settings allow the host.
+"""
 
 import ipaddress
 import socket
@@ -14,6 +17,7 @@ from schemas.errors import SourceError
 from schemas.platform import SourceLimits
 
 MAX_REDIRECTS = 5
+"""Maximum number of redirects that one download follows."""
 
 _REDIRECT_STATUSES = {301, 302, 303, 307, 308}
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": "apidesk"}
@@ -23,7 +27,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Download(NamedTuple):
-    """Downloaded data, and the URL it came from after redirects."""
+    """Downloaded data, with its URL after redirects."""
 
     url: str
     data: bytes
@@ -32,11 +36,11 @@ class Download(NamedTuple):
 class Downloader:
     """Downloads a description and the documents it refers to.
 
-    `limits.file_bytes` and `limits.fetch_seconds` apply to all of them together.
+    `limits.file_bytes` and `limits.fetch_seconds` limit all downloads together.
     """
 
     def __init__(self, url: str, limits: SourceLimits) -> None:
-        """Allow downloads from the host of `url`. Raises SourceError for an invalid URL."""
+        """Allow downloads only from the host of `url`. Raises SourceError if the URL is invalid."""
         self.limits = limits
         self.origin = _origin(_parse_url(url))
         self.bytes_left = limits.file_bytes
@@ -45,7 +49,7 @@ class Downloader:
     def get(self, url: str) -> Download:
         """Download the document at `url`, following redirects within its host.
 
-        Raises SourceError for another host, for an address that is not public, and when the download
+        Raises SourceError if the host is another one, if its address is not public, and if the download
         fails or exceeds a limit.
         """
         started = time.monotonic()
@@ -120,12 +124,8 @@ class _DownloadThread:
         if response.status_code != 200:
             raise SourceError(f"answers with HTTP {response.status_code}")
         encoding = response.headers.get("content-encoding", "").strip().lower()
-        if encoding not in (
-            "",
-            "identity",
-            "gzip",
-            "deflate",
-        ):  # stacked encodings are unbounded
+        # Several encodings at once are refused because their unpacked size is not limited.
+        if encoding not in ("", "identity", "gzip", "deflate"):
             raise SourceError("unsupported content encoding: only gzip and deflate are accepted")
         body = bytearray()
         for piece in response.iter_bytes():
@@ -155,9 +155,9 @@ class _DownloadThread:
 
 
 class _CheckedTransport(httpx.BaseTransport):
-    """Resolves a host once, checks its addresses and connects to them.
+    """Resolves a host once, checks its addresses and connects to one of them.
 
-    Without a second look-up, DNS rebinding cannot replace a checked address.
+    The host name is not resolved again, so DNS rebinding cannot replace a checked address.
     """
 
     def __init__(self, limits: SourceLimits) -> None:
@@ -165,7 +165,7 @@ class _CheckedTransport(httpx.BaseTransport):
         self.inner = httpx.HTTPTransport(trust_env=False)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send `request` to a checked address; Host header and TLS server name are unchanged."""
+        """Send `request` to a checked address. The Host header and the TLS server name do not change."""
         addresses = checked_addresses(request.url.host, request.url.port or 0, self.limits)
         problem: httpx.ConnectError | None = None
         for address in addresses:
@@ -191,9 +191,9 @@ def _with_address(address: str, request: httpx.Request) -> httpx.Request:
 
 
 def checked_addresses(host: str, port: int, limits: SourceLimits) -> list[str]:
-    """Return the addresses of `host`, which must be public unless `limits.private_hosts` names it.
+    """Return the addresses of `host`, which must be public unless `limits.private_hosts` contains it.
 
-    Raises SourceError for an unknown host, or one with an address that is not public.
+    Raises SourceError if the host cannot be resolved or if one of its addresses is not public.
     """
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -201,15 +201,19 @@ def checked_addresses(host: str, port: int, limits: SourceLimits) -> list[str]:
         raise SourceError("host name cannot be resolved") from None
     addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
     is_allowed = host.lower() in limits.private_hosts
-    if not is_allowed and not all(is_public(ipaddress.ip_address(each)) for each in addresses):
+    if not is_allowed and not all(map(_is_public_address, addresses)):
         raise SourceError(
             f"{host} has a private address; add it to APIDESK_PRIVATE_HOSTS to allow it"
         )
     return addresses
 
 
+def _is_public_address(address: str) -> bool:
+    return is_public(ipaddress.ip_address(address))
+
+
 def is_public(address: Address) -> bool:
-    """Whether `address`, or the IPv4 address embedded in it, is globally routable."""
+    """Return whether `address` is globally routable; an embedded IPv4 address is checked instead."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
         if address in _NAT64:

@@ -1,10 +1,16 @@
-"""Parses JSON and YAML into plain values within limits: keys are strings, dates stay text."""
+"""Parses JSON and YAML into values that JSON can represent, within limits."""
 
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 
-from ingestion.sources.openapi.yaml_values import MAX_DEPTH, parse_yaml, too_deep, too_many_values
+from ingestion.sources.openapi.yaml_values import (
+    MAX_DEPTH,
+    depth_limit_error,
+    parse_yaml,
+    value_limit_error,
+)
 from schemas.errors import SourceError
 from schemas.platform import SourceLimits
 
@@ -15,7 +21,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 def parse_json_or_yaml(data: bytes, limits: SourceLimits) -> object:
     """Parse JSON or YAML (the first document), in UTF-8 or in UTF-16 with a BOM.
 
-    Scalars are those of JSON; of duplicate keys the last one wins. Raises SourceError.
+    If a key occurs more than once, the last value is used. Raises SourceError.
     """
     text = _decode(data)
     if text.lstrip()[:1] not in ("{", "["):
@@ -38,17 +44,17 @@ def _decode(data: bytes) -> str:
 
 def _parse_json(text: str, limits: SourceLimits) -> object:
     if _count_json(text) > limits.values:
-        raise too_many_values(limits)
+        raise value_limit_error(limits)
     try:
         value = json.loads(text, parse_constant=str)
     except RecursionError:
-        raise too_deep() from None
+        raise depth_limit_error() from None
     _replace_surrogates(value)
     return value
 
 
 def _count_json(text: str) -> int:
-    """Return a lower bound of the number of values in `text`, without parsing it."""
+    """Return a lower bound for the number of values in `text` without parsing it."""
     count = text.count(",") + text.count("{") + text.count("[")
     if count < 100_000:
         return count
@@ -57,19 +63,19 @@ def _count_json(text: str) -> int:
 
 
 def _replace_surrogates(value: object) -> None:
-    """Replace lone surrogates, which are invalid text, by `?`. Raises SourceError above MAX_DEPTH."""
+    """Replace unpaired surrogates, which are invalid text, by `?`. Raises SourceError above MAX_DEPTH."""
     level: list[object] = [value]
     for _ in range(MAX_DEPTH + 1):
         level = [inner for outer in level for inner in _replace_in_children(outer)]
         if not level:
             return
-    raise too_deep()
+    raise depth_limit_error()
 
 
 def _replace_in_children(outer: object) -> Iterator[object]:
-    """Replace surrogates in the strings of `outer`; yield its inner lists and objects."""
+    """Replace surrogates in the strings of `outer`, and yield its inner lists and objects."""
     if isinstance(outer, dict):
-        if any(_has_surrogate(x) for pair in outer.items() for x in pair):
+        if any(map(_has_surrogate, chain.from_iterable(outer.items()))):
             replaced = {
                 _without_surrogates(key): _without_surrogates(value) for key, value in outer.items()
             }

@@ -16,26 +16,26 @@ from ingestion.sources.openapi.operations import (
 from ingestion.sources.openapi.references import Node
 
 MAX_MEDIA_TYPES = 8
-"""Media types of one body."""
+"""Maximum number of media types of one body. Further ones are ignored."""
 
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
 def shared_parameters(root: Node) -> Node:
-    """Return the parameters that operations may refer to."""
+    """Return the reusable parameters of a description, by name."""
     return root["components"]["parameters"]
 
 
 def read_operation(
     root: Node, path_operation: PathOperation, parameters: tuple[OperationParameter, ...]
 ) -> Operation:
-    """Return the operation with `parameters`. Raises SourceError."""
+    """Read the content of an operation, except its `parameters`, which are given. Raises SourceError."""
     body = path_operation.node["requestBody"].resolve()
     media = tuple(_media(body["content"]))
     return Operation(
         path_operation=path_operation,
         parameters=parameters,
-        body_types=tuple(each.type for each in media),
+        body_types=tuple(content.type for content in media),
         body_description=body.text("description"),
         body_required=body.flag("required"),
         body=media,
@@ -47,7 +47,7 @@ def read_operation(
 
 
 def read_parameter(name: str, location: str, node: Node, is_public: bool) -> OperationParameter:
-    """Return a parameter; its schema may be under a media type."""
+    """Return a parameter. Its schema is that of `schema` or of the first media type in `content`."""
     schema = node["schema"]
     if not schema.is_object:
         schema = next((media["schema"] for _, media in node["content"].items()), schema)
@@ -74,9 +74,9 @@ def _responses(responses: Node) -> Iterator[OperationResponse]:
 
 
 def _servers(root: Node, path_operation: PathOperation) -> Iterator[str]:
-    """Yield the servers of the operation, else of its path, else of the description."""
+    """Yield the servers of the operation; if it has none, those of its path or of the description."""
     for holder in (path_operation.node, path_operation.item, root):
-        servers = [s for s in holder["servers"].elements() if s.text("url")]
+        servers = [server for server in holder["servers"].elements() if server.text("url")]
         if servers:
             for server in servers[:MAX_SERVERS]:
                 yield absolute_server_url(_expand_server_variables(server), root.base)
@@ -84,7 +84,7 @@ def _servers(root: Node, path_operation: PathOperation) -> Iterator[str]:
 
 
 def _expand_server_variables(server: Node) -> str:
-    """Return the server's URL with its variables replaced by their defaults."""
+    """Return the server's URL with its variables replaced by their default values."""
 
     def default(match: re.Match[str]) -> str:
         return server["variables"][match[1]].text("default") or match[0]

@@ -1,4 +1,4 @@
-"""An operation of a description, independent of the OpenAPI version that it was written in."""
+"""Types for the operations of a description, which are the same for all OpenAPI versions."""
 
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
@@ -7,10 +7,10 @@ from ingestion.sources.openapi.examples import NamedExample
 from ingestion.sources.openapi.references import Node
 
 MAX_SERVERS = 5
-"""Servers listed for one operation."""
+"""Maximum number of servers that are listed for an operation."""
 
 MAX_BASE_PATH_CHARS = 300
-"""Characters of a server's path."""
+"""Maximum length of a server's path, in characters."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class OperationParameter:
     node: Node
     schema: Node
     is_public: bool = False
-    """Whether other operations share it."""
+    """Whether other operations share the parameter."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MediaContent:
 
 @dataclass(frozen=True)
 class OperationResponse:
-    """The response to one status."""
+    """A response with its status."""
 
     status: str
     """For example `200`, `4XX` or `default`."""
@@ -66,18 +66,18 @@ class PathOperation:
     node: Node
 
     def __str__(self) -> str:
-        """Return method and path, the name of an operation without another one."""
+        """Return method and path."""
         return f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """The content of an operation; its schemas may contain `$ref`s."""
+    """The content of an operation. Its schemas may contain `$ref`s."""
 
     path_operation: PathOperation
     parameters: tuple[OperationParameter, ...]
     body_types: tuple[str, ...]
-    """Values of the request's Content-Type."""
+    """Accepted values of the request's Content-Type header."""
     body_description: str
     body_required: bool
     body: tuple[MediaContent, ...]
@@ -90,7 +90,7 @@ class Operation:
 
 
 def base_path(servers: tuple[str, ...]) -> str:
-    """Return the path of the first server without a trailing slash; empty if it has variables."""
+    """Return the path of the first server without its trailing slash; empty if it contains variables."""
     try:
         path = urlsplit(servers[0]).path.rstrip("/") if servers else ""
     except ValueError:
@@ -100,7 +100,7 @@ def base_path(servers: tuple[str, ...]) -> str:
 
 
 def absolute_server_url(server: str, document: str) -> str:
-    """Resolve `server` against the URL of the description; unchanged if that is a file."""
+    """Resolve `server` against the URL `document` of the description, unless the description is a file."""
     try:
         return urljoin(document, server) if document.startswith("http") else server
     except ValueError:

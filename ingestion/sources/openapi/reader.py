@@ -1,4 +1,4 @@
-"""OpenAPI descriptions as sources: one document per operation."""
+"""Reads OpenAPI descriptions as sources: one document per operation."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from ingestion.sources.api_docs import api_document
 from ingestion.sources.openapi import openapi3, swagger2
 from ingestion.sources.openapi.document import ApiDocumentBuilder, first_tag
 from ingestion.sources.openapi.operations import Operation, OperationParameter, PathOperation
-from ingestion.sources.openapi.paths import parameter_ids, path_operations, refusal
+from ingestion.sources.openapi.paths import parameter_ids, path_error, path_operations
 from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
 from ingestion.sources.registry import FileResult, KnownFiles
@@ -23,18 +23,18 @@ from schemas.errors import SourceError
 from schemas.platform import OpenApiSourceConfig, SourceLimits
 
 MAX_PATH_CHARS = 400
-"""Characters of a path or an operationId, which become ids in the collection."""
+"""Maximum length of a path or an operationId, in characters. Both are used as ids in the collection."""
 
 MAX_URL_BYTES = 4_000
-"""UTF-8 bytes of a document's URL; a longer one is left out."""
+"""Maximum length of a document's URL in bytes. Longer ones are omitted."""
 
 MAX_PARAMETERS = 500
-"""Parameters of one operation that are not part of its body."""
+"""Maximum number of parameters of an operation that are not part of its body."""
 
 _MAX_LOCATION_CHARS = 40
 
 _LANGUAGE_SAMPLE_CHARS = 200_000
-"""Characters from which the language is detected."""
+"""Approximate number of characters from which the language is detected."""
 
 
 class _Version(Protocol):
@@ -59,14 +59,14 @@ class OpenApiReader:
     ) -> Iterator[FileResult]:
         """Yield a document per operation, in the order of the description.
 
-        An operation that is refused yields a SourceError. `known` is ignored: a description may
-        consist of several files.
+        A refused operation yields a SourceError. `known` is ignored because a description may consist
+        of several files.
 
-        Besides the document's own fields, `page_url` templates may use `{operationId}`, `{tag}` (the
-        first one), `{method}` and `{path}` (without its leading slash), all percent-encoded.
+        `page_url` templates may use the document's fields and `{operationId}`, `{tag}` (the first
+        tag), `{method}` and `{path}` (without its leading slash). These four are percent-encoded.
 
-        Raises SourceError for a description that cannot be read, ConfigurationError for a malformed
-        `page_url`.
+        Raises SourceError if the description cannot be read and ConfigurationError if `page_url` is
+        malformed.
         """
         return _Description(source, limits).documents()
 
@@ -82,7 +82,7 @@ READER = OpenApiReader()
 
 @dataclass(frozen=True)
 class DescriptionSummary:
-    """Facts about a description as a whole; empty if the description does not state them."""
+    """Summary of a description. Texts that the description does not contain are empty."""
 
     title: str
     description: str
@@ -91,23 +91,23 @@ class DescriptionSummary:
     """Servers of the first operation."""
     language: Language
     operations: int
-    """Number of operations."""
+    """Number of operations in the description."""
 
 
 def summarize_openapi(source: OpenApiSourceConfig, limits: SourceLimits) -> DescriptionSummary:
-    """Summarize a description without reading all operations. Raises SourceError."""
+    """Summarise a description without reading all its operations. Raises SourceError."""
     return _Description(source, limits).summary()
 
 
 class _Description:
-    """A description, with the state that its operations share."""
+    """Reads one description. Contains the state that its operations share."""
 
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
         self.source = source
         self.root = _read_root(source, limits)
         self.version = _detect_version(self.root)
         self.path_operations = list(path_operations(self.root))
-        self.common_parameters = self._common_parameters()
+        self.common_parameters = self._find_common_parameters()
         self.reader = SchemaReader(limits.values)
         language = source.language or _detect_description_language(self.root)
         self.builder = ApiDocumentBuilder(self.root, language, self.reader)
@@ -115,15 +115,17 @@ class _Description:
 
     def summary(self) -> DescriptionSummary:
         info = self.root["info"]
-        valid = [each for each in self.path_operations if isinstance(each, PathOperation)]
-        first = [self.version.read_operation(self.root, each, ()) for each in valid[:1]]
+        valid = self._valid_operations()
+        servers: tuple[str, ...] = ()
+        if valid:
+            servers = self.version.read_operation(self.root, valid[0], ()).servers
         declared = (tag.text("name") for tag in self.root["tags"].elements())
-        used = (first_tag(each.node) for each in valid)
+        used = (first_tag(operation.node) for operation in valid)
         return DescriptionSummary(
             title=info.text("title"),
             description=info.text("description") or info.text("summary"),
             tags=tuple(dict.fromkeys(filter(None, (*declared, *used)))),
-            servers=first[0].servers if first else (),
+            servers=servers,
             language=self.builder.language,
             operations=len(valid),
         )
@@ -134,19 +136,19 @@ class _Description:
                 yield path_operation
                 continue
             try:
-                yield self._document(path_operation)
+                yield self._read_document(path_operation)
             except SourceError as error:
-                yield refusal(str(path_operation), str(error))
+                yield path_error(str(path_operation), str(error))
 
-    def _document(self, path_operation: PathOperation) -> SourceDocument:
+    def _read_document(self, path_operation: PathOperation) -> SourceDocument:
         if not path_operation.node.is_object:
             raise SourceError("not an operation object")
         if len(path_operation.path) > MAX_PATH_CHARS:
             raise SourceError(f"path is longer than {MAX_PATH_CHARS} characters")
-        parameters = self._parameters(path_operation)
+        parameters = self._read_parameters(path_operation)
         operation = self.version.read_operation(self.root, path_operation, parameters)
         try:
-            api = self.builder.build(operation, self._id(path_operation))
+            api = self.builder.build(operation, self._choose_id(path_operation))
         except ValidationError as error:  # values that no other check covers
             raise SourceError(_first_problem(error)) from None
         document = api_document(self.source, api, _template_values(path_operation))
@@ -154,8 +156,8 @@ class _Description:
         url = _page_url(document.page_url, path_operation)
         return document.model_copy(update={"page_url": url})
 
-    def _id(self, path_operation: PathOperation) -> str:
-        """The operationId if no earlier operation has it, else method and path."""
+    def _choose_id(self, path_operation: PathOperation) -> str:
+        """Return the operationId; if it is missing or used already, method and path, numbered if needed."""
         own = path_operation.node.text("operationId")
         api_id = own if own and len(own) <= MAX_PATH_CHARS else str(path_operation)
         if api_id in self.ids:
@@ -166,18 +168,18 @@ class _Description:
             api_id = f"{path_operation} ({number})"
         return api_id
 
-    def _parameters(self, path_operation: PathOperation) -> tuple[OperationParameter, ...]:
-        """The parameters of an operation, which override those of its path.
+    def _read_parameters(self, path_operation: PathOperation) -> tuple[OperationParameter, ...]:
+        """Return the parameters of an operation and of its path, which the operation overrides.
 
         A parameter is public if the path declares it for all its operations, or if most operations
         of the description refer to it. Path and body parameters are never public.
         """
         parameters: dict[tuple[str, str], OperationParameter] = {}
         for holder in (path_operation.item, path_operation.node):
-            for number, each in enumerate(holder["parameters"].elements()):
+            for number, reference in enumerate(holder["parameters"].elements()):
                 if number >= MAX_PARAMETERS:
                     raise SourceError(f"has more than {MAX_PARAMETERS} parameters")
-                node = each.resolve()
+                node = reference.resolve()
                 name, location = node.text("name"), node.text("in")
                 if not name or not location:
                     continue
@@ -190,14 +192,22 @@ class _Description:
                 )
         return tuple(parameters.values())
 
-    def _common_parameters(self) -> set[int]:
-        """Object ids of the reusable parameters that most operations refer to."""
+    def _valid_operations(self) -> list[PathOperation]:
+        operations = self.path_operations
+        return [operation for operation in operations if isinstance(operation, PathOperation)]
+
+    def _find_common_parameters(self) -> set[int]:
+        """Return the Python object ids of the reusable parameters to which most operations refer."""
         reusable = {id(node.value) for _, node in self.version.shared_parameters(self.root).items()}
-        valid = [each for each in self.path_operations if isinstance(each, PathOperation)]
+        valid = self._valid_operations()
         uses: Counter[int] = Counter()
         for path_operation in valid:
             uses.update(set(parameter_ids(path_operation.node)) & reusable)
-        return {each for each, count in uses.items() if count > 1 and count * 2 > len(valid)}
+        return {
+            parameter_id
+            for parameter_id, count in uses.items()
+            if count > 1 and count * 2 > len(valid)
+        }
 
 
 def _read_root(source: OpenApiSourceConfig, limits: SourceLimits) -> Node:
@@ -227,7 +237,7 @@ def _template_values(path_operation: PathOperation) -> dict[str, object]:
 
 
 def _page_url(from_template: str, path_operation: PathOperation) -> str:
-    """Return the URL made from a template, else that of the operation's `externalDocs`."""
+    """Return the URL from the template or else from `externalDocs`; empty if it is too long."""
     external = path_operation.node["externalDocs"].text("url")
     url = from_template or (external if external.startswith(("http://", "https://")) else "")
     return url if len(url.encode()) <= MAX_URL_BYTES else ""
@@ -239,7 +249,7 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _detect_description_language(root: Node) -> Language:
-    """Detect the language of the titles, summaries and descriptions."""
+    """Detect the language of the titles, summaries and descriptions in `root`."""
     texts: list[str] = []
     chars_left = _LANGUAGE_SAMPLE_CHARS
     stack = [root.value]
@@ -252,5 +262,7 @@ def _detect_description_language(root: Node) -> Language:
             strings = [text for text in fields if isinstance(text, str)]
             texts += strings
             chars_left -= sum(map(len, strings)) + 1
-            stack.extend(reversed([v for v in value.values() if isinstance(v, dict | list)]))
+            stack.extend(
+                reversed([inner for inner in value.values() if isinstance(inner, dict | list)])
+            )
     return detect_language(" ".join(texts))

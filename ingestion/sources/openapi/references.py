@@ -15,29 +15,29 @@ from schemas.errors import SourceError
 from schemas.platform import OpenApiSourceConfig, SourceLimits
 
 MAX_DOCUMENTS = 300
-"""Documents of one description."""
+"""Maximum number of documents in one description."""
 
 MAX_REFERENCE_HOPS = 50
-"""Consecutive `$ref`s that point to another `$ref`."""
+"""Maximum number of `$ref`s that are followed to resolve one reference."""
 
 _MAX_QUOTED_CHARS = 120
-"""Characters of a description's text in an error message."""
+"""Maximum length of quoted text in an error message, in characters."""
 
-# Opaque: an OpenAPI document is not a JSON Schema; `$id` and `$anchor` have no meaning in it.
+# Opaque because an OpenAPI document is not a JSON Schema: `$id` and `$anchor` have no meaning in it.
 _OPAQUE: Specification[object] = Specification.OPAQUE
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of any type in a description, with the address of its document."""
+    """A value in a description, of any JSON type. Missing values are nodes of None."""
 
     value: object
     base: str
-    """URL of its document."""
+    """URL of the document that contains the value."""
     documents: "DescriptionDocuments"
 
     def __getitem__(self, key: str) -> "Node":
-        """Return the value of `key`; a node of None if there is none."""
+        """Return the node of `key`; a node of None if there is no such key."""
         inner = self.value.get(key) if isinstance(self.value, dict) else None
         return Node(inner, self.base, self.documents)
 
@@ -50,13 +50,13 @@ class Node:
         return isinstance(self.value, dict)
 
     def items(self) -> Iterator[tuple[str, "Node"]]:
-        """Yield the keys and values of an object; nothing for other values."""
+        """Yield the keys and nodes of an object; yield nothing for other values."""
         if isinstance(self.value, dict):
             for key, inner in self.value.items():
                 yield key, Node(inner, self.base, self.documents)
 
     def elements(self) -> Iterator["Node"]:
-        """Yield the elements of a list; nothing for other values."""
+        """Yield the elements of a list; yield nothing for other values."""
         if isinstance(self.value, list):
             for inner in self.value:
                 yield Node(inner, self.base, self.documents)
@@ -69,7 +69,7 @@ class Node:
         return str(inner).strip()
 
     def flag(self, key: str) -> bool:
-        """Whether the value of `key` is true."""
+        """Return whether the value of `key` is true."""
         inner = self.value.get(key) if isinstance(self.value, dict) else None
         return inner is True or inner == "true"
 
@@ -80,7 +80,7 @@ class Node:
         return reference if isinstance(reference, str) else None
 
     def resolve(self) -> "Node":
-        """Follow `$ref`s to their target; the node itself without one. Raises SourceError."""
+        """Return the target of the node's `$ref`, or the node itself without one. Raises SourceError."""
         node = self
         for _ in range(MAX_REFERENCE_HOPS):
             reference = node.reference
@@ -91,10 +91,10 @@ class Node:
 
 
 class DescriptionDocuments:
-    """The documents of one description; each is loaded once."""
+    """Loads the documents of one description, each of them once."""
 
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
-        """Prepare loading. Raises SourceError for an invalid URL."""
+        """Load nothing yet. Raises SourceError if the URL of `source` is invalid."""
         self.limits = limits
         self.loader = _open_loader(source, limits)
         self.loaded: dict[str, Resource[object] | SourceError] = {}
@@ -110,7 +110,7 @@ class DescriptionDocuments:
     def lookup(self, base: str, reference: str) -> Node:
         """Return the target of `reference` in the document at `base`.
 
-        Raises SourceError, which names the reference, when it cannot be resolved within the limits.
+        Raises SourceError if it cannot be resolved within the limits; the message quotes the reference.
         """
         try:
             address = urljoin(base, reference.partition("#")[0])
@@ -119,9 +119,8 @@ class DescriptionDocuments:
             raise SourceError(f"$ref {quote_text(reference)} {_reason(error)}") from None
         except (ValueError, TypeError, LookupError, RecursionError):
             raise SourceError(f"$ref {quote_text(reference)} cannot be resolved") from None
-        if not isinstance(
-            target.contents, dict | bool
-        ):  # OpenAPI 3.1 allows true and false as schemas
+        # OpenAPI 3.1 allows true and false as schemas.
+        if not isinstance(target.contents, dict | bool):
             raise SourceError(
                 f"$ref {quote_text(reference)} resolves to neither an object nor a boolean"
             )
@@ -146,16 +145,16 @@ class DescriptionDocuments:
 
 
 class _FileLoader:
-    """Loads a description from files below one folder."""
+    """Loads the files of a description, which are all below one folder."""
 
     def __init__(self, path: Path, root: Path | None, limits: SourceLimits) -> None:
         self.path = path
         self.folder = (root or path.parent).resolve()
         self.limits = limits
-        self.bytes = 0
+        self.bytes_loaded = 0
 
     def root(self) -> tuple[bytes, str]:
-        """Load the main file, which need not be below the folder: the platform file names it."""
+        """Load the main file. It may be outside the folder because platform.toml contains its path."""
         path = self.path.resolve()
         return self._data(path), path.as_uri()
 
@@ -177,18 +176,18 @@ class _FileLoader:
                 raise SourceError("no such file")
             size = path.stat().st_size
             check_size(size, self.limits)
-            check_size(size + self.bytes, self.limits)
+            check_size(size + self.bytes_loaded, self.limits)
             with path.open("rb") as file:
                 data = file.read(self.limits.file_bytes + 1)
         except (OSError, ValueError) as error:
             raise SourceError(str(getattr(error, "strerror", None) or "no such file")) from None
         check_size(len(data), self.limits)
-        self.bytes += len(data)
+        self.bytes_loaded += len(data)
         return data
 
 
 class _HttpLoader:
-    """Loads a description from one host."""
+    """Downloads the documents of a description, which are all on one host."""
 
     def __init__(self, url: str, limits: SourceLimits) -> None:
         self.url = url
@@ -209,7 +208,7 @@ def _open_loader(source: OpenApiSourceConfig, limits: SourceLimits) -> _FileLoad
 
 
 def _reason(error: BaseException) -> str:
-    """Return the loader's own reason, if that caused the error."""
+    """Return the reason of `error`, with that of the loader if the loader caused it."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, SourceError):
@@ -219,6 +218,6 @@ def _reason(error: BaseException) -> str:
 
 
 def quote_text(text: str) -> str:
-    """Return `text` in quotes, shortened and without unprintable characters, for a message."""
+    """Return `text` in quotes for a message: shortened, and with spaces for unprintable characters."""
     short = text if len(text) <= _MAX_QUOTED_CHARS else text[:_MAX_QUOTED_CHARS] + "…"
-    return "'" + "".join(c if c.isprintable() else " " for c in short) + "'"
+    return "'" + "".join(char if char.isprintable() else " " for char in short) + "'"

@@ -1,4 +1,4 @@
-"""Turns schemas into the rows of a parameter table."""
+"""Converts schemas to the rows of a parameter table."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -14,20 +14,20 @@ from prompts.user_text import SectionLabels
 from schemas.api_document import Parameter
 
 MAX_ROWS = 600
-"""Rows of one table; outer levels come first, and the parent of omitted rows is marked."""
+"""Maximum number of rows per table. Inner levels are omitted first, and a note marks their parent."""
 
 MAX_DEPTH = 10
-"""Levels of children; the parent of omitted levels is marked."""
+"""Maximum number of levels of children. A note marks the parent of omitted levels."""
 
 MAX_ROW_NAME_CHARS = 200
-"""Characters of a parameter's name."""
+"""Maximum length of a parameter's name, in characters."""
 
 Direction = Literal["request", "response"]
 
 
 @dataclass
 class _Row:
-    """A row under construction, with its children and variants."""
+    """A row that is being built, with its children and variants."""
 
     name: str
     schema: Schema
@@ -36,25 +36,25 @@ class _Row:
     parameter: OperationParameter | None = None
     """The parameter, if the row is not a property of a schema."""
     ancestors: frozenset[int] = frozenset()
-    """The structures of the schemas that contain this one."""
+    """The `structure` of each schema that contains this one, combined."""
     depth: int = 0
     dimensions: int = 0
-    """Levels of arrays around the elements."""
+    """Number of nested arrays around the elements."""
     inner: Schema = field(default_factory=Schema)
     """The schema of the elements, if the schema is an array; otherwise the schema itself."""
     mark: str = ""
-    """A note on rows that are omitted or repeated above."""
+    """Note that rows are omitted, or that they are the same as above."""
     children: list["_Row"] = field(default_factory=list)
     variants: list["_Row"] = field(default_factory=list)
 
     @property
     def prefix(self) -> str:
-        """The prefix of the names of its children when it has no row of its own."""
+        """The name followed by `[]` for each array."""
         return self.name + "[]" * self.dimensions
 
 
 class RowBuilder:
-    """Builds one table, level by level, so that a large branch does not use up the rows of others."""
+    """Builds one table level by level, so that a large branch does not use up the rows of the others."""
 
     def __init__(self, reader: SchemaReader, labels: SectionLabels, direction: Direction) -> None:
         self.reader = reader
@@ -64,7 +64,7 @@ class RowBuilder:
 
     def parameter_rows(self, parameters: Iterable[OperationParameter]) -> tuple[Parameter, ...]:
         """Return the rows of parameters that are not part of a body. Raises SourceError."""
-        return self._table([self._parameter_row(each) for each in parameters])
+        return self._table([self._parameter_row(parameter) for parameter in parameters])
 
     def _parameter_row(self, parameter: OperationParameter) -> _Row:
         return _Row(
@@ -76,7 +76,7 @@ class RowBuilder:
         )
 
     def body(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
-        """Return the rows of a body: its properties, or one row `name`. Raises SourceError."""
+        """Return a row per property of a body, or one row `name` without properties. Raises SourceError."""
         root = _Row("", self.reader.read(media.schema), True, location)
         self._expand(root)
         if root.dimensions:
@@ -114,7 +114,10 @@ class RowBuilder:
         self.rows_left -= len(row.children) + len(row.variants)
 
     def _unwrap(self, row: _Row) -> frozenset[int]:
-        """Descend through arrays to their elements; mark a schema that contains itself."""
+        """Set `inner` to the innermost elements of arrays, and mark a schema that contains itself.
+
+        Return the ancestors of the rows below.
+        """
         row.inner, ancestors = row.schema, row.ancestors
         while True:
             structure = row.inner.structure
@@ -132,7 +135,7 @@ class RowBuilder:
         required = row.inner.required
         named = [
             *row.inner.properties.items(),
-            *((n, [s]) for n, s in row.inner.additional_properties),
+            *((name, [node]) for name, node in row.inner.additional_properties),
         ]
         for name, nodes in named[: max(self.rows_left, 0) + 1]:
             schema = self.reader.read(*nodes)
@@ -147,7 +150,7 @@ class RowBuilder:
                 )
 
     def _variants(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
-        """Yield a row per alternative; alternatives of scalar types are part of the type instead."""
+        """Yield a row per alternative schema. If all are scalar, they are part of the type instead."""
         choices = row.inner.variants[: max(self.rows_left, 0) + 1]
         read = [(node, self.reader.read(node)) for node in choices]
         if not any(schema.structure for _, schema in read):
@@ -171,7 +174,7 @@ class RowBuilder:
             description=self._description(row),
             example=short_example(*declared, *parts) if not row.children else "",
             values=allowed_values(self.reader, row.inner),
-            children=tuple(p for child in row.children for p in self._finish(child)),
+            children=tuple(inner for child in row.children for inner in self._finish(child)),
             dimensions=row.dimensions,
             location=row.location,
         )
@@ -185,7 +188,7 @@ class RowBuilder:
 
 
 def _variant_label(node: Node, schema: Schema, number: int) -> str:
-    """Name a variant by its title, its reference, its constant value, or its number."""
+    """Return a name for a variant: its title, reference or constant value, or else its type and number."""
     reference = node.reference or ""
     name = node.text("title") or reference.rpartition("/")[2] or schema.text("title")
     constant = schema.get("const")

@@ -1,4 +1,4 @@
-"""Schemas with `$ref` and `allOf` merged, independent of the OpenAPI version."""
+"""Merges the schemas that `$ref` and `allOf` combine, independently of the OpenAPI version."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from ingestion.sources.openapi.references import Node
 from schemas.errors import SourceError
 
 MAX_SCHEMA_PARTS = 150
-"""Schemas that one schema may combine by `$ref` and `allOf`."""
+"""Maximum number of schemas that one schema combines by `$ref` and `allOf`."""
 
 _STRUCTURE_KEYWORDS = (
     "properties",
@@ -22,25 +22,26 @@ _STRUCTURE_KEYWORDS = (
 
 @dataclass(frozen=True)
 class Schema:
-    """Schemas that apply together, the most general first; a later one overrides an earlier one."""
+    """Schemas that apply together, the most general first. Later ones override earlier ones."""
 
     parts: tuple[Node, ...] = ()
 
     def get(self, key: str) -> Node | None:
         """Return the value of `key`; None if no part has it."""
-        return next((p[key] for p in reversed(self.parts) if p[key].value is not None), None)
+        nodes = (part[key] for part in reversed(self.parts))
+        return next((node for node in nodes if node.value is not None), None)
 
     def text(self, key: str) -> str:
         """Return the text of `key`; empty if no part has it."""
         return next(filter(None, (part.text(key) for part in reversed(self.parts))), "")
 
     def flag(self, key: str) -> bool:
-        """Whether `key` is true in any part."""
+        """Return whether `key` is true in any part."""
         return any(part.flag(key) for part in self.parts)
 
     @property
     def types(self) -> list[str]:
-        """Types without `null`; if none is declared, the type implied by the keywords."""
+        """The declared types except `null`, or the type that the keywords imply if none is declared."""
         declared = self.get("type")
         if declared is not None:
             named = declared.value if isinstance(declared.value, list) else [declared.value]
@@ -61,18 +62,18 @@ class Schema:
                 and isinstance(declared.value, list)
                 and "null" in declared.value
             )
-            or any(_is_null(each) for part in self.parts for each in _alternatives(part))
+            or any(_is_null(choice) for part in self.parts for choice in _alternatives(part))
         )
 
     @property
     def required(self) -> set[str]:
-        """Names of required properties."""
-        named = (each.value for part in self.parts for each in part["required"].elements())
+        """Names of the required properties."""
+        named = (name.value for part in self.parts for name in part["required"].elements())
         return {name for name in named if isinstance(name, str)}
 
     @property
     def properties(self) -> dict[str, list[Node]]:
-        """Schemas of each property."""
+        """Properties by name, each with its schemas."""
         properties: dict[str, list[Node]] = {}
         for part in self.parts:
             for name, node in part["properties"].items():
@@ -81,44 +82,41 @@ class Schema:
 
     @property
     def additional_properties(self) -> list[tuple[str, Node]]:
-        """Schemas of properties with any name (`*`) or with a name that matches a pattern (`/…/`)."""
+        """Schemas of properties without a fixed name: any name is `*`, and a pattern is `/pattern/`."""
         properties: list[tuple[str, Node]] = []
         for part in self.parts:
-            if part["additionalProperties"].value:
-                properties += [("*", n) for n in [part["additionalProperties"]] if n.is_object]
-            properties += [(f"/{name}/", n) for name, n in part["patternProperties"].items()]
+            additional = part["additionalProperties"]
+            if additional.is_object and additional.value:
+                properties.append(("*", additional))
+            patterns = part["patternProperties"].items()
+            properties += [(f"/{pattern}/", node) for pattern, node in patterns]
         return properties
 
     @property
     def items(self) -> list[Node]:
-        """Schemas of each element of an array; those of a tuple are `tuple_items`."""
+        """Schemas that apply to every element of an array. See `tuple_items` for tuples."""
         return [part["items"] for part in self.parts if part["items"].is_object]
 
     @property
     def variants(self) -> list[Node]:
-        """Alternative schemas, without null and without those that only list required properties."""
-        variants = [each for part in self.parts for each in _choices(part)]
+        """Alternative schemas, except null and schemas that only list required properties."""
+        variants = [choice for part in self.parts for choice in _choices(part)]
         return variants if len(variants) > 1 else []
 
     @property
     def tuple_items(self) -> list[Node]:
-        """Schemas of the elements of a tuple."""
+        """Schemas of the elements of a tuple, one per element."""
         keys = ("prefixItems", "items")
-        return [each for part in self.parts for key in keys for each in part[key].elements()]
+        return [node for part in self.parts for key in keys for node in part[key].elements()]
 
     @property
     def structure(self) -> frozenset[int]:
-        """Identifies a schema with inner schemas, to detect recursion; empty for a scalar."""
-        holds = (
-            p
-            for p in self.parts
-            if any(isinstance(p[k].value, dict | list) for k in _STRUCTURE_KEYWORDS)
-        )
-        return frozenset(id(part.value) for part in holds)
+        """Object ids of the parts that contain other schemas, to detect recursion; empty for a scalar."""
+        return frozenset(id(part.value) for part in self.parts if _contains_schemas(part))
 
 
 class SchemaReader:
-    """Reads the schemas of one description, up to a limit on their expanded size."""
+    """Reads the schemas of one description, whose expanded size is limited."""
 
     def __init__(self, max_values: int) -> None:
         self.max_values = max_values
@@ -147,12 +145,16 @@ class SchemaReader:
         self.spend(1 + len(node.value) // 8)
         if node.reference is not None:
             yield from self._parts(node.documents.lookup(node.base, node.reference), seen)
-        for each in node["allOf"].elements():
-            yield from self._parts(each, seen)
-        only = list(_choices(node))
-        if len(only) == 1:
-            yield from self._parts(only[0], seen)
+        for base in node["allOf"].elements():
+            yield from self._parts(base, seen)
+        choices = list(_choices(node))
+        if len(choices) == 1:  # the only alternative always applies
+            yield from self._parts(choices[0], seen)
         yield node
+
+
+def _contains_schemas(part: Node) -> bool:
+    return any(isinstance(part[keyword].value, dict | list) for keyword in _STRUCTURE_KEYWORDS)
 
 
 def _alternatives(part: Node) -> Iterator[Node]:
@@ -161,10 +163,11 @@ def _alternatives(part: Node) -> Iterator[Node]:
 
 
 def _choices(part: Node) -> Iterator[Node]:
-    """Yield the alternatives that describe a value: not null, and more than `required`."""
-    for each in _alternatives(part):
-        if isinstance(each.value, dict) and not _is_null(each) and set(each.value) - {"required"}:
-            yield each
+    """Yield the alternatives except null and schemas that only list required properties."""
+    for choice in _alternatives(part):
+        keys = set(choice.value) if isinstance(choice.value, dict) else set()
+        if keys - {"required"} and not _is_null(choice):
+            yield choice
 
 
 def _is_null(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Describes schemas as short text for table cells: types, allowed values and constraints."""
+"""Describes schemas in table cells: their types, allowed values, descriptions and constraints."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,10 @@ from prompts.user_text import SectionLabels
 from schemas.api_document import AllowedValue
 
 MAX_ENUM_VALUES = 200
-"""Values of one enumeration."""
+"""Maximum number of values of one enumeration."""
 
 MAX_DESCRIPTION_CHARS = 20_000
-"""Characters of one description."""
+"""Maximum length of a description, in characters."""
 
 _MAX_VALUE_CHARS = 200
 _MAX_TYPES = 6
@@ -28,7 +28,7 @@ _BINARY_FORMATS = ("binary", "file")
 
 
 def type_name(reader: SchemaReader, schema: Schema, depth: int = 0) -> str:
-    """Return a type such as `string (uuid)`, `array<object>` or `string | integer`.
+    """Return the type of `schema`, such as `string (uuid)`, `array<object>` or `string | integer`.
 
     Raises SourceError.
     """
@@ -36,12 +36,13 @@ def type_name(reader: SchemaReader, schema: Schema, depth: int = 0) -> str:
         return "…"
     names = [_format_type(reader, schema, name, depth) for name in schema.types[:_MAX_TYPES]]
     if schema.variants and names in ([], ["object"]):
-        variants = [reader.read(each) for each in schema.variants[:_MAX_TYPES]]
-        names = [type_name(reader, each, depth + 1) for each in variants]
+        variants = [reader.read(node) for node in schema.variants[:_MAX_TYPES]]
+        names = [type_name(reader, variant, depth + 1) for variant in variants]
     if not names and schema.tuple_items:  # some converters write alternative types as a tuple
-        elements = [reader.read(each) for each in schema.tuple_items[:_MAX_TYPES]]
+        elements = [reader.read(node) for node in schema.tuple_items[:_MAX_TYPES]]
         names = [
-            "null" if _is_null(each) else type_name(reader, each, depth + 1) for each in elements
+            "null" if _is_null(element) else type_name(reader, element, depth + 1)
+            for element in elements
         ]
     return " | ".join(dict.fromkeys(names)) or _type_from_values(schema) or "any"
 
@@ -55,8 +56,8 @@ def _format_type(reader: SchemaReader, schema: Schema, name: str, depth: int) ->
     if name == "array":
         if schema.items:
             return f"array<{type_name(reader, reader.read(*schema.items), depth + 1)}>"
-        inner = [reader.read(each) for each in schema.tuple_items[:_MAX_TYPES]]
-        names = dict.fromkeys(type_name(reader, each, depth + 1) for each in inner)
+        elements = [reader.read(node) for node in schema.tuple_items[:_MAX_TYPES]]
+        names = dict.fromkeys(type_name(reader, element, depth + 1) for element in elements)
         return f"array<{' | '.join(names)}>" if names else "array"
     format_name = schema.text("format")[:40]
     if name == "file" or (name == "string" and format_name in _BINARY_FORMATS):
@@ -67,7 +68,7 @@ def _format_type(reader: SchemaReader, schema: Schema, name: str, depth: int) ->
 
 
 def _type_from_values(schema: Schema) -> str:
-    """Return the types of the enumerated values."""
+    """Return the types of the enumerated values, such as `string | integer`."""
     names = {str: "string", bool: "boolean", int: "integer", float: "number"}
     types = (names.get(type(value), "") for value in _enum_values(schema))
     return " | ".join(dict.fromkeys(filter(None, types)))
@@ -81,18 +82,18 @@ def _enum_values(schema: Schema) -> list[object]:
 
 
 def allowed_values(reader: SchemaReader, schema: Schema) -> tuple[AllowedValue, ...]:
-    """Return the enumerated values with their meanings, those of alternatives included.
+    """Return the enumerated values of `schema` and of its scalar alternatives, with their meanings.
 
     Raises SourceError.
     """
     values = list(_values_with_meanings(schema))
-    for each in schema.variants[:MAX_ENUM_VALUES]:
-        variant = reader.read(each)
+    for node in schema.variants[:MAX_ENUM_VALUES]:
+        variant = reader.read(node)
         if not variant.structure:
             meaning = variant.text("description") or variant.text("title")
             values += [(value, own or meaning) for value, own in _values_with_meanings(variant)]
     texts = [(as_text(value)[:_MAX_VALUE_CHARS], meaning) for value, meaning in values]
-    return tuple(AllowedValue(value=v, meaning=m) for v, m in dict(texts).items())
+    return tuple(AllowedValue(value=text, meaning=meaning) for text, meaning in dict(texts).items())
 
 
 def _values_with_meanings(schema: Schema) -> Iterator[tuple[object, str]]:
@@ -114,10 +115,10 @@ def _meaning(meanings: Node | None, number: int, value: str) -> str:
 def describe_schema(
     labels: SectionLabels, schema: Schema, inner: Schema, parameter: Node | None
 ) -> str:
-    """Return a description and the constraints of a value.
+    """Return the description of a value, followed by its constraints.
 
-    The description is that of `parameter`, else of `schema`, else of `inner`, the schema of its
-    elements.
+    `inner` is the schema of its elements if the value is an array, otherwise `schema`. The description
+    is the first one of `parameter`, `schema` and `inner`.
     """
     text = (parameter.text("description") if parameter else "") or schema.text("description")
     text = text or inner.text("description") or schema.text("title")
@@ -166,7 +167,7 @@ def _range_constraint(label: str, schema: Schema, low: str, high: str) -> Iterat
 def _limit_with_sign(
     schema: Schema, key: str, exclusive_sign: str, inclusive_sign: str
 ) -> tuple[str, str]:
-    """Return a limit and its sign; `exclusiveMinimum` is a flag in 3.0 and the limit in 3.1."""
+    """Return the limit `key` and its sign. `exclusiveMinimum` is a flag in OpenAPI 3.0, a limit in 3.1."""
     exclusive = f"exclusive{key[0].upper()}{key[1:]}"
     own = schema.text(exclusive)
     if own and own not in ("true", "false"):

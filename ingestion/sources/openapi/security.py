@@ -1,4 +1,4 @@
-"""Security requirements of an operation: permissions, and the parameters that carry credentials."""
+"""Reads the security requirements of an operation: its permissions and its credential parameters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from prompts.user_text import SectionLabels
 from schemas.api_document import Parameter, PermissionPackage
 
 MAX_REQUIREMENTS = 50
-"""Alternative requirements of one operation, and schemes of one alternative."""
+"""Maximum number of alternatives of an operation, and of security schemes in one alternative."""
 
 _URL_KEYS = ("authorizationUrl", "tokenUrl", "openIdConnectUrl")
 _TOKEN_PARAMETERS = {"authorization", "token", "accesstoken", "bearertoken"}
@@ -18,7 +18,7 @@ _TOKEN_PARAMETERS = {"authorization", "token", "accesstoken", "bearertoken"}
 
 @dataclass(frozen=True)
 class _SchemeRequirement:
-    """A security scheme that a request must satisfy, with the required scopes."""
+    """A security scheme that a request must use, with the required scopes."""
 
     name: str
     scheme: Node
@@ -26,6 +26,7 @@ class _SchemeRequirement:
 
 
 def _alternatives(operation: Operation) -> Iterator[list[_SchemeRequirement]]:
+    """Yield the alternative requirements, of which a request must satisfy one."""
     for number, requirement in enumerate(operation.security.elements()):
         if number < MAX_REQUIREMENTS:
             fields = list(requirement.items())[:MAX_REQUIREMENTS]
@@ -33,20 +34,20 @@ def _alternatives(operation: Operation) -> Iterator[list[_SchemeRequirement]]:
 
 
 def _scheme_requirement(operation: Operation, name: str, scopes: Node) -> _SchemeRequirement:
-    named = (scope.value for scope in scopes.elements())
-    scheme = operation.schemes[name].resolve()
-    return _SchemeRequirement(name, scheme, tuple(s for s in named if isinstance(s, str) and s))
+    values = (scope.value for scope in scopes.elements())
+    names = tuple(value for value in values if isinstance(value, str) and value)
+    return _SchemeRequirement(name, operation.schemes[name].resolve(), names)
 
 
 def permission_packages(
     operation: Operation, labels: SectionLabels
 ) -> tuple[PermissionPackage, ...]:
-    """Return a package per scope, or per scheme without scopes.
+    """Return a package for each required scope, and for each required scheme without scopes.
 
-    If there are alternatives, each description lists them. Raises SourceError.
+    If there are alternatives, every description lists them. Raises SourceError.
     """
     alternatives = list(_alternatives(operation))
-    note = f"{labels.any_of} {_names(alternatives)}" if len(alternatives) > 1 else ""
+    note = f"{labels.any_of} {_join_names(alternatives)}" if len(alternatives) > 1 else ""
     packages: dict[str, str] = {}
     for requirement in chain.from_iterable(alternatives):
         for name, text in _packages(requirement):
@@ -54,18 +55,27 @@ def permission_packages(
     if packages and [] in alternatives:
         last = list(packages)[-1]
         packages[last] = f"{packages[last]} ({labels.without_credentials})"
-    return tuple(PermissionPackage(name=n, description=d) for n, d in packages.items())
-
-
-def _names(alternatives: list[list[_SchemeRequirement]]) -> str:
-    named = (
-        " + ".join(n for requirement in a for n in requirement.scopes or (requirement.name,))
-        for a in alternatives
+    return tuple(
+        PermissionPackage(name=name, description=description)
+        for name, description in packages.items()
     )
-    return " / ".join(filter(None, named))
+
+
+def _join_names(alternatives: list[list[_SchemeRequirement]]) -> str:
+    """Return the scopes or schemes of the alternatives, such as `read + write / admin`."""
+    joined = (
+        " + ".join(
+            name
+            for requirement in alternative
+            for name in requirement.scopes or (requirement.name,)
+        )
+        for alternative in alternatives
+    )
+    return " / ".join(filter(None, joined))
 
 
 def _packages(requirement: _SchemeRequirement) -> Iterator[tuple[str, str]]:
+    """Yield the name and the description of each package."""
     kind = _scheme_label(requirement.scheme)
     if not requirement.scopes:
         yield (
@@ -84,7 +94,7 @@ def _scope_text(scheme: Node, scope: str) -> str:
 
 
 def _scheme_label(scheme: Node) -> str:
-    """Return a label such as `HTTP bearer`, ``apiKey: header `X-Key` `` or `oauth2, https://…`."""
+    """Return the type of a scheme, such as `HTTP bearer`, ``apiKey: header `X-Key` `` or `oauth2, https://…`."""
     kind = scheme.text("type")
     if kind == "apiKey":
         return f"apiKey: {scheme.text('in')} `{scheme.text('name')}`"
@@ -96,7 +106,7 @@ def _scheme_label(scheme: Node) -> str:
 
 
 def credential_parameters(operation: Operation) -> tuple[Parameter, ...]:
-    """Return the parameters that carry credentials, except those that the operation declares.
+    """Return the parameters with credentials, except those that the operation declares itself.
 
     Raises SourceError.
     """

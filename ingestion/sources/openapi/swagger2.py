@@ -18,24 +18,24 @@ _JSON = "application/json"
 
 
 def shared_parameters(root: Node) -> Node:
-    """Return the parameters that operations may refer to."""
+    """Return the reusable parameters of a description, by name."""
     return root["parameters"]
 
 
 def read_operation(
     root: Node, path_operation: PathOperation, parameters: tuple[OperationParameter, ...]
 ) -> Operation:
-    """Return the operation; `parameters` include its body. Raises SourceError."""
-    bodies = [each for each in parameters if each.location == "body"]
-    is_form = any(each.location == "formData" for each in parameters)
+    """Read the content of an operation. Its body is one of the `parameters`. Raises SourceError."""
+    bodies = [parameter for parameter in parameters if parameter.location == "body"]
+    is_form = any(parameter.location == "formData" for parameter in parameters)
     consumes = _media_types(root, path_operation, "consumes")
     return Operation(
         path_operation=path_operation,
-        parameters=tuple(each for each in parameters if each.location != "body"),
+        parameters=tuple(parameter for parameter in parameters if parameter.location != "body"),
         body_types=consumes if bodies or is_form else (),
         body_description=bodies[0].node.text("description") if bodies else "",
         body_required=bool(bodies) and bodies[0].node.flag("required"),
-        body=tuple(_body(each, consumes) for each in bodies[:1]),
+        body=tuple(_body(parameter, consumes) for parameter in bodies[:1]),
         responses=tuple(_responses(root, path_operation)),
         servers=tuple(_servers(root, path_operation)),
         security=(path_operation.node if "security" in path_operation.node else root)["security"],
@@ -44,7 +44,7 @@ def read_operation(
 
 
 def read_parameter(name: str, location: str, node: Node, is_public: bool) -> OperationParameter:
-    """Return a parameter; except for a body, the parameter object is its own schema."""
+    """Return a parameter. Except for a body, the parameter object is also its schema."""
     return OperationParameter(
         name, location, node, node["schema"] if location == "body" else node, is_public
     )
@@ -64,7 +64,8 @@ def _examples(named: list[tuple[str, Node]]) -> Iterator[NamedExample]:
 
 def _media_types(root: Node, path_operation: PathOperation, key: str) -> tuple[str, ...]:
     holder = path_operation.node if key in path_operation.node else root
-    types = [t.value.strip().lower() for t in holder[key].elements() if isinstance(t.value, str)]
+    values = (node.value for node in holder[key].elements())
+    types = (value.strip().lower() for value in values if isinstance(value, str))
     return tuple(filter(None, types)) or (_JSON,)
 
 
@@ -89,7 +90,8 @@ def _responses(root: Node, path_operation: PathOperation) -> Iterator[OperationR
 def _servers(root: Node, path_operation: PathOperation) -> Iterator[str]:
     host, base = root.text("host"), root.text("basePath")
     holder = path_operation.node if "schemes" in path_operation.node else root
-    schemes = [s.value for s in holder["schemes"].elements() if isinstance(s.value, str)]
+    values = (node.value for node in holder["schemes"].elements())
+    schemes = [value for value in values if isinstance(value, str)]
     path = "/" + base.strip("/") if base.strip("/") else ""
     if not host:
         yield from (
