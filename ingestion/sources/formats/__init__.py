@@ -1,1 +1,1 @@
-"""Parsers of single files: text, HTML, PDF and Word. Each returns a PageContent."""
+"""Parsers of text, HTML, PDF and Word files. Each parser returns a PageContent."""

@@ -1,4 +1,4 @@
-"""Word documents: checks each part of the package against limits, then converts it by way of HTML."""
+"""Reads Word documents: checks the parts of the package against limits and converts them to HTML."""
 
 import io
 import zipfile
@@ -12,18 +12,19 @@ from schemas.errors import SourceError
 from schemas.platform import SourceLimits
 
 MAX_ELEMENTS = 150_000
-"""XML elements of a document; a book of three hundred pages has about a hundred thousand."""
+"""Maximum number of XML elements in a document. A book of 300 pages has about 100,000."""
 
 MAX_XML_BYTES = 20_000_000
-"""Bytes of XML in all parts."""
+"""Maximum size of the XML in all parts together, in bytes."""
 
 MAX_PARTS = 5_000
+"""Maximum number of parts in a package."""
 
 MAX_HEADING_STYLES = 200
-"""Heading styles; each one is matched against each paragraph."""
+"""Maximum number of heading styles, because every style is matched against every paragraph."""
 
 MAX_DEPTH = 150
-"""Levels of nested XML elements."""
+"""Maximum depth of nested XML elements."""
 
 _PIECE_BYTES = 1 << 20
 _WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -40,13 +41,13 @@ _HEADING_STYLE_LEVELS = {
     for level in range(1, 10)
     for name in (f"heading {level}", f"标题 {level}", f"标题{level}", f"標題 {level}")
 } | {"title": 1, "标题": 1, "標題": 1}
-"""Names of Word's heading styles, which are the same whatever the ids of the styles."""
+"""Names of Word's heading styles with their levels. Unlike the ids of styles, the names do not vary."""
 
 
 def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
-    """Return the content; properties such as `title`, `author` and `keywords` are values.
+    """Return the content of a document, with its properties (`title`, `author`, ...) as values.
 
-    Raises SourceError for data that is not a Word document, is encrypted or exceeds a limit.
+    Raises SourceError if `data` is not a Word document, is encrypted or exceeds a limit.
     """
     import mammoth
 
@@ -67,7 +68,7 @@ def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
 
 
 def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, bytes]]:
-    """Yield the XML parts; every part is unpacked once and counted against the limits."""
+    """Yield the names and contents of the XML parts. All parts are unpacked once and count as limited."""
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise SourceError("encrypted, or saved by a version of Word before 2007")
     budget = _Budget(limits)
@@ -92,24 +93,24 @@ def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, byt
 
 
 class _Budget:
-    """The remaining limits of a package."""
+    """What remains of the limits of a package."""
 
     def __init__(self, limits: SourceLimits) -> None:
-        self.bytes = limits.unpacked_bytes
         self.max_bytes = limits.unpacked_bytes
-        self.elements = MAX_ELEMENTS
-        self.xml_bytes = MAX_XML_BYTES
+        self.bytes_left = limits.unpacked_bytes
+        self.xml_bytes_left = MAX_XML_BYTES
+        self.elements_left = MAX_ELEMENTS
 
     def spend(self, size: int) -> None:
-        self.bytes -= size
-        if self.bytes < 0:
+        self.bytes_left -= size
+        if self.bytes_left < 0:
             raise SourceError(
                 f"unpacks to more than {self.max_bytes / 1_000_000:g} MB (APIDESK_MAX_UNPACKED_BYTES)"
             )
 
 
 class _XmlCheck:
-    """Parses XML as a stream, and raises SourceError before a tree of it would cost too much."""
+    """Parses XML as a stream and raises SourceError if a tree of it would be too large or too deep."""
 
     def __init__(self, budget: _Budget) -> None:
         self.budget = budget
@@ -120,8 +121,8 @@ class _XmlCheck:
         self.parser.EndElementHandler = self._end
 
     def feed(self, piece: bytes) -> None:
-        self.budget.xml_bytes -= len(piece)
-        if self.budget.xml_bytes < 0:
+        self.budget.xml_bytes_left -= len(piece)
+        if self.budget.xml_bytes_left < 0:
             raise SourceError(f"contains more than {MAX_XML_BYTES / 1_000_000:g} MB of XML")
         self.parser.Parse(piece, False)
 
@@ -133,8 +134,8 @@ class _XmlCheck:
 
     def _start(self, _: str, attributes: dict[str, str]) -> None:
         self.depth += 1
-        self.budget.elements -= 1 + len(attributes) // 4
-        if self.budget.elements < 0:
+        self.budget.elements_left -= 1 + len(attributes) // 4
+        if self.budget.elements_left < 0:
             raise SourceError(f"contains more than {MAX_ELEMENTS} elements")
         if self.depth > MAX_DEPTH:
             raise SourceError(f"nests more than {MAX_DEPTH} elements deep")
@@ -144,7 +145,7 @@ class _XmlCheck:
 
 
 def _package(parts: dict[str, bytes]) -> io.BytesIO:
-    """Return a package of the checked parts only, so that mammoth cannot reach any other."""
+    """Return a package that contains only the checked parts, so that mammoth cannot read others."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as package:
         for name, part in parts.items():
@@ -154,7 +155,7 @@ def _package(parts: dict[str, bytes]) -> io.BytesIO:
 
 
 def _style_map(styles: bytes) -> str:
-    """Map heading styles to `h1` to `h6`, by name, outline level or the style they are based on."""
+    """Return mammoth's style map from the heading styles in `styles` to the tags `h1` to `h6`."""
     if not styles:
         return ""
     styles_by_id: dict[str, ElementTree.Element] = {}
@@ -171,8 +172,11 @@ def _style_map(styles: bytes) -> str:
 
 
 def _heading_level(style_id: str, styles: dict[str, ElementTree.Element]) -> int:
-    """Return the heading level, 1 to 9; 0 for other styles."""
-    for _ in range(10):  # bounded: styles may be based on each other in a cycle
+    """Return the heading level of a style, 1 to 9; 0 for other styles.
+
+    The level is that of the style's name, of its outline level or of the style on which it is based.
+    """
+    for _ in range(10):  # limited because styles may be based on each other in a cycle
         style = styles.get(style_id)
         if style is None:
             return 0
@@ -194,8 +198,8 @@ def _properties(core: bytes) -> dict[str, object]:
         return {}
     root = ElementTree.fromstring(core)
     values = {
-        _PROPERTY_NAMES[e.tag]: " ".join((e.text or "").split())
-        for e in root
-        if e.tag in _PROPERTY_NAMES
+        _PROPERTY_NAMES[element.tag]: " ".join((element.text or "").split())
+        for element in root
+        if element.tag in _PROPERTY_NAMES
     }
     return {name: text for name, text in values.items() if text}

@@ -1,9 +1,9 @@
-"""HTML pages: parses a page within bounds, finds its content and converts it to Markdown."""
+"""Reads HTML pages: parses a page within limits, finds its content and converts it to Markdown."""
 
 import re
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from bs4.builder._htmlparser import BeautifulSoupHTMLParser, HTMLParserTreeBuilder
@@ -12,14 +12,17 @@ from ingestion.sources.formats.text import decode_text
 from ingestion.sources.pages import PageContent, PagePart
 from schemas.errors import SourceError
 
-if TYPE_CHECKING:
-    from bs4 import Tag
-
 MAX_DEPTH = 100
-"""Levels of nested elements; a typical page has about twenty."""
+"""Maximum depth of nested elements. A typical page has about 20 levels."""
 
 MAX_EVENTS = 200_000
-"""Start tags, end tags and text nodes; a long single-page reference has fifty thousand."""
+"""Maximum number of start tags, end tags and text nodes. A long single-page reference has 50,000."""
+
+MAX_PAGE_CHARS = 10_000_000
+"""Maximum number of characters of a page, including tags but without scripts and comments."""
+
+MAX_TAG_SEPARATORS = 5_000
+"""Maximum number of spaces, quotes and equals signs in one tag."""
 
 _BLOCK_TAGS = frozenset(
     ["address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figure",
@@ -40,16 +43,168 @@ _CLOSED_BY: MappingProxyType[str, frozenset[str]] = MappingProxyType(
         "option": frozenset({"option", "optgroup"}),
     }
 )
-"""Element -> start tags that implicitly close it."""
+"""Elements, each with the start tags that implicitly close it."""
+
+_ACCEPTED_CHARSETS = re.compile(
+    r"utf-?8|gb(2312|k|18030)|big5|shift_jis|euc-(jp|kr)|iso-8859-\d+|windows-125\d|koi8-[ru]"
+)
+"""Charsets that a page may declare. Some of Python's other codecs are slow or do not return text."""
+_DECLARED_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w-]{2,20})", re.IGNORECASE
+)
+_CHARSET_SEARCH_BYTES = 4_096
+
+_BOILERPLATE = (
+    "head, title, template, nav, form, button, svg, canvas, iframe, dialog, footer, input, select,"
+    " textarea, object, [hidden]:not([role=tabpanel]), [aria-hidden=true], [role=navigation],"
+    " [role=search], a.headerlink, a.hash-link, a.anchor-link, .linenos"
+)
+_NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
+_HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
+_INVISIBLE_START = re.compile(
+    r"<(?:(?P<comment>!--)|(?P<other>[!?])|(?P<name>script|style|noscript)\b)", re.IGNORECASE
+)
+_INVISIBLE_END = {
+    "comment": re.compile("-->"),
+    "other": re.compile(">"),
+    "script": re.compile(r"</script[^>]*>", re.IGNORECASE),
+    "style": re.compile(r"</style[^>]*>", re.IGNORECASE),
+    "noscript": re.compile(r"</noscript[^>]*>", re.IGNORECASE),
+}
+
+
+def read_html(data: bytes) -> PageContent:
+    """Return the page's content as Markdown.
+
+    Its values are `title`, `lang`, the `canonical` link and every named `<meta>`. Raises SourceError
+    if the page is too deep or too large.
+    """
+    match = _DECLARED_CHARSET.search(data, 0, _CHARSET_SEARCH_BYTES)
+    declared = match[1].decode("ascii").lower() if match else ""
+    if declared.startswith("gb"):
+        declared = "gb18030"  # a superset of the other GB encodings
+    return html_page(
+        decode_text(data, declared if _ACCEPTED_CHARSETS.fullmatch(declared) else None)
+    )
+
+
+def html_page(html: str) -> PageContent:
+    """Return the content of the HTML document `html`, as `read_html` does."""
+    from ingestion.sources.formats.html_markdown import html_to_markdown
+
+    tree = _parse_within_limits(_remove_scripts(html))
+    values = dict(_read_values(tree))
+    content = _find_content(tree)
+    _remove_boilerplate(content)
+    title = str(values.get("title", ""))
+    heading = content.find("h1")
+    if heading is not None and (short := _short_title(title, _line_text(heading))):
+        values["title"] = short
+    return PageContent(values, [PagePart(html_to_markdown(content))])
+
+
+def _parse_within_limits(html: str) -> Tag:
+    if len(html) > MAX_PAGE_CHARS or any(_has_oversized_tag(piece) for piece in html.split(">")):
+        raise SourceError("too large for an HTML page")
+    try:
+        return parse_html(html)
+    except SourceError:
+        raise
+    except Exception as error:  # the parser fails on malformed character references and names
+        raise SourceError(f"not a readable HTML page ({type(error).__name__})") from None
+
+
+def _has_oversized_tag(piece: str) -> bool:
+    """Return whether a tag has implausibly many attributes, for which the parser takes quadratic time."""
+    tag = piece[piece.find("<") :] if "<" in piece else ""
+    return len(tag) > MAX_TAG_SEPARATORS and sum(map(tag.count, " =\n\t\"'")) > MAX_TAG_SEPARATORS
+
+
+def _remove_scripts(html: str) -> str:
+    """Remove comments, declarations, scripts and styles in one pass.
+
+    The parser would take quadratic time if many of them are not closed.
+    """
+    kept: list[str] = []
+    position = 0
+    while match := _INVISIBLE_START.search(html, position):
+        kept.append(html[position : match.start()])
+        kind = (match["name"] or match.lastgroup or "").lower()
+        end = _INVISIBLE_END[kind].search(html, match.end())
+        position = end.end() if end else len(html)
+    kept.append(html[position:])
+    body, close, rest = "".join(kept).rpartition(">")
+    return body + close + rest.replace("<", "&lt;")
+
+
+def _read_values(tree: Tag) -> Iterator[tuple[str, object]]:
+    """Yield the names and values of the page; the `<title>` overrides a `<meta>` of that name."""
+    for meta in tree.find_all("meta", attrs={"name": True, "content": True}):
+        yield str(meta["name"]).lower(), _collapse_spaces(str(meta["content"]))
+    canonical = tree.select_one("link[rel=canonical][href^=http]")
+    if canonical is not None:
+        yield "canonical", str(canonical["href"]).strip()
+    root = tree.find("html")
+    if root is not None and root.get("lang"):
+        yield "lang", str(root["lang"])
+    title = tree.find("title")
+    if title is not None and _line_text(title):
+        yield "title", _line_text(title)
+
+
+def _short_title(title: str, heading: str) -> str:
+    """Return `heading` if `title` is `heading` with the site's name before or after it, otherwise empty."""
+    name = rf"(.+\s[|·•:»–—-]+\s+)?{re.escape(heading)}(\s+[|·•:«–—-]+\s.+)?"
+    return heading if heading and re.fullmatch(name, title) else ""
+
+
+def _find_content(tree: Tag) -> Tag:
+    """Return the main element of the page, or its only article if that contains most of the text."""
+    main = tree.select_one("main, [role=main]") or tree
+    articles = [
+        article for article in main.find_all("article") if article.find_parent("article") is None
+    ]
+    if len(articles) == 1 and len(articles[0].get_text()) * 2 > len(main.get_text()):
+        return articles[0]
+    return main if main is not tree else tree.find("body") or tree
+
+
+def _remove_boilerplate(content: Tag) -> None:
+    """Remove navigation, controls and other elements that are not content."""
+    for form in content.find_all("form"):
+        if form.find(_HEADINGS):  # some servers wrap the whole page in one form
+            form.name = "div"
+    unwanted = [aside for aside in content.find_all("aside") if not _is_note(aside)]
+    if content.name in ("body", "[document]"):
+        unwanted += [
+            header
+            for header in content.find_all("header")
+            if not header.find_parent(["article", "section"])
+        ]
+    for tag in [*unwanted, *content.select(_BOILERPLATE)]:
+        if not tag.decomposed:
+            tag.decompose()
+
+
+def _is_note(aside: Tag) -> bool:
+    return bool(_NOTE.search(f"{aside.get('class')} {aside.get('role')}"))
+
+
+def _line_text(tag: Tag) -> str:
+    return _collapse_spaces(tag.get_text())
+
+
+def _collapse_spaces(text: str) -> str:
+    return " ".join(text.replace("¶", " ").split())
 
 
 def parse_html(html: str) -> Tag:
-    """Return the tree of `html`. Raises SourceError when it is too deep or too large."""
+    """Return the tree of `html`. Raises SourceError if it is too deep or has too many nodes."""
     return _BoundedSoup(html, builder=_TreeBuilder())
 
 
 class _BoundedSoup(BeautifulSoup):
-    """A BeautifulSoup that limits its size while it parses."""
+    """A BeautifulSoup that limits its depth and its number of nodes during parsing."""
 
     events = 0
 
@@ -79,170 +234,18 @@ class _BoundedSoup(BeautifulSoup):
 
 
 class _Parser(BeautifulSoupHTMLParser):
+    """The parser of bs4 without its quadratic time for many `<br>` tags."""
+
     def handle_starttag(self, *args: Any, **kwargs: Any) -> None:
         super().handle_starttag(*args, **kwargs)
-        # bs4 records every <br> here and searches the list at each end tag: quadratic time.
+        # bs4 records every <br> in this list and searches the list at every end tag.
         self.already_closed_empty_element.clear()
 
 
 class _TreeBuilder(HTMLParserTreeBuilder):
-    """The tree builder of bs4, with the parser above."""
+    """The tree builder of bs4, with `_Parser`."""
 
     def feed(
         self, markup: str | bytes, _parser_class: type[BeautifulSoupHTMLParser] = _Parser
     ) -> None:
         super().feed(markup, _parser_class)
-
-
-MAX_PAGE_CHARS = 10_000_000
-"""Characters of a page without its scripts: text and tags."""
-
-MAX_TAG_SEPARATORS = 5_000
-"""Spaces, quotes and equals signs in one tag."""
-
-_ACCEPTED_CHARSETS = re.compile(
-    r"utf-?8|gb(2312|k|18030)|big5|shift_jis|euc-(jp|kr)|iso-8859-\d+|windows-125\d|koi8-[ru]"
-)
-"""Charsets a page may declare; some of Python's other codecs are slow or do not return text."""
-_DECLARED_CHARSET = re.compile(
-    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w-]{2,20})", re.IGNORECASE
-)
-_CHARSET_SEARCH_BYTES = 4_096
-
-_BOILERPLATE = (
-    "head, title, template, nav, form, button, svg, canvas, iframe, dialog, footer, input, select,"
-    " textarea, object, [hidden]:not([role=tabpanel]), [aria-hidden=true], [role=navigation],"
-    " [role=search], a.headerlink, a.hash-link, a.anchor-link, .linenos"
-)
-_NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
-_HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
-_INVISIBLE_START = re.compile(
-    r"<(?:(?P<comment>!--)|(?P<other>[!?])|(?P<name>script|style|noscript)\b)", re.IGNORECASE
-)
-_INVISIBLE_END = {
-    "comment": re.compile("-->"),
-    "other": re.compile(">"),
-    "script": re.compile(r"</script[^>]*>", re.IGNORECASE),
-    "style": re.compile(r"</style[^>]*>", re.IGNORECASE),
-    "noscript": re.compile(r"</noscript[^>]*>", re.IGNORECASE),
-}
-
-
-def read_html(data: bytes) -> PageContent:
-    """Return the page's content as Markdown.
-
-    Its values are `title`, `lang`, the `canonical` link and each named `<meta>`. Raises SourceError
-    for a page that is too deep or too large.
-    """
-    match = _DECLARED_CHARSET.search(data, 0, _CHARSET_SEARCH_BYTES)
-    declared = match[1].decode("ascii").lower() if match else ""
-    if declared.startswith("gb"):
-        declared = "gb18030"  # a superset of the other GB encodings
-    return html_page(
-        decode_text(data, declared if _ACCEPTED_CHARSETS.fullmatch(declared) else None)
-    )
-
-
-def html_page(html: str) -> PageContent:
-    """Return the content of an HTML document given as text; see `read_html`."""
-    from ingestion.sources.formats.html_markdown import html_to_markdown
-
-    tree = _tree(_remove_scripts(html))
-    values = dict(_values(tree))
-    content = _find_content(tree)
-    _remove_boilerplate(content)
-    title = str(values.get("title", ""))
-    heading = content.find("h1")
-    if heading is not None and (short := _short_title(title, _line_text(heading))):
-        values["title"] = short
-    return PageContent(values, [PagePart(html_to_markdown(content))])
-
-
-def _tree(html: str) -> "Tag":
-
-    if len(html) > MAX_PAGE_CHARS or any(_has_oversized_tag(piece) for piece in html.split(">")):
-        raise SourceError("too large for an HTML page")
-    try:
-        return parse_html(html)
-    except SourceError:
-        raise
-    except Exception as error:  # the parser fails on malformed character references and names
-        raise SourceError(f"not a readable HTML page ({type(error).__name__})") from None
-
-
-def _has_oversized_tag(piece: str) -> bool:
-    """Whether a tag has implausibly many attributes, which take the parser quadratic time."""
-    tag = piece[piece.find("<") :] if "<" in piece else ""
-    return len(tag) > MAX_TAG_SEPARATORS and sum(map(tag.count, " =\n\t\"'")) > MAX_TAG_SEPARATORS
-
-
-def _remove_scripts(html: str) -> str:
-    """Remove comments, declarations, scripts and styles in one pass.
-
-    The parser takes quadratic time when many of them are never closed.
-    """
-    kept: list[str] = []
-    position = 0
-    while match := _INVISIBLE_START.search(html, position):
-        kept.append(html[position : match.start()])
-        kind = (match["name"] or match.lastgroup or "").lower()
-        end = _INVISIBLE_END[kind].search(html, match.end())
-        position = end.end() if end else len(html)
-    kept.append(html[position:])
-    body, close, rest = "".join(kept).rpartition(">")
-    return body + close + rest.replace("<", "&lt;")
-
-
-def _values(tree: "Tag") -> Iterator[tuple[str, object]]:
-    for meta in tree.find_all("meta", attrs={"name": True, "content": True}):
-        yield str(meta["name"]).lower(), _collapse_spaces(str(meta["content"]))
-    canonical = tree.select_one("link[rel=canonical][href^=http]")
-    if canonical is not None:
-        yield "canonical", str(canonical["href"]).strip()
-    root = tree.find("html")
-    if root is not None and root.get("lang"):
-        yield "lang", str(root["lang"])
-    title = tree.find("title")
-    if title is not None and _line_text(title):
-        yield "title", _line_text(title)
-
-
-def _short_title(title: str, heading: str) -> str:
-    """Return `heading` if the title is the heading with the site's name before or after it."""
-    name = rf"(.+\s[|·•:»–—-]+\s+)?{re.escape(heading)}(\s+[|·•:«–—-]+\s.+)?"
-    return heading if heading and re.fullmatch(name, title) else ""
-
-
-def _find_content(tree: "Tag") -> "Tag":
-    """Return the main element of the page, or its only article if that holds most of the text."""
-    main = tree.select_one("main, [role=main]") or tree
-    articles = [a for a in main.find_all("article") if a.find_parent("article") is None]
-    if len(articles) == 1 and len(articles[0].get_text()) * 2 > len(main.get_text()):
-        return articles[0]
-    return main if main is not tree else tree.find("body") or tree
-
-
-def _remove_boilerplate(content: "Tag") -> None:
-    """Remove navigation, controls and other elements that are not content."""
-    for form in content.find_all("form"):
-        if form.find(_HEADINGS):  # some servers wrap the whole page in one form
-            form.name = "div"
-    unwanted = [aside for aside in content.find_all("aside") if not _is_note(aside)]
-    if content.name in ("body", "[document]"):
-        headers = content.find_all("header")
-        unwanted += [h for h in headers if not h.find_parent(["article", "section"])]
-    for tag in [*unwanted, *content.select(_BOILERPLATE)]:
-        if not tag.decomposed:
-            tag.decompose()
-
-
-def _is_note(aside: "Tag") -> bool:
-    return bool(_NOTE.search(f"{aside.get('class')} {aside.get('role')}"))
-
-
-def _line_text(tag: "Tag") -> str:
-    return _collapse_spaces(tag.get_text())
-
-
-def _collapse_spaces(text: str) -> str:
-    return " ".join(text.replace("¶", " ").split())

@@ -1,4 +1,4 @@
-"""PDF documents: extracts text within a cost limit, and splits it into sections."""
+"""Reads PDF documents: extracts the text within a cost limit and splits it into sections."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 MAX_WORK = 5_000_000
-"""Cost limit of text extraction, about that of a manual of a thousand pages."""
+"""Maximum cost of text extraction, about that of a manual of a thousand pages. See `_OPERAND_COSTS`."""
 
 MAX_STREAM_BYTES = 20_000_000
-"""Bytes that one stream may unpack to; the text of a page has about twenty thousand."""
+"""Maximum unpacked size of one stream in bytes. The text of a page has about 20,000."""
 
 MAX_PAGE_CHARS = 500_000
-"""Characters on one page."""
+"""Maximum number of characters on one page."""
 
 _OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 20})
-"""Cost of processing one operand, in roughly a microsecond; 2 for other operators."""
+"""Cost of one operand, by operator; 2 for other operators. The unit is about a microsecond."""
 
 
 def read_pdf(data: bytes, limits: SourceLimits) -> PageContent:
-    """Return the sections, each with the value `page`; document properties are values.
+    """Return the sections, each with the value `page`, and the document properties as values.
 
-    Raises SourceError for data that is not a PDF, is encrypted, contains no text or exceeds a limit.
+    Raises SourceError if `data` is not a PDF, is encrypted, contains no text or exceeds a limit.
     """
     from pypdf import PdfReader, apply_configuration
     from pypdf.errors import LimitReachedError
@@ -78,12 +78,12 @@ def _to_part(section: PdfSection) -> PagePart:
 
 
 class _WorkBudget:
-    """The remaining cost of extraction, over all pages."""
+    """What remains of the limits for all pages of a document."""
 
     def __init__(self, limits: SourceLimits) -> None:
         self.cost_left = MAX_WORK
-        self.unpacked = limits.unpacked_bytes
-        self.page_text = 0
+        self.bytes_left = limits.unpacked_bytes
+        self.page_chars = 0
 
     def spend(self, cost: int) -> None:
         self.cost_left -= cost
@@ -91,23 +91,23 @@ class _WorkBudget:
             raise SourceError("text extraction costs too much")
 
     def spend_operator(self, operator: bytes, operands: Any) -> None:
-        """Spend the cost of one operator, which grows with its operands and the page's text so far."""
+        """Spend the cost of an operator, which grows with its operands and with the page's text so far."""
         size = len(operands[0]) if operator == b"TJ" and operands else len(operands) + 1
-        self.spend(_OPERAND_COSTS.get(operator, 2) * size + self.page_text // 5_000)
+        self.spend(_OPERAND_COSTS.get(operator, 2) * size + self.page_chars // 5_000)
 
     def spend_stream(self, size: int) -> None:
-        self.unpacked -= size
-        if self.unpacked < 0:
+        self.bytes_left -= size
+        if self.bytes_left < 0:
             raise SourceError("unpacks to more than APIDESK_MAX_UNPACKED_BYTES")
 
     def spend_text(self, size: int) -> None:
-        self.page_text += size
-        if self.page_text > MAX_PAGE_CHARS:
+        self.page_chars += size
+        if self.page_chars > MAX_PAGE_CHARS:
             raise SourceError(f"contains more than {MAX_PAGE_CHARS} characters on a page")
 
 
 def _page_lines(page: "PageObject", work: _WorkBudget) -> list[PdfLine]:
-    work.page_text = 0
+    work.page_chars = 0
     work.spend(300)
     for size, cost in _stream_costs(page):
         work.spend_stream(size)
@@ -121,12 +121,12 @@ def _page_lines(page: "PageObject", work: _WorkBudget) -> list[PdfLine]:
     page.extract_text(
         visitor_text=show, visitor_operand_before=lambda op, args, *_: work.spend_operator(op, args)
     )
-    work.spend(0)  # pypdf logs errors raised inside a form and continues: raise them here
+    work.spend(0)  # pypdf catches errors raised inside a form, so check the budget again here
     return lines.finish()
 
 
 def _stream_costs(page: "PageObject") -> Iterator[tuple[int, int]]:
-    """Yield the unpacked size and the parsing cost of each stream needed for the page's text."""
+    """Yield the unpacked size and the parsing cost of every stream that the page's text needs."""
     contents = page.get("/Contents")
     contents = contents.get_object() if contents is not None else []
     for stream in contents if isinstance(contents, list) else [contents]:
@@ -160,7 +160,7 @@ def _unpacked_size(item: Any) -> int:
 
 
 def _read_outline(reader: "PdfReader") -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield each bookmark as title and (level, page)."""
+    """Yield the bookmarks, each with its title and its level and page."""
     pending: list[tuple[Any, int]] = [(item, 1) for item in reversed(_bookmarks(reader))]
     while pending:
         item, level = pending.pop()
@@ -188,7 +188,7 @@ def _properties(reader: "PdfReader") -> dict[str, object]:
 
 
 def _is_real_title(text: str) -> bool:
-    """Whether a title was written by the author, not derived from a file name by a program."""
+    """Return whether an author wrote the title, as opposed to a program that used the file name."""
     name = text.lower()
     return (
         len(text) > 1

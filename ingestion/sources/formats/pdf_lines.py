@@ -1,4 +1,4 @@
-"""Collects the text of PDF pages into lines, and removes running heads and page numbers."""
+"""Collects the text of PDF pages into lines, and removes headers, footers and page numbers."""
 
 import math
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 MARGIN_LINES = 3
-"""Lines at the top and at the bottom of a page that may be running heads."""
+"""Number of rows at the top and at the bottom of a page that may be headers or footers."""
 
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|cmtt|typewriter|fixed", re.IGNORECASE)
 _BOLD = re.compile(r"bold|black|heavy|cmbx|-demi|medi\b", re.IGNORECASE)
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 
 @dataclass(frozen=True)
 class PdfLine:
-    """A line of text with its position in points from the lower left corner of the page."""
+    """A line of text, with its position in points from the lower left corner of its page."""
 
     text: str
     page: int
@@ -26,14 +26,14 @@ class PdfLine:
     x: float
     y: float
     size: float
-    """Font size of most of its characters in points, rounded to half a point."""
+    """Most frequent font size of its characters in points, rounded to half a point."""
     monospaced: bool = False
     bold: bool = False
 
 
 @dataclass
 class _TextRun:
-    """Text that was shown by one operator."""
+    """Text that one PDF operator shows."""
 
     text: str
     x: float
@@ -43,7 +43,7 @@ class _TextRun:
 
 
 class LineCollector:
-    """Collects the runs of text of a page into lines."""
+    """Collects the text runs of a page into lines."""
 
     def __init__(self, page: int) -> None:
         self.page = page
@@ -53,7 +53,7 @@ class LineCollector:
     def add(self, text: str, cm: list[float], tm: list[float], font: str, size: float) -> None:
         """Add a text run.
 
-        `cm` and `tm` are the transformation and text matrices (six numbers), `size` the font size.
+        `cm` and `tm` are the transformation matrix and the text matrix (six numbers each).
         """
         x, y, scale = _position(cm, tm)
         for i, piece in enumerate(text.split("\n")):
@@ -63,7 +63,7 @@ class LineCollector:
                 self.runs.append(_TextRun(piece, x, y, size * scale, font))
 
     def finish(self) -> list[PdfLine]:
-        """Return the page's lines in the order in which they are drawn."""
+        """Return the lines of the page in the order in which they are drawn."""
         self._end_line()
         return self.lines
 
@@ -112,25 +112,28 @@ class _MarginLine:
     text: str
     """Position and text, with numbers replaced by `#`."""
     offsets: tuple[int, ...] = ()
-    """Difference between the page number and each number at the beginning or end of the line."""
+    """Numbers at the beginning and end of the line, minus the page number."""
 
 
 def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
-    """Return the lines of `pages` without running heads, page numbers and tables of contents.
+    """Return the lines of `pages` without headers, footers, page numbers and tables of contents.
 
-    A running head has the same position and text, apart from numbers, on many pages, or it begins
-    or ends with the page number.
+    A header or footer has the same position and, apart from numbers, the same text on many pages, or
+    it begins or ends with the page number.
     """
     margins = [_margin_lines(lines) for lines in pages]
     repeated = Counter(text for page in margins for text in {line.text for line in page.values()})
     offsets = Counter(
-        offset for page in margins for offset in {o for m in page.values() for o in m.offsets}
+        offset
+        for page in margins
+        for offset in {offset for line in page.values() for offset in line.offsets}
     )
     threshold = max(3, sum(1 for lines in pages if lines) // 3)
 
     def is_furniture(line: _MarginLine | None) -> bool:
         return line is not None and (
-            repeated[line.text] >= threshold or any(offsets[o] >= threshold for o in line.offsets)
+            repeated[line.text] >= threshold
+            or any(offsets[offset] >= threshold for offset in line.offsets)
         )
 
     return [
@@ -142,7 +145,7 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
 
 
 def _margin_lines(lines: list[PdfLine]) -> dict[int, _MarginLine]:
-    """Return the lines near the top and the bottom by their index."""
+    """Return the lines near the top and the bottom of a page, by their index in `lines`."""
     by_height = sorted(range(len(lines)), key=lambda i: -lines[i].y)
     rows = [list(row) for _, row in groupby(by_height, key=lambda i: round(lines[i].y))]
     near = rows if len(rows) <= 2 * MARGIN_LINES else rows[:MARGIN_LINES] + rows[-MARGIN_LINES:]
@@ -152,6 +155,7 @@ def _margin_lines(lines: list[PdfLine]) -> dict[int, _MarginLine]:
 
 def _margin_line(line: PdfLine, is_outermost: bool) -> _MarginLine:
     text = line.text.strip().lower()
-    ends = {m[1] or m[2] for m in _PAGE_NUMBER.finditer(text)} if is_outermost else set()
+    matches = _PAGE_NUMBER.finditer(text) if is_outermost else ()
+    numbers = {match[1] or match[2] for match in matches}
     key = f"{round(line.y)} {_NUMBER.sub('#', text)}"
-    return _MarginLine(key, tuple(int(end) - line.page for end in ends))
+    return _MarginLine(key, tuple(int(number) - line.page for number in numbers))

@@ -1,4 +1,4 @@
-"""Joins the lines of a PDF into Markdown and splits it into sections by headings or bookmarks."""
+"""Splits the lines of a PDF into sections by headings or bookmarks, and joins them into Markdown."""
 
 import re
 from collections import Counter
@@ -9,8 +9,23 @@ from itertools import groupby
 from ingestion.sources.formats.pdf_lines import PdfLine
 from ingestion.sources.formats.text import escape_markdown
 
+PdfOutline = Mapping[str, tuple[int, int]]
+"""Bookmarks by title, with their level and page, both from 1."""
+
 FULL_LINE_SHARE = 0.7
-"""Share of the typical width from which a line was broken by the margin and not by its author."""
+"""Minimum width of a full line, which the margin ended, as a share of the typical width."""
+
+MAX_HEADING_CHARS = 150
+"""Maximum length of one line of a heading, in characters."""
+
+MAX_HEADING_LINES = 3
+"""Maximum number of lines of a heading."""
+
+MIN_HEADING_SCALE = 1.12
+"""Minimum ratio of a heading's font size to that of the body text."""
+
+_HeadingLevel = Callable[[PdfLine], int]
+"""Returns the heading level of a line; 0 for body text."""
 
 _HAN = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _BULLET = re.compile(r"\s*[•●▪■◦‣·∙○]\s*")
@@ -19,10 +34,36 @@ _LIST_ITEM = re.compile(
 )
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]$")
 _SENTENCE_ENDS = tuple(".!?:;。！？：；")
+_SECTION_NUMBER = re.compile(r"\s*(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+[^\W\d_]")
+_TWO_LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]")
+_MARKUP = re.compile(r"([\\*_`<\[{#])")
+
+
+@dataclass(frozen=True)
+class PdfSection:
+    """A heading and the text under it."""
+
+    page: int
+    """Number of the page on which the section begins, from 1."""
+    parents: tuple[str, ...]
+    """Headings of the enclosing sections, outermost first."""
+    markdown: str
+    """Heading and text as Markdown."""
+
+
+@dataclass
+class _LineRun:
+    """The lines of one heading or, with level 0, of the text between two headings."""
+
+    level: int
+    lines: list[PdfLine]
 
 
 def typical_width(lines: list[PdfLine]) -> int:
-    """Return the width of full lines in half-width characters: the 90th percentile."""
+    """Return the 90th percentile of the line widths, which is about that of a full line.
+
+    The unit is the width of a Latin character; Chinese characters are twice as wide.
+    """
     widths = sorted(_text_width(line.text) for line in lines)
     return widths[len(widths) * 9 // 10] if widths else 0
 
@@ -41,13 +82,13 @@ def _code_block(lines: list[PdfLine]) -> str:
     """Return a fenced code block, with the indentation restored from the lines' positions."""
     left = min(line.x for line in lines)
     indents = (min(40, round((line.x - left) / (0.6 * line.size or 1))) for line in lines)
-    indented = (" " * n + line.text for n, line in zip(indents, lines, strict=True))
+    indented = (" " * indent + line.text for indent, line in zip(indents, lines, strict=True))
     fence = "~~~~" if any("```" in line.text for line in lines) else "```"
     return "\n".join([fence, *indented, fence])
 
 
 def _text_to_markdown(lines: list[PdfLine], width: int) -> str:
-    """Return paragraphs; consecutive rows with the same number of cells become a table."""
+    """Return the lines as paragraphs; consecutive rows with the same number of cells become a table."""
     blocks: list[str] = []
     rows = list(_group_rows(lines))
     for cells, group in groupby(rows, key=len):
@@ -90,7 +131,7 @@ def _paragraphs(lines: list[PdfLine], width: int) -> list[str]:
 
 
 def _split_paragraphs(lines: list[PdfLine], width: int) -> Iterator[list[list[PdfLine]]]:
-    """Yield paragraphs; each consists of parts that end where the author broke the line."""
+    """Yield paragraphs. A paragraph is a list of parts, which end where the author broke the line."""
     block: list[list[PdfLine]] = []
     for line in lines:
         if not block:
@@ -129,7 +170,7 @@ def _text_width(text: str) -> int:
 
 
 def join_lines(lines: list[str]) -> str:
-    """Join lines into one: hyphenated words are rejoined, Chinese is joined without spaces."""
+    """Join lines into one. Hyphenated words are rejoined, and Chinese is joined without spaces."""
     text = _BULLET.sub("- ", lines[0], count=1) if _BULLET.match(lines[0]) else lines[0]
     for line in lines[1:]:
         if _LINE_END_HYPHEN.search(text) and line[:1].islower():
@@ -141,47 +182,8 @@ def join_lines(lines: list[str]) -> str:
     return text
 
 
-MAX_HEADING_CHARS = 150
-"""Characters of one line of a heading."""
-
-MAX_HEADING_LINES = 3
-
-MIN_HEADING_SCALE = 1.12
-"""Minimum ratio of a heading's font size to that of the body text."""
-
-_SECTION_NUMBER = re.compile(r"\s*(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+[^\W\d_]")
-_TWO_LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]")
-_MARKUP = re.compile(r"([\\*_`<\[{#])")
-
-PdfOutline = Mapping[str, tuple[int, int]]
-"""Bookmarks: title -> (level from 1, page from 1)."""
-
-_HeadingLevel = Callable[[PdfLine], int]
-"""Returns the heading level of a line; 0 for body text."""
-
-
-@dataclass(frozen=True)
-class PdfSection:
-    """A heading and the text under it."""
-
-    page: int
-    """The page it begins on, from 1."""
-    parents: tuple[str, ...]
-    """Headings above its own, outermost first."""
-    markdown: str
-    """Heading and text."""
-
-
-@dataclass
-class _LineRun:
-    """The lines of one heading, or (level 0) the body text up to the next heading."""
-
-    level: int
-    lines: list[PdfLine]
-
-
 def split_sections(lines: list[PdfLine], outline: PdfOutline) -> Iterator[PdfSection]:
-    """Yield the sections in order; text before the first heading is a section without one."""
+    """Yield the sections in order. Text before the first heading is a section without a heading."""
     width = typical_width(lines)
     headings: list[tuple[int, str]] = []
     page, heading_line = 1, ""
@@ -190,7 +192,8 @@ def split_sections(lines: list[PdfLine], outline: PdfOutline) -> Iterator[PdfSec
             if heading_line:  # the previous heading has no text of its own
                 yield PdfSection(page, _parent_headings(headings), heading_line)
             text = join_lines([line.text.strip() for line in run.lines])
-            headings = [h for h in headings if h[0] < run.level] + [(run.level, text)]
+            parents = [heading for heading in headings if heading[0] < run.level]
+            headings = [*parents, (run.level, text)]
             page, heading_line = run.lines[0].page, "# " + _MARKUP.sub(r"\\\1", text)
         else:
             body = lines_to_markdown(run.lines, width)
@@ -206,7 +209,7 @@ def _parent_headings(headings: list[tuple[int, str]]) -> tuple[str, ...]:
 
 
 def _group_lines(lines: list[PdfLine], level_of: _HeadingLevel) -> Iterator[_LineRun]:
-    """Group consecutive lines of the same level; too many lines are no heading but large text."""
+    """Group consecutive lines of the same level into headings and texts."""
     run = _LineRun(0, [])
     for line in lines:
         level = level_of(line)
@@ -222,17 +225,18 @@ def _group_lines(lines: list[PdfLine], level_of: _HeadingLevel) -> Iterator[_Lin
 
 
 def _demote_long_heading(run: _LineRun) -> _LineRun:
+    """Return a run with too many lines for a heading as body text, and other runs unchanged."""
     return run if len(run.lines) <= MAX_HEADING_LINES else _LineRun(0, run.lines)
 
 
 def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
-    """Whether two consecutive lines of one size belong to the same heading."""
+    """Return whether two consecutive lines of the same level belong to the same heading."""
     near = 0 <= line.y - following.y <= 1.7 * line.size
     return line.page == following.page and near and not _SECTION_NUMBER.match(following.text)
 
 
 def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
-    """Detect headings by font size if any line is larger than the text, else by the bookmarks."""
+    """Return a function that detects headings by font size or, if no line is larger, by bookmarks."""
     text = _body_text_size(lines)
     larger = [
         line for line in lines if line.size > text * MIN_HEADING_SCALE and _may_be_heading(line)
@@ -256,7 +260,7 @@ def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
 
 
 def _body_text_size(lines: list[PdfLine]) -> float:
-    """Return the font size of most characters."""
+    """Return the font size of the body text, which is that of most characters."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)

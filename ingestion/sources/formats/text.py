@@ -1,4 +1,4 @@
-"""Plain text files: detects the encoding, and splits off the header and the sections."""
+"""Reads plain text files: detects the encoding, and splits the text into header and sections."""
 
 import codecs
 import re
@@ -9,7 +9,7 @@ from schemas.errors import SourceError
 from schemas.platform import FilesSourceConfig
 
 MAX_HEADER_CHARS = 10_000
-"""Characters at the beginning that are searched for a header."""
+"""Number of characters at the beginning of a file that are searched for a header."""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -20,7 +20,7 @@ _BOMS = (
 )
 _CANDIDATE_ENCODINGS = ("big5", "shift_jis", "euc_jp", "cp1252", "cp1251", "koi8_r", "iso8859_2")
 _SAMPLE_BYTES = 64_000
-"""Bytes that the encoding is guessed from."""
+"""Number of bytes from which the encoding is guessed."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -29,9 +29,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def read_txt(data: bytes, source: FilesSourceConfig) -> PageContent:
-    """Return the values of `source.header`, and a part for each match of `source.section`.
+    """Return the values that `source.header` finds, and a part for each match of `source.section`.
 
-    Raises SourceError for data that is not text.
+    Raises SourceError if `data` is not text.
     """
     text = decode_text(data)
     values: dict[str, object] = {}
@@ -43,7 +43,8 @@ def read_txt(data: bytes, source: FilesSourceConfig) -> PageContent:
 
 
 def _parts(text: str, section: re.Pattern[str] | None) -> Iterator[PagePart]:
-    starts = [m for m in section.finditer(text) if m[0].strip()] if section else []
+    matches = section.finditer(text) if section else ()
+    starts = [match for match in matches if match[0].strip()]
     ends = [*(match.start() for match in starts[1:]), len(text)]
     yield PagePart(escape_markdown(text[: starts[0].start()] if starts else text))
     for match, end in zip(starts, ends, strict=False):
@@ -61,11 +62,14 @@ def _groups(match: re.Match[str]) -> dict[str, object]:
 def decode_text(data: bytes, declared: str | None = None) -> str:
     """Return `data` as text with `\\n` line ends.
 
-    The encoding is that of the BOM, else `declared`, UTF-8, GB18030, or a guess. Raises SourceError
-    for data that is not text.
+    The encoding is that of the byte order mark. Without one, `declared`, UTF-8 and GB18030 are tried
+    before the encoding is guessed. Raises SourceError if `data` is not text.
     """
     text = next(
-        filter(None, (_try_decode(*way) for way in _candidate_encodings(data, declared))), ""
+        filter(
+            None, (_try_decode(*candidate) for candidate in _candidate_encodings(data, declared))
+        ),
+        "",
     )
     if data.strip() and not text.strip("\ufeff"):
         text = _decode_by_guess(data)
@@ -75,6 +79,7 @@ def decode_text(data: bytes, declared: str | None = None) -> str:
 
 
 def _candidate_encodings(data: bytes, declared: str | None) -> Iterator[tuple[bytes, str]]:
+    """Yield the data without its byte order mark, and an encoding to try."""
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             yield data[len(bom) :], encoding
@@ -86,7 +91,7 @@ def _candidate_encodings(data: bytes, declared: str | None) -> Iterator[tuple[by
 
 
 def _try_decode(data: bytes, encoding: str) -> str:
-    """Return an empty string if `data` is not valid in `encoding`."""
+    """Return the decoded text, or an empty string if `data` is not valid in `encoding`."""
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
@@ -95,11 +100,11 @@ def _try_decode(data: bytes, encoding: str) -> str:
 
 
 def _is_chinese(text: str) -> bool:
-    """Whether text decoded as GB18030 is Chinese.
+    """Return whether text that was decoded as GB18030 is Chinese.
 
-    Almost any bytes are valid GB18030, but only Chinese decodes to common Chinese characters.
+    Almost any bytes are valid GB18030, but only Chinese text decodes to common Chinese characters.
     """
-    foreign = "".join(c for c in text[:_SAMPLE_BYTES] if ord(c) > 127)
+    foreign = "".join(char for char in text[:_SAMPLE_BYTES] if not char.isascii())
     return len(foreign.encode("gb2312", "ignore")) >= 2 * 0.9 * len(foreign)
 
 
@@ -115,9 +120,9 @@ def _decode_by_guess(data: bytes) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape plain text so that Markdown finds no headings and no unclosed fences in it.
+    """Escape plain text so that it contains no Markdown headings and no unclosed code fences.
 
-    Lists, tables, indented and fenced code keep their meaning.
+    Lists, tables, indented code and closed fences keep their meaning in Markdown.
     """
     lines = text.split("\n")
     closing = _last_closing(lines)
@@ -132,12 +137,12 @@ def escape_markdown(text: str) -> str:
         elif _HEADING.match(line):
             lines[i] = "\\" + line.lstrip()
         elif _RULE.match(line) and i and lines[i - 1].strip():
-            lines[i] = "\n" + line  # directly under a paragraph it would turn that into a heading
+            lines[i] = "\n" + line  # directly below a paragraph, it would make that a heading
     return "\n".join(lines).strip("\n")
 
 
 def _last_closing(lines: list[str]) -> dict[str, int]:
-    """Return the index of the last closing line of each kind of fence."""
+    """Return the closing fences in `lines`, each with the index of its last line."""
     stripped = ((line.strip(), i) for i, line in enumerate(lines))
     return {line: i for line, i in stripped if _FENCE.fullmatch(line)}
 
