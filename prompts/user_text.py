@@ -20,7 +20,7 @@ _API_SECTIONS = [kind for kind in get_args(SectionKind) if kind != "prose"]
 
 
 def _complete(*keys: str) -> AfterValidator:
-    """Check that a mapping has every one of `keys`."""
+    """Return a validator that a mapping has all of `keys`."""
 
     def check(mapping: Mapping[Any, str]) -> Mapping[Any, str]:
         if missing := [key for key in keys if key not in mapping]:
@@ -112,20 +112,20 @@ class UserText(ConfigModel):
     api_document: SectionLabels
 
     def degraded_sentence(self, reason: str) -> str:
-        """The sentence for `reason`; the text itself if it is not a DegradedReason.
+        """Return the sentence for `reason`, or `reason` itself if it is not a DegradedReason.
 
-        Servers and records of earlier versions hold free text.
+        Servers and records of earlier versions contain free text.
         """
         return self.degraded[DegradedReason(reason)] if reason in self.degraded else reason
 
 
 @cache
 def user_text(language: Language) -> UserText:
-    """The text in `language`. Raises ValidationError if its file is incomplete."""
+    """Return all user-facing text in `language`. Raises ValidationError if the file is incomplete."""
     path = Path(__file__).with_name("text") / f"{language}.toml"
     return UserText.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
 def all_user_texts() -> tuple[UserText, ...]:
-    """The text in every language."""
+    """Return the user-facing text of each language."""
     return tuple(user_text(language) for language in LANGUAGES)

@@ -1,1 +1,1 @@
-"""From a question to an answer, as LangChain Runnables. Start with `pipeline.py`."""
+"""The pipeline that answers a question, built from LangChain Runnables. Start with `pipeline.py`."""

@@ -50,9 +50,9 @@ class PipelineFactory:
         models: ChatModels | None,
         limiter: ConcurrencyLimiter,
     ) -> None:
-        """`models` is None if answers are quoted without a model; `limiter` bounds model calls.
+        """`models` is None if answers are quoted without a model; `limiter` limits model calls.
 
-        Raises ConfigurationError for settings that do not fit together.
+        Raises ConfigurationError if the settings contradict each other.
         """
         self._settings = settings
         self._platform_info = platform.platform
@@ -75,7 +75,7 @@ class PipelineFactory:
         retrieve: Runnable[Question, list[RetrievedChunk]],
         mode: AnswerMode = "pipeline",
     ) -> Runnable[Question, Answer]:
-        """Return the whole pipeline; in mode `tools` it does research if there is a chat model."""
+        """Return the whole pipeline. In mode `tools` it does research if there is a chat model."""
         info, answered_by = self._platform_info, self._settings.chat_model
         on_failure = self._settings.on_model_failure
         judge = build_judge(self._settings, info, self._limiter)
@@ -94,7 +94,7 @@ class PipelineFactory:
         return build_pipeline(steps)
 
     def classify(self) -> Runnable[Question, Classification]:
-        """Return the step `structured-question`: by a model if there is one, else by rules."""
+        """Return the step `structured-question`, which uses a model or, if there is none, rules."""
         if self._models is None:
             return self._classify_by_rules()
         on_failure = self._settings.on_model_failure
@@ -103,20 +103,21 @@ class PipelineFactory:
     def retrieve(
         self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
     ) -> Runnable[Question, list[RetrievedChunk]]:
-        """Return the step `retrieve`; `mode` and `embeddings` replace those of the settings.
+        """Return the step `retrieve`; `mode` and `embeddings` override the settings.
 
-        Raises ConfigurationError for a mode without its model.
+        Raises ConfigurationError if the mode needs an embedding model and there is none.
         """
         return build_retriever(self._chunk_search(mode, embeddings))
 
     def retrieve_without_models(self) -> Runnable[Question, list[RetrievedChunk]]:
-        """Return the step `retrieve` by full text alone, without embeddings and reranking."""
+        """Return a step `retrieve` that searches full text only, without embeddings and reranking."""
         settings = self._settings.model_copy(update={"retrieval": "full_text"})
         retriever = open_retriever(settings, self._collection, None)
         return build_retriever(ChunkSearch(retriever, self._glossary, None))
 
     def library(self) -> "DocumentLibrary":
-        """Return the documents as tools look them up. The import takes a moment the first time."""
+        """Return the documents in the form in which tools look them up."""
+        # Imported here, because the module loads LangChain's agent, which is slow.
         from runnables.tools.tool_context import DocumentLibrary
 
         return DocumentLibrary(self._collection, self._chunk_search(), self._glossary)
@@ -140,7 +141,7 @@ class PipelineFactory:
     def _research(self) -> StateStep | None:
         if self._models is None:
             return None
-        # Imported here: LangChain's agent takes as long to load as everything else.
+        # Imported here, because LangChain's agent takes as long to load as everything else.
         from runnables.tools.research import build_research
 
         return build_research(
@@ -157,7 +158,11 @@ class PipelineFactory:
     def _chunk_search(
         self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
     ) -> ChunkSearch:
-        """A search in `mode` has query embeddings of its own: routes are compared from a cold cache."""
+        """Return the search of the settings, or one in `mode`.
+
+        A search in `mode` does not share the cache of query embeddings, so that comparisons of modes all
+        start with an empty cache.
+        """
         settings = self._settings.model_copy(update={"retrieval": mode} if mode else {})
         cached = self._query_embeddings
         if mode:

@@ -1,7 +1,7 @@
-"""The pipeline: how a question becomes an answer. Start reading here.
+"""The pipeline that turns a question into an answer. Start reading here.
 
-These are the runs of one question, in the order and with the names that a trace shows. The runs in
-brackets are optional; the settings or the caller turn them on.
+These are the runs of one question, in the order and with the names that a trace shows. Runs in
+brackets are optional; the settings or the caller enable them.
 
     ask
       condense                     follow-up -> standalone question
@@ -58,7 +58,7 @@ class AnswerSteps:
     quote: StateStep
     """Quotes passages; answers where there is no model, or where every model fails."""
     decline: StateStep
-    """Drafts that the documents do not answer the question, for the fallback."""
+    """Drafts an answer that says that the documents do not answer the question; used by the fallback."""
     add_neighbours: StateStep
     """Adds the chunks before and after the best one."""
     search_web: StateStep | None = None
@@ -66,7 +66,7 @@ class AnswerSteps:
     write: StateStep | None = None
     """Lets a model write the answer; None without a chat model."""
     classify_by_rules: Runnable[Question, Classification] | None = None
-    """Used if no model could classify the question either; None if a model failure is an error."""
+    """Classifies without a model if all models failed; None if a model failure is an error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,13 +86,13 @@ class PipelineSteps:
     expand_query: StateStep
     """Retrieves again with search terms in the documents' language, where that helps."""
     boost_named_api: StateStep
-    """Sets `chunks`: those of the API that the question names first."""
+    """Sets `chunks`, starting with the chunks of the API that the question names."""
     research: StateStep | None = None
     """Lets a model look up more chunks with tools; None outside mode `tools`."""
     answer: AnswerSteps
-    """Draft an answer from the chunks."""
+    """The steps that draft an answer from the chunks."""
     ground: Runnable[PipelineState, Answer]
-    """Checks the draft: citations, links, facts and, if the settings name a judge, support."""
+    """Checks the citations, links and facts of the draft and, if the settings name a judge, its support."""
 
 
 def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
@@ -141,16 +141,16 @@ def _build_answer(steps: PipelineSteps) -> StateStep:
 
 
 def _sequence(name: str, *steps: Runnable[Any, Any] | None) -> Runnable[Any, Any]:
-    """The sequence of those `steps` that are not None."""
+    """Return the sequence of all `steps` that are not None."""
     return RunnableSequence(*(step for step in steps if step is not None), name=name)
 
 
 # Asynchronous, because LangChain would run a plain function in a thread.
 async def is_small_talk(question: Question) -> bool:
-    """Whether the follow-up is thanks, a greeting or the like."""
+    """Return whether the question is small talk, such as thanks or a greeting."""
     return question.small_talk
 
 
 async def is_off_topic(state: PipelineState) -> bool:
-    """Whether the question is not about this platform."""
+    """Return whether the question is not about this platform."""
     return state["classification"].structured.type == "unknown"

@@ -1,4 +1,4 @@
-"""The context of one run: deadline and event callback in the run's config, named steps, custom events."""
+"""The context of a run: its deadline and event callback, named steps and custom events."""
 
 import asyncio
 import math
@@ -17,16 +17,16 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from schemas.answer import Event, EventSink
 
 STRUCTURED_OUTPUT = "structured-output"
-"""Custom event: a model returned a valid object. Data: `step`, and `rung`, the output method."""
+"""Custom event: a model returned a valid object. Data: `step` and `rung` (the output method)."""
 
 MODEL_RETRY = "model-retry"
-"""Custom event: a model call is retried. Data: `role`, `model`."""
+"""Custom event: a model call is retried. Data: `role` and `model`."""
 
 MODEL_FAILURE = "model-failure"
-"""Custom event: a model call failed after all retries. Data: `role`, `model`, the error's `code`."""
+"""Custom event: a model call failed after all retries. Data: `role`, `model` and the error's `code`."""
 
 _CONFIG_KEY = "__run_context"
-"""LangChain copies other keys of `configurable` into the metadata of traces."""
+"""Key of the context in `configurable`. LangChain copies keys without `__` into the metadata of traces."""
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
@@ -34,7 +34,7 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True)
 class RunContext:
-    """What every step of one run shares."""
+    """The deadline and the event callback that all steps of one run share."""
 
     deadline: float = math.inf
     """`time.monotonic()` at which the run has to end; infinite without a deadline."""
@@ -49,7 +49,7 @@ def run_context(config: RunnableConfig) -> RunContext:
 
 
 def with_deadline(config: RunnableConfig, timeout_s: float) -> RunnableConfig:
-    """Return `config` with a deadline `timeout_s` seconds from now; an earlier deadline stays."""
+    """Return `config` with a deadline `timeout_s` seconds from now, unless its deadline is earlier."""
     context = run_context(config)
     deadline = min(context.deadline, time.monotonic() + timeout_s)
     return _with_context(config, replace(context, deadline=deadline))
@@ -97,8 +97,8 @@ def child_config(config: RunnableConfig, name: str, **metadata: str) -> Runnable
 class NamedStep(RunnableLambda[Input, Output]):
     """An asynchronous function as a named run.
 
-    It costs half as much as RunnableLambda, which checks at every call whether its function is a
-    generator or returns another Runnable.
+    A call takes half as long as with RunnableLambda, which checks at every call whether its function is
+    a generator or returns another Runnable.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The value that travels through the pipeline: each step takes it and adds to it."""
+"""The state of the pipeline, and the results of its steps."""
 
 from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
@@ -30,17 +30,17 @@ class Research:
 class Draft:
     """An answer before grounding."""
 
-    draft: AnswerDraft
+    answer: AnswerDraft
     answered_by: str
     """`provider:model`, or `extractive` for quotes."""
-    as_text: bool = False
-    """Whether the model replied with text instead of JSON."""
+    is_plain_text: bool = False
+    """Whether plain text became the answer, because no model wrote valid JSON."""
     degraded: DegradedReason | None = None
-    """Why the answer was made with less than the settings ask for; None if it was not."""
+    """Why the answer was made with less than the settings ask for; None if nothing was missing."""
 
 
 class PipelineState(TypedDict):
-    """The value that travels through the pipeline; each step returns it with further fields."""
+    """The input and output of each step; a step returns it with further fields set."""
 
     question: Question
     """The standalone question. Set by `condense`."""
@@ -51,8 +51,8 @@ class PipelineState(TypedDict):
     chunks: NotRequired[list[RetrievedChunk]]
     """The chunks that the answer may cite; the first one is number 1.
 
-    Set by `boost-named-api`; extended by `research`, `add-neighbours` and `web`, and reduced by `answer`
-    to those that the model was shown.
+    Set by `boost-named-api` and extended by `research`, `add-neighbours` and `web`. `answer` keeps only
+    the chunks that the model was shown.
     """
     research: NotRequired[Research]
     """Set by `research`, in mode `tools`."""
@@ -61,7 +61,7 @@ class PipelineState(TypedDict):
 
 
 def with_draft(state: PipelineState, chunks: list[RetrievedChunk], draft: Draft) -> PipelineState:
-    """Return `state` with an answer and the chunks that its citations number."""
+    """Return `state` with `draft`, whose citations are positions in `chunks`, from 1."""
     return {**state, "chunks": chunks, "draft": draft}
 
 

@@ -1,1 +1,1 @@
-"""The nouns: what every other floor talks about. Pydantic only, no I/O but the environment."""
+"""Data models that all packages use. They depend on pydantic only; only Settings reads the environment."""

@@ -26,19 +26,19 @@ class DegradedReason(StrEnum):
     MODEL_BUSY = "model_busy"
     MODEL_OUTPUT_INVALID = "model_output_invalid"
     QUESTION_NOT_CLASSIFIED = "question_not_classified"
-    """No model could classify the question: it was answered as a general one."""
+    """No model could classify the question, so it was answered as a general one."""
     ANSWER_INCOMPLETE = "answer_incomplete"
-    """A call that refines the answer with further chunks failed: the answer does without them."""
+    """A call that refines the answer with further chunks failed, so the answer does not use them."""
     RESEARCH_INCOMPLETE = "research_incomplete"
-    """The research with tools stopped early: the answer uses what it had found."""
+    """The research with tools stopped early, so the answer uses the chunks found so far."""
     TOOLS_UNSUPPORTED = "tools_unsupported"
-    """Mode `tools`, but the chat model cannot call tools: one search took their place."""
+    """Mode `tools` was requested, but the chat model cannot call tools, so there was only one search."""
     TOOLS_UNAVAILABLE = "tools_unavailable"
-    """Mode `tools`, but no chat model is configured."""
+    """Mode `tools` was requested, but no chat model is configured."""
 
     @classmethod
     def from_error(cls, error: ModelError) -> "DegradedReason":
-        """The reason for an answer that the model did not write because of `error`."""
+        """Return the reason for an answer that the model did not write because of `error`."""
         try:
             return cls(error.code)
         except ValueError:
@@ -49,7 +49,7 @@ Confidence = Literal["high", "medium", "low"]
 
 
 def _steps(value: object) -> object:
-    """Steps as strings: a single string becomes a list, an object becomes its values."""
+    """Convert steps to strings; a single string becomes a list, an object becomes its values."""
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list):
@@ -111,7 +111,7 @@ class Source(ApiModel):
 
     @classmethod
     def from_chunk(cls, number: int, retrieved: RetrievedChunk) -> "Source":
-        """The source for a chunk that citations refer to as `number`."""
+        """Return the source for a chunk that citations refer to as `number`."""
         chunk = retrieved.chunk
         return cls(
             number=number,

@@ -31,6 +31,6 @@ NonEmptyStr = Annotated[str, StringConstraints(strip_whitespace=True, min_length
 
 
 class ConfigModel(BaseModel):
-    """A frozen table of platform.toml. Rejects unknown keys."""
+    """A frozen model of a table in platform.toml. Rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,15 +1,16 @@
-"""Closed sets of values that the command line offers as well.
+"""Sets of allowed values that the command line also offers as choices.
 
-This module stays small: `apidesk --help` imports it and must not load pydantic.
+This module must not import pydantic, so that `apidesk --help` stays fast.
 """
 
 from typing import Literal, get_args
 
 Language = Literal["zh", "en"]
+"""Language of a document, a question or an answer."""
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 Scope = Literal["ask", "ingest", "admin"]
-"""What an API key may do."""
+"""Permission of an API key."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)

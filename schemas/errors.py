@@ -25,7 +25,7 @@
     │   └── RateLimited           the caller exceeded a rate limit
     └── StoreError                Milvus failed
         ├── StoreUnavailable
-        ├── StoreLocked           another process holds the embedded store
+        ├── StoreLocked           another process has the embedded store open
         └── CollectionMissing
 
 Each message is one sentence that tells the reader what to fix.
@@ -35,7 +35,7 @@ from typing import ClassVar
 
 
 class ApideskError(Exception):
-    """Base class. `code` is stable, for programs; `retryable` says whether a later attempt may succeed."""
+    """Base class of all errors. `code` is stable; `retryable` says whether a later attempt may succeed."""
 
     code: ClassVar[str] = "internal_error"
     retryable: ClassVar[bool] = False
@@ -73,7 +73,7 @@ class IngestionRunning(IngestionError):
 
 
 class IngestionStopped(IngestionError):
-    """The run was stopped early; the next run continues from there."""
+    """The run was stopped early; the next run continues where it stopped."""
 
     code = "ingestion_stopped"
     retryable = True
@@ -159,7 +159,7 @@ class ModelTimeout(ModelError):
 
 
 class ModelBusy(ModelError):
-    """The limit of concurrent calls left no time for this call."""
+    """The limit of concurrent calls was reached until the deadline."""
 
     code = "model_busy"
     retryable = True
@@ -183,7 +183,7 @@ class Unauthorized(AccessError):
 
 
 class Forbidden(AccessError):
-    """The key lacks the scope; or no key is configured and the request comes from another host."""
+    """The key lacks the scope, or no key is configured and the request comes from another host."""
 
     code = "forbidden"
 
@@ -213,7 +213,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreLocked(StoreError):
-    """Another process holds the embedded store, which serves one process at a time."""
+    """Another process has the embedded store open, which only one process can use at a time."""
 
     code = "store_locked"
 

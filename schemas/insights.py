@@ -97,6 +97,6 @@ class Insights(ApiModel):
     """The lowest score first, then the latest."""
 
     def as_json(self, table: Table | None = None) -> dict[str, JsonValue]:
-        """The JSON body, with all tables or only `table`."""
+        """Return the report as JSON, with all tables or, if it is given, only `table`."""
         body: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True)
         return {name: body[name] for name in body if name not in TABLES or table in (None, name)}

@@ -1,6 +1,6 @@
-"""Structured output of models: condensed question, passage order, question groups, verdicts.
+"""Schemas of the structured output of models: condensed question, passage order, topics, verdicts.
 
-The schemas are lenient: models send null for defaults, numbers as text, and extra keys.
+The schemas are lenient, because models send null for defaults, numbers as text, and extra keys.
 """
 
 import re
@@ -12,6 +12,12 @@ from schemas.base import ApiModel
 
 _Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 _Flag = Annotated[bool, BeforeValidator(lambda value: False if value in (None, "") else value)]
+
+
+MAX_NAME_CHARS = 60
+"""Maximum length of a topic's name, in characters; longer ones are truncated."""
+
+_NUMBER = re.compile(r"[0-9]{1,3}")
 
 
 class CondensedQuestion(ApiModel):
@@ -28,9 +34,6 @@ class CondensedQuestion(ApiModel):
     )
 
 
-_NUMBER = re.compile(r"[0-9]{1,3}")
-
-
 def _passage_number(value: object) -> int | None:
     """Parse a number sent as `3`, `3.0`, `"[3]"` or `{"number": 3}`; None for anything else."""
     if isinstance(value, dict):
@@ -45,16 +48,16 @@ def _passage_number(value: object) -> int | None:
 
 
 def _numbers(value: object) -> object:
-    """Parse numbers sent as a list or as one text, without items that are not numbers."""
+    """Parse numbers sent as a list or as one text; drop items that are not numbers."""
     if isinstance(value, str):
         value = _NUMBER.findall(value)
     if not isinstance(value, list | tuple):
         return value
-    return [number for each in value if (number := _passage_number(each)) is not None]
+    return [number for item in value if (number := _passage_number(item)) is not None]
 
 
 PassageNumbers = Annotated[list[int], BeforeValidator(_numbers)]
-"""Numbers in any of the accepted forms."""
+"""Numbers of passages or groups, in any format that `_numbers` accepts."""
 
 
 class PassageOrder(ApiModel):
@@ -67,15 +70,11 @@ class PassageOrder(ApiModel):
     )
 
 
-MAX_NAME_CHARS = 60
-"""Longer names are cut."""
-
-
 def _one_line(name: str) -> str:
     return " ".join(name.split())[:MAX_NAME_CHARS].strip()
 
 
-class QuestionGroup(ApiModel):
+class QuestionTopic(ApiModel):
     """Groups of questions about the same topic, and its name."""
 
     model_config = ConfigDict(extra="ignore")
@@ -86,30 +85,30 @@ class QuestionGroup(ApiModel):
     groups: PassageNumbers = Field(description="the numbers of the groups that ask for it")
 
 
-def _valid_groups(value: object) -> object:
-    """The valid items of a list."""
-    return [item for item in value if _is_group(item)] if isinstance(value, list) else value
+def _valid_topics(value: object) -> object:
+    """Return a list without its invalid topics; any other value unchanged."""
+    return [item for item in value if _is_topic(item)] if isinstance(value, list) else value
 
 
-def _is_group(item: object) -> bool:
+def _is_topic(item: object) -> bool:
     try:
-        QuestionGroup.model_validate(item)
+        QuestionTopic.model_validate(item)
     except ValidationError:
         return False
     return True
 
 
-class QuestionGroups(ApiModel):
+class QuestionTopics(ApiModel):
     """Topics. Group numbers may be invalid or occur in several topics."""
 
     model_config = ConfigDict(extra="ignore")
 
-    topics: Annotated[list[QuestionGroup], BeforeValidator(_valid_groups)] = Field(
+    topics: Annotated[list[QuestionTopic], BeforeValidator(_valid_topics)] = Field(
         description="one entry for each topic"
     )
 
-    def assign(self, count: int) -> list[QuestionGroup]:
-        """The topics with the groups 1 to `count`, each in the first topic that contains it."""
+    def assign(self, count: int) -> list[QuestionTopic]:
+        """Return the topics with each of the groups 1 to `count` only in the first topic that has it."""
         unassigned = set(range(1, count + 1))
         topics = []
         for topic in self.topics:
@@ -142,7 +141,7 @@ class Verdict(ApiModel):
 
 
 def _valid_verdicts(value: object) -> object:
-    """The valid items of a list."""
+    """Return a list without its invalid verdicts; any other value unchanged."""
     return [item for item in value if _is_verdict(item)] if isinstance(value, list) else value
 
 
@@ -164,7 +163,7 @@ class Verdicts(ApiModel):
     )
 
     def by_number(self) -> dict[int, bool]:
-        """The verdicts by statement number, without contradictory ones."""
+        """Return the verdict for each statement number; contradictory verdicts are left out."""
         values_by_number: dict[int, set[bool]] = {}
         for verdict in self.verdicts:
             values_by_number.setdefault(verdict.statement, set()).add(verdict.supported)

@@ -1,4 +1,4 @@
-"""platform.toml: the platform, its `[[sources]]`, schedule and glossary, and limits of source documents."""
+"""The contents of platform.toml, and the limits of source documents."""
 
 import re
 from dataclasses import dataclass
@@ -15,21 +15,22 @@ from schemas.settings import Settings
 
 @dataclass(frozen=True)
 class SourceLimits:
-    """Limits above which a document is refused."""
+    """Maximum sizes of a source document; larger documents are refused."""
 
     file_bytes: int = 50_000_000
-    """Size of a file or download."""
+    """Maximum size of a file or download, in bytes."""
     unpacked_bytes: int = 200_000_000
-    """Unpacked size of a docx or pdf file."""
+    """Maximum unpacked size of a docx or pdf file, in bytes."""
     values: int = 2_000_000
-    """Values of a YAML or JSON document, with aliases expanded."""
+    """Maximum number of values in a YAML or JSON document, with aliases expanded."""
     fetch_seconds: float = 30.0
+    """Seconds to wait for a download."""
     private_hosts: tuple[str, ...] = ()
     """Hosts at private addresses from which downloads are allowed."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "SourceLimits":
-        """The limits in Settings."""
+        """Return the limits that `settings` contains."""
         return cls(
             file_bytes=settings.max_file_bytes,
             unpacked_bytes=settings.max_unpacked_bytes,
@@ -54,7 +55,7 @@ def _line_by_line(pattern: re.Pattern[str]) -> re.Pattern[str]:
 
 
 LinePattern = Annotated[Pattern, AfterValidator(_line_by_line)]
-"""`^` and `$` match at every line."""
+"""A pattern in which `^` and `$` match at every line."""
 
 
 class ApiDocsSourceConfig(ConfigModel):
@@ -157,8 +158,8 @@ class LocalizedText(ConfigModel):
         return self
 
     def in_language(self, language: Language) -> str:
-        """The sentence in `language`, or in another language if it is missing."""
-        sentences = (getattr(self, each) for each in (language, *LANGUAGES))
+        """Return the sentence in `language` or, if it is missing, in another language."""
+        sentences = (getattr(self, name) for name in (language, *LANGUAGES))
         return next((sentence for sentence in sentences if sentence), "")
 
 

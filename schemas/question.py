@@ -1,4 +1,4 @@
-"""Questions: the conversation, the filters, the question itself and its structured form."""
+"""The question, the turns of its conversation, its filters, and its structured form."""
 
 import json
 import re
@@ -12,6 +12,12 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSche
 from schemas.base import ApiModel
 from schemas.choices import Language
 from schemas.document import Chunk
+
+MAX_TERMS = 12
+"""Maximum number of search terms; further terms are dropped."""
+
+MAX_TERM_CHARS = 60
+"""Maximum length of a search term, in characters; longer ones are truncated."""
 
 
 class Turn(ApiModel):
@@ -28,10 +34,6 @@ class Turn(ApiModel):
     """With time zone."""
 
 
-MAX_TERMS = 12
-MAX_TERM_CHARS = 60
-
-
 def _object(value: object) -> object:
     """Parse an object sent as JSON text; null becomes an empty object."""
     if isinstance(value, str):
@@ -43,7 +45,7 @@ def _object(value: object) -> object:
 
 
 def _text(value: object) -> object:
-    """Convert numbers and objects to text: models send a trace id as a number, an error as an object."""
+    """Convert numbers and objects to text, because models send trace ids as numbers, errors as objects."""
     if value in (None, "", {}, []):
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -60,8 +62,8 @@ def _terms(value: object) -> object:
 
 
 def _any_of(*types: str) -> WithJsonSchema:
-    """A JSON Schema with explicit types: Anthropic rejects schemas that allow any value."""
-    return WithJsonSchema({"anyOf": [{"type": each} for each in types]}, mode="validation")
+    """Return a JSON Schema with explicit types, because Anthropic rejects schemas that allow any value."""
+    return WithJsonSchema({"anyOf": [{"type": name} for name in types]}, mode="validation")
 
 
 ModelObject = Annotated[dict[str, JsonValue], BeforeValidator(_object), _any_of("object", "string")]
@@ -84,7 +86,7 @@ class Filters(ApiModel):
     """Required metadata values by name."""
 
     def allow(self, chunk: Chunk) -> bool:
-        """Whether `chunk` meets all conditions."""
+        """Return whether `chunk` meets all conditions."""
         return (
             self.service in (None, chunk.service_id)
             and self.source in (None, chunk.source)
@@ -97,7 +99,7 @@ AnswerMode = Literal["pipeline", "tools"]
 
 
 class Question(ApiModel):
-    """A question on its way through the pipeline."""
+    """A question, as the steps of the pipeline use it."""
 
     id: UUID = Field(default_factory=uuid7)
     """Also the id of its answer and its trace."""

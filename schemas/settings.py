@@ -320,7 +320,7 @@ class Settings(BaseSettings):
 
     @property
     def embedded(self) -> bool:
-        """Whether the store runs in this process (Milvus Lite)."""
+        """Return whether the store runs in this process (Milvus Lite)."""
         return "://" not in self.milvus_uri
 
     @property
@@ -332,7 +332,7 @@ class Settings(BaseSettings):
 
     @property
     def collection_id(self) -> str:
-        """Identifies the collection together with its store."""
+        """Identifier of the collection and its store."""
         store = str(Path(self.milvus_uri).resolve()) if self.embedded else self.milvus_uri
         return f"{store}#{self.collection}"
 
@@ -340,7 +340,7 @@ class Settings(BaseSettings):
 def read_settings(**overrides: object) -> Settings:
     """Read Settings from the environment and `.env`; `overrides` take precedence.
 
-    Raises ConfigurationError that names each invalid variable.
+    Raises ConfigurationError, whose message names each invalid variable.
     """
     try:
         return Settings(**overrides)  # type: ignore[arg-type]  # validated by pydantic
@@ -353,7 +353,7 @@ def read_settings(**overrides: object) -> Settings:
 
 @contextmanager
 def variable_if_unset(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable within the block, for child processes too, unless it is set already."""
+    """Set an environment variable within the block, unless it is set; child processes inherit it."""
     if name in os.environ:
         yield
         return

@@ -1,1 +1,1 @@
-"""Drafts an answer from chunks: by a model, by quoting, or with a fixed text."""
+"""Drafts of answers: written by a model, quoted from chunks, or fixed texts."""

@@ -1,4 +1,4 @@
-"""Takes sentences, list items and table rows from a chunk's Markdown, to be quoted in an answer."""
+"""Extraction of sentences, list items and table rows from a chunk's Markdown, for quotes in an answer."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from prompts.user_text import user_text
 from schemas.document import Chunk
 
 MAX_EXCERPT_CHARS = 240
-"""Characters of an excerpt; a longer one is cut after a sentence or at a word."""
+"""Maximum length of an excerpt, in characters."""
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])\s*|(?<=[.!?])\s+(?=[A-Z`\"'(])")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
@@ -19,7 +19,7 @@ _TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """A row of a parameter table that `api_docs` rendered."""
+    """A row of the parameter table in a document rendered from an `api_docs` source."""
 
     name: str
     type: str
@@ -29,7 +29,7 @@ class ParameterRow:
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """A row of an error table that `api_docs` rendered."""
+    """A row of the error table in a document rendered from an `api_docs` source."""
 
     code: str
     message: str
@@ -38,7 +38,7 @@ class ErrorRow:
 
 
 def parameter_rows(chunk: Chunk) -> list[ParameterRow]:
-    """Return the parameters of a chunk with a parameter table."""
+    """Return the parameters in a chunk of one of the kinds with a parameter table."""
     yes = user_text(chunk.language).api_document.yes
     rows = (row for row in parse_table(chunk.body)[1:] if len(row) >= 4)
     return [ParameterRow(row[0], row[1], row[2] == yes, row[3]) for row in rows]
@@ -55,7 +55,7 @@ def permission_rows(chunk: Chunk) -> list[tuple[str, str]]:
 
 
 def required_rows(rows: list[ParameterRow]) -> list[ParameterRow]:
-    """Return the required parameters; nested ones only if the parameter around them is required."""
+    """Return the required parameters; a nested one is included only if its parent is required too."""
     required = {row.name for row in rows if row.required}
     return [
         row
@@ -66,14 +66,14 @@ def required_rows(rows: list[ParameterRow]) -> list[ParameterRow]:
 
 
 def method_of(chunk: Chunk) -> str:
-    """Return the HTTP method in a chunk of kind `request_url`; empty if it has none."""
+    """Return the HTTP method in a chunk of kind `request_url`, or an empty string if there is none."""
     prefix = f"{user_text(chunk.language).api_document.method}: "
     items = (plain_text(item) for item in parse_list_items(chunk.body))
     return next((item.removeprefix(prefix) for item in items if item.startswith(prefix)), "")
 
 
 def table_rows(chunk: Chunk) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the header and each row of the chunk's first table."""
+    """Yield each row of the chunk's first table, together with the table's header."""
     header, *rows = parse_table(chunk.body) or [[]]
     for row in rows:
         yield header, [inline_text(cell) for cell in row]
@@ -88,7 +88,7 @@ def ordered_items(chunk: Chunk) -> list[str]:
 
 
 def sentences(chunk: Chunk) -> list[str]:
-    """Return the sentences of the chunk's paragraphs and, in prose, of its list items."""
+    """Return the sentences in the chunk's paragraphs, and the list items if the chunk is prose."""
     texts: list[str] = []
     for block in parse_blocks(chunk.body):
         if block.kind == "paragraph":
@@ -99,18 +99,18 @@ def sentences(chunk: Chunk) -> list[str]:
 
 
 def _is_quotable(sentence: str) -> bool:
-    """Whether the sentence does not only introduce code or a table."""
+    """Return whether the sentence can stand alone, and does not introduce code or a table."""
     return len(sentence.strip()) > 1 and not sentence.rstrip().endswith((":", "："))
 
 
 def inline_text(text: str) -> str:
-    """Return inline Markdown without link targets, tags and emphasis; code spans stay."""
+    """Return `text` without link targets, tags and bold marks; code spans are kept."""
     text = _TAG.sub("", _LINK.sub(r"\1", text)).replace("**", "")
     return " ".join(text.replace("```", " ").split())
 
 
 def shorten(text: str, max_chars: int = MAX_EXCERPT_CHARS) -> str:
-    """Return `text` cut to at most `max_chars` characters, after a sentence if possible."""
+    """Truncate `text` to about `max_chars` characters, after a sentence or else after a word."""
     text = text.strip()
     if len(text) <= max_chars:
         return text
@@ -123,5 +123,5 @@ def shorten(text: str, max_chars: int = MAX_EXCERPT_CHARS) -> str:
 
 
 def relevance(text: str, weights: Mapping[str, float]) -> float:
-    """Return the sum of the weights of the stems that occur in `text`."""
+    """Return the sum of the weights of the distinct stems in `text`."""
     return sum(weights.get(word, 0.0) for word in set(index_words(text)))

@@ -1,4 +1,4 @@
-"""The step `answer` without a model: quotes the best rows, list items and sentences, with citations."""
+"""The step `answer` without a model, which quotes the best rows, list items and sentences."""
 
 import asyncio
 import re
@@ -26,12 +26,19 @@ from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.platform import PlatformInfo
 
 MAX_STEPS = 6
+"""Maximum number of quotes in an answer."""
+
 MAX_STEP_CHARS = 480
+"""Maximum length of a quote, in characters."""
+
 MAX_PARAMETERS = 5
+"""Maximum number of parameters to quote from one table."""
+
 MAX_ERRORS = 4
+"""Maximum number of errors to quote from one table."""
 
 QUOTES_BY_RANK = (3, 2, 1)
-"""Sentences or rows quoted from the best, second and third chunk."""
+"""Maximum number of sentences and rows to quote from the best, the second and the third chunk."""
 
 PARAMETER_KINDS: tuple[SectionKind, ...] = (
     "request_parameters",
@@ -53,12 +60,13 @@ HOW_TO = re.compile(
 NUMBERED = re.compile(r"第\s*[一二三四五六七八九十\d]+\s*步|(?:step\s*)?\d+\s*[.、:：)]", re.I)
 
 QuotedStep = tuple[str, Chunk]
+"""The text of a step and the chunk that it quotes."""
 
 
 def build_extractive_answer(
     collection: Collection, platform_info: PlatformInfo
 ) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that drafts an answer from quotes."""
+    """Return the step `answer`, which drafts an answer from quotes."""
 
     async def answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
         return await asyncio.to_thread(extractive_answer, state, collection, platform_info)
@@ -69,11 +77,11 @@ def build_extractive_answer(
 def extractive_answer(
     state: PipelineState, collection: Collection, platform_info: PlatformInfo
 ) -> PipelineState:
-    """Return `state` with a draft and with the quoted chunks first. Blocks."""
+    """Return `state` with a draft, and with the quoted chunks before all others. Blocks."""
     question = state["question"]
     steps = list(islice(_Excerpter(state, collection).steps(), MAX_STEPS))
     chunks = _quoted_first(state["chunks"], steps)
-    numbers = {r.chunk.id: n for n, r in enumerate(chunks, 1)}
+    numbers = {retrieved.chunk.id: number for number, retrieved in enumerate(chunks, 1)}
     answer = [
         f"{excerpts.shorten(text, MAX_STEP_CHARS)} [{numbers[chunk.id]}]" for text, chunk in steps
     ]
@@ -86,7 +94,7 @@ def extractive_answer(
 
 
 def _quoted_first(chunks: list[RetrievedChunk], steps: list[QuotedStep]) -> list[RetrievedChunk]:
-    """The quoted chunks in the order of the quotes, so that citations count from 1; then the others."""
+    """Return the quoted chunks in order of their quotes, so that citations start at 1, then the others."""
     scores = {r.chunk.id: r.score for r in chunks}
     quoted = {chunk.id: chunk for _, chunk in steps}
     front = [RetrievedChunk(chunk=c, score=scores.get(i, 0.0)) for i, c in quoted.items()]
@@ -94,7 +102,7 @@ def _quoted_first(chunks: list[RetrievedChunk], steps: list[QuotedStep]) -> list
 
 
 class _Excerpter:
-    """Chooses the passages to quote by the kind of question."""
+    """Chooses the passages to quote according to the kind of question."""
 
     def __init__(self, state: PipelineState, collection: Collection) -> None:
         self._structured = state["classification"].structured
@@ -109,7 +117,7 @@ class _Excerpter:
         }
 
     def steps(self) -> Iterator[QuotedStep]:
-        """Return the steps of the first strategy that finds any."""
+        """Return the quotes of the first strategy that finds any."""
         for strategy in self._strategies():
             steps = list(islice(strategy(), MAX_STEPS))
             if steps:
@@ -130,7 +138,7 @@ class _Excerpter:
         yield self._opening
 
     def _api_strategies(self, has_error: bool) -> Iterator[Callable[[], Iterator[QuotedStep]]]:
-        """Strategies for the sections of an API, chosen by the words of the question."""
+        """Yield the strategies for the sections of an API, chosen by the words in the question."""
         if has_error or ERRORS.search(self._text):
             yield self._errors
         if RESPONSE.search(self._text):
@@ -143,7 +151,7 @@ class _Excerpter:
 
     @cached_property
     def _api_chunks(self) -> dict[SectionKind, Chunk]:
-        """The sections of the best chunk's API, if the question is about an API."""
+        """The sections of the best chunk's API, by kind; empty if the question is not about an API."""
         first = self._chunks[0] if self._chunks else None
         if first is None or not first.api_url or self._structured.type != "api_call":
             return {}
@@ -155,7 +163,7 @@ class _Excerpter:
             yield self._api_chunks[kind]
 
     def _error_by_code(self) -> Iterator[QuotedStep]:
-        """The row of each error code in the question, from the API's own table or another one."""
+        """Yield the row of each error code in the question, from the API's own table or another one."""
         for code in dict.fromkeys(error_codes(f"{self._structured.error or ''} {self._text}")):
             for chunk in [*self._section("error_codes"), *self._chunks]:
                 if row := _row_of(code, chunk):
@@ -163,10 +171,12 @@ class _Excerpter:
                     break
 
     def _errors(self) -> Iterator[QuotedStep]:
-        """The rows of the API's error table that are most relevant to the question."""
+        """Yield the rows of the API's error table that are most relevant to the question."""
         for chunk in self._section("error_codes"):
             name_words = set(index_words(chunk.api_name))
-            weights = {w: s for w, s in self._weights.items() if w not in name_words}
+            weights = {
+                word: weight for word, weight in self._weights.items() if word not in name_words
+            }
             rows = excerpts.error_rows(chunk)
             scored = [excerpts.relevance(f"{r.code} {r.message} {r.cause}", weights) for r in rows]
             best = max(scored, default=0.0)
@@ -180,7 +190,7 @@ class _Excerpter:
                 )
 
     def _named_fields(self) -> Iterator[QuotedStep]:
-        """The rows of the fields whose identifiers are in the question."""
+        """Yield the rows of fields whose names are in the question."""
         words = set(vocabulary_words(self._text))
         for chunk in [*self._api_chunks.values(), *self._chunks]:
             if chunk.kind not in PARAMETER_KINDS:
@@ -210,7 +220,7 @@ class _Excerpter:
                 )
 
     def _response(self) -> Iterator[QuotedStep]:
-        """The response fields that are most relevant to the question, else the first ones."""
+        """Yield the response fields, those that are most relevant to the question first."""
         for chunk in self._section("response_parameters"):
             rows = excerpts.parameter_rows(chunk)
             rows.sort(key=lambda r: -excerpts.relevance(f"{r.name} {r.description}", self._weights))
@@ -223,7 +233,7 @@ class _Excerpter:
                 yield self._templates.permission(name, description), chunk
 
     def _interface(self) -> Iterator[QuotedStep]:
-        """Name, method and URL of the API, its description, permissions and required parameters."""
+        """Yield the API's name, method and URL, its description, permission and required parameters."""
         for chunk in self._section("request_url"):
             yield (
                 self._templates.interface(chunk.api_name, excerpts.method_of(chunk), chunk.api_url),
@@ -237,13 +247,15 @@ class _Excerpter:
                 yield self._templates.required(names[:8], len(names)), chunk
 
     def _guide(self) -> Iterator[QuotedStep]:
-        """The steps of a guide: its numbered headings, else its first numbered list."""
+        """Yield the steps of a guide, from its numbered headings or from its first numbered list."""
         prose = [chunk for chunk in self._chunks if chunk.kind == "prose"]
         if not prose:
             return
         best = max(prose, key=lambda c: excerpts.relevance(f"{c.title} {c.section}", self._weights))
         title_words = set(index_words(best.title))
-        beyond_title = {w: s for w, s in self._weights.items() if w not in title_words}
+        beyond_title = {
+            word: weight for word, weight in self._weights.items() if word not in title_words
+        }
         page = self._collection.chunks_of_document(best.document_id, best.source)
         numbered = _numbered_sections(page)
         if len(numbered) > 1 and not excerpts.relevance(best.section, beyond_title):
@@ -252,31 +264,34 @@ class _Excerpter:
                 text = next(iter(excerpts.sentences(chunk)), "")
                 yield self._templates.heading(heading, text), chunk
             return
-        # The first list of the page only answers a question about the page as a whole.
+        # Lists outside the best chunk are relevant only if the question is about the page as a whole.
         for chunk in [best, *([] if beyond_title else page)]:
             if len(items := excerpts.ordered_items(chunk)) > 1:
                 yield from ((item, chunk) for item in items)
                 return
 
     def _sentences(self) -> Iterator[QuotedStep]:
-        """The sentences and rows that are most relevant to the question, best chunks first."""
+        """Yield the sentences and rows that are most relevant to the question, best chunks first."""
         for count, chunk in zip(QUOTES_BY_RANK, self._chunks, strict=False):
             quotes = [
                 *excerpts.sentences(chunk),
-                *(self._row(chunk, *r) for r in excerpts.table_rows(chunk)),
+                *(
+                    self._row(chunk, *header_and_row)
+                    for header_and_row in excerpts.table_rows(chunk)
+                ),
             ]
             scored = [(excerpts.relevance(quote, self._weights), quote) for quote in quotes]
-            best_scores = sorted((s for s, _ in scored if s > 0), reverse=True)[:count]
+            best_scores = sorted((score for score, _ in scored if score > 0), reverse=True)[:count]
             best = (quote for score, quote in scored if score in best_scores)
             yield from ((quote, chunk) for quote in islice(best, count))
 
     def _opening(self) -> Iterator[QuotedStep]:
-        """The beginnings of the best chunks, for questions whose words are only in titles."""
+        """Yield the first sentences of the best chunks, for questions whose words occur only in titles."""
         for chunk in self._chunks[:2]:
             yield from ((sentence, chunk) for sentence in excerpts.sentences(chunk)[:2])
 
     def _row(self, chunk: Chunk, header: list[str], row: list[str]) -> str:
-        """A table row as a sentence: the first cell, then the others with their headers."""
+        """Return a table row as a sentence, with the header before each cell except the first."""
         if chunk.kind == "error_codes" and len(row) >= 4:
             return str(
                 self._templates.error(chunk.api_name, *(cell.strip("`") for cell in row[:4]))
@@ -291,7 +306,7 @@ class _Excerpter:
 
 
 def _row_of(code: str, chunk: Chunk) -> tuple[list[str], list[str]] | None:
-    """The header and the row that begins with `code` of the chunk's table."""
+    """Return the header and the row of the chunk's first table whose first cell contains `code`."""
     for header, row in excerpts.table_rows(chunk):
         if code in plain_text(row[0]).split():
             return header, row
@@ -299,7 +314,7 @@ def _row_of(code: str, chunk: Chunk) -> tuple[list[str], list[str]] | None:
 
 
 def _numbered_sections(page: list[Chunk]) -> list[Chunk]:
-    """The first chunk of each section of the page whose heading has the number of a step."""
+    """Return the first chunk of each section whose heading begins with the number of a step."""
     sections: dict[str, Chunk] = {}
     for chunk in page:
         if NUMBERED.match(chunk.section.rpartition(" > ")[2]):

@@ -1,4 +1,4 @@
-"""Answers that no model writes: to small talk, to off-topic questions, and when every model fails."""
+"""Answers without a model, for small talk, for off-topic questions and for failures of all models."""
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -14,7 +14,7 @@ from schemas.question import Question, StructuredQuestion
 
 
 def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> Runnable[Question, Answer]:
-    """Return the step `acknowledge`, which replies to small talk; `answered_by` is a model's name."""
+    """Return the step `acknowledge`, which replies to small talk. `answered_by` is a model's name."""
 
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
         return Answer(
@@ -35,7 +35,7 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> Runnable
 
 
 def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[PipelineState, Answer]:
-    """Return the step `refuse`, which replies to off-topic questions; `answered_by` is a model's name."""
+    """Return the step `refuse`, which replies to off-topic questions. `answered_by` is a model's name."""
 
     async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
         question = state["question"]
@@ -57,7 +57,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[Pipe
 
 
 def build_decline(platform_info: PlatformInfo) -> Runnable[PipelineState, PipelineState]:
-    """Return the step `decline`, which drafts that the documents do not answer the question."""
+    """Return the step `decline`, whose draft says that the documents do not answer the question."""
 
     async def decline(state: PipelineState, config: RunnableConfig) -> PipelineState:
         sentence = not_covered_sentence(platform_info, state["question"].language)
@@ -68,7 +68,7 @@ def build_decline(platform_info: PlatformInfo) -> Runnable[PipelineState, Pipeli
 
 
 def not_covered_sentence(platform_info: PlatformInfo, language: Language) -> str:
-    """Return the sentence that says that the documents do not answer the question."""
+    """Return the sentence for a question that the documents do not answer."""
     return _sentence("uncovered", platform_info, language)
 
 
@@ -87,8 +87,9 @@ def build_answer_or_quote(
 ) -> Runnable[PipelineState, PipelineState]:
     """Return the step that runs `write_answer` and, if that raises ModelError, `quote`.
 
-    A question that no model could classify is classified by rules first; `decline` answers it if the
-    rules take it for off-topic. The reasons are in docs/decisions/0003-model-failure.md.
+    If no model could classify the question either, it is classified by rules first; if it is off-topic
+    according to the rules, `decline` runs instead of `quote`. The reasons are in
+    docs/decisions/0003-model-failure.md.
     """
 
     async def answer_or_quote(state: PipelineState, config: RunnableConfig) -> PipelineState:

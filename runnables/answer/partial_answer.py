@@ -1,4 +1,4 @@
-"""Streams the steps of an answer while the model writes it, each as soon as it is complete and grounded."""
+"""Streaming of the steps of an answer while the model writes it, each as soon as it is grounded."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ from schemas.document import RetrievedChunk
 from schemas.question import Question
 
 MAX_STREAMED_CHARS = 50_000
-"""Characters of a reply above which no further steps are streamed."""
+"""Maximum length of a reply whose steps are streamed, in characters; later steps are not streamed."""
 
 
 class PartialAnswerParser:
-    """Parses one model's growing reply and sends the events `sources` and `step`."""
+    """Parses a reply while the model writes it, and sends the events `sources` and `step`."""
 
     def __init__(
         self,
@@ -30,14 +30,14 @@ class PartialAnswerParser:
         self._rules = rules
         self._grounder = Grounder(question, chunks, rules)
         self._text_length = 0
-        """Characters of the reply so far."""
+        """Length of the reply so far, in characters."""
         self._complete_steps = 0
-        """Steps of the reply that are complete."""
+        """Number of complete steps in the reply so far."""
         self._sent_steps = 0
-        """Steps that were sent; a step of which grounding leaves nothing is not sent."""
+        """Number of steps sent; a step of which nothing remains after grounding is not sent."""
 
     async def begin(self) -> None:
-        """Send the sources and start with the first step, also when the model is called again."""
+        """Send the sources and expect the first step; called again when the model is called again."""
         sources = [Source.from_chunk(number, r) for number, r in enumerate(self._chunks, 1)]
         await self._on_event(Event("sources", Sources(sources=sources)))
         self._grounder = Grounder(self._question, self._chunks, self._rules)
@@ -45,7 +45,7 @@ class PartialAnswerParser:
         self._sent_steps = 0
 
     async def on_text(self, text: str) -> None:
-        """Send the steps that `text`, the reply so far, has completed since the last call."""
+        """Send the steps that have become complete since the last call; `text` is the reply so far."""
         if len(text) < self._text_length and self._complete_steps:
             await self.begin()  # another attempt
         new = text[self._text_length :]
@@ -61,7 +61,7 @@ class PartialAnswerParser:
 
 
 def step_event(number: int, grounded: GroundedStep) -> Step:
-    """Return the data of the event `step`."""
+    """Return the data of the event `step` for a grounded step."""
     return Step(
         number=number,
         text=grounded.text,
@@ -71,7 +71,7 @@ def step_event(number: int, grounded: GroundedStep) -> Step:
 
 
 def complete_steps(text: str) -> list[str]:
-    """Return the elements of `answer` in unfinished JSON that further text cannot change."""
+    """Return the complete elements of `answer` in JSON that may be unfinished."""
     text = strip_thinking(text)
     start = text.find("{")
     if start < 0:

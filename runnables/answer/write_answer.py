@@ -1,4 +1,4 @@
-"""The step `answer` with a model: one call writes the answer, or two if a second model structures it."""
+"""The step `answer` with a model, which writes the answer with one call, or two to structure it."""
 
 import json
 import logging
@@ -32,10 +32,10 @@ from schemas.platform import PlatformInfo
 NAME = "answer"
 
 FALLBACK_RESERVE_S = 1.0
-"""Seconds kept for an answer without a model if the models fail; at most half of the remaining time."""
+"""Seconds reserved for quoting if all models fail, but at most half of the remaining time."""
 
 MAX_TEXT_ANSWER_CHARS = 4_000
-"""Characters of a reply without JSON that become an answer."""
+"""Maximum length of the text of a reply without JSON that becomes the answer, in characters."""
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +46,10 @@ _STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
 def build_write_answer(
     models: ChatModels, platform_info: PlatformInfo, rules: GroundingRules, refine: bool = False
 ) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that lets the first model that does not fail write the answer.
+    """Return the step `answer`, in which the first model that does not fail writes the answer.
 
-    With `refine`, further calls refine the answer with the chunks that did not fit the window. The step
-    raises ModelError if all models fail.
+    If `refine` is true, further calls refine the answer with the chunks that did not fit the window. The
+    step raises ModelError if all models fail.
     """
     writer = _AnswerWriter(models, platform_info, rules, refine)
 
@@ -73,7 +73,7 @@ def build_write_answer(
 
 
 class _AnswerWriter:
-    """Lets one model write the answer from the chunks of a state."""
+    """Drafts an answer from the chunks of a state with one model."""
 
     def __init__(
         self, models: ChatModels, platform_info: PlatformInfo, rules: GroundingRules, refine: bool
@@ -129,7 +129,7 @@ class _AnswerWriter:
         if self._structure_models:
             return await self._write_then_structure(model, variables, config, on_text)
         reply = await self._answer.ask(model, variables, config, on_text)
-        return Draft(reply.value, model.name, as_text=reply.method == "text")
+        return Draft(reply.value, model.name, is_plain_text=reply.method == "text")
 
     async def _write_then_structure(
         self,
@@ -138,7 +138,10 @@ class _AnswerWriter:
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> Draft:
-        """The model's free text, structured by the structure model, or by its lines if that fails."""
+        """Let `model` write plain text, and structure it with the structure model.
+
+        If the structure model fails, each line of the text becomes a step.
+        """
         run = child_config(config, f"{NAME}/model")
         prompt = HumanMessage(self._render(variables, schema=None))
         text = reply_text(await model.ask([prompt], run))
@@ -148,13 +151,13 @@ class _AnswerWriter:
                 self._structure_models, structure_variables, config, on_text
             )
         except ModelError:
-            return Draft(_answer_from_lines(text, model), model.name, as_text=True)
+            return Draft(_answer_from_lines(text, model), model.name, is_plain_text=True)
         return Draft(reply.value, model.name)
 
     async def _begin_streaming(
         self, state: PipelineState, chunks: list[RetrievedChunk], config: RunnableConfig
     ) -> OnText | None:
-        """Send the sources, and return the callback that sends each step; None without a listener."""
+        """Send the sources, and return the callback for the steps; None without an event sink."""
         if (on_event := event_sink(config)) is None:
             return None
         parser = PartialAnswerParser(on_event, state["question"], chunks, self._rules)
@@ -181,7 +184,7 @@ class _AnswerWriter:
             "chunks": [(numbers[r.chunk.id], r) for r in chunks],
             "structured": state["classification"].structured.model_dump_json(by_alias=True),
             "question": question.text,
-            "draft": draft.draft.model_dump_json(by_alias=True) if draft else "",
+            "draft": draft.answer.model_dump_json(by_alias=True) if draft else "",
         }
 
 
@@ -192,13 +195,13 @@ def _fit_one_part(
 
 
 def _answer_from_text(text: str) -> AnswerDraft | None:
-    """A reply without JSON as an answer of one step; None for broken JSON."""
+    """Return a reply without JSON as an answer with one step; None if it is broken JSON."""
     text = strip_thinking(text)[:MAX_TEXT_ANSWER_CHARS].strip()
     return None if not text or text.startswith(("{", "[", "```")) else AnswerDraft(answer=[text])
 
 
 def _answer_from_lines(text: str, model: ChatModel) -> AnswerDraft:
-    """Free text as an answer with one step per line. Raises ModelOutputInvalid if it is empty."""
+    """Return plain text as an answer with one step per line. Raises ModelOutputInvalid if it is empty."""
     lines = strip_thinking(text)[:MAX_TEXT_ANSWER_CHARS].splitlines()
     steps = [step for line in lines if (step := _STEP_NUMBER.sub("", line).strip())]
     if not steps:

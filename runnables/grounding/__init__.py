@@ -1,1 +1,1 @@
-"""Grounding: compare an answer with the chunks that it cites."""
+"""Grounding: the comparison of an answer with the chunks that it cites."""

@@ -1,4 +1,4 @@
-"""URLs and paths with their HTTP methods: extraction from a text, and an index of the documents'."""
+"""Extraction of URLs and paths with their HTTP methods, and an index of those in documents."""
 
 import re
 from collections import defaultdict
@@ -8,13 +8,13 @@ from runnables.grounding.mention import Mention, is_code_span
 from runnables.grounding.names import METHODS
 
 URL = r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%{}-]+"
-"""ASCII only, since Chinese text follows without a space; with placeholders in braces."""
+"""ASCII only, because Chinese text may follow without a space. May contain placeholders in braces."""
 
 PATH = r"(?<![A-Za-z0-9_/.:<*-])/[A-Za-z0-9{<:$][\w.{}<>:$*~-]*(?:/[\w.{}<>:$*~-]+)*/?"
-"""For patterns with `re.ASCII`. It does not start inside a word, URL or tag: `and/or`, `</b>`."""
+"""For use with `re.ASCII`. It does not match inside a word, URL or tag, such as `and/or` or `</b>`."""
 
 _MAX_PATH_SEGMENTS = 20
-"""Segments of a path that are indexed, each with every suffix of the path."""
+"""Maximum number of segments at which a suffix of a path is indexed."""
 
 # --- patterns for extraction ----------------------------------------------------------------------
 
@@ -22,7 +22,7 @@ _GAP = (
     r"[\s`'\"*,，:：]{0,4}(?:(?:requests?|calls?|to|on|against|at|the|endpoint|path|url|"
     r"方法|方式|请求|接口|调用|到|提交|发送|访问|地址|为|是)[\s`'\"*:：]{0,3}){0,4}"
 )
-"""Words allowed between a method and its target: "a GET request to the endpoint `/a`"."""
+"""Words that may stand between a method and its target, as in "a GET request to the endpoint `/a`"."""
 
 _TARGET = re.compile(
     rf"(?:(?<![A-Za-z_])(?P<before>{METHODS})(?![A-Za-z_]){_GAP})?(?P<target>{URL}|{PATH})"
@@ -43,10 +43,10 @@ _METHOD = re.compile(rf"(?<![A-Za-z_])({METHODS})(?![A-Za-z_])")
 _LABELLED_METHOD = re.compile(
     rf"^[^:：\n]{{1,30}}[:：][\s`*]{{0,4}}({METHODS})[`*\s]*$", re.MULTILINE
 )
-"""A line of its own, as sources of kind `api_docs` are rendered: "- Method: `POST`"."""
+"""A line with a method, as in documents rendered from `api_docs` sources: "- Method: `POST`"."""
 
 _METHOD_CALL = re.compile(r"\.(get|post|put|patch|delete)\(", re.IGNORECASE)
-"""In a program: `requests.post(`."""
+"""A call in a program, such as `requests.post(`."""
 
 _PLACEHOLDER = re.compile(r"\{.*\}|<.*>|:\w+|\$.+|\[.*\]")
 _EXAMPLE_SEGMENT = re.compile(r"(?:my|your|xxx|some|example).*", re.IGNORECASE)
@@ -57,7 +57,7 @@ _Path = tuple[str, ...]
 
 
 def take_targets(text: str) -> tuple[str, list[Mention]]:
-    """Return `text` with URLs and paths blanked out, except for query strings, and these as mentions."""
+    """Return `text` with its URLs and paths blanked out, except for query strings, and the mentions."""
     mentions: list[Mention] = []
 
     def take(match: re.Match[str]) -> str:
@@ -73,7 +73,10 @@ def take_targets(text: str) -> tuple[str, list[Mention]]:
 
 
 def _to_mention(text: str, match: re.Match[str]) -> Mention | None:
-    """The mention of `match`; None for a single segment such as `/s` without a method or code span."""
+    """Return `match` as a mention, or None if it is unlikely to be a path.
+
+    That is a single segment such as `/s` with neither a method nor a code span.
+    """
     target = match["target"].rstrip(".,;:!?*-")
     start, end = match.start("target"), match.start("target") + len(target)
     method = match["before"] or match["after"] or ""
@@ -87,29 +90,29 @@ def _to_mention(text: str, match: re.Match[str]) -> Mention | None:
 
 
 def _is_local(target: str) -> bool:
-    """Whether a target is on the reader's machine: a loopback or example host, or a file system path."""
+    """Return whether `target` has a loopback or example host, or is a path of the file system."""
     host = target.partition("://")[2]
     return host.startswith(_LOCAL_HOST_PREFIXES) if host else target.split("/")[1] in _LOCAL_FOLDERS
 
 
 class AddressIndex:
-    """Hosts and paths of documents, with the HTTP methods of each path."""
+    """Index of the hosts and paths in documents, with the HTTP methods of each path."""
 
     def __init__(self) -> None:
         self._hosts: set[str] = set()
         self._base_paths: set[_Path] = set()
-        """Paths that occur with a host; another path may follow them."""
+        """Paths that occur together with a host, and may therefore precede other paths."""
         self._prefixes: set[_Path] = set()
         self._by_suffix: dict[_Path, set[_Path]] = defaultdict(set)
-        """Generalised paths by each of their suffixes, as written and generalised."""
+        """Generalised paths by suffix; each suffix is indexed as written and generalised."""
         self._methods: dict[_Path, set[str]] = defaultdict(set)
         """HTTP methods by generalised path."""
 
     def add(self, text: str) -> None:
         """Index one text.
 
-        A path without a method on its line gets the labelled method of the text, or else the methods on
-        lines without an address.
+        If the line of a path contains no method, the path gets the labelled method of the text or, if there
+        is none, the methods on lines without an address.
         """
         text_methods = set(_LABELLED_METHOD.findall(text)) or {
             method
@@ -124,7 +127,7 @@ class AddressIndex:
                 self._add_address(address, {method} if method else line_methods or text_methods)
 
     def contains(self, mention: Mention) -> bool:
-        """Whether host and path of a target are indexed, and its method for that path."""
+        """Return whether a target's host and path are indexed, and its method for that path."""
         host, path = _split_address(mention.target)
         if mention.maybe_external and (host or path[:2] not in self._prefixes):
             return True
@@ -152,7 +155,7 @@ class AddressIndex:
                 self._by_suffix[suffix].add(generalised)
 
     def _resolve(self, path: _Path) -> set[_Path]:
-        """The indexed paths that equal `path`, end with it, or follow an indexed base path in it."""
+        """Return the indexed paths that equal or end with `path`, or equal its part after a base path."""
         generalised = tuple(map(_generalise, path))
         without_examples = tuple(
             "{}" if _EXAMPLE_SEGMENT.fullmatch(segment) else segment for segment in generalised
@@ -171,7 +174,7 @@ def _methods_in(line: str) -> set[str]:
 
 
 def _split_address(address: str) -> tuple[str, _Path]:
-    """Host, empty if there is none, and path segments."""
+    """Return the host, empty if there is none, and the path segments."""
     try:
         parts = urlsplit(address.rstrip(_TRAILING_PUNCTUATION))
     except ValueError:  # such as an unclosed bracket
@@ -181,6 +184,6 @@ def _split_address(address: str) -> tuple[str, _Path]:
 
 
 def _generalise(segment: str) -> str:
-    """`{}` for a placeholder or a value, else the segment itself."""
+    """Return `{}` for a placeholder or a value, and any other segment unchanged."""
     is_value = segment.isdigit() or sum(map(str.isdigit, segment)) > 2
     return "{}" if is_value or _PLACEHOLDER.fullmatch(segment) else segment

@@ -1,4 +1,4 @@
-"""Citation marks in model output (`[1]`, `[1-3]`, `【1】`), and the links that an answer may contain."""
+"""Resolution of citation marks (`[1]`, `[1-3]`, `【1】`), and removal of links that are not allowed."""
 
 import re
 from collections.abc import Iterable
@@ -18,21 +18,31 @@ _RANGE_OR_NUMBER = re.compile(r"(?P<first>\d+)\s*[-–—~～至]\s*(?P<last>\d+
 _CANONICAL_MARK = re.compile(rf"{_NOT_A_MARK}|\[(?P<number>\d{{1,3}})\]", re.DOTALL)
 
 
+_URL = r"(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[^\s<>\"'`()（）\[\]【】「」，。；、！？]+(?:\([^\s()]*\)[^\s<>\"'`()（）\[\]，。；、]*)*"
+_LINK = re.compile(
+    rf"!?\[(?P<label>[^\]\n]{{0,500}})\]\(\s*<?(?P<target>[^)\s>]{{1,2000}})>?[^)\n]{{0,200}}\)"
+    rf"|<(?P<auto>{_URL})>|(?P<bare>{_URL})",
+    re.IGNORECASE,
+)
+_CITATION_LABEL = re.compile(r"\^?\d{1,3}")
+_TRAILING_PUNCTUATION = ".,;:!?*_~|"
+
+
 @dataclass(frozen=True)
 class CitedText:
-    """A text whose citation marks all have the form `[n]`, n being the number of an existing chunk."""
+    """A text whose citation marks all have the form `[n]` and refer to existing chunks."""
 
     text: str
     numbers: tuple[int, ...]
-    """Numbers of the cited chunks in the order of their first mark, each once."""
+    """Distinct numbers of the cited chunks, in order of their first mark."""
     unknown: int
     """How many numbers were removed because no chunk has them."""
 
 
 def resolve_citations(text: str, count: int) -> CitedText:
-    """Return `text` with its marks resolved to chunks numbered 1 to `count`.
+    """Rewrite the citation marks in `text` to the form `[n]`, for chunks numbered 1 to `count`.
 
-    Numbers without a chunk are removed; they are not mapped to another chunk.
+    Numbers without a chunk are removed.
     """
     numbers: dict[int, None] = {}
     unknown = 0
@@ -53,12 +63,14 @@ def resolve_citations(text: str, count: int) -> CitedText:
 
 
 def strip_citations(text: str) -> str:
-    """Return a resolved `text` without its citation marks."""
-    return _CANONICAL_MARK.sub(lambda m: m[0] if m["number"] is None else "", text).strip()
+    """Return `text`, the text of a CitedText, without its citation marks."""
+    return _CANONICAL_MARK.sub(
+        lambda match: match[0] if match["number"] is None else "", text
+    ).strip()
 
 
 def _expand_numbers(numbers: str) -> list[int]:
-    """`1-3, 5` as 1, 2, 3, 5; each once, in this order."""
+    """Return the distinct numbers in `numbers`, in order: 1, 2, 3 and 5 for `1-3, 5`."""
     expanded: dict[int, None] = {}
     for match in _RANGE_OR_NUMBER.finditer(numbers):
         expanded.update(dict.fromkeys(_expand_range(match)))
@@ -72,26 +84,16 @@ def _expand_range(match: re.Match[str]) -> list[int]:
     return list(range(first, last + 1)) if first <= last else [first, last]
 
 
-_URL = r"(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[^\s<>\"'`()（）\[\]【】「」，。；、！？]+(?:\([^\s()]*\)[^\s<>\"'`()（）\[\]，。；、]*)*"
-_LINK = re.compile(
-    rf"!?\[(?P<label>[^\]\n]{{0,500}})\]\(\s*<?(?P<target>[^)\s>]{{1,2000}})>?[^)\n]{{0,200}}\)"
-    rf"|<(?P<auto>{_URL})>|(?P<bare>{_URL})",
-    re.IGNORECASE,
-)
-_CITATION_LABEL = re.compile(r"\^?\d{1,3}")
-_TRAILING_PUNCTUATION = ".,;:!?*_~|"
-
-
 class LinkPolicy:
-    """Decides which links of an answer are kept."""
+    """Decides which links an answer may contain."""
 
     def __init__(
         self, pages: Iterable[str], question: str, hosts: Iterable[str], texts: Iterable[str]
     ) -> None:
         """Allow `pages`, the URLs in `question`, and documented endpoints of the platform.
 
-        `hosts` are the platform's own hosts, subdomains included. A URL there is allowed if its path
-        occurs in `texts`, the chunks that the answer is based on.
+        `hosts` are the platform's own hosts; their subdomains count as well. A URL on one of them is
+        allowed if its path occurs in `texts`, the texts of the chunks that the answer is based on.
         """
         self._allowed = {_normalise(page) for page in pages if page}
         self._allowed |= {_normalise(url) for url in extract_urls(question)}
@@ -99,11 +101,11 @@ class LinkPolicy:
         self._text = "\n".join(texts)
 
     def allows(self, url: str) -> bool:
-        """Whether an answer may contain `url`."""
+        """Return whether an answer may contain `url`."""
         return _normalise(url) in self._allowed or self._is_documented_endpoint(url)
 
     def remove_disallowed(self, text: str) -> tuple[str, int]:
-        """Return `text` without disallowed links, and how many there were; their labels stay as text."""
+        """Replace disallowed links with their labels; return the text and the number of these links."""
         removed = 0
 
         def replace(match: re.Match[str]) -> str:
@@ -137,7 +139,7 @@ class LinkPolicy:
 
 
 def extract_urls(text: str) -> list[str]:
-    """Return the URLs in `text` as written, in order."""
+    """Return the URLs in `text`, as written and in order."""
     return [_split_punctuation(_link_url(match))[0] for match in _LINK.finditer(text)]
 
 
@@ -146,13 +148,13 @@ def _link_url(match: re.Match[str]) -> str:
 
 
 def _split_punctuation(url: str) -> tuple[str, str]:
-    """`url` and the punctuation of the sentence that follows it."""
+    """Split `url` into the URL itself and the punctuation of the sentence after it."""
     stripped = url.rstrip(_TRAILING_PUNCTUATION)
     return stripped, url[len(stripped) :]
 
 
 def _normalise(url: str) -> str:
-    """`url` with scheme and host in lower case and without a trailing slash."""
+    """Return `url` with scheme and host in lower case and without a trailing slash."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme.lower()}{separator}{host.lower()}{slash}{path}".rstrip("/")

@@ -1,7 +1,7 @@
-"""Extraction of the names that a text mentions: paths, fields, headers, values, error codes, permissions.
+"""Extraction of the names in a text: paths, fields, headers, values, error codes and permissions.
 
-Nothing is looked up here. A name that only looks like one of a platform, such as a library's, is skipped
-if the text alone shows it; if only the documents can tell, `Mention.maybe_external` is set.
+Nothing is looked up here. A name that does not belong to the platform, such as the name of a library, is
+skipped if the text alone shows that. If only the documents can show it, `Mention.maybe_external` is set.
 """
 
 import re
@@ -26,7 +26,7 @@ from runnables.grounding.permissions import extract_permissions
 COMPOUND_NAME = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\[[A-Za-z0-9_]*\])?[.:-][A-Za-z0-9_]+)*(?:\[\w*\])?", re.ASCII
 )
-"""A name with everything that may join its parts."""
+"""A name, including separators between its parts."""
 
 _PART = re.compile(r"[A-Za-z_]\w*(?:\[\w*\])?", re.ASCII)
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+", re.ASCII)
@@ -52,7 +52,7 @@ _LIBRARY_AFTER = re.compile(r"\s?`?\s?(?:\blibrar|\bmodule|\bframework|库|模�
 
 
 def extract_mentions(text: str) -> list[Mention]:
-    """Return the names that `text` mentions, in order."""
+    """Return the names in `text`, in order."""
     text = _EMAIL.sub(lambda match: " " * len(match[0]), blank_program_code(text))
     text, json_keys = take_json_keys(text)
     text, targets = take_targets(text)
@@ -67,14 +67,14 @@ def extract_mentions(text: str) -> list[Mention]:
     return sorted(mentions, key=lambda mention: mention.start)
 
 
-def has_name_spelling(word: str) -> bool:
-    """Whether `word` is spelled as only names are: in snake_case or camelCase."""
+def is_snake_or_camel_case(word: str) -> bool:
+    """Return whether `word` is in snake_case or camelCase, which only names are."""
     word = word.partition("[")[0].strip("_")
     return bool(_SNAKE_CASE.fullmatch(word) or _CAMEL_CASE.fullmatch(word))
 
 
 def _names_by_spelling(text: str) -> Iterator[Mention]:
-    """The names that are spelled unlike any word of a language, or marked as code."""
+    """Yield the names that are not spelled like ordinary words, or are marked as code."""
     for match in COMPOUND_NAME.finditer(text):
         start, end = match.span()
         before, after = surrounding_chars(text, start, end)
@@ -89,13 +89,13 @@ def _names_by_spelling(text: str) -> Iterator[Mention]:
 
 
 def _is_fragment(before: str, after: str) -> bool:
-    """Whether a name is part of something else: of a word, `@user`, `$variable`, `%d`, `*.json`."""
+    """Return whether a name is part of a longer word or of `@user`, `$variable`, `%d` or `*.json`."""
     is_joined = (before.isascii() and before.isalnum()) or before in set("@$%\\*~")
     return is_joined or after == "*"
 
 
 def _compound_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[Mention]:
-    """The mentions in a compound name: the whole, or its parts."""
+    """Yield the whole compound name as one mention, or its parts as several."""
     end = start + len(name)
     if "." in name:
         if in_code or not _is_sentence_break(name):
@@ -112,7 +112,10 @@ def _compound_mentions(text: str, name: str, start: int, in_code: bool) -> Itera
 
 
 def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[Mention]:
-    """The parts that are names; in a code span any word except those of languages and class names."""
+    """Yield the parts that are names.
+
+    In a code span, these are all words except class names and words of programming languages.
+    """
     for part in _PART.finditer(name):
         word, at = part[0], start + part.start()
         is_code_word = in_code and not is_standard(word) and not _is_class_name(word)
@@ -121,13 +124,13 @@ def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[
 
 
 def _is_sentence_break(name: str) -> bool:
-    """Whether the dot is a full stop: in initials, or before a sentence without a space."""
+    """Return whether the dot ends initials, or ends a sentence that no space follows."""
     parts = name.split(".")
     return all(len(part) == 1 for part in parts) or (len(parts) == 2 and parts[1].istitle())
 
 
 def _may_be_external(name: str, after: str) -> bool:
-    """Whether a dotted name looks like a file, a website or a library's code."""
+    """Return whether a dotted name looks like a file, a website or a library's code."""
     first, *_, last = name.split(".")
     return (
         is_file_or_domain(name)
@@ -135,7 +138,7 @@ def _may_be_external(name: str, after: str) -> bool:
         or first[:1].isupper()
         or is_method(last)
         or after == "("
-        or ("[" not in name and has_name_spelling(last))
+        or ("[" not in name and is_snake_or_camel_case(last))
     )
 
 
@@ -150,7 +153,7 @@ def _is_header(text: str, name: str, start: int, in_code: bool) -> bool:
 
 
 def _is_name(text: str, word: str, start: int) -> bool:
-    """Whether `word` is spelled unlike any word of a language."""
+    """Return whether `word` is not spelled like an ordinary word."""
     if is_standard(word) or word.startswith("__"):
         return False
     if word.isupper() and word.isalpha():
@@ -159,11 +162,11 @@ def _is_name(text: str, word: str, start: int) -> bool:
             return len(word) > 2
         return len(word) > 4 and word not in CAPITALISED_PROSE
     if is_preceded_by(_EXAMPLE_BEFORE, text, start) and _is_variable(text, word, start):
-        return False  # an example name for an environment variable of the reader
-    return has_name_spelling(word)
+        return False  # an example of a name for the reader's own environment variable
+    return is_snake_or_camel_case(word)
 
 
 def _is_variable(text: str, word: str, start: int) -> bool:
-    """Whether the text calls it an environment variable, whose name is usually the reader's own."""
+    """Return whether the text calls `word` an environment variable, which the reader usually names."""
     context = text[max(0, start - 40) : start + len(word) + 20]
     return word.isupper() and "_" in word and _VARIABLE.search(context) is not None

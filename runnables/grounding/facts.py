@@ -1,25 +1,29 @@
-"""Fact check: look up the names of an answer in the chunks that it cites."""
+"""Fact check: names in an answer are looked up in the chunks that it cites."""
 
 import re
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from runnables.grounding.addresses import AddressIndex
-from runnables.grounding.extract_mentions import COMPOUND_NAME, extract_mentions, has_name_spelling
+from runnables.grounding.extract_mentions import (
+    COMPOUND_NAME,
+    extract_mentions,
+    is_snake_or_camel_case,
+)
 from runnables.grounding.markdown_text import blank_program_code
 from runnables.grounding.mention import Mention
 from runnables.grounding.names import is_standard
 from runnables.grounding.permissions import PermissionIndex
 
 _MAX_NAME_PARTS = 10
-"""Parts of a dotted name that are indexed; no field is nested deeper."""
+"""Maximum number of parts of a dotted name that are indexed; fields are not nested deeper."""
 
 _WORD = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _FIELD = re.compile(
     r"\"([A-Za-z_]\w*)\"\s*:|^[ \t]*\|[ `*]*([A-Za-z_]\w*)[ `*]*\||`([A-Za-z_]\w*)`",
     re.ASCII | re.MULTILINE,
 )
-"""A word used as a name: a JSON key, the first cell of a row, a code span."""
+"""A word used as a name: a JSON key, the first cell of a table row, or a code span."""
 
 _CODE_CELL = re.compile(r"^[ \t]*\|[ `*]*(\d{4,6})[ `*]*\|", re.MULTILINE)
 _LIST_BRACKETS = re.compile(r"\[(?:\d*|[a-z])\]")
@@ -35,14 +39,14 @@ class FactIndex:
     """Index of the names in cited chunks and in the question."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        """`texts` are Markdown, one per chunk: an HTTP method applies to the paths of its own text."""
+        """Index `texts`, the Markdown of each chunk; a method applies to the paths in the same text."""
         self._names: set[str] = set()
         self._lower_names: set[str] = set()
         self._fields: set[str] = set()
         self._first_parts: set[str] = set()
-        """First parts of dotted names."""
-        self._code_families: set[tuple[int, str]] = set()
-        """Length and first two digits of the error codes."""
+        """The first part of each dotted name."""
+        self._code_prefixes: set[tuple[int, str]] = set()
+        """Length and first two digits of each error code."""
         self._addresses = AddressIndex()
         self._permissions = PermissionIndex()
         for text in texts:
@@ -61,17 +65,17 @@ class FactIndex:
         self._fields.update(name for groups in _FIELD.findall(text) for name in groups if name)
         prose_names = COMPOUND_NAME.findall(blank_program_code(text))
         self._first_parts.update(name.partition(".")[0] for name in prose_names if "." in name)
-        self._code_families.update(map(_code_family, _CODE_CELL.findall(text)))
+        self._code_prefixes.update(map(_code_prefix, _CODE_CELL.findall(text)))
         self._add_nested_fields()
 
     def _add_nested_fields(self) -> None:
-        """The parts of a dotted name are fields if the first one is: `data.total`, not `isv.x`."""
+        """Index the parts of dotted names that begin with a field: `data.total`, but not `isv.x`."""
         for parts in [name.split(".") for name in self._names if "." in name]:
             if parts[0] in self._fields:
                 self._fields.update(parts)
 
     def contains(self, mention: Mention) -> bool:
-        """Whether the mentioned name is indexed, as written or in an equivalent form."""
+        """Return whether the mentioned name is indexed, as written or in an equivalent form."""
         match mention.kind:
             case "target":
                 return self._addresses.contains(mention)
@@ -87,7 +91,7 @@ class FactIndex:
                 return is_known or (mention.maybe_external and word.lower() in self._names)
 
     def _is_error_code(self, mention: Mention) -> bool:
-        return mention.is_explicit or _code_family(mention.text) in self._code_families
+        return mention.is_explicit or _code_prefix(mention.text) in self._code_prefixes
 
     def _contains_name(self, mention: Mention) -> bool:
         name = _strip_brackets(mention.text)
@@ -101,21 +105,21 @@ class FactIndex:
         return mention.maybe_external and not self._belongs_to_platform(parts)
 
     def _belongs_to_platform(self, parts: list[str]) -> bool:
-        """Whether a dotted name begins like an indexed one, or one of its parts is an indexed name."""
+        """Return whether a dotted name begins like an indexed one, or contains an indexed name."""
         first = parts[0]
         return (
             first in self._fields
             or (first in self._first_parts and not is_standard(first))
-            or any(has_name_spelling(part) and part in self._names for part in parts)
+            or any(is_snake_or_camel_case(part) and part in self._names for part in parts)
         )
 
     def _is_field(self, part: str) -> bool:
-        """Whether `part` is used as a name; with the spelling of a name it may occur anywhere."""
-        return part in self._fields or (has_name_spelling(part) and part in self._names)
+        """Return whether `part` is an indexed field, or an indexed name in snake_case or camelCase."""
+        return part in self._fields or (is_snake_or_camel_case(part) and part in self._names)
 
 
 def find_unverified_facts(statement: str, index: FactIndex) -> list[str]:
-    """Return the names in `statement` that `index` does not contain, as written, each once, in order."""
+    """Return the distinct names in `statement` that `index` does not contain, as written and in order."""
     unverified: dict[str, None] = {}
     for mention in extract_mentions(statement):
         if mention.text not in unverified and not index.contains(mention):
@@ -123,8 +127,8 @@ def find_unverified_facts(statement: str, index: FactIndex) -> list[str]:
     return list(unverified)
 
 
-def _code_family(code: str) -> tuple[int, str]:
-    """Length and first two digits, which the codes of one platform usually share."""
+def _code_prefix(code: str) -> tuple[int, str]:
+    """Return the length and the first two digits, which similar codes of a platform share."""
     return len(code), code[:2]
 
 
@@ -133,7 +137,7 @@ def _strip_brackets(name: str) -> str:
 
 
 def _sub_names(name: str) -> Iterator[str]:
-    """The name itself, and the names between any two of its separators."""
+    """Yield the name itself, and the names between any two of its separators."""
     yield name
     name = _strip_brackets(name)
     yield from (name, name.rstrip("_"))

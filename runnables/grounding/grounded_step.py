@@ -1,4 +1,4 @@
-"""Grounding of single steps of an answer in the chunks that its writer was shown."""
+"""Checks of single steps of an answer against the chunks that the model was shown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
 
 MAX_STEP_CHARS = 4_000
-"""Characters of a step that are kept."""
+"""Maximum length of a step, in characters; the rest is dropped."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class GroundingRules:
     """Settings of the checks."""
 
     hosts: tuple[str, ...] = ()
-    """The platform's own hosts, subdomains included."""
+    """The platform's own hosts; their subdomains count as well."""
     remove_unverified: bool = False
-    """Whether sentences with unverified facts are removed instead of listed."""
+    """Whether sentences with unverified facts are removed; otherwise the facts are listed."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class GroundedStep:
     supported: bool
     """Whether the cited chunks support it; false without citations."""
     likely: bool
-    """Whether it is supported or, without citations, supported by the chunks that the writer was shown."""
+    """Whether the cited chunks or, without citations, all chunks that the model was shown support it."""
     refused: Refused
 
 
@@ -48,7 +48,7 @@ class Grounder:
     def __init__(
         self, question: Question, chunks: Sequence[RetrievedChunk], rules: GroundingRules
     ) -> None:
-        """`chunks` are those that the writer was shown; the first one is number 1."""
+        """`chunks` are the chunks that the model was shown; the first one is number 1."""
         self._question = f"{question.text}\n{question.original_text}".strip()
         self._chunks = [retrieved.chunk for retrieved in chunks]
         self._rules = rules
@@ -64,7 +64,7 @@ class Grounder:
     def check_step(self, text: str) -> GroundedStep:
         """Resolve citations, remove disallowed links, look up facts and measure support.
 
-        A fact is verified if a chunk contains it that this step or an earlier one cites.
+        A fact is verified if it occurs in the question or in a chunk that this or an earlier step cites.
         """
         cited, refused = self._resolve(text[:MAX_STEP_CHARS])
         facts = self._unverified_facts(cited)
@@ -85,13 +85,13 @@ class Grounder:
         )
 
     def check_quote(self, text: str) -> GroundedStep:
-        """Check a verbatim quote of the chunks, which needs neither fact check nor support."""
+        """Check a verbatim quote of the chunks, whose facts and support need no check."""
         cited, refused = self._resolve(text)
         is_cited = bool(cited.numbers)
         return GroundedStep(cited.text, cited.numbers, (), is_cited, is_cited, refused)
 
     def is_free_of_claims(self, text: str) -> bool:
-        """Whether a text such as a greeting has no citations, disallowed links or unverified facts."""
+        """Return whether `text` has no citations, no disallowed links and no unverified facts."""
         if len(text) > MAX_STEP_CHARS:
             return False
         _, removed_links = self._links.remove_disallowed(text)
@@ -115,9 +115,9 @@ class Grounder:
         return find_unverified_facts(strip_citations(cited.text), index)
 
     def _index_of(self, numbers: set[int]) -> FactIndex:
-        """The facts of these chunks and the question.
+        """Return an index of the question and of the chunks with these numbers.
 
-        Chunks are added to the last index; it is rebuilt only if a chunk is no longer cited.
+        The previous index is extended if possible, and rebuilt if it has further chunks.
         """
         if not self._indexed <= numbers:
             self._facts, self._indexed = FactIndex([self._question]), set()
@@ -128,7 +128,7 @@ class Grounder:
 
 
 def apply_verdict(step: GroundedStep, supported: bool | None) -> GroundedStep:
-    """Return `step` with the verdict of a judge; unchanged without a verdict or citations."""
+    """Return `step` with the judge's verdict; unchanged if there is no verdict or no citation."""
     if supported is None or not step.numbers:
         return step
     return replace(step, supported=supported, likely=supported)

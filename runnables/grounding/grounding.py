@@ -1,4 +1,4 @@
-"""The step `ground`: a drafted answer becomes the final one, checked against the retrieved chunks."""
+"""The step `ground`, which checks a draft against the retrieved chunks and returns the final answer."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ from schemas.document import RetrievedChunk
 from schemas.platform import PlatformInfo
 
 MAX_STEPS = 50
-"""Steps of an answer that are kept; a model that writes more is out of control."""
+"""Maximum number of steps in an answer; further steps are dropped."""
 
 MAX_NEAREST_PAGES = 3
-"""Pages that are offered if the documents do not answer the question."""
+"""Maximum number of pages to suggest if the documents do not answer the question."""
 
 HIGH_QUOTE_COVERAGE = 0.55
-"""Minimum coverage of a quoted answer for high confidence; docs/explanation/answers.md has the figures."""
+"""Minimum coverage for high confidence in a quoted answer; docs/explanation/answers.md has the figures."""
 
 LOW_QUOTE_COVERAGE = 0.1
-"""Coverage of a quoted answer below which its confidence is low."""
+"""Minimum coverage for medium confidence in a quoted answer."""
 
 
 def build_ground(
@@ -42,8 +42,9 @@ def build_ground(
 ) -> Runnable[PipelineState, Answer]:
     """Return the step `ground`.
 
-    The answer cites only existing chunks and links only allowed pages; it lists unverified facts and
-    unsupported steps. Without any supported step it says that the documents do not answer the question.
+    The answer cites only existing chunks and links only allowed pages, and it lists unverified facts and
+    unsupported steps. If no step is likely to be supported, it says that the documents do not answer the
+    question.
     """
 
     async def ground(state: PipelineState, config: RunnableConfig) -> Answer:
@@ -51,8 +52,8 @@ def build_ground(
         grounder = Grounder(state["question"], state["chunks"], rules)
         is_quote = draft.answered_by == EXTRACTIVE
         check = grounder.check_quote if is_quote else grounder.check_step
-        # In a thread, since model output can be long and would block other requests.
-        checked = await asyncio.to_thread(lambda: list(map(check, draft.draft.answer[:MAX_STEPS])))
+        # In a thread, because checking long model output would block other requests.
+        checked = await asyncio.to_thread(lambda: list(map(check, draft.answer.answer[:MAX_STEPS])))
         steps = [step for step in checked if step.text]
         if judge is not None and not is_quote:
             steps = await _judge_steps(steps, grounder, judge, config)
@@ -82,10 +83,10 @@ def _sum_refused(steps: Sequence[GroundedStep]) -> Refused:
 def _empty_answer(
     state: PipelineState, grounder: Grounder, platform_info: PlatformInfo, refused: Refused
 ) -> Answer:
-    """The answer without steps; the model's greeting and question are kept if they claim nothing."""
+    """Return the answer without steps, with the model's greeting and question if they claim nothing."""
     question, classification, draft = state["question"], state["classification"], state["draft"]
     research = state.get("research", Research())
-    restated, greeting = draft.draft.question.strip(), draft.draft.introduction
+    restated, greeting = draft.answer.question.strip(), draft.answer.introduction
     if question.original_text or not restated or not grounder.is_free_of_claims(restated):
         restated = extract_details(question.text).prose or question.text
     if not greeting or not grounder.is_free_of_claims(greeting):
@@ -111,7 +112,7 @@ def _empty_answer(
 def _not_covered(
     answer: Answer, chunks: Sequence[RetrievedChunk], platform_info: PlatformInfo
 ) -> Answer:
-    """An answer that the documents do not cover: without citations and links, but with nearest pages."""
+    """Return an answer which says that the documents do not answer the question, with the nearest pages."""
     prompt = load_prompt("extractive", answer.language).module
     text = str(prompt.uncovered(platform_info.name))  # type: ignore[attr-defined]
     return answer.model_copy(update={"answer": [text], "nearest": _nearest_pages(chunks)})
@@ -123,14 +124,14 @@ def _nearest_pages(chunks: Sequence[RetrievedChunk]) -> list[Page]:
 
 
 def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineState) -> Answer:
-    """The answer with its steps, the sources that they cite and related pages.
+    """Return the answer with its steps, the sources that they cite, and related pages.
 
-    If no step cites anything, there are no related pages but nearest ones.
+    If no step cites anything, the answer has the nearest pages instead of related ones.
     """
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})
     sources = [Source.from_chunk(number, chunks[number - 1]) for number in cited]
-    suggested = set(draft.draft.related_url)
+    suggested = set(draft.answer.related_url)
     pages = dict.fromkeys(r.chunk.page_url for r in chunks if r.chunk.page_url)
     related = suggested | {source.page_url for source in sources} if sources else set()
     refused_links = answer.refused.links + len(suggested - pages.keys())
@@ -153,16 +154,16 @@ def _confidence(
 ) -> Confidence:
     """Rate the evidence of an answer.
 
-    - `low`: the model wrote no JSON, or at least half of the steps are unsupported or unverified.
-    - `high`: all steps are supported and verified, the answer is not degraded, and the sources contain
-      at least half of the question's content words or are in another language.
+    - `low`: the draft was plain text instead of JSON, or at least half of the steps are unsupported or
+      contain unverified facts. A quoted answer is also `low` if the sources cover less than
+      `LOW_QUOTE_COVERAGE` of the question.
+    - `high`: all steps are supported and verified, the draft is not degraded, and the sources cover the
+      question: by `HIGH_QUOTE_COVERAGE` for a quoted answer, as in `_covers` for any other.
     - `medium`: everything else.
-
-    A quoted answer is supported by definition; there the coverage of the question decides.
     """
     draft = state["draft"]
     doubtful = sum(not step.supported or bool(step.unverified) for step in steps)
-    if draft.as_text or doubtful * 2 >= len(steps):
+    if draft.is_plain_text or doubtful * 2 >= len(steps):
         return "low"
     is_sound = not doubtful and not draft.degraded
     if draft.answered_by == EXTRACTIVE:
@@ -174,7 +175,7 @@ def _confidence(
 
 
 def _covers(question: str, sources: Sequence[Source]) -> bool:
-    """Whether `sources` contain half of the question's content words, or are in another language."""
+    """Return whether `sources` contain half of the question's content words, or are in another language."""
     text = _text(sources)
     if detect_language(question) != detect_language(text):
         return True

@@ -1,4 +1,4 @@
-"""The judge: one model call decides which statements of an answer follow from the chunks they cite."""
+"""The judge, which decides with one model call which statements their cited chunks support."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ from schemas.settings import Settings
 RUN_NAME = "ground/judge"
 
 MIN_PASSAGE_TOKENS = 40
-"""Tokens of each chunk that must fit in addition to the statements; otherwise nothing is judged."""
+"""Minimum number of tokens of each chunk that must fit the prompt; otherwise nothing is judged."""
 
 _SCHEMA = json.dumps(Verdicts.model_json_schema(), ensure_ascii=False)
 
@@ -72,9 +72,9 @@ class Judge:
     ) -> list[bool | None] | None:
         """Return a verdict for each statement, or None if the judge fails or times out. Never raises.
 
-        A verdict is None if the statement cites nothing, if the model omits it or contradicts itself, or
-        if it rejects a statement without having seen all cited text. Without any citation the model is
-        not called.
+        A verdict is None if the statement cites nothing, if the model gives no verdict or contradictory
+        ones, or if the model rejects the statement without having seen all cited text. If no statement
+        has citations, the model is not called.
         """
         if not any(cited for _, cited in statements):
             return None
@@ -97,15 +97,17 @@ class Judge:
     async def _ask(
         self, statements: Sequence[Statement], config: RunnableConfig
     ) -> list[bool | None]:
-        """The verdicts in the order of the statements. Raises ModelError."""
+        """Return the verdicts in the order of the statements. Raises ModelError."""
         with_citations = [index for index, (_, cited) in enumerate(statements) if cited]
-        chunks = list({c.id: c for _, cited in statements for c in cited}.values())
+        chunks = list({chunk.id: chunk for _, cited in statements for chunk in cited}.values())
         numbers = {chunk.id: number for number, chunk in enumerate(chunks, 1)}
         prompt_statements = [_to_prompt(*statements[index], numbers) for index in with_citations]
         passages = self._passages(chunks, prompt_statements)
         variables = self._variables(prompt_statements, [passage.text for passage in passages])
         reply = (await self._output.ask(self._model, variables, config)).value.by_number()
-        complete = {c.id for c, p in zip(chunks, passages, strict=True) if p.is_complete}
+        complete = {
+            chunk.id for chunk, passage in zip(chunks, passages, strict=True) if passage.is_complete
+        }
         verdicts: list[bool | None] = [None] * len(statements)
         for number, index in enumerate(with_citations, 1):
             supported = reply.get(number)
@@ -118,9 +120,9 @@ class Judge:
     def _passages(
         self, chunks: Sequence[Chunk], prompt_statements: list[PromptVariables]
     ) -> list[_Passage]:
-        """The chunks, the longest cut to one length, so that all fit. Raises ModelError.
+        """Return all chunks, with the longest ones truncated so that the prompt fits. Raises ModelError.
 
-        Statements are never cut: a verdict on a part would be meaningless.
+        Statements are never truncated, because a verdict on a part would be meaningless.
         """
         window = int(self._model.window / self._model.token_correction)
         prompt = load_prompt("judge", self._platform_info.language).render(
@@ -128,7 +130,9 @@ class Judge:
         )
         output_tokens = reserved_output_tokens(window)
         overhead = estimate_tokens(prompt) + TAG_TOKENS * len(chunks)
-        texts = [escape_data(chunk.text) for chunk in chunks]  # of the same length in the prompt
+        texts = [
+            escape_data(chunk.text) for chunk in chunks
+        ]  # escaped first, as it changes the length
         lengths = [estimate_tokens(text) for text in texts]
         max_tokens = _max_equal_length(int(window - output_tokens - overhead), lengths)
         if max_tokens < min(MIN_PASSAGE_TOKENS, max(lengths)):
@@ -150,26 +154,26 @@ class Judge:
 
 
 def build_judge(
-    settings: Settings, platform_info: PlatformInfo, slots: ConcurrencyLimiter | None = None
+    settings: Settings, platform_info: PlatformInfo, limiter: ConcurrencyLimiter | None = None
 ) -> Judge | None:
-    """Return the judge of `settings`, or None without a judge model. `slots` limits its calls.
+    """Return the judge of `settings`, or None if they name no judge model.
 
-    Raises ConfigurationError if the model's name or provider is invalid.
+    `limiter` limits its calls. Raises ConfigurationError if the model's name or provider is invalid.
     """
-    model = open_judge_model(settings, slots)
+    model = open_judge_model(settings, limiter)
     return Judge(model, platform_info, settings.judge_timeout) if model else None
 
 
 def _to_prompt(text: str, cited: Sequence[Chunk], numbers: dict[str, int]) -> PromptVariables:
-    """A statement as a prompt variable, with the numbers of its chunks."""
+    """Return a statement as a prompt variable, with the numbers of its chunks."""
     documents = sorted({numbers[chunk.id] for chunk in cited})
     return {"text": text, "documents": documents}
 
 
 def _max_equal_length(available: int, lengths: Sequence[int]) -> int:
-    """The largest length to which the longer texts can be cut so that the total fits `available`.
+    """Return the length to which longer texts must be cut so that the total fits `available`.
 
-    The length of the longest text if all fit.
+    If all texts fit, it is the length of the longest one.
     """
     ascending = sorted(lengths)
     for index, length in enumerate(ascending):

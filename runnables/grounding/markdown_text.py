@@ -1,4 +1,4 @@
-"""Markdown text with parts removed: program code, or the sentences that contain given names."""
+"""Removal of program code, or of sentences that contain given facts, from Markdown."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,10 @@ _CODE_FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)\s*(\w*)")
 _DATA_LANGUAGES = {
     "", "json", "json5", "jsonc", "http", "text", "txt", "yaml", "yml", "xml", "md", "markdown",
 }  # fmt: skip
-"""Languages of fences that contain no program."""
+"""Languages of code fences that contain data or text instead of a program."""
 
 _API_TOKEN = re.compile(rf"\"[^\"\n]*\"|'[^'\n]*'|\b(?:{METHODS})\b|{URL}|{PATH}", re.ASCII)
-"""Strings, HTTP methods and addresses: the parts of a program that concern the API."""
+"""A string, an HTTP method or an address, which are the parts of a program that concern the API."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _INDIVISIBLE = re.compile(r"\s*(?:[-*+]\s|\d{1,3}[.)]\s|\||`{3}|~{3})")
@@ -24,19 +24,19 @@ _NO_SENTENCE_END = re.compile(
     rf"`[^`\n]+`|{URL}(?<=[A-Za-z0-9/_=&-])"
     r"|\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|No|Fig|Dr|Mr|Ms|Mrs|[A-Z])\.(?=\s)"
 )
-"""Code spans, URLs and abbreviations, whose dots end no sentence. The dot after a URL does."""
+"""Code spans, URLs and abbreviations, whose dots do not end a sentence; a dot after a URL does."""
 
 _MARKS = r"(?:\s{0,3}\[\d{1,3}\])*"
 _SENTENCE_END = re.compile(
     rf"(?:[。！？；…]+[\"'”’」』）)]*{_MARKS}|(?<![.!?])[.!?]++[\"'”’)]*{_MARKS}(?=\s|$))\s*|\n\s*\n"
 )
-"""With the closing quotes and brackets, the citation marks and the whitespace that follow."""
+"""The end of a sentence, including closing quotes, brackets, citation marks and whitespace after it."""
 
 
 def blank_program_code(text: str) -> str:
     """Return `text` with fenced program code blanked out, except strings, HTTP methods and addresses.
 
-    The names that a program gives its own variables state nothing about the platform.
+    Names of variables in a program state nothing about the platform.
     """
     if "```" not in text and "~~~" not in text:
         return text
@@ -59,21 +59,25 @@ def _blank_line(line: str) -> str:
 
 
 def remove_sentences_with(statement: str, facts: Sequence[str]) -> str:
-    """Return `statement` without the sentences that contain one of `facts`; empty if nothing is left.
+    """Return `statement` without the sentences that contain one of `facts`.
 
-    A Markdown fence, a list item and a table row count as one sentence each. Citation marks belong to
-    the sentence that they follow.
+    A code fence, a list item and a table row count as one sentence each. Citation marks belong to the
+    sentence before them. The result is empty if no word is left.
     """
     patterns = [
         re.compile(rf"(?<![A-Za-z0-9_]){re.escape(fact)}(?![A-Za-z0-9_])") for fact in facts if fact
     ]
-    kept = [s for s in _sentences(statement) if not any(p.search(s) for p in patterns)]
+    kept = [
+        sentence
+        for sentence in _sentences(statement)
+        if not any(pattern.search(sentence) for pattern in patterns)
+    ]
     text = "".join(kept).strip()
     return text if re.search(r"\w", strip_citations(text)) else ""
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """The sentences of `text` with the separators after them; joined, they are `text` again."""
+    """Yield the sentences of `text`, each with the separators after it; joined, they equal `text`."""
     prose: list[str] = []
     for block in _blocks(text):
         if _INDIVISIBLE.match(block):
@@ -86,7 +90,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Each line, and each fence as a whole, with line ends."""
+    """Yield each code fence as a whole and each other line, including line ends."""
     fence = ""
     lines: list[str] = []
     for line in text.splitlines(keepends=True):

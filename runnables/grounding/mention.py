@@ -1,4 +1,4 @@
-"""The type of a mentioned name, and helpers that inspect its surroundings."""
+"""A name mentioned in a text, and helpers that inspect the text around it."""
 
 import re
 from dataclasses import dataclass
@@ -10,39 +10,39 @@ MentionKind = Literal["target", "name", "word", "number", "permission"]
 """
 
 CONTEXT_CHARS = 20
-"""Characters before a mention that `is_preceded_by` searches."""
+"""Number of characters before a mention that `is_preceded_by` searches."""
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A name in a text that may state a fact about the platform."""
+    """A name in a text, which may state a fact about the platform."""
 
     kind: MentionKind
     text: str
     """The mention as written, with the HTTP method of a target."""
     start: int
     target: str = ""
-    """Of a target: the URL or path alone."""
+    """For kind `target`: the URL or path without the method."""
     method: str = ""
-    """Of a target: its HTTP method, if the text states one."""
+    """For kind `target`: the HTTP method; empty if the text states none."""
     maybe_external: bool = False
-    """Whether it may belong to a file, a website, a library or the reader's own code instead."""
+    """Whether it may name a file, a website, part of a library or the reader's own code instead."""
     is_explicit: bool = True
-    """Of a number: whether the text calls it a code. Otherwise only similar known codes can tell."""
+    """For kind `number`: whether the text calls it a code; otherwise similar codes decide."""
     words: tuple[str, ...] = ()
-    """Of a permission: its words in lower case, last one first."""
+    """For kind `permission`: the words of its name in lower case, last one first."""
 
 
 def surrounding_chars(text: str, start: int, end: int) -> tuple[str, str]:
-    """Return the characters before `start` and at `end`; empty at the limits of `text`."""
+    """Return the characters before `start` and at `end`; empty at the start and end of `text`."""
     return text[max(0, start - 1) : start], text[end : end + 1]
 
 
 def is_code_span(text: str, start: int, end: int) -> bool:
-    """Whether `text[start:end]` is the whole content of a code span."""
+    """Return whether `text[start:end]` is the whole content of a code span."""
     return surrounding_chars(text, start, end) == ("`", "`")
 
 
 def is_preceded_by(pattern: re.Pattern[str], text: str, start: int) -> bool:
-    """Whether `pattern`, which must end with `$`, matches right before `start`."""
+    """Return whether `pattern`, which must end with `$`, matches right before `start`."""
     return pattern.search(text[max(0, start - CONTEXT_CHARS) : start]) is not None

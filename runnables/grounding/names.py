@@ -1,7 +1,8 @@
-"""Names: those that state nothing about a platform, and those recognised by their context.
+"""Recognition of names that are not specific to a platform, and of names by their context.
 
-Languages, standards and examples state nothing. Keys of JSON and of
-`key=value` pairs, first cells of tables and words next to a noun such as `field` are names.
+Names from programming languages, standards and examples are not specific to a platform. Names by context
+are keys in JSON and in `key=value` pairs, first cells of table rows, and words next to a noun such as
+`field`.
 """
 
 import builtins
@@ -41,7 +42,7 @@ TYPE_WORDS = {
     "double", "int32", "int64", "void", "undefined", "const", "let", "var", "function", "switch",
     "catch", "throw", "new", "this", "query", "body", "path", "header", "url", "http", "https", "form",
 }  # fmt: skip
-"""Data types, and other words that occur where field names do but name no field."""
+"""Data types, and other words that occur in the positions of field names but are not fields."""
 
 LANGUAGE_WORDS = (
     {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names, *TYPE_WORDS}
@@ -56,8 +57,9 @@ _EMPHASISED = {
     "IMPORTANT", "WARNING", "CAUTION",
 }  # fmt: skip
 """Keywords of RFC 2119 and of Markdown alerts."""
+
 CAPITALISED_PROSE = _STATUS_WORDS | _EMPHASISED
-"""Words that prose writes in capitals, such as NOT FOUND and MUST; a value would be quoted."""
+"""Words that prose writes in capitals, such as NOT FOUND and MUST; values of fields are quoted."""
 
 _EXTENSIONS = {e[1:] for e in (*mimetypes.types_map, *mimetypes.encodings_map)} | {
     "cfg", "conf", "env", "gitignore", "go", "ini", "java", "jsonl", "lock", "log", "md", "mdx", "php",
@@ -70,8 +72,54 @@ _RANDOM = re.compile(r"\d{5}|(?=[a-f]{0,7}\d)(?=\d{0,7}[a-f])[0-9a-f]{8}")
 """Five digits in a row, or eight hexadecimal digits with both digits and letters."""
 
 
+_JSON_PAIR = re.compile(
+    r"\"([A-Za-z_][\w.-]*)\"\s{0,4}:\s{0,4}(\"[^\"\n]*\"|-?\d[\d.]*)?", re.ASCII
+)
+_ENUM_VALUE = re.compile(r"\"(?:[A-Z][A-Z_]+|[a-z]+(?:[_.][a-z-]+)+)\"")
+"""A value that is probably one of a fixed set, such as a status or an event, and not an example."""
+
+_PAIR = re.compile(
+    r"(?<![\w.=<>!?$-])([A-Za-z_][\w.-]*)(?:\[\])?=(?![=>~])[\"']?([a-z]{3,}(?![\w.-]))?", re.ASCII
+)
+"""A key before `=` and, if it is a single word, its value; comparisons and arrows do not match."""
+
+_FIRST_CELL = re.compile(r"^\s{0,3}\|[ `]{0,3}([A-Za-z_]\w*)[ `]{0,3}\|", re.ASCII | re.MULTILINE)
+_CHINESE_NOUN = "字段|参数|请求头|响应头|属性"
+_ENGLISH_NOUN = "fields?|param(?:eter)?s?|headers?|propert(?:y|ies)|attributes?"
+_NEXT_TO_NOUN = re.compile(
+    rf"(?<![\w.:-])([A-Za-z][\w-]+)[ `]{{0,2}}(?:{_CHINESE_NOUN})"
+    rf"|(?:{_CHINESE_NOUN})[ `]{{0,2}}([A-Za-z][\w-]++)(?![.:]\w)"
+    rf"|`([A-Za-z][\w-]+)` (?:{_ENGLISH_NOUN})\b|\b(?:{_ENGLISH_NOUN}) `([A-Za-z][\w-]+)`",
+    re.ASCII,
+)
+"""In English only code spans match, because any word may precede "field"."""
+
+_CODE_NUMBER = re.compile(
+    r"(?<![\w.,/=$¥￥+-])(?<!\d:)\d{4,6}(?!\w|[.,:/-]\d|[*×]|\s?[%％])", re.ASCII
+)
+"""Four to six digits that are not part of an amount, a date, a time, a name or a calculation."""
+
+_UNIT = re.compile(
+    r"\s?(?:[个条次元分秒毫天年月日时字笔页份张件位人倍行端]|[A-Za-z]+s\b|CNY|USD|[KMG]B\b|fen\b)"
+)
+"""A unit after a number, which shows that the number is not a code; 端 begins 端口, a port."""
+
+_CODE_BEFORE = re.compile(
+    r"(?:codes?|errors?|错误码|返回码|状态码|报错|错误)[^0-9，。,.;；\n]{0,8}$", re.I
+)
+_CELL_BEFORE = re.compile(r"^\s{0,3}\|[ `*]{0,3}$", re.MULTILINE)
+"""The start of a table row, because the first cell of an error table is a code."""
+
+_RETURN_BEFORE = re.compile(
+    r"(?:返回|报|收到|得到|提示|碰到|遇到|出现|看到|以|\b(?:gets?|got|sees?|receives?d?|raises?|throws?|"
+    r"answers?|returns?|gives?|with|as|in|by))"
+    r"[\s`\"'“的是为了到]{0,4}$"
+)
+"""Words before a number that may be a code, but may also count something."""
+
+
 def is_standard(word: str) -> bool:
-    """Whether `word` is a placeholder or belongs to a programming language, HTTP or another technology."""
+    """Return whether `word` is a placeholder, or a name from a programming language, HTTP or the like."""
     return (
         word in LANGUAGE_WORDS
         or word.upper() in _TECHNOLOGIES
@@ -83,69 +131,23 @@ def is_standard(word: str) -> bool:
 
 
 def is_method(word: str) -> bool:
-    """Whether `word` is an HTTP method in any case; `get` in `requests.get` is one."""
+    """Return whether `word` is an HTTP method in any case; `get` in `requests.get` is one."""
     return word.upper() in HTTPMethod.__members__
 
 
 def is_example(word: str) -> bool:
-    """Whether `word` is a placeholder for a value of the reader, or consists of random characters."""
+    """Return whether `word` is a placeholder or contains random characters, as in an example id."""
     return _PLACEHOLDER.search(word) is not None or _RANDOM.search(word) is not None
 
 
 def is_file_or_domain(name: str) -> bool:
-    """Whether a dotted name ends with a file extension or a top-level domain."""
+    """Return whether a dotted name ends with a file extension or a top-level domain."""
     last = name.rpartition(".")[2]
     return last in _EXTENSIONS or last in _TOP_DOMAINS
 
 
-_JSON_PAIR = re.compile(
-    r"\"([A-Za-z_][\w.-]*)\"\s{0,4}:\s{0,4}(\"[^\"\n]*\"|-?\d[\d.]*)?", re.ASCII
-)
-_ENUM_VALUE = re.compile(r"\"(?:[A-Z][A-Z_]+|[a-z]+(?:[_.][a-z-]+)+)\"")
-"""A value in JSON that is one of a fixed set, such as a status or an event; any other is an example."""
-
-_PAIR = re.compile(
-    r"(?<![\w.=<>!?$-])([A-Za-z_][\w.-]*)(?:\[\])?=(?![=>~])[\"']?([a-z]{3,}(?![\w.-]))?", re.ASCII
-)
-"""A key and, if it is a single word, its value; neither a comparison nor an arrow."""
-
-_FIRST_CELL = re.compile(r"^\s{0,3}\|[ `]{0,3}([A-Za-z_]\w*)[ `]{0,3}\|", re.ASCII | re.MULTILINE)
-_CHINESE_NOUN = "字段|参数|请求头|响应头|属性"
-_ENGLISH_NOUN = "fields?|param(?:eter)?s?|headers?|propert(?:y|ies)|attributes?"
-_NEXT_TO_NOUN = re.compile(
-    rf"(?<![\w.:-])([A-Za-z][\w-]+)[ `]{{0,2}}(?:{_CHINESE_NOUN})"
-    rf"|(?:{_CHINESE_NOUN})[ `]{{0,2}}([A-Za-z][\w-]++)(?![.:]\w)"
-    rf"|`([A-Za-z][\w-]+)` (?:{_ENGLISH_NOUN})\b|\b(?:{_ENGLISH_NOUN}) `([A-Za-z][\w-]+)`",
-    re.ASCII,
-)
-"""In English only a code span, since any word may precede "field"."""
-
-_CODE_NUMBER = re.compile(
-    r"(?<![\w.,/=$¥￥+-])(?<!\d:)\d{4,6}(?!\w|[.,:/-]\d|[*×]|\s?[%％])", re.ASCII
-)
-"""Four to six digits that are not part of an amount, a date, a time, a name or a calculation."""
-
-_UNIT = re.compile(
-    r"\s?(?:[个条次元分秒毫天年月日时字笔页份张件位人倍行端]|[A-Za-z]+s\b|CNY|USD|[KMG]B\b|fen\b)"
-)
-"""Follows a number that counts something; 端 as in 端口, a port."""
-
-_CODE_BEFORE = re.compile(
-    r"(?:codes?|errors?|错误码|返回码|状态码|报错|错误)[^0-9，。,.;；\n]{0,8}$", re.I
-)
-_CELL_BEFORE = re.compile(r"^\s{0,3}\|[ `*]{0,3}$", re.MULTILINE)
-"""Start of a row: the first cell of an error table is a code."""
-
-_RETURN_BEFORE = re.compile(
-    r"(?:返回|报|收到|得到|提示|碰到|遇到|出现|看到|以|\b(?:gets?|got|sees?|receives?d?|raises?|throws?|"
-    r"answers?|returns?|gives?|with|as|in|by))"
-    r"[\s`\"'“的是为了到]{0,4}$"
-)
-"""An API may return a code, but also a number of things."""
-
-
 def take_json_keys(text: str) -> tuple[str, list[Mention]]:
-    """Return `text` with the example values in JSON blanked out, and the keys as mentions."""
+    """Return `text` with the example values in its JSON blanked out, and the JSON keys as mentions."""
     mentions: list[Mention] = []
 
     def take(match: re.Match[str]) -> str:
@@ -160,7 +162,7 @@ def take_json_keys(text: str) -> tuple[str, list[Mention]]:
 
 
 def extract_names_in_context(text: str) -> Iterator[Mention]:
-    """Yield the words in `text` at a position of a name, except JSON keys; see `take_json_keys`."""
+    """Yield the words in `text` that are names by context, except JSON keys (see `take_json_keys`)."""
     for pattern in (_PAIR, _FIRST_CELL, _NEXT_TO_NOUN):
         for match in pattern.finditer(text):
             for group, word in enumerate(match.groups(), 1):
@@ -170,7 +172,7 @@ def extract_names_in_context(text: str) -> Iterator[Mention]:
 
 
 def extract_code_numbers(text: str) -> Iterator[Mention]:
-    """Yield the numbers in `text` that are error codes, or that may be if similar codes are known."""
+    """Yield the numbers in `text` that are error codes, or are error codes if similar ones are known."""
     for match in _CODE_NUMBER.finditer(text):
         start, end = match.span()
         is_called_code = is_code_span(text, start, end) or any(
@@ -184,5 +186,5 @@ def extract_code_numbers(text: str) -> Iterator[Mention]:
 
 
 def _is_unlikely_amount(number: str) -> bool:
-    """Whether a number is neither round nor as short as a year or a typical count of results."""
+    """Return whether a number is not round, and longer than a year or a typical count of results."""
     return len(number) > 4 and int(number) % 1000 != 0

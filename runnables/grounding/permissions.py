@@ -1,4 +1,4 @@
-"""Names of permissions, such as 标签打印权限包 and Parcel Read Package: extraction and index."""
+"""Extraction and index of permission names, such as 标签打印权限包 and Parcel Read Package."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _PERMISSION_NOUN = re.compile(
 _TITLE_WORDS = re.compile(r"(?:\b[A-Z][A-Za-z0-9-]*\s)+$")
 _HAN = re.compile(r"[\u4e00-\u9fff]+$")
 _MAX_TITLE_CHARS, _MAX_HAN_CHARS = 60, 14
-"""Characters before the noun that are searched, which keeps the cost linear in the length of the text."""
+"""Maximum number of characters before the noun that are searched, so that the cost stays linear."""
 
 _NOT_IN_NAMES = {
     *"的了个各该此这那哪某一二两三四五六七八九十几多每有无没缺需须用归属是为和与或及先再还要在由对给把被将其新旧",
@@ -29,7 +29,7 @@ _NOT_IN_NAMES = {
 
 
 def extract_permissions(text: str) -> Iterator[Mention]:
-    """Yield the named permissions in `text`; "this package" names none."""
+    """Yield the permissions that `text` names; an expression such as "this package" is no name."""
     for match in _PERMISSION_NOUN.finditer(text):
         words = list(_name_words(text, match.start()))
         if words:
@@ -40,7 +40,7 @@ def extract_permissions(text: str) -> Iterator[Mention]:
 
 
 def _name_words(text: str, end: int) -> Iterator[str]:
-    """The words of the name that ends at `end`, last one first."""
+    """Yield the words of the name that ends at `end`, last one first."""
     for word in reversed(_words_before(text, end)):
         if word in _NOT_IN_NAMES:
             return
@@ -48,7 +48,7 @@ def _name_words(text: str, end: int) -> Iterator[str]:
 
 
 def _words_before(text: str, end: int) -> tuple[str, ...]:
-    """The uninterrupted capitalised or Chinese words before `end`."""
+    """Return the capitalised or Chinese words directly before `end`, in order."""
     if text[end - 1 : end] == " ":
         title = _TITLE_WORDS.search(text[max(0, end - _MAX_TITLE_CHARS) : end])
         return tuple(title[0].split()) if title else ()
@@ -57,7 +57,7 @@ def _words_before(text: str, end: int) -> tuple[str, ...]:
 
 
 class PermissionIndex:
-    """The permissions that documents name."""
+    """Index of the permissions that documents name."""
 
     def __init__(self) -> None:
         self._names: set[tuple[str, ...]] = set()
@@ -71,10 +71,10 @@ class PermissionIndex:
             self._endings.update(_endings(name))
 
     def contains(self, mention: Mention) -> bool:
-        """Whether a name ends like an indexed one, up to the start of the shorter of both.
+        """Return whether the name, or an ending of it, is an indexed name or an ending of one.
 
-        If permissions are indexed, but none in the language of the name, it cannot be looked up and counts
-        as contained: it may be a translation.
+        If permissions are indexed, but none in the language of the name, it counts as contained, because
+        it may be a translation.
         """
         name = _to_name(mention)
         if name[:1] not in self._endings:
@@ -83,11 +83,14 @@ class PermissionIndex:
 
 
 def _to_name(mention: Mention) -> tuple[str, ...]:
-    """The language of a name and its words without the noun, last one first: 权限包 equals 权限组."""
+    """Return the language of the name, and its words without the noun, last one first.
+
+    Without the noun, names that end with 权限包 and 权限组 are equal.
+    """
     noun, *words = mention.words
     return ("en" if noun.isascii() else "zh", *words)
 
 
 def _endings(name: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The name's last word, its last two, and so on."""
+    """Return the language with the name's last word, with its last two words, and so on."""
     return (name[:end] for end in range(1, len(name) + 1))

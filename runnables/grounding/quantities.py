@@ -1,4 +1,4 @@
-"""Numbers in a text with their units: 30 天, 三十天 and thirty days are equal."""
+"""Extraction of numbers with their units, so that 30 天, 三十天 and thirty days are equal."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ QuantityKind = Literal["time", "size", "money", "percent", "clock"]
 Unit = tuple[QuantityKind, Decimal]
 
 MAX_NUMBER_CHARS = 25
-"""Longer runs of digits are compared as written."""
+"""Maximum length of a number that is converted, in characters; longer ones are compared as written."""
 
 _DAY = Decimal(86_400)
 _UNITS: Mapping[str, Unit] = {
@@ -26,14 +26,17 @@ _UNITS: Mapping[str, Unit] = {
     **dict.fromkeys(("个月", "month"), ("time", 30 * _DAY)),
     **dict.fromkeys(("年", "year"), ("time", 360 * _DAY)),  # twelve months of 30 days
     **dict.fromkeys(("字节", "byte"), ("size", Decimal(1))),
-    **{f"{prefix}b": ("size", Decimal(1_024) ** n) for n, prefix in enumerate("kmgt", 1)},
+    **{f"{prefix}b": ("size", Decimal(1_024) ** power) for power, prefix in enumerate("kmgt", 1)},
     **dict.fromkeys(("分", "fen"), ("money", Decimal(1))),
     **dict.fromkeys(("元", "块", "yuan", "cny", "rmb"), ("money", Decimal(100))),
     "点": ("clock", Decimal(60)),
     **dict.fromkeys(("%", "百分点", "percent", "per cent"), ("percent", Decimal(1))),
 }
 _MULTIPLES = {"万": 10**4, "亿": 10**8}
-_HAN_DIGITS = {c: n for n, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {
+    "〇": 0,
+    "两": 2,
+}
 _HAN_MULTIPLIERS = {"十": 10, "百": 100, "千": 1_000, "万": 10_000}
 _NUMBER_WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
@@ -72,17 +75,17 @@ class Quantity:
     value: str
     """The number as written, without thousands separators and insignificant zeros."""
     amount: tuple[QuantityKind, Decimal] | None = None
-    """Amount in seconds, bytes, fen, per cent or minutes after twelve; None without a known unit."""
+    """Amount in seconds, bytes, fen, per cent or minutes after 12 o'clock; None without a known unit."""
     has_counter: bool = False
-    """Whether a Chinese word follows that is not a known unit: `10 个包裹`."""
+    """Whether a Chinese word that is not a known unit follows, as in `10 个包裹`."""
     is_word: bool = False
-    """Whether it is written in words: `三十`, `thirty`."""
+    """Whether the number is written in words, such as `三十` or `thirty`."""
     parts: tuple[str, ...] = ()
-    """The numbers within a date or a time of day."""
+    """The numbers in a date or a time of day."""
 
 
 def extract_quantities(text: str) -> list[Quantity]:
-    """Return the numbers in `text` in order, including those within identifiers."""
+    """Return the numbers in `text`, including numbers within identifiers, in order."""
     text = _HALF_HOUR.sub("30 min", unicodedata.normalize("NFKC", text))
     matches = list(_NUMBER.finditer(text))
     units = [_unit_after(text, match) for match in matches]
@@ -139,14 +142,14 @@ def _value(match: re.Match[str]) -> str:
 
 
 def _format(number: Decimal) -> str:
-    """Whole numbers without a decimal point; others unchanged, since version 3.10 is not 3.1."""
+    """Return a whole number without a decimal point, and any other as is: version 3.10 is not 3.1."""
     return str(int(number)) if number == number.to_integral_value() else format(number, "f")
 
 
 def _han_value(numeral: str) -> int:
-    """The value of a Chinese numeral: `三十` is 30, `一百二十` 120, `二〇二六` 2026."""
+    """Return the value of a Chinese numeral: `三十` is 30, `一百二十` 120, `二〇二六` 2026."""
     if not set(numeral) & set(_HAN_MULTIPLIERS):
-        return int("".join(str(_HAN_DIGITS[c]) for c in numeral))
+        return int("".join(str(_HAN_DIGITS[digit]) for digit in numeral))
     total, digit = 0, 0
     for character in numeral:
         if character in _HAN_DIGITS:

@@ -1,7 +1,7 @@
 """Lexical support: whether cited chunks contain the words and numbers of a statement or a question.
 
-These rules do not see negation or reversal: "is not needed" has the words of "is needed". They reject
-topics that the chunks do not cover and numbers that the chunks do not contain.
+These rules reject topics that the chunks do not cover, and numbers that the chunks do not contain. They
+do not recognise negation, because "is not needed" contains the words of "is needed".
 """
 
 import re
@@ -17,19 +17,21 @@ from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk
 
 NON_NOUN_FACTOR = 0.25
-"""Weight of a word that is no noun: people write 弄 and 导出去 where documents use other verbs.
+"""Weight of a word that is not a noun.
 
-At 1, plain questions that the samples answer rank above questions about gaps in 57 of 100 pairs, at 0.5
-in 62, at 0.25 in 65; public data sets show no difference.
+It is low because questions and documents use different verbs, such as 弄 and 导出去 in questions. With a
+weight of 1, colloquial questions that the samples answer rank above questions about gaps in 57 of 100
+pairs; with 0.5 in 62, and with 0.25 in 65. Public data sets show no difference.
 """
 
 MIN_WORD_SHARE = 0.46
 """Share of a statement's content words that the cited chunks must contain.
 
-In tests/data/support.jsonl, paraphrases reach half or more, statements about another section of the
-same page at most 0.43, phrases that fit any page at most 0.2. All sentences of the samples pass with
-their own chunk, and 5 in 100 with a random chunk of another document, which mostly says the same. Half
-a point for a Chinese word whose characters occur, or weights by rarity, separate the two no better.
+In tests/data/support.jsonl, paraphrases reach at least 0.5, statements about another section of the same
+page at most 0.43, and phrases that fit any page at most 0.2. All sentences of the samples pass with their
+own chunk; 5 of 100 pass with a random chunk of another document, which in most cases says the same. Two
+variants do not separate the classes better: counting a Chinese word as half if its characters occur, and
+weighting words by rarity.
 """
 
 _CODE_SPAN = re.compile(r"`[^`]*`")
@@ -55,7 +57,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_/.\-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w*|[
 def coverage(question: str, cited: str) -> float:
     """Return the weighted share of the content words and error codes of `question` in `cited`, 0 to 1.
 
-    Words rare in everyday language weigh more. Pasted text in the question is ignored.
+    Words that are rare in everyday language weigh more. Text pasted into the question is ignored.
     """
     weighted_terms = list(_weighted_terms(search_query(question)))
     cited_terms = set(map(stem, vocabulary_words(cited))) | set(error_codes(cited))
@@ -77,12 +79,12 @@ def _weighted_terms(text: str) -> Iterator[tuple[str, float]]:
 
 
 def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
-    """Whether `cited` contains the numbers of `statement` and enough of its content words.
+    """Return whether `cited` contains the numbers of `statement` and enough of its content words.
 
     Numbers may also come from the question. Code spans, URLs, step numbers and resolved citation marks
-    are ignored. Chunks in another language than the statement cannot be compared by words: they support
-    it if they contain its numbers and, if it has identifiers, one of these. Without chunks nothing is
-    supported.
+    are ignored. Chunks in another language than the statement cannot be compared by words, so they
+    support it if they contain its numbers and at least one of its identifiers, if it has any. Without
+    chunks, nothing is supported.
     """
     if not cited:
         return False
@@ -94,14 +96,16 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
 
 
 def word_share(statement: str, text: str) -> float:
-    """Return the share of the content words of `statement` in `text`, 0 to 1; 1 if it has none.
+    """Return the share of the content words of `statement` that are in `text`, 0 to 1; 1 if it has none.
 
-    A Chinese word of one character also counts within a longer word: 选 in 选择.
+    A Chinese word of one character also counts if it is part of a longer word, such as 选 in 选择.
     """
     words = (word for word in vocabulary_words(statement) if not word[0].isdecimal())
     content_words = {stem(word) for word in words if zipf_frequency(word) < COMMON_ZIPF}
     shared = content_words & _index_words(text)
-    shared |= {w for w in content_words if len(w) == 1 and not w.isascii() and w in text}
+    shared |= {
+        word for word in content_words if len(word) == 1 and not word.isascii() and word in text
+    }
     return len(shared) / len(content_words) if content_words else 1.0
 
 
@@ -121,9 +125,10 @@ def _shares_identifier(statement: str, text: str) -> bool:
 
 
 def _contains_numbers(text: str, prose: str) -> bool:
-    """Whether `text` contains all numbers of `prose`, each with an equal quantity or without a unit.
+    """Return whether `text` contains all numbers of `prose`.
 
-    A number without a known unit matches the same number with any unit.
+    A number with a known unit matches an equal quantity, or the same number without a unit. A number
+    without a known unit matches the same number with any unit.
     """
     stated = [quantity for quantity in extract_quantities(prose) if _is_checked(quantity)]
     if not stated:
@@ -140,9 +145,10 @@ def _contains_numbers(text: str, prose: str) -> bool:
 
 
 def _is_checked(quantity: Quantity) -> bool:
-    """Whether a number must be supported.
+    """Return whether a number must be supported.
 
-    Number words may be idioms (一次, 十分) or the model's own count (两个参数); 三十天 is neither.
+    A number in words may be part of an idiom (一次, 十分) or count parts of the answer (两个参数). It is
+    checked only if it has a unit of time, size or percentage, such as 三十天.
     """
     if not quantity.is_word:
         return True
@@ -151,7 +157,7 @@ def _is_checked(quantity: Quantity) -> bool:
 
 
 def _prose(statement: str) -> str:
-    """The statement without code, URLs, identifiers that contain digits, and step numbers."""
+    """Return the statement without code, URLs, identifiers that contain digits, and step numbers."""
     text = _URL.sub(" ", _CODE_SPAN.sub(" ", statement))
     return _TOKEN.sub(_drop_identifier, _STEP_NUMBER.sub(" ", text))
 

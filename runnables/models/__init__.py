@@ -1,1 +1,1 @@
-"""Calls chat models and parses their replies into validated objects."""
+"""Calls of chat models, and parsing of their replies into validated objects."""

@@ -1,4 +1,4 @@
-"""One chat model with retries, a circuit breaker, a deadline and a limit on concurrent calls."""
+"""A chat model with retries, a circuit breaker, a deadline and a limit on concurrent calls."""
 
 import asyncio
 import time
@@ -34,45 +34,48 @@ from schemas.errors import ModelBusy, ModelError, ModelTimeout, ModelUnavailable
 from schemas.settings import PREFIX
 
 OutputMode = Literal["json_schema", "json_mode", "plain"]
-"""How the provider is asked for JSON."""
+"""The way in which JSON is requested from the provider."""
 
 CircuitState = Literal["closed", "half_open", "open"]
-"""Whether a model is called, called once to test it, or not called."""
+"""`closed`: the model is called; `half_open`: one call tests it; `open`: it is not called."""
 
 OnText = Callable[[str], Awaitable[None]]
-"""Receives the whole text of a reply so far, each time that it grows."""
+"""Callback that receives the whole text of a reply so far each time that the text grows."""
 
 MAX_ATTEMPTS = 4
-"""Calls for one reply while the provider is overloaded or unreachable."""
+"""Maximum number of calls for one reply if the provider is overloaded or unreachable."""
 
 FAILURE_THRESHOLD = 5
-"""Consecutive failed replies that open the circuit."""
+"""Number of consecutive failures that open the circuit."""
 
 RECOVERY_TIMEOUT_S = 10
 """Seconds for which an open circuit rejects calls before one call tests the model."""
 
 MAX_TOKEN_CORRECTION = 3.0
-"""Larger factors come from a wrong count of the provider, or from a very short prompt."""
+"""Upper bound of `ChatModel.token_correction`.
+
+Larger factors come from a wrong count by the provider or from a very short prompt.
+"""
 
 
 @dataclass
 class ChatModel:
-    """One chat model and what has been learned about it at run time."""
+    """A chat model, and what its earlier calls have shown about it."""
 
     role: ModelRole
     client: BaseChatModel
     window: int
-    """Size of its context window in tokens."""
+    """Size of the context window, in tokens."""
     limiter: ConcurrencyLimiter = field(repr=False)
-    """Limits the concurrent calls; all models of a process share it."""
+    """Limits concurrent calls; shared by all models of a process."""
     output_modes: list[OutputMode] = field(default_factory=list)
-    """The output modes that the provider has not refused, best first; empty before the first call."""
+    """Output modes that the provider has not refused, best first; empty before the first reply."""
     clients_by_mode: dict[tuple[OutputMode, type], Runnable[Any, Any]] = field(
         default_factory=dict, repr=False
     )
-    """The client bound to an output mode and a schema, built on first use."""
+    """Clients bound to an output mode and a schema, created on first use."""
     token_correction: float = 1.0
-    """Factor between the provider's count of a prompt's tokens and the estimate; at least 1."""
+    """The provider's token count divided by our estimate, at least 1; the largest ratio so far."""
     last_error: ModelError | None = None
     """The error of the last call; None if it succeeded."""
     last_called_at: float | None = None
@@ -85,7 +88,7 @@ class ChatModel:
 
     @property
     def circuit(self) -> CircuitState:
-        """State of the circuit breaker."""
+        """The state of the circuit breaker."""
         state: CircuitState = self._circuit.state
         return state
 
@@ -98,9 +101,9 @@ class ChatModel:
     ) -> AIMessage:
         """Return the model's reply to `messages`.
 
-        `runnable` replaces the plain client, for example by one bound to tools. `on_text` receives the
-        text while it is streamed; a text shorter than the previous one begins another attempt.
-        Raises ModelError.
+        `runnable` is called instead of the plain client, for example a client bound to tools. `on_text`
+        receives the text while it is streamed; if a text is shorter than the previous one, the model was
+        called again. Raises ModelError.
         """
         if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
@@ -179,7 +182,7 @@ class ChatModel:
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> AIMessage:
-        """The reply with its token usage, or without if the provider refuses to report it."""
+        """Return the reply, with its token usage unless the provider refuses to report it."""
         try:
             return await _reply(runnable, messages, config, on_text)
         except Exception as error:
@@ -190,30 +193,30 @@ class ChatModel:
 
     @asynccontextmanager
     async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
-        """Hold a slot for one call, not between retries. Raises ModelBusy at the deadline."""
+        """Acquire the limiter for one call; retries wait without it. Raises ModelBusy."""
         async with AsyncExitStack() as stack:
             try:
                 await stack.enter_async_context(self.limiter.acquire(remaining_seconds(config)))
             except TimeoutError:
                 raise ModelBusy(
-                    f"{self.role.setting}: not asked in time, {PREFIX}MAX_CONCURRENCY calls are under way"
+                    f"{self.role.setting}: not called in time, {PREFIX}MAX_CONCURRENCY calls are running"
                 ) from None
             yield
 
 
 def disable_chunk_timeout(client: BaseChatModel) -> None:
-    """Turn off the client's time limit per chunk, which costs a task per chunk.
+    """Disable the client's timeout per chunk, which creates a task for each chunk.
 
-    The deadline of the whole call applies anyway.
+    The deadline of the whole call still applies.
     """
     if "stream_chunk_timeout" in type(client).model_fields:
         client.stream_chunk_timeout = None  # type: ignore[attr-defined]
 
 
 def request_stream_usage(client: BaseChatModel, enabled: bool) -> None:
-    """Let the provider report the token usage of streamed replies, or not.
+    """Set whether the client requests the token usage of streamed replies.
 
-    OpenAI's client asks for it by default only at OpenAI's own address.
+    By default, OpenAI's client requests it only from OpenAI's own address.
     """
     if "stream_usage" in type(client).model_fields:
         client.stream_usage = enabled  # type: ignore[attr-defined]
@@ -230,7 +233,7 @@ class _StopAtDeadline(stop_base):
 
 
 def _is_usage_refusal(error: Exception) -> bool:
-    """Whether the provider refused the request because it asks for the usage of a stream."""
+    """Return whether the provider refused the request because it asks for the token usage of a stream."""
     return getattr(error, "status_code", None) in (400, 422) and any(
         name in str(error) for name in ("stream_options", "include_usage")
     )

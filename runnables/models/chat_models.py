@@ -11,26 +11,28 @@ from runnables.models.concurrency import ConcurrencyLimiter
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"
-"""Value of `APIDESK_CHAT_MODEL` that answers without a model."""
+"""Value of `APIDESK_CHAT_MODEL` with which answers are quoted without a model."""
 
 DEFAULT_CONTEXT_TOKENS = 8_192
-"""Context window of a model whose window is unknown."""
+"""Assumed context window of a model whose window is unknown, in tokens."""
 
 
 @dataclass(frozen=True)
 class ChatModels:
-    """The open models by their tasks."""
+    """The open models, by task."""
 
     answer_models: tuple[ChatModel, ...]
-    """Write answers: the chat model, then its fallback."""
+    """Models that write answers: the chat model, then its fallback."""
     extraction_models: tuple[ChatModel, ...]
-    """Fill schemas: the structure model if there is one, else the answer models."""
+    """Models that fill schemas: the structure model if there is one, otherwise the answer models."""
 
     @property
     def all(self) -> tuple[ChatModel, ...]:
         """All models without duplicates."""
         return tuple(
-            {m.role.prefix: m for m in (*self.answer_models, *self.extraction_models)}.values()
+            {
+                model.role.prefix: model for model in (*self.answer_models, *self.extraction_models)
+            }.values()
         )
 
 
@@ -39,8 +41,8 @@ def open_chat_models(
 ) -> ChatModels | None:
     """Open the models named in the settings; return None for `extractive`.
 
-    The models share `limiter`; without one they get their own. Raises ConfigurationError if a name or
-    its provider cannot be used.
+    All models share `limiter`; if it is None, they share a new one. Raises ConfigurationError if a
+    model's name or provider is invalid.
     """
     if settings.chat_model == EXTRACTIVE:
         return None
@@ -56,8 +58,8 @@ def open_judge_model(
 ) -> ChatModel | None:
     """Open the model that judges answers; return None if the settings name none.
 
-    `limiter` as for `open_chat_models`. Raises ConfigurationError if its name or its provider cannot be
-    used.
+    If `limiter` is None, the model gets a new one. Raises ConfigurationError if its name or provider is
+    invalid.
     """
     if not settings.judge_model:
         return None

@@ -1,4 +1,4 @@
-"""A limit on concurrent work; waiting callers are served in their order of arrival."""
+"""A limit on concurrent work, with waiting callers served in order of arrival."""
 
 import asyncio
 import math
@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 
 
 class ConcurrencyLimiter:
-    """A semaphore that counts its holders and waiters; for one process and one event loop."""
+    """A semaphore that counts running and waiting callers, for one event loop."""
 
     def __init__(
         self, size: int, on_change: "Callable[[ConcurrencyLimiter], None]" = lambda limiter: None
     ) -> None:
-        """`on_change` is called after each change of `running` or `waiting`."""
+        """Allow `size` concurrent callers, and call `on_change` when `running` or `waiting` changes."""
         self._on_change = on_change
         self._semaphore = asyncio.Semaphore(size)
         self._running = 0
@@ -20,17 +20,17 @@ class ConcurrencyLimiter:
 
     @property
     def running(self) -> int:
-        """Number of slots in use."""
+        """Number of callers within `acquire`."""
         return self._running
 
     @property
     def waiting(self) -> int:
-        """Number of callers that wait for a slot."""
+        """Number of callers that wait in `acquire`."""
         return self._waiting
 
     @asynccontextmanager
     async def acquire(self, timeout_s: float) -> AsyncIterator[None]:
-        """Hold a slot within the block. Raises TimeoutError if none is free within `timeout_s`."""
+        """Run the block when fewer than `size` others run. Raises TimeoutError after `timeout_s`."""
         await self._acquire(timeout_s)
         self._count(running=1)
         try:

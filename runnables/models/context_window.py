@@ -1,4 +1,4 @@
-"""Fits chunks into a model's context window, whole and best first, or in several parts."""
+"""Selection of the chunks that fit a model's context window, in one part or several."""
 
 import logging
 
@@ -6,29 +6,31 @@ from ingestion.text.language import estimate_tokens
 from schemas.document import RetrievedChunk
 
 OUTPUT_TOKENS = 1_500
-"""Tokens reserved for the reply, but at most `MAX_OUTPUT_SHARE` of the window."""
+"""Number of tokens reserved for the reply, unless that exceeds `MAX_OUTPUT_SHARE`."""
 
 MAX_OUTPUT_SHARE = 0.25
+"""Maximum share of the window that is reserved for the reply."""
 
 TAG_TOKENS = 12
-"""Tokens of the tags around a chunk."""
+"""Estimated number of tokens in the tags around a chunk."""
 
 MAX_PARTS = 4
-"""Parts of one answer, each a model call."""
+"""Maximum number of parts of an answer; each part takes one model call."""
 
 log = logging.getLogger(__name__)
 
 
 def reserved_output_tokens(window: int) -> float:
-    """Return the tokens of a window of `window` tokens that are reserved for the reply."""
+    """Return how many tokens of a context window are reserved for the reply."""
     return min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE)
 
 
 def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[RetrievedChunk]:
-    """Return the chunks, in order, that fit a window of `window` tokens with `prompt` and the reply.
+    """Return the chunks that fit a window of `window` tokens together with `prompt` and the reply.
 
-    `prompt` is the text that is never cut: question, schema and instructions. A chunk that does not fit
-    is left out whole and logged; a smaller one after it may still fit.
+    `prompt` contains the question, the schema and the instructions, and is never cut. The order of the
+    chunks is kept. A chunk that does not fit is left out as a whole and logged; a smaller one after it
+    may still fit.
     """
     tokens_left = window - reserved_output_tokens(window) - estimate_tokens(prompt)
     fitting: list[RetrievedChunk] = []
@@ -38,7 +40,7 @@ def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[R
             fitting.append(retrieved)
             tokens_left -= tokens
     if len(fitting) < len(chunks):
-        left_out = [r.chunk.id for r in chunks if r not in fitting]
+        left_out = [retrieved.chunk.id for retrieved in chunks if retrieved not in fitting]
         log.info("left out of a window of %d tokens: %s", window, ", ".join(left_out))
     return fitting
 
@@ -46,16 +48,17 @@ def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[R
 def split_chunks(
     chunks: list[RetrievedChunk], window: int, prompt: str
 ) -> list[list[RetrievedChunk]]:
-    """Return `chunks` in at most `MAX_PARTS` parts that each fit, as `fit_chunks` does.
+    """Split `chunks` into at most `MAX_PARTS` parts, each of which fits as defined by `fit_chunks`.
 
-    All parts but the first leave room for the previous answer in the prompt.
+    The second and later parts leave room for the previous answer in the prompt. Chunks that fit in no
+    part are left out.
     """
     parts = [fit_chunks(chunks, window, prompt)]
-    left = [retrieved for retrieved in chunks if retrieved not in parts[0]]
-    while left and len(parts) < MAX_PARTS:
-        part = fit_chunks(left, window - int(reserved_output_tokens(window)), prompt)
+    remaining = [retrieved for retrieved in chunks if retrieved not in parts[0]]
+    while remaining and len(parts) < MAX_PARTS:
+        part = fit_chunks(remaining, window - int(reserved_output_tokens(window)), prompt)
         if not part:
             break
         parts.append(part)
-        left = [retrieved for retrieved in left if retrieved not in part]
+        remaining = [retrieved for retrieved in remaining if retrieved not in part]
     return parts

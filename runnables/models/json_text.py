@@ -12,16 +12,19 @@ from pydantic import BaseModel, ValidationError
 T = TypeVar("T", bound=BaseModel)
 
 MAX_REPLY_CHARS = 60_000
-"""Characters of a reply that are parsed."""
+"""Maximum length of the text that is parsed, in characters; the rest of a reply is ignored."""
 
 MAX_REPAIR_CHARS = 6_000
-"""Characters of broken JSON that are repaired."""
+"""Maximum length of broken JSON that is repaired, in characters; the rest is ignored."""
 
 MAX_REPAIR_MARKS = 600
-"""Quotation marks and opening braces that are repaired; the time grows with their square."""
+"""Maximum number of quotation marks and opening braces in broken JSON that is repaired.
+
+The time of a repair grows with the square of their number.
+"""
 
 MAX_OBJECT_STARTS = 100
-"""Opening braces at which decoding is tried."""
+"""Maximum number of opening braces at which decoding is tried."""
 
 _THINKING = re.compile(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)"
@@ -32,13 +35,13 @@ _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 
 class UnreadableReply(ValueError):
-    """The text contains no object of the schema; the message tells the model what to correct."""
+    """The text contains no object of the schema; the message explains to the model what to correct."""
 
 
 def parse_object(text: str, schema: type[T], repair: bool = True) -> tuple[T, bool]:
-    """Return the first `schema` object in `text`, and whether it was repaired.
+    """Return the first object in `text` that is valid for `schema`, and whether it was repaired.
 
-    Without `repair`, broken JSON is not repaired. Raises UnreadableReply.
+    Broken JSON is repaired only if `repair` is true. Raises UnreadableReply.
     """
     problem = "there is no JSON object in it"
     for repaired, value in _candidate_objects(text[:MAX_REPLY_CHARS], repair):
@@ -52,7 +55,7 @@ def parse_object(text: str, schema: type[T], repair: bool = True) -> tuple[T, bo
 
 
 def encodable(text: str) -> str:
-    """Return `text` without NUL, and with lone surrogates replaced, so that UTF-8 can encode it."""
+    """Return `text` without what UTF-8 cannot encode (lone surrogates), and without NUL."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
 
 
@@ -66,7 +69,7 @@ class _SchemaEchoed(Exception):
 
 
 def _candidate_objects(text: str, repair: bool) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """Objects in `text` with a flag for repaired ones, which come last."""
+    """Yield each object in `text`, after a flag for repaired ones, which come last."""
     candidates = list(dict.fromkeys(_candidate_texts(text)))
     for candidate in candidates:
         yield from ((False, value) for value in _decode_objects(candidate))
@@ -78,7 +81,7 @@ def _candidate_objects(text: str, repair: bool) -> Iterator[tuple[bool, dict[str
 
 
 def _candidate_texts(text: str) -> Iterator[str]:
-    """Parts of `text` that may be JSON: the text without thinking, each code fence, the whole text."""
+    """Yield what may be JSON in `text`: all but the thinking, each code fence, and the whole text."""
     text = encodable(text)
     answer = strip_thinking(text) or text
     yield answer
@@ -87,7 +90,7 @@ def _candidate_texts(text: str) -> Iterator[str]:
 
 
 def _decode_objects(text: str) -> list[dict[str, Any]]:
-    """The complete JSON objects in `text`, longest first."""
+    """Return the complete JSON objects in `text`, longest first."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     objects: list[tuple[int, dict[str, Any]]] = []
     position = 0
@@ -101,7 +104,7 @@ def _decode_objects(text: str) -> list[dict[str, Any]]:
             position = start + 1
         else:
             objects.append((position - start, value))
-    return [value for _, value in sorted(objects, key=lambda each: -each[0])]
+    return [value for _, value in sorted(objects, key=lambda item: -item[0])]
 
 
 def _repair(text: str) -> object:
@@ -115,17 +118,20 @@ def _repair(text: str) -> object:
 
 
 def _encodable_value(value: object) -> Any:
-    """`value` with only what JSON in UTF-8 can encode."""
+    """Return `value` without anything that JSON in UTF-8 cannot encode."""
     text = json.dumps(value, default=str, ensure_ascii=False)
     return json.loads(encodable(text), parse_constant=lambda _: None)
 
 
 def _unwrap(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
-    """`value`, or the only object inside it that has fields of the schema. Raises _SchemaEchoed."""
+    """Return the object with the fields of the schema: `value`, or the only such object inside it.
+
+    Raises _SchemaEchoed.
+    """
     if "$defs" in value or ("properties" in value and value.get("type") == "object"):
         raise _SchemaEchoed
     names = _field_names(schema)
-    inner = [v for v in value.values() if isinstance(v, dict) and names & set(v)]
+    inner = [item for item in value.values() if isinstance(item, dict) and names & set(item)]
     if names & set(value) and len(value) > 1:
         return value
     return inner[0] if len(inner) == 1 else value
@@ -133,7 +139,7 @@ def _unwrap(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
 
 @lru_cache
 def _field_names(schema: type[BaseModel]) -> frozenset[str]:
-    """Names of the schema's fields, on the wire and in Python."""
+    """Return the names of the schema's fields, as in JSON and as in Python."""
     return frozenset(schema.model_json_schema()["properties"]) | frozenset(schema.model_fields)
 
 

@@ -1,4 +1,4 @@
-"""The output modes of a provider: the client bound to each, and the errors that refuse one."""
+"""Binding of a model's client to an output mode, and recognition of refused modes."""
 
 import warnings
 from typing import Any
@@ -14,7 +14,10 @@ MODES: tuple[OutputMode, ...] = ("json_schema", "json_mode", "plain")
 
 
 def bound_client(model: ChatModel, mode: OutputMode, schema: type[BaseModel]) -> Runnable[Any, Any]:
-    """Return the client of `bind_output_mode`, cached because binding takes a millisecond."""
+    """Return the model's client bound to an output mode.
+
+    It is cached, because binding takes a millisecond. Raises NotImplementedError as `bind_output_mode`.
+    """
     if (mode, schema) not in model.clients_by_mode:
         model.clients_by_mode[mode, schema] = bind_output_mode(model, mode, schema)
     return model.clients_by_mode[mode, schema]
@@ -37,20 +40,20 @@ def bind_output_mode(
             )
     except (ValueError, UserWarning) as error:
         raise NotImplementedError from error
-    # The sequence ends with LangChain's parser, which takes minutes for long text.
+    # Without the parser at the end of the sequence, which takes minutes for long text.
     bound = structured.first if isinstance(structured, RunnableSequence) else structured
     return _with_raw_response_format(bound)
 
 
 def may_be_about_mode(error: Exception) -> bool:
-    """Whether another mode may help: it does not against a wrong key, model or address."""
+    """Return whether another mode may avoid `error`; it cannot if the key, model or address is wrong."""
     return not isinstance(error, ModelRefused) or error.status not in (401, 403, 404)
 
 
 def _with_raw_response_format(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    """`bound` with its response format in the request body, where OpenAI's client does not see it.
+    """Return `bound` with its response format moved into the request body, hidden from OpenAI's client.
 
-    The client would parse every streamed chunk by the format, which takes a third longer.
+    The client would otherwise parse every streamed chunk by the format, which takes a third longer.
     """
     if not isinstance(bound, RunnableBinding) or not hasattr(bound.bound, "extra_body"):
         return bound

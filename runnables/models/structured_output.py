@@ -1,15 +1,15 @@
-"""Fills a schema from a prompt and a model, by the best method that the model supports.
+"""Structured output: an object of a schema, written by a model with the best method that it supports.
 
 The methods, in order:
 
 1. `json_schema`: the provider's JSON schema mode.
 2. `json_mode`: the provider's JSON mode, with the schema in the prompt.
-3. `plain`: the prompt alone. Modes that a model refuses are not tried again.
-4. `repair`: the reply contains JSON that has to be repaired.
-5. `re-ask`: one more call shows the model its own reply and what is wrong with it.
-6. `text`: the text becomes the object, for schemas that allow it.
+3. `plain`: the prompt only.
+4. `repair`: the reply contains broken JSON, which is repaired.
+5. `re-ask`: one more call shows the model its own reply and the problem with it.
+6. `text`: the plain text becomes the object, for schemas that allow it.
 
-Every object is validated, whichever method gave it.
+A mode (1 to 3) that a model refuses is not tried again. Every object is validated.
 """
 
 import asyncio
@@ -45,17 +45,17 @@ PromptVariables = dict[str, Any]
 OutputMethod = Literal[OutputMode, "repair", "re-ask", "text"]
 
 MAX_INLINE_PARSE_CHARS = 10_000
-"""Characters of a valid reply that are parsed on the event loop; other replies are parsed in a thread."""
+"""Maximum length of a reply to parse on the event loop, in characters; others are parsed in a thread."""
 
 MAX_QUOTED_REPLY_CHARS = 4_000
-"""Characters of its own reply that a model is shown when it is asked again."""
+"""Maximum length of the reply that is quoted in method `re-ask`, in characters."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class StructuredReply(Generic[T]):
-    """A validated object, the method that gave it, and the model that wrote it."""
+    """A validated object, the method that produced it, and the model that wrote it."""
 
     value: T
     method: OutputMethod
@@ -72,7 +72,7 @@ class StructuredOutputCall(Generic[T]):
     language: Language
     schema: type[T]
     from_text: Callable[[str], T | None] | None = None
-    """Makes an object of a reply without JSON; without it such a reply is an error."""
+    """Converts a reply without JSON to an object; if it is None, such a reply is an error."""
 
     async def ask_first(
         self,
@@ -81,7 +81,7 @@ class StructuredOutputCall(Generic[T]):
         config: RunnableConfig,
         on_text: OnText | None = None,
     ) -> StructuredReply[T]:
-        """Return the reply of the first of `models` that gives a valid one.
+        """Return the reply of the first model that gives a valid one.
 
         Raises the ModelError of the first model if all fail.
         """
@@ -130,7 +130,7 @@ class StructuredOutputCall(Generic[T]):
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> T | None:
-        """The object from one more call that shows the model its reply and the problem with it."""
+        """Call the model again with its reply and the problem; return the object, or None on failure."""
         repair = load_prompt("repair", self.language).render(problem=problem)
         quoted = text[:MAX_QUOTED_REPLY_CHARS] or "…"
         messages = [prompt, AIMessage(quoted), HumanMessage(repair)]
@@ -148,7 +148,7 @@ class StructuredOutputCall(Generic[T]):
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> tuple[str, OutputMode]:
-        """The reply's text, in the best mode that the model does not refuse."""
+        """Return the reply's text and its mode, the best one that the model does not refuse."""
         modes = list(model.output_modes or MODES)
         while True:
             mode = modes[0]
@@ -168,7 +168,10 @@ class StructuredOutputCall(Generic[T]):
     async def _parse(
         self, model: ChatModel, text: str, method: OutputMethod, config: RunnableConfig
     ) -> tuple[T, OutputMethod]:
-        """The object in `text`, and `method` or `repair`. Raises UnreadableReply, ModelOutputInvalid."""
+        """Return the object in `text`, and the method: `repair` if it was repaired, otherwise `method`.
+
+        Raises UnreadableReply. Raises ModelOutputInvalid at the deadline.
+        """
         parser = named_step(f"{self.step}/parser", self._parse_reply)
         try:
             async with deadline_timeout(config):
@@ -180,7 +183,7 @@ class StructuredOutputCall(Generic[T]):
             raise ModelOutputInvalid(f"{setting}: the reply cannot be read in time") from None
 
     async def _parse_reply(self, reply: str, config: RunnableConfig) -> tuple[T, bool]:
-        """The object in `reply`, and whether it was repaired. Raises UnreadableReply."""
+        """Return the object in `reply`, and whether it was repaired. Raises UnreadableReply."""
         if len(reply) <= MAX_INLINE_PARSE_CHARS:
             with suppress(UnreadableReply):
                 return parse_object(reply, self.schema, repair=False)
@@ -203,7 +206,7 @@ class StructuredOutputCall(Generic[T]):
 
 
 def reply_text(reply: AIMessage) -> str:
-    """Return the text of a reply; without text, the arguments of a tool call or the refusal."""
+    """Return the text of a reply or, if there is none, the arguments of a tool call or the refusal."""
     return encodable(_raw_text(reply))
 
 

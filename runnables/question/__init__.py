@@ -1,1 +1,1 @@
-"""Reads a question: condenses follow-ups, extracts pasted details, classifies."""
+"""Analysis of a question: condense follow-ups, extract pasted details, classify."""

@@ -1,4 +1,4 @@
-"""The step `structured-question`: classifies a question by a model call, or by rules without a model."""
+"""The step `structured-question`, which classifies a question with a model or by rules."""
 
 import asyncio
 import re
@@ -28,10 +28,10 @@ TIME_SHARE = 0.4
 """Share of the remaining time that classification may take; the answer needs the rest."""
 
 CANDIDATE_CHUNKS = 10
-"""Chunks in which the rules look for a question's API and error codes."""
+"""Number of chunks in which the rules look for the question's API and error codes."""
 
 MIN_NAME_SHARE = 0.5
-"""Share of an API name's words that a question must contain to name the API."""
+"""Minimum share of the words in an API's name that a question must contain to name the API."""
 
 ERROR_WORDS = re.compile(r"错误|报错|异常|失败|\b(?:errors?|exceptions?|fail(?:s|ed|ure)?)\b", re.I)
 """Words about a failed call."""
@@ -49,7 +49,7 @@ HOW_WORDS = re.compile(
     r"|\b(?:how|what|why|when|where|which|who|can|could|should|does|do|is|are|difference|steps)\b",
     re.I,
 )
-"""Interrogatives: the question asks how something is done, or what it is."""
+"""Interrogatives, which show that a question is about how something is done or what it is."""
 
 
 def build_model_classifier(
@@ -57,8 +57,9 @@ def build_model_classifier(
 ) -> Runnable[Question, Classification]:
     """Return the step that classifies with one model call.
 
-    If all models fail, the type is `general`, so that the retrieved chunks decide; if `on_failure` is
-    "error", the step raises ModelError instead. The reasons are in docs/decisions/0003-model-failure.md.
+    If all models fail, the type is `general`, so that the question is answered from the retrieved chunks;
+    if `on_failure` is "error", the step raises ModelError instead. The reasons are in
+    docs/decisions/0003-model-failure.md.
     """
     output = StructuredOutputCall(
         NAME, "structured_question", platform_info.language, StructuredQuestion
@@ -95,7 +96,7 @@ def build_rule_classifier(
 
 
 def classify_by_rules(text: str, collection: Collection, glossary: Glossary) -> StructuredQuestion:
-    """Classify `text` by its shape, its words, and the chunks found for it. Blocks."""
+    """Classify `text` by its pasted details, its words and the chunks found for it. Blocks."""
     details = extract_details(text)
     expanded = " ".join([details.search_query or text, *glossary.equivalents(text)])
     chunks = [r.chunk for r in collection.search(expanded, CANDIDATE_CHUNKS, "full_text")]
@@ -121,11 +122,11 @@ def classify_by_rules(text: str, collection: Collection, glossary: Glossary) -> 
 def _question_type(
     text: str, details: ExtractedDetails, code: str | None, names_api: bool, touches_api: bool
 ) -> QuestionType:
-    """The type of an on-topic question.
+    """Return the type of an on-topic question.
 
-    Details of a call and words about failures make it `api_call`. So do words for the parts of an API,
-    unless the question asks how something is done without naming an API. A bare term without an
-    interrogative stands for the API whose name contains it.
+    It is `api_call` if the question contains details of a call or words about failures. It is also
+    `api_call` if it contains words for the parts of an API, unless it asks how something is done without
+    naming an API. A term without an interrogative stands for the API whose name contains it.
     """
     pasted = (
         details.paths
@@ -143,7 +144,7 @@ def _question_type(
 
 
 def _shares_word_with_api_name(text: str, chunks: list[Chunk], topic: TopicScorer) -> bool:
-    """Whether the name of an API among `chunks` contains an on-topic word of `text`."""
+    """Return whether the name of an API among `chunks` contains an on-topic word of `text`."""
     words = {word for word, score in topic.word_scores(text).items() if score > 0}
     return any(words & set(split_words(chunk.api_name)) for chunk in chunks)
 
@@ -151,7 +152,10 @@ def _shares_word_with_api_name(text: str, chunks: list[Chunk], topic: TopicScore
 def _api_by_path(
     details: ExtractedDetails, collection: Collection
 ) -> tuple[str | None, Chunk | None]:
-    """The first pasted path of an indexed API with a chunk of it; else the first path."""
+    """Return the first pasted path of an indexed API and a chunk of that API.
+
+    If no pasted path is indexed, return the first one and None.
+    """
     for path in details.paths:
         if chunks := collection.chunks_by_api(api_url_candidates(path), []):
             return path, chunks[0]
@@ -159,9 +163,9 @@ def _api_by_path(
 
 
 def _api_by_name(text: str, chunks: list[Chunk]) -> Chunk | None:
-    """A chunk of the API whose name `text` contains, wholly or for the most part.
+    """Return a chunk of the API whose name `text` contains, completely or in large part.
 
-    The order of preference: whole names, then APIs that are not deprecated, then the rank.
+    Complete names are preferred, then APIs that are not deprecated, then the best rank.
     """
     words = set(split_words(text))
     candidates: list[tuple[bool, bool, int, Chunk]] = []
@@ -173,19 +177,21 @@ def _api_by_name(text: str, chunks: list[Chunk]) -> Chunk | None:
         if share >= MIN_NAME_SHARE:
             is_deprecated = chunk.metadata.get("deprecated") == "true"
             candidates.append((share < 1, is_deprecated, rank, chunk))
-    return min(candidates, key=lambda c: c[:3])[3] if candidates else None
+    return min(candidates, key=lambda candidate: candidate[:3])[3] if candidates else None
 
 
 def _indexed_error_code(text: str, chunks: list[Chunk]) -> tuple[str | None, Chunk | None]:
-    """The first code in `text` that begins a table row in `chunks`.
+    """Return the first code in `text` that is the first cell of a table row in `chunks`.
 
-    The second value is a chunk of the code's API if it is an error of a single API.
+    The second value is a chunk of the code's API, or None if it is not the error of a single API.
     """
     for code in error_codes(text):
-        holders = [
-            c for c in chunks if any(code == plain_text(r[0]) for r in parse_table(c.body) if r)
+        with_code = [
+            chunk
+            for chunk in chunks
+            if any(code == plain_text(row[0]) for row in parse_table(chunk.body) if row)
         ]
-        if holders:
-            names = {chunk.api_name for chunk in holders}
-            return code, holders[0] if len(names) == 1 and holders[0].api_name else None
+        if with_code:
+            names = {chunk.api_name for chunk in with_code}
+            return code, with_code[0] if len(names) == 1 and with_code[0].api_name else None
     return None, None

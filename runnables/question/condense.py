@@ -1,4 +1,4 @@
-"""The step `condense`: rewrites a follow-up as a standalone question, by a model or by rules."""
+"""The step `condense`, which rewrites a follow-up as a standalone question with a model or by rules."""
 
 import asyncio
 import json
@@ -24,30 +24,33 @@ from schemas.question import Question, Turn
 NAME = "condense"
 
 TIME_SHARE = 0.25
-"""Share of the remaining time that condensing may take; all other steps follow."""
+"""Share of the remaining time that condensing may take; all other steps need the rest."""
 
 MAX_TURNS = 8
-"""Latest turns that the model is shown."""
+"""Maximum number of turns in the prompt, the latest ones."""
 
 MAX_ANSWER_CHARS = 800
-"""Characters of each answer that the model is shown."""
+"""Maximum length of each answer in the prompt, in characters."""
 
 MAX_FOLLOW_UP_CHARS = 2_000
-"""Characters, without pasted JSON, above which no model is called."""
+"""Maximum length of a follow-up without pasted JSON, in characters; longer ones are left to the rules."""
 
 MAX_QUESTION_CHARS = 500
-"""Characters of a condensed question, or three times those of the follow-up if that is more."""
+"""Maximum length of a condensed question, in characters.
+
+The limit is three times the length of the follow-up if that is more.
+"""
 
 OUTPUT_TOKENS = 500
-"""Tokens of the window reserved for the reply."""
+"""Number of tokens of the context window that are reserved for the reply."""
 
 TURN_TAG_TOKENS = 20
-"""Tokens of the tags around a turn."""
+"""Estimated number of tokens in the tags around a turn."""
 
 log = logging.getLogger(__name__)
 
 _BODY = "{…}"
-"""Placeholder of a pasted JSON object."""
+"""Placeholder for a pasted JSON object."""
 
 _NAME = re.compile(
     r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*_[A-Za-z0-9_]+|\b[a-z]+[A-Z]\w*", re.ASCII
@@ -65,9 +68,9 @@ def build_condense(
 ) -> Runnable[Question, Question]:
     """Return the step that makes a follow-up standalone; the original text moves to `original_text`.
 
-    A question without history or with a subject of its own passes unchanged. Small talk is marked as
-    such. Rules decide without models, and if the model's question is not usable or all models fail; if
-    `on_failure` is "error", the step raises ModelError instead when all models fail.
+    A question without history, or with a subject of its own, stays unchanged. Small talk is marked as
+    such. Rules are used if there are no models, if the model's question is not usable or if all models
+    fail. If all models fail and `on_failure` is "error", the step raises ModelError instead.
     """
     condenser = _Condenser(models, platform_info) if models else None
 
@@ -94,7 +97,7 @@ def build_condense(
 
 
 def may_be_small_talk(text: str) -> bool:
-    """Whether `text` contains no question and no details, so that a model may call it small talk."""
+    """Return whether `text` contains no question and no details, so that it may be small talk."""
     details = extract_details(text)
     pasted = details.paths or details.trace_id or details.response or details.request_param
     return not (pasted or error_codes(text) or _INTERROGATIVE.search(text))
@@ -113,7 +116,7 @@ class _Condenser:
     async def condense(
         self, question: Question, config: RunnableConfig
     ) -> CondensedQuestion | None:
-        """Return the standalone question with its pasted details; None if rules have to decide.
+        """Return the standalone question with its pasted details; None if the rules have to be used.
 
         Raises ModelError.
         """
@@ -136,7 +139,7 @@ class _Condenser:
         return CondensedQuestion(question=_with_details(condensed, text, details, bodies))
 
     def _variables(self, question: Question, text: str) -> PromptVariables:
-        """The prompt's variables, with as much of the history as fits the smallest window."""
+        """Return the prompt's variables, with as much of the history as fits the smallest window."""
         variables: PromptVariables = {
             "platform_info": self._platform_info,
             "question": text,
@@ -158,7 +161,7 @@ def _with_text(question: Question, text: str) -> Question:
 
 
 def _fit_history(history: Sequence[Turn], tokens: int) -> list[Turn]:
-    """The newest turns that fit `tokens`, oldest first, with answers cut to their beginning."""
+    """Return the newest turns that fit `tokens`, oldest first, with long answers truncated."""
     turns: list[Turn] = []
     for turn in reversed(history[-MAX_TURNS:]):
         short = turn.model_copy(update={"answer": turn.answer[:MAX_ANSWER_CHARS]})
@@ -173,7 +176,7 @@ def _fit_history(history: Sequence[Turn], tokens: int) -> list[Turn]:
 def _problem(
     condensed: str, text: str, details: ExtractedDetails, history: Sequence[Turn]
 ) -> str | None:
-    """Why a model's question cannot be used; None if it can."""
+    """Return why a model's question cannot be used; None if it can."""
     if not condensed:
         return "empty"
     if len(condensed) > max(MAX_QUESTION_CHARS, 3 * len(text)):
@@ -181,27 +184,27 @@ def _problem(
     known = f"{text}\n{history_text(history)}"
     if not all(_contains_name(known, name) for name in _names(condensed)):
         return "about a name that is not in the conversation"
-    asked = strip_small_talk(details.prose)
+    follow_up = strip_small_talk(details.prose)
     if _is_off_subject(condensed, known) or _is_off_subject(
-        asked, f"{condensed}\n{history_text(history)}"
+        follow_up, f"{condensed}\n{history_text(history)}"
     ):
         return "another question"
     return None
 
 
 def _is_off_subject(text: str, known: str) -> bool:
-    """Whether most content words of `text` are not in `known`."""
+    """Return whether most content words of `text` are not in `known`."""
     return 2 * len(new_words(text, known)) > len(new_words(text, ""))
 
 
 def _contains_name(text: str, name: str) -> bool:
-    """Whether `text` contains `name`, and not only as a part of another name."""
+    """Return whether `text` contains `name` as a whole name, not as a part of another one."""
     whole = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
     return re.search(whole, text, re.IGNORECASE) is not None
 
 
 def _names(text: str) -> set[str]:
-    """The paths, codes, numbers and parameters in `text`."""
+    """Return the paths, codes, numbers and parameters in `text`."""
     codes = [code for code in error_codes(text) if not code.isdigit()]
     names = [*extract_details(text).paths, *codes, *_NAME.findall(text), *_NUMBER.findall(text)]
     return {name.strip("/.") for name in names}
@@ -210,7 +213,7 @@ def _names(text: str) -> set[str]:
 def _with_details(
     condensed: str, text: str, details: ExtractedDetails, bodies: Sequence[str]
 ) -> str:
-    """`condensed` with the details of `text` that the model left out, and the JSON, verbatim."""
+    """Return `condensed` with the details of `text` that the model left out, and with the pasted JSON."""
     values = [*URL.findall(text), *details.paths, *error_codes(text), *_NAME.findall(text)]
     if details.trace_id:
         values.append(f"trace_id: {details.trace_id}")
@@ -221,7 +224,7 @@ def _with_details(
 
 
 def _cut_json(text: str) -> tuple[list[str], str]:
-    """The JSON objects in `text`, verbatim, and the text with `_BODY` in their place."""
+    """Return the JSON objects in `text`, verbatim, and the text with `_BODY` in their place."""
     decoder = json.JSONDecoder()
     bodies: list[str] = []
     position = 0

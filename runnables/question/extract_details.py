@@ -1,4 +1,4 @@
-"""Extracts the details pasted into a question by their shape: URLs, JSON, trace ids, errors."""
+"""Extraction of the details pasted into a question: URLs, paths, JSON, trace ids and errors."""
 
 import json
 import re
@@ -52,12 +52,12 @@ class ExtractedDetails:
 
     @property
     def search_query(self) -> str:
-        """The text to search for; without pasted values, which no document contains. May be empty."""
+        """The text to search for, without pasted values, which no document contains. May be empty."""
         return " ".join(part for part in [self.prose, *self.paths, self.error or ""] if part)
 
 
 def extract_details(question: str) -> ExtractedDetails:
-    """Return the details pasted into `question`; text without a clear shape stays prose."""
+    """Return the details pasted into `question`; text in no recognised format stays prose."""
     bodies, prose = _take_json(question)
     urls, prose = _take(URL, prose)
     traces, prose = _take(_TRACE, prose)
@@ -76,17 +76,17 @@ def extract_details(question: str) -> ExtractedDetails:
 
 
 def search_query(question: str) -> str:
-    """Return the text to search for `question`; the question itself if it has nothing else."""
+    """Return the text to search for; `question` itself if it consists of pasted values only."""
     return extract_details(question).search_query or question
 
 
 def error_codes(text: str) -> list[str]:
-    """Return the parts of `text` shaped like error codes: 4 to 6 digits, or dotted lower-case words."""
+    """Return the numbers of 4 to 6 digits and the dotted lower-case words in `text`."""
     return [code for code in _ERROR_CODE.findall(text) if code.isdigit() or "." in code]
 
 
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
-    """The matches of `pattern` (its group, if it has one), and the text without them."""
+    """Return the matches of `pattern` (or of its group) in `text`, and the text without them."""
     return pattern.findall(text), pattern.sub(" ", text)
 
 
@@ -96,7 +96,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def _take_json(text: str) -> tuple[list[JsonObject], str]:
-    """The JSON objects in `text`, and the text without them; too deeply nested ones stay text."""
+    """Return the JSON objects in `text`, and the text without them; very deep ones stay in it."""
     decoder = json.JSONDecoder()
     bodies: list[JsonObject] = []
     position = 0
@@ -123,7 +123,7 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
-    """Store `body` as the response if it has the keys of one, else as request parameters."""
+    """Store `body` as the response if it has a response's keys, otherwise as request parameters."""
     keys = {key.lower() for key in body}
     if details.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:
         details.response = body
@@ -139,7 +139,7 @@ def _trace_id_of(response: JsonValue) -> str | None:
 
 
 def _error_of(response: JsonValue) -> str | None:
-    """Code and message of a failed response."""
+    """Return the code and message of a failed response; None for any other value."""
     if not isinstance(response, dict):
         return None
     values = [str(response[key]) for key in _MESSAGE_KEYS if response.get(key) not in (None, "")]

@@ -1,9 +1,9 @@
 """Rewrites a follow-up as a standalone question without a model.
 
-A follow-up omits its subject. Its own words are then a part of an API (错误码, "required parameters"),
-an action on it (取消, "cancel"), or something that the conversation has mentioned. A text with any other
-content word has a subject of its own and stays unchanged, so that an off-topic question does not inherit
-the topic of the conversation.
+A follow-up omits its subject: all its content words name a part of an API (错误码, "required
+parameters"), name an action on it (取消, "cancel"), or have occurred in the conversation. A text with any
+other content word has a subject of its own. It stays unchanged, so that an off-topic question does not
+inherit the topic of the conversation.
 """
 
 import re
@@ -17,19 +17,19 @@ from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.question import Turn
 
 MAX_ELLIPTICAL_WORDS = {"zh": 14, "en": 7}
-"""English words, or Chinese words and characters, of a text that omits its subject without a sign of it."""
+"""Maximum number of words in a text, by language, that omits its subject and has no pronoun or opener."""
 
 MAX_TEXT_CHARS = 4_000
-"""Characters, pasted details included; a longer text names its subject."""
+"""Maximum length of a follow-up that omits its subject, in characters, including pasted details."""
 
 MAX_NEW_WORDS = 2
-"""New content words allowed around a pronoun ("can I schedule it for midnight")."""
+"""Maximum number of new content words around a pronoun ("can I schedule it for midnight")."""
 
 MAX_CLAUSE_CHARS = 200
-"""Characters of an earlier question's clause that are read."""
+"""Maximum length of the clause of an earlier question that is read, in characters."""
 
 MAX_SUBJECT_WORDS = {"zh": 12, "en": 10}
-"""Words of an earlier question that become the subject of a later one."""
+"""Maximum number of words in a subject taken from an earlier question, by language."""
 
 _API_WORDS = """
 error errors code codes parameter parameters param params field fields argument header headers body
@@ -48,7 +48,7 @@ curl bash often long late soon else instead again
 解决 收费 费用 支持 需要 生效 次数 时间 时候 最多 最少 更多 完整 具体 详细 办 申请 审核 下载 上传
 提交 查看 条件 前提 要求 自动 几点
 """
-"""Words about an API named earlier: its parts, and actions on it."""
+"""Words for the parts of an API and for actions on it, which need no subject of their own."""
 
 _FRAME_WORDS = """
 please does did ever ask tell show give explain want would could should know many much few there
@@ -70,24 +70,27 @@ _OPENER = re.compile(
     r"|(?:and|but|then|also|so|or|well|now|what about|how about)\b[\s,]*",
     re.I,
 )
-_POINTER = re.compile(
+_PRONOUN = re.compile(
     r"它们?|这个|那个|该接口|此接口|这接口|这样|上面|前面|刚才"
     r"|\b(?:it|its|this|that|these|those|they|them|their|one|ones|there|same|above)\b",
     re.I,
 )
-_ACTING = re.compile(
+_ACTION_ON_PRONOUN = re.compile(
     r"(?:怎么|如何|怎样|能|可以|要|会)[^，,。]{0,6}(?:它|这个|那个)"
     r"|\b(?:how|can|could|should|may|must) (?:do |can |should |to )?(?:i|we) \w+"
     r" (?:it|this|that|them|these|those)\b",
     re.I,
 )
 """Asks whether or how to do something with the subject: "can I cancel it", 怎么取消它."""
+
 _ELLIPSIS = re.compile(
     r"呢\s*[？?。!！]*$|^(?:也|还能|还可以|只)|\b(?:too|as well|instead|else)\b", re.I
 )
-_IN_FRONT = re.compile(r"(?:它|(?:这个|那个|该|此|这)(?=接口)|这个(?=的|有|需|支|能|怎|会|要))")
+_LEADING_PRONOUN = re.compile(
+    r"(?:它|(?:这个|那个|该|此|这)(?=接口)|这个(?=的|有|需|支|能|怎|会|要))"
+)
 _NAME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]+|\b[a-z]+[A-Z][A-Za-z0-9]*")
-_ASKING = re.compile(
+_QUESTION_FRAME = re.compile(
     r"^(?:请问|我?想(?:要|把|知道)?|我们|怎么样?|如何|怎样|能不能|可以|有没有|什么是|(?=把))+"
     r"|(?:接口)?(?:应该|需要|到底|都|是|要|该|可以|能)*(?:怎么样?|如何|怎样|什么|哪些|哪个|哪里|哪|有哪些|多少|多久|几个)"
     r"[^，,。]{0,4}$|[吗呢吧啊？?\s]+$"
@@ -103,7 +106,7 @@ _DEVELOPER_STEMS = frozenset(map(stem, DEVELOPER_WORDS))
 
 
 def make_standalone(text: str, history: Sequence[Turn]) -> str:
-    """Return `text` with the subject of the conversation if it omits one; else unchanged."""
+    """Return `text` with the subject of the conversation inserted if it has none of its own."""
     if len(text) > MAX_TEXT_CHARS or _names_subject(text):
         return text
     subject = conversation_subject(history)
@@ -117,7 +120,7 @@ def make_standalone(text: str, history: Sequence[Turn]) -> str:
 
 
 def conversation_subject(history: Iterable[Turn]) -> str:
-    """Return the current subject: the last API, or the subject of a later question; may be empty."""
+    """Return the last API or, if it is later, the last question's subject; empty if there is neither."""
     subject = ""
     for turn in history:
         keeps_subject = subject and turn.question.startswith(subject)
@@ -130,7 +133,7 @@ def conversation_subject(history: Iterable[Turn]) -> str:
 def new_words(text: str, known_text: str) -> list[str]:
     """Return the stems of the content words of `text` that are not in `known_text`.
 
-    Words about any API are left out.
+    Words that apply to every API are left out.
     """
     known = {*_stems(known_text), *_IGNORED_STEMS}
     return [word for word in dict.fromkeys(_content_stems(text)) if word not in known]
@@ -147,17 +150,19 @@ def history_text(history: Iterable[Turn]) -> str:
 
 
 def _omits_subject(rest: str, has_opener: bool, subject: str, history: Sequence[Turn]) -> bool:
-    """Whether `rest`, a text without its opener, cannot be understood without `subject`."""
+    """Return whether `rest`, which has no opener, cannot be understood without `subject`."""
     words = set(_stems(rest))
     if not words or set(_stems(subject)) <= words:
         return False
-    has_pronoun = _POINTER.search(rest) is not None
+    has_pronoun = _PRONOUN.search(rest) is not None
     prose = _NAME.sub(" ", rest)
     new = new_words(prose, history_text(history))
     if has_pronoun:
         new = [word for word in new if word not in _DEVELOPER_STEMS]
     if has_opener or has_pronoun or _ELLIPSIS.search(rest):
-        return len(new) <= (MAX_NEW_WORDS if has_pronoun and _ACTING.search(prose) else 0)
+        return len(new) <= (
+            MAX_NEW_WORDS if has_pronoun and _ACTION_ON_PRONOUN.search(prose) else 0
+        )
     mentioned = {word for turn in history for word in _content_stems(turn.question)}
     is_short = len(words) <= MAX_ELLIPTICAL_WORDS[detect_language(rest)]
     repeats = (mentioned - _IGNORED_STEMS) & words
@@ -165,17 +170,17 @@ def _omits_subject(rest: str, has_opener: bool, subject: str, history: Sequence[
 
 
 def _names_subject(text: str) -> bool:
-    """Whether `text` names its subject by a path, a trace id, a pasted error or an error code."""
+    """Return whether `text` identifies its subject by a path, trace id, pasted error or error code."""
     details = extract_details(text)
     failed = details.response is not None and details.error
     return bool(details.paths or details.trace_id or failed or error_codes(details.prose))
 
 
 def _insert_subject(subject: str, rest: str) -> str:
-    """`rest` with `subject` in place of its pronoun, or before it."""
+    """Return `rest` with `subject` at its beginning, in place of the pronoun there if there is one."""
     if detect_language(rest) == "en":
         return f"{subject}: {rest}"
-    if pronoun := _IN_FRONT.match(rest):
+    if pronoun := _LEADING_PRONOUN.match(rest):
         return f"{subject}{rest[pronoun.end() :]}"
     aspect = rest.rstrip("呢？?。 ")
     if aspect and all(stem(word) in _API_STEMS for word in split_words(aspect)):
@@ -184,7 +189,7 @@ def _insert_subject(subject: str, rest: str) -> str:
 
 
 def _strip_opener(text: str) -> str:
-    """`text` without openers such as "and" and 那么; unchanged if one English word would be left."""
+    """Return `text` without openers such as "and" and 那么, unless one English word would be left."""
     rest = text
     while opener := _OPENER.match(rest):
         rest = rest[opener.end() :]
@@ -192,7 +197,7 @@ def _strip_opener(text: str) -> str:
 
 
 def _subject(question: str) -> str:
-    """The subject of `question`: its first clause with content words, without interrogatives."""
+    """Return the subject of `question`: its first clause with content words, without interrogatives."""
     prose = extract_details(question).prose
     for clause in CLAUSE_END.split(prose[:MAX_TEXT_CHARS]):
         if any(word not in _FRAME_STEMS for word in _content_stems(clause)):
@@ -201,7 +206,7 @@ def _subject(question: str) -> str:
 
 
 def _shorten_subject(clause: str, language: str) -> str:
-    subject = _ASKING.sub("", _ASKING.sub("", clause)).strip(" ：:，,")
+    subject = _QUESTION_FRAME.sub("", _QUESTION_FRAME.sub("", clause)).strip(" ：:，,")
     limit = MAX_SUBJECT_WORDS[language]
     if len(split_words(subject)) <= limit:
         return subject
@@ -211,7 +216,7 @@ def _shorten_subject(clause: str, language: str) -> str:
 
 
 def _content_stems(text: str) -> list[str]:
-    """The stems of the words of `text` that are letters only and not among the most common."""
+    """Return the stems of the words in `text` that consist of letters and are not very common."""
     return [
         stem(word)
         for word in vocabulary_words(text)

@@ -1,12 +1,12 @@
-"""Recognises small talk, such as thanks and greetings, in Chinese and English."""
+"""Recognition of small talk, such as thanks and greetings, in Chinese and English."""
 
 import re
 
 CLAUSE_END = re.compile(r"[，,。.!！；;、~～\n]+|\s{1,9}-{1,3}\s")
-"""Ends a clause of a sentence."""
+"""Matches the end of a clause."""
 
 MAX_SMALL_TALK_CHARS = 200
-"""Characters above which a text is not small talk."""
+"""Maximum length of small talk, in characters."""
 
 _SMALL_TALK = """
 谢谢 多谢 感谢 谢啦 谢了 辛苦 辛苦了 麻烦你了 好的 好滴 好嘞 好吧 好哒 知道了 明白 明白了 了解
@@ -40,8 +40,25 @@ day super pretty quite question questions more other further have explanation ex
 """Words that may surround small talk."""
 
 
+def _phrase_pattern(block: str) -> re.Pattern[str]:
+    """Return a pattern that matches the phrases in `block`; English ones match whole words only."""
+    phrases = {word.replace("_", " ") for word in block.split()}
+    ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+    return re.compile(
+        "|".join(
+            rf"(?<![A-Za-z']){phrase}(?![A-Za-z'])" if phrase.isascii() else phrase
+            for phrase in ordered
+        ),
+        re.IGNORECASE,
+    )
+
+
+_SMALL_TALK_PATTERN = _phrase_pattern(_SMALL_TALK)
+_FILLER_PATTERN = _phrase_pattern(_FILLER)
+
+
 def is_small_talk(text: str) -> bool:
-    """Whether `text` asks nothing: thanks, a greeting, praise or a confirmation, in either language."""
+    """Return whether `text` consists of thanks, a greeting, praise or a confirmation."""
     if len(text) > MAX_SMALL_TALK_CHARS:
         return False
     text = text.replace("’", "'")
@@ -61,20 +78,8 @@ def strip_small_talk(text: str) -> str:
     return rest or text.strip()
 
 
-def _phrase_pattern(block: str) -> re.Pattern[str]:
-    """A pattern for each phrase in `block`, longest first; English ones match whole words only."""
-    phrases = {word.replace("_", " ") for word in block.split()}
-    ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
-    return re.compile(
-        "|".join(rf"(?<![A-Za-z']){p}(?![A-Za-z'])" if p.isascii() else p for p in ordered),
-        re.IGNORECASE,
-    )
-
-
 def _is_emoji(text: str) -> bool:
-    """Whether `text` contains a symbol such as an emoji and no question mark."""
-    return not re.search(r"[?？]", text) and any(ord(c) > 0x2190 and c.isprintable() for c in text)
-
-
-_SMALL_TALK_PATTERN = _phrase_pattern(_SMALL_TALK)
-_FILLER_PATTERN = _phrase_pattern(_FILLER)
+    """Return whether `text` contains a symbol such as an emoji and no question mark."""
+    return not re.search(r"[?？]", text) and any(
+        ord(character) > 0x2190 and character.isprintable() for character in text
+    )

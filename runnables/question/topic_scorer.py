@@ -1,11 +1,11 @@
-"""Scores how likely a question is about the documents: the topic gate that needs no model.
+"""Scores of how likely a question is about the documents, for a topic gate that needs no model.
 
-The score is the log-likelihood ratio of the question's words under two unigram language models: that
-of the documents, smoothed with everyday language (Jelinek-Mercer; Zhai & Lafferty, "A Study of Smoothing
-Methods for Language Models", 2004), and everyday language alone (the word lists of `wordfreq`). Words
-that are more frequent in the documents raise it, words that the documents do not contain lower it, and
-the most common words are ignored. Measurements on platforms that it was not tuned on:
-docs/decisions/0002-topic-gate.md.
+The score is the log-likelihood ratio of the question's words under two unigram language models. The
+first is the model of the documents, smoothed with everyday language (Jelinek-Mercer; Zhai & Lafferty, "A
+Study of Smoothing Methods for Language Models", 2004). The second is everyday language alone (the word
+lists of `wordfreq`). Words that are more frequent in the documents raise the score, words that the
+documents do not contain lower it, and the most common words are ignored.
+docs/decisions/0002-topic-gate.md has measurements on platforms that it was not tuned on.
 """
 
 import math
@@ -13,6 +13,18 @@ from collections.abc import Callable, Iterable
 
 from ingestion.text.language import COMMON_ZIPF, zipf_frequency
 from ingestion.text.words import vocabulary_words
+
+DOCUMENT_WEIGHT = 0.3
+"""Weight of the documents in the language model that mixes them with everyday language."""
+
+DEVELOPER_SHARE = 1e-3
+"""Minimum share of the documents' words that is assumed for each of `DEVELOPER_WORDS`."""
+
+TOPIC_THRESHOLD = 1.0
+"""Score above which a question is on topic: it is e times as likely under the documents' model."""
+
+WordCounts = Callable[[Iterable[str]], dict[str, int]]
+"""Function that returns the number of occurrences in the documents for each word that occurs there."""
 
 _ENGLISH_DEVELOPER_WORDS = """
 account api apis app application async asynchronous auth authentication authorization backend
@@ -45,8 +57,7 @@ _CHINESE_DEVELOPER_WORDS = """
 DEVELOPER_WORDS = frozenset(_ENGLISH_DEVELOPER_WORDS.split()) | frozenset(
     _CHINESE_DEVELOPER_WORDS.split()
 )
-"""Words that developers integrating any platform use, whether or not its documents contain them."""
-
+"""Words that developers use on every platform, whether or not its documents contain them."""
 
 _ENGLISH_QUESTION_WORDS = """
 a additionally also am any are be been being by can could did do does doing done for from get had has
@@ -67,40 +78,27 @@ QUESTION_WORDS = frozenset(_ENGLISH_QUESTION_WORDS.split()) | frozenset(
 )
 """Words that make a sentence a question or a request, whatever it is about.
 
-A closed class. They are much more frequent in questions than in everyday language, so that frequency
-alone would take them for a topic.
+The list is complete, because these words are a closed class. They are much more frequent in questions
+than in everyday language, so that they would look like a topic by frequency alone.
 """
 
 
 def is_uncommon_word(word: str) -> bool:
-    """Whether `word` is neither a number, nor a single letter, nor one of the most common words."""
+    """Return whether `word` is neither a number, nor a single letter, nor one of the most common words."""
     is_letter = len(word) == 1 and word.isascii()
     return any(map(str.isalpha, word)) and not is_letter and zipf_frequency(word) < COMMON_ZIPF
 
 
 def is_content_word(word: str) -> bool:
-    """Whether `word` can carry a topic: an uncommon word that is not a question word."""
+    """Return whether `word` can indicate a topic, that is, is uncommon and not a question word."""
     return word not in QUESTION_WORDS and is_uncommon_word(word)
 
 
-DOCUMENT_WEIGHT = 0.3
-"""Weight of the documents' language model in the mixture with everyday language."""
-
-DEVELOPER_SHARE = 1e-3
-"""Least share of the documents' words that each of `DEVELOPER_WORDS` is taken to have."""
-
-TOPIC_THRESHOLD = 1.0
-"""Score above which a question is on topic: the documents explain it e times better."""
-
-WordCounts = Callable[[Iterable[str]], dict[str, int]]
-"""Returns the number of occurrences in the documents for each word that has any."""
-
-
 class TopicScorer:
-    """The two language models over the vocabulary of one collection."""
+    """Scores texts against the documents of one collection."""
 
     def __init__(self, word_counts: WordCounts, total: int) -> None:
-        """`total` is the number of all words in the documents."""
+        """`total` is the number of words in the documents, counting repetitions."""
         self._word_counts = word_counts
         self._total = max(total, 1)
 

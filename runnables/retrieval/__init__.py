@@ -1,1 +1,1 @@
-"""Retrieval: from a question to ranked chunks."""
+"""Retrieval of the ranked chunks for a question."""

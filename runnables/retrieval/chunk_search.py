@@ -1,4 +1,4 @@
-"""Retrieval as the pipeline uses it: split the question, expand it, retrieve, rerank and diversify."""
+"""Retrieval as the pipeline uses it: splitting, query expansion, search, reranking and diversifying."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from schemas.question import Filters, Question
 
 
 class ChunkSearch:
-    """Retrieves chunks for a whole question."""
+    """Retrieves the chunks for a question, whose parts are searched separately."""
 
     def __init__(
         self, retriever: MilvusRetriever, glossary: Glossary, rerank: RerankStep | None
@@ -37,8 +37,8 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Return the `question.k` best chunks.
 
-        `terms` are further search terms for the same question. Without `rerank` the order is that
-        of the retriever, which costs no further model call.
+        `terms` are additional search terms for the question. If `rerank` is false, the order of the
+        retriever is kept, which saves a call of the reranker.
         """
         query, k = search_query(question.text), question.k
         if self._rerank is None or not rerank:
@@ -49,7 +49,7 @@ class ChunkSearch:
         return diversify(await self._rerank.rerank(query, candidates, config), k)
 
     async def is_only_language(self, question: Question) -> bool:
-        """Whether all documents are in the language of `question`."""
+        """Return whether all documents are in the language of `question`."""
         return await asyncio.to_thread(self._collection.languages) == {question.language}
 
     async def _retrieve_parts(
@@ -77,9 +77,10 @@ class ChunkSearch:
         filters: Filters,
         run_config: RunnableConfig,
     ) -> list[RetrievedChunk]:
-        """Search `query` with its extra terms, and the extra terms alone, interleaved.
+        """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
 
-        Terms in another language would be outweighed by the question's own words in one search.
+        The second search is needed because in the first one the question's own words would outweigh terms
+        in another language.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
         search = partial(self._retriever.ainvoke, config=run_config, k=count, filters=filters)
@@ -87,11 +88,13 @@ class ChunkSearch:
         if extra_terms:
             searches.append(search(extra_terms, terms_only=True))
         rankings = await asyncio.gather(*searches)
-        return interleave([[from_document(d) for d in documents] for documents in rankings])
+        return interleave(
+            [[from_document(document) for document in documents] for documents in rankings]
+        )
 
 
 def build_retriever(search: ChunkSearch) -> Runnable[Question, list[RetrievedChunk]]:
-    """Return the step `retrieve`: a question to its best chunks."""
+    """Return the step `retrieve`, which returns the best chunks for a question."""
 
     async def retrieve(question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
         return await search.retrieve(question, config)

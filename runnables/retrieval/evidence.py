@@ -1,4 +1,4 @@
-"""The steps that choose the chunks an answer may cite: search again, boost a named API, add neighbours."""
+"""The steps that choose the chunks for an answer: expand the query, boost a named API, add neighbours."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,14 +15,19 @@ from schemas.document import Chunk, RetrievedChunk
 from schemas.question import StructuredQuestion
 
 SUFFICIENT_WORD_SHARE = 0.8
-"""Share of a question's words in one chunk from which on the first retrieval may suffice."""
+"""Minimum share of a question's words in one chunk for which the first retrieval may suffice."""
+
+
+MAX_NAMED_DOCUMENTS = 2
+"""Maximum number of documents to boost; there can be two, as versions of an API share a URL or a name."""
 
 
 def build_expand_query(search: ChunkSearch) -> Runnable[PipelineState, PipelineState]:
     """Return the step that adds the classification's search terms, which are in the other language.
 
-    It leaves the state unchanged if all documents are in the language of the question, or if one chunk
-    holds nearly all words of the question and a larger share of them than any chunk holds of the terms.
+    It leaves the state unchanged if all documents are in the language of the question. It also does so if
+    one chunk contains at least `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as
+    large a share of the terms.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -41,7 +46,7 @@ def build_expand_query(search: ChunkSearch) -> Runnable[PipelineState, PipelineS
 
 
 def best_word_share(text: str, chunks: Sequence[RetrievedChunk]) -> float:
-    """Return the largest share of the content words of `text` that one of `chunks` holds, 0 to 1."""
+    """Return the largest share of the content words of `text` in one of `chunks`, 0 to 1."""
     words = set(query_text(search_query(text)).split())
     if not words:
         return 0.0
@@ -49,12 +54,8 @@ def best_word_share(text: str, chunks: Sequence[RetrievedChunk]) -> float:
     return max(shares, default=0.0)
 
 
-MAX_NAMED_DOCUMENTS = 2
-"""Documents that one name may boost: two versions of an API can share a URL or a name."""
-
-
 def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that puts the chunks of the API named by URL or name before the retrieved ones."""
+    """Return the step that puts the chunks of an API named by the question before the retrieved chunks."""
 
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
         structured, named = state["classification"].structured, list[Chunk]()
@@ -69,7 +70,7 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
 def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
     """Return all chunks of the APIs that `structured` names. Blocks.
 
-    A URL takes precedence: it is more exact than a name.
+    A URL takes precedence over a name, because it is more exact.
     """
     if structured.api_url and (
         by_url := collection.chunks_by_api(api_url_candidates(structured.api_url), [])
@@ -79,7 +80,7 @@ def find_named_api_chunks(collection: Collection, structured: StructuredQuestion
 
 
 def api_url_candidates(url: str) -> list[str]:
-    """Return the URLs under which an API may be indexed, longest first: the path of `url` and its suffixes.
+    """Return the path of `url` and its suffixes, longest first; an API may be indexed under any.
 
     This tolerates the prefix of a gateway and a missing leading slash.
     """
@@ -88,7 +89,7 @@ def api_url_candidates(url: str) -> list[str]:
 
 
 def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:
-    """The chunks of named documents, those retrieved first; then the other retrieved chunks."""
+    """Return the chunks of the named documents, retrieved ones first, then all other retrieved chunks."""
     documents = list(dict.fromkeys(chunk.document_id for chunk in named))[:MAX_NAMED_DOCUMENTS]
     scores = {r.chunk.id: r.score for r in retrieved}
     boosted = [
@@ -114,7 +115,9 @@ def build_add_neighbours(collection: Collection) -> Runnable[PipelineState, Pipe
             return state
         neighbours = await asyncio.to_thread(collection.neighbours, chunks[0].chunk)
         ids = {retrieved.chunk.id for retrieved in chunks}
-        added = [RetrievedChunk(chunk=c, score=0.0) for c in neighbours if c.id not in ids]
+        added = [
+            RetrievedChunk(chunk=chunk, score=0.0) for chunk in neighbours if chunk.id not in ids
+        ]
         return {**state, "chunks": [*chunks, *added]}
 
     return named_step("add-neighbours", add_neighbours)

@@ -1,9 +1,10 @@
 """Fuzzy lookup of documents by name.
 
-Names are compared word by word: a word counts the more, the rarer it is among all names, and a similar
-word counts nearly as much as an equal one (SoftTFIDF; Cohen, Ravikumar and Fienberg, "A Comparison of
-String Distance Metrics for Name-Matching Tasks", 2003). Chinese has no spaces: there single characters
-and pairs of them are the words, so that a typing error affects only the pairs that contain it.
+Names are compared word by word. Words that are rare among all names count more than frequent ones, and a
+similar word counts nearly as much as an equal one (SoftTFIDF; Cohen, Ravikumar and Fienberg, "A
+Comparison of String Distance Metrics for Name-Matching Tasks", 2003). Because Chinese has no spaces,
+single characters and pairs of characters are its words, so that a typing error affects only the pairs
+that contain it.
 """
 
 import math
@@ -29,31 +30,31 @@ from runnables.retrieval.query_analysis import Glossary
 from schemas.document import CatalogueEntry
 
 MAX_NAME_CHARS = 200
-"""Characters of a name that are compared."""
+"""Maximum length of a name that is compared, in characters; the rest is ignored."""
 
 MIN_COVERAGE = 0.46
-"""Share of a name's weight that a document must match,"""
+"""Minimum share of a name's weight that a document must match."""
 
 MIN_COVERAGE_IF_SIMILAR, MIN_SIMILARITY = 0.25, 0.74
-"""or this share if the names as a whole are at least this similar."""
+"""Minimum share that suffices if the names as a whole have at least this similarity, 0 to 1."""
 
 MIN_WORD_SIMILARITY = 75
-"""Similarity of two Latin words, 0 to 100, from which on one may be a misspelling of the other."""
+"""Minimum similarity of two Latin words, 0 to 100, to take one for a misspelling of the other."""
 
 GENERIC_WORD_FACTOR = 0.3
-"""Weight of a generic word, relative to any other; 0 if no name contains it."""
+"""Weight of a generic word relative to other words; the weight is 0 if no name contains the word."""
 
 PREFIX_SIMILARITY = 0.85
-"""Similarity of a word and a longer word that begins with it."""
+"""Similarity of a word to a longer word that begins with it."""
 
 VERSION_BONUS = 0.5
-"""Weight of a matching version, relative to a word."""
+"""Weight of a matching version relative to a word."""
 
 UNREQUESTED_VERSION_PENALTY = 0.02
-"""Subtracted for a version in a title if the name has no version."""
+"""Penalty for a version in a document's title if the name has no version."""
 
 MAX_CANDIDATES = 30
-"""Documents whose whole names are compared."""
+"""Maximum number of documents whose names are compared as a whole."""
 
 NameWords = tuple[str, ...]
 NameField = Literal["title", "glossary", "address", "service"]
@@ -77,12 +78,12 @@ class _IndexedDocument:
     entry: CatalogueEntry
     names: tuple[ParsedName, ...]
     versions: frozenset[str]
-    """Versions in its titles, or in its address if its titles have none."""
+    """The versions in its titles or, if there are none, in its address."""
     has_titled_version: bool
 
 
 class NameIndex:
-    """Index of a catalogue's documents by title, API name, address, ids, service and glossary terms."""
+    """Index of documents by title, API name, address, ids, service and glossary terms."""
 
     def __init__(self, entries: Sequence[CatalogueEntry], glossary: Glossary) -> None:
         self._by_identifier: dict[str, list[CatalogueEntry]] = defaultdict(list)
@@ -96,8 +97,8 @@ class NameIndex:
     def resolve(self, name: str, limit: int = 3) -> list[CatalogueEntry]:
         """Return at most `limit` documents that `name` may refer to, best first.
 
-        An address or an id refers only to the documents that have it. Documents of another version than
-        the one in `name` are excluded.
+        If `name` is an address or an id, only documents with it are returned. If `name` contains a
+        version, documents of other versions are excluded.
         """
         if identified := self._find_by_identifier(name):
             return identified[:limit]
@@ -125,7 +126,7 @@ class NameIndex:
         self._documents.append(_IndexedDocument(entry, own_names, versions, bool(in_titles)))
 
     def _find_by_identifier(self, name: str) -> list[CatalogueEntry]:
-        """The documents with an address or id that `name` is, or contains."""
+        """Return the documents whose address or id equals `name`, or whose address is part of it."""
         identifier = _normalise_identifier(name)
         if identifier in self._by_identifier:
             return self._by_identifier[identifier]
@@ -136,7 +137,7 @@ class NameIndex:
         return []
 
     def _score(self, name: ParsedName, identifier: str) -> dict[int, float]:
-        """Scores of the documents that match well enough, by document number."""
+        """Return the scores of the documents that match well enough, by document number."""
         coverage, scores = self._coverage(name), {}
         has_specific_word = any(word not in GENERIC_WORDS for word in name.words)
         min_coverage = MIN_COVERAGE if has_specific_word else math.inf
@@ -151,7 +152,7 @@ class NameIndex:
         return scores
 
     def _coverage(self, name: ParsedName) -> dict[int, float]:
-        """The share of the weight of `name` that each document matches, 0 to 1."""
+        """Return by document number which share of the weight of `name` the document matches, 0 to 1."""
         total, matched = 0.0, defaultdict[int, float](float)
         for term in self._query_terms(name):
             similar = self._similar_terms(term)
@@ -167,7 +168,7 @@ class NameIndex:
         return {number: matched[number] / total for number in numbers} if total else {}
 
     def _query_terms(self, name: ParsedName) -> list[str]:
-        """The terms of `name`; two Latin words become one if the index has only the compound."""
+        """Return the terms of `name`; two Latin words are joined if only the compound is indexed."""
         terms = dict.fromkeys(name.terms())
         for first, second in pairwise(name.words):
             compound = first + second
@@ -182,7 +183,7 @@ class NameIndex:
         return list(terms)
 
     def _similar_terms(self, term: str) -> dict[str, float]:
-        """The indexed terms that `term` may stand for, each with its similarity, 0 to 1."""
+        """Return the indexed terms that `term` may stand for, with their similarities, 0 to 1."""
         if term in self._postings or not term.isascii():
             return {term: 1.0} if term in self._postings else {}
         similar: dict[str, float] = {}
@@ -206,7 +207,7 @@ class NameIndex:
             index += 1
 
     def _term_weight(self, term: str, similar: dict[str, float]) -> float:
-        """Inverse document frequency; half of it for a single character, less for a generic word."""
+        """Return the inverse document frequency, reduced for single characters and generic words."""
         frequency = min((len(self._postings[other]) for other in similar), default=1)
         weight = math.log(1 + len(self._documents) / frequency)
         if term in GENERIC_WORDS:
@@ -219,7 +220,7 @@ class NameIndex:
 
 
 def _names(entry: CatalogueEntry, glossary: Glossary) -> Iterator[tuple[NameField, str]]:
-    """The names of a document, each with the field that it comes from."""
+    """Yield the names of a document, each with its field."""
     yield "title", entry.title
     if entry.api_name != entry.title:
         yield "title", entry.api_name
@@ -236,12 +237,12 @@ def _identifiers(entry: CatalogueEntry) -> tuple[str, ...]:
 
 
 def _normalise_identifier(name: str) -> str:
-    """`name` in the form in which identifiers are compared."""
+    """Return `name` in the form in which identifiers are compared."""
     return normalise(name[:MAX_NAME_CHARS]).casefold().strip().rstrip("/")
 
 
 def _version_adjustment(name: ParsedName, document: _IndexedDocument) -> float:
-    """The bonus for a matching version, less the penalty for one that was not requested."""
+    """Return the bonus for a matching version, less the penalty for one that was not requested."""
     adjustment = 0.0
     if name.versions & document.versions:
         adjustment += VERSION_BONUS / (len(name.words) + VERSION_BONUS)
@@ -251,12 +252,12 @@ def _version_adjustment(name: ParsedName, document: _IndexedDocument) -> float:
 
 
 def _best_similarity(name: ParsedName, document: _IndexedDocument) -> float:
-    """The similarity of `name` to the most similar name of the document, 0 to 1."""
+    """Return the similarity of `name` to the most similar name of the document, 0 to 1."""
     variants = {name.words, name.without_generic_words().words}
     return max(_similarity(words, other.words) for words in variants for other in document.names)
 
 
 def _similarity(words: NameWords, other: NameWords) -> float:
-    """The similarity of two names, 0 to 1; a different word order costs 5 %."""
+    """Return the similarity of two names, 0 to 1; a different word order reduces it by 5 %."""
     first, second = " ".join(words), " ".join(other)
     return max(fuzz.ratio(first, second), 0.95 * fuzz.token_sort_ratio(first, second)) / 100

@@ -1,4 +1,4 @@
-"""Names split into comparable words and version numbers."""
+"""Parsing of names into stems and version numbers that can be compared."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,19 +21,19 @@ _LATIN_GENERIC = ("api", "doc", "documentation", "guide", "manual", "tutorial", 
 _WORD = re.compile(rf"[a-z0-9]+|{'|'.join(_CHINESE_GENERIC)}|[^\W\da-z_]")
 
 GENERIC_WORDS = frozenset(map(stem, (*_CHINESE_GENERIC, *_LATIN_GENERIC)))
-"""Stems of words that people add to a name or leave out."""
+"""Stems of words such as "API" and "guide", which people often add to a name or omit."""
 
 
 class ParsedName(NamedTuple):
     """The words and versions of a name."""
 
     words: tuple[str, ...]
-    """Stems of Latin words, single Chinese characters, and generic Chinese words as a whole."""
+    """Stems of Latin words, generic Chinese words, and the characters of other Chinese words."""
     versions: frozenset[str]
-    """`2` for V2, v2.0 and 第2版."""
+    """Normalised version numbers, such as `2` for V2, v2.0 and 第2版."""
 
     def terms(self) -> Iterator[str]:
-        """Yield the words, and each two adjacent words of one script joined into one term."""
+        """Yield each word, and each pair of adjacent words of the same script joined into one term."""
         yield from self.words
         for first, second in pairwise(self.words):
             if first.isascii() == second.isascii():
@@ -46,7 +46,7 @@ class ParsedName(NamedTuple):
 
 
 def parse_name(text: str) -> ParsedName:
-    """Parse `text` as a name, regardless of character width, case and punctuation."""
+    """Parse `text` as a name, ignoring character width, case and punctuation."""
     rest = _CAMEL_BREAK.sub(" ", normalise(text)).casefold().strip()
     versions = [next(filter(None, groups)) for groups in _VERSION.findall(rest)]
     rest = _VERSION.sub(" ", rest)
@@ -58,12 +58,12 @@ def parse_name(text: str) -> ParsedName:
 
 
 def with_parent_versions(versions: Iterable[str]) -> Iterator[str]:
-    """Yield each version and the versions that it belongs to: 2 and 2.1 for 2.1."""
+    """Yield each version and its parent versions, such as 2 and 2.1 for version 2.1."""
     for version in versions:
         parts = version.split(".")
         yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
 def _normalise_version(version: str) -> str:
-    """`2` for `2.0` and `02`."""
+    """Return `version` without leading zeros and trailing `.0`: `2` for `02` and `2.0`."""
     return re.sub(r"(?:\.0+)+$", "", version).lstrip("0") or "0"

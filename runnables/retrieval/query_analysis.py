@@ -1,7 +1,6 @@
-"""The platform's glossary: terms of one language and their equivalents in the other.
+"""Analysis of a question before retrieval: glossary terms, identifiers, and its parts.
 
-A module of its own because classification, tools and analytics use it without the retriever.
-Rules that read a question before retrieval: the identifiers it names and the parts it consists of.
+Classification, tools and analytics use it without the retriever.
 """
 
 import re
@@ -10,43 +9,11 @@ from collections.abc import Mapping, Sequence
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.extract_details import error_codes, extract_details
 
-
-class Glossary:
-    """Section `[glossary]` of platform.toml, read in both directions."""
-
-    def __init__(self, entries: Mapping[str, Sequence[str]]) -> None:
-        groups = [(term, *others) for term, others in entries.items()]
-        self._terms = [(_search_forms(term), group) for group in groups for term in group]
-
-    def equivalents(self, text: str) -> list[str]:
-        """Return the terms that mean the same as a term in `text`, without those that `text` contains."""
-        lowered = text.lower()
-        stems_of_text = _stems(text)
-        terms = [
-            term
-            for (literal, stems), group in self._terms
-            if (stems in stems_of_text if stems else literal in lowered)
-            for term in group
-            if term.lower() not in lowered
-        ]
-        return list(dict.fromkeys(terms))
-
-
-def _search_forms(term: str) -> tuple[str, str]:
-    """The literal form of a term, and its stems; a Chinese term has no stems and is matched literally."""
-    is_latin = re.fullmatch(r"[\x00-\x7f]+", term)
-    return term.lower(), _stems(term) if is_latin else ""
-
-
-def _stems(text: str) -> str:
-    return f" {' '.join(map(stem, split_words(normalise(text))))} "
-
-
 MAX_PARTS = 3
-"""Parts that a question is split into. More parts are an enumeration rather than several questions."""
+"""Maximum number of parts of a question; more parts are an enumeration rather than questions."""
 
 MIN_PART_BYTES = 4
-"""UTF-8 bytes below which a part cannot stand alone: two Chinese characters have more, "it" has fewer."""
+"""Minimum length of a part in UTF-8 bytes; two Chinese characters have more, "it" has fewer."""
 
 _URL = re.compile(r"https?://\S+")
 _IDENTIFIER = re.compile(
@@ -77,11 +44,42 @@ _INTERROGATIVE = re.compile(
 )
 
 
-def extract_identifiers(question: str) -> list[str]:
-    """Return the identifiers in `question`, in lower case, each once.
+class Glossary:
+    """The section `[glossary]` of platform.toml, applied in both directions."""
 
-    Identifiers are error codes, paths, and names with `_`, `.`, `-` or an inner capital. A single plain
-    word counts if it is the whole question or if the question asks for its meaning.
+    def __init__(self, entries: Mapping[str, Sequence[str]]) -> None:
+        groups = [(term, *others) for term, others in entries.items()]
+        self._terms = [(_search_forms(term), group) for group in groups for term in group]
+
+    def equivalents(self, text: str) -> list[str]:
+        """Return the terms that are equivalent to a term in `text` and do not occur in it themselves."""
+        lowered = text.lower()
+        stems_of_text = _stems(text)
+        terms = [
+            term
+            for (literal, stems), group in self._terms
+            if (stems in stems_of_text if stems else literal in lowered)
+            for term in group
+            if term.lower() not in lowered
+        ]
+        return list(dict.fromkeys(terms))
+
+
+def _search_forms(term: str) -> tuple[str, str]:
+    """Return the term in lower case, and its stems; a Chinese term has none and is matched literally."""
+    is_latin = re.fullmatch(r"[\x00-\x7f]+", term)
+    return term.lower(), _stems(term) if is_latin else ""
+
+
+def _stems(text: str) -> str:
+    return f" {' '.join(map(stem, split_words(normalise(text))))} "
+
+
+def extract_identifiers(question: str) -> list[str]:
+    """Return the distinct identifiers in `question`, in lower case.
+
+    Identifiers are error codes, paths, and names with `_`, `.`, `-` or an inner capital. A plain word
+    is an identifier if it is the whole question, or the only word whose meaning the question asks for.
     """
     text = _URL.sub(" ", question)
     names = [
@@ -94,7 +92,7 @@ def extract_identifiers(question: str) -> list[str]:
 
 
 def _single_word(question: str) -> list[str]:
-    """The one plain word that the question asks about; empty if there is none or more than one."""
+    """Return the only plain word that the question asks about; empty if there is not exactly one."""
     stripped = question.strip().strip("`\"'?？")
     if _WORD.fullmatch(stripped):
         return [stripped]
@@ -103,10 +101,10 @@ def _single_word(question: str) -> list[str]:
 
 
 def split_question(question: str) -> list[str]:
-    """Return the questions that `question` consists of, or `question` itself.
+    """Split `question` into the questions that it consists of; return `[question]` if there is only one.
 
-    Only a sequence is split ("and then", 先…再…, several question marks). Two nouns joined by "and" are
-    one question.
+    Only sequences are split ("and then", 先…再…, several question marks). Nouns joined by "and" are one
+    question.
     """
     if match := _FIRST_THEN.search(question):
         tail = question[match.end() :].strip(" ，,？?。")
@@ -121,6 +119,6 @@ def split_question(question: str) -> list[str]:
 
 
 def _are_questions(question: str, parts: list[str]) -> bool:
-    """Whether all parts ask something if `question` is split at punctuation; "please explain" does not."""
+    """Return whether all parts have interrogatives, or `question` is not split at punctuation."""
     inner = question.strip().rstrip("?？;； ")
     return not re.search(r"[?？;；]", inner) or all(_INTERROGATIVE.search(part) for part in parts)

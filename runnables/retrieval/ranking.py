@@ -1,4 +1,4 @@
-"""Operations on rankings: fuse two, interleave several, diversify one, and put definitions first."""
+"""Operations on rankings: fusion, interleaving, diversification, and sorting by definitions."""
 
 import re
 from collections import Counter
@@ -10,22 +10,22 @@ from ingestion.text.markdown_blocks import parse_table, plain_text
 from schemas.document import Chunk, RetrievedChunk
 
 UNCALIBRATED_DENSE_WEIGHT = 0.4
-"""Weight of the dense route as long as its reliability has not been measured."""
+"""Weight of the dense route if its reliability has not been measured."""
 
 MAX_DENSE_WEIGHT = 0.5
-"""Upper bound of the dense weight: the best full-text hit always stays ahead of dense-only hits."""
+"""Upper bound of the dense weight, which keeps the best full-text hit ahead of dense-only hits."""
 
 FUSION_DEPTH = 200
-"""Chunks of each ranking that are fused. Deep enough for chunks that both routes rank."""
+"""Number of chunks of each ranking to fuse; large enough that both rankings share chunks."""
 
 BASELINE_RANK = 50
-"""Rank whose cosine similarity is scaled to 0. The pages of one platform are all similar to each other."""
+"""Rank whose cosine similarity is scaled to 0, because all pages of a platform have some similarity."""
 
 DIVERSITY_WINDOW = 5
 """Number of consecutive results in which the share of one document is limited."""
 
 MAX_PER_DOCUMENT = 3
-"""Chunks of one document in a window. One page that repeats itself would crowd out the others."""
+"""Maximum number of chunks of one document in a window, so that one page does not displace the others."""
 
 ScoredIds = dict[str, float]
 """Score by chunk id, best first."""
@@ -39,9 +39,9 @@ _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 def dense_weight(calibration: RouteCalibration | None) -> float:
     """Return the weight of the dense route, 0 to 0.5.
 
-    It is the quality of the dense route (mean reciprocal rank) relative to that of full text, minus one
-    half: a route at most half as good only displaces better hits and weighs nothing; a route as good
-    weighs as much. docs/explanation/retrieval.md has the measurements.
+    It is the mean reciprocal rank of the dense route divided by that of full text, minus one half. A dense
+    route that is at most half as good has weight 0, because it would only displace better hits. A route
+    that is as good has the same weight as full text. docs/explanation/retrieval.md has the measurements.
     """
     if calibration is None:
         return UNCALIBRATED_DENSE_WEIGHT
@@ -53,10 +53,11 @@ def dense_weight(calibration: RouteCalibration | None) -> float:
 def fuse(full_text: ScoredIds, dense: ScoredIds, weight: float) -> ScoredIds:
     """Return the chunks of both rankings, best first, with scores from 0 to 1.
 
-    `weight` is the weight of the dense route. This is a convex combination of scores, after Bruch, Gai
-    and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023): BM25 is scaled by its
-    best score, cosine similarity from rank 50 to its best. Reciprocal rank fusion ignores how far the
-    first hit leads, so a weak route drags down a strong one; docs/explanation/retrieval.md compares both.
+    `weight` is the weight of the dense route. The scores are a convex combination, after Bruch, Gai and
+    Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). BM25 is scaled to its best
+    score, and cosine similarity to the range from rank 50 to the best. Reciprocal rank fusion ignores the
+    distance between hits, so that a weak route worsens a strong one; docs/explanation/retrieval.md
+    compares both.
     """
     lexical = _scale(full_text, 0.0)
     semantic = _scale(dense, list(dense.values())[:BASELINE_RANK][-1] if dense else 0.0)
@@ -68,7 +69,7 @@ def fuse(full_text: ScoredIds, dense: ScoredIds, weight: float) -> ScoredIds:
 
 
 def _scale(ranking: ScoredIds, baseline: float) -> ScoredIds:
-    """Scale scores to 0 at `baseline` or below and 1 at the best."""
+    """Scale scores so that the best is 1 and `baseline` or less is 0."""
     best = max(ranking.values(), default=0.0)
     if best <= baseline:
         return dict.fromkeys(ranking, 0.0)
@@ -82,7 +83,7 @@ def _scale(ranking: ScoredIds, baseline: float) -> ScoredIds:
 
 
 def interleave(rankings: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedChunk]:
-    """Merge rankings round robin: the first of each, then the second of each; each chunk once."""
+    """Merge rankings round robin, without duplicates: the first chunk of each, then the second of each."""
     merged: dict[str, RetrievedChunk] = {}
     for row in zip_longest(*rankings):
         for retrieved in row:
@@ -92,9 +93,9 @@ def interleave(rankings: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedCh
 
 
 def diversify(ranking: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]:
-    """Return the first `k` chunks with at most 3 of one document in each window of five.
+    """Return `k` chunks with at most `MAX_PER_DOCUMENT` chunks of one document in each window.
 
-    Chunks of other documents move up; if there are none left, the limit is lifted.
+    Chunks of other documents move up. If none are left, the limit does not apply.
     """
     selected: list[RetrievedChunk] = []
     remaining = list(ranking)
@@ -110,7 +111,7 @@ def diversify(ranking: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]
 
 
 def is_dominated(ranking: Sequence[RetrievedChunk]) -> bool:
-    """Whether one document exceeds its share in some window of five."""
+    """Return whether one document has more than `MAX_PER_DOCUMENT` chunks in a window."""
     windows = (
         ranking[start : start + DIVERSITY_WINDOW]
         for start in range(0, len(ranking), DIVERSITY_WINDOW)
@@ -130,16 +131,16 @@ def _document_key(retrieved: RetrievedChunk) -> tuple[str, str]:
 def rank_definitions_first(
     ranking: list[RetrievedChunk], identifiers: list[str]
 ) -> list[RetrievedChunk]:
-    """Return `ranking` sorted by how many of `identifiers` a chunk defines; ties keep their order."""
+    """Sort `ranking` by the number of `identifiers` that a chunk defines; ties keep their order."""
     if not identifiers:
         return ranking
     return sorted(ranking, key=lambda r: -sum(is_definition(r.chunk, name) for name in identifiers))
 
 
 def is_definition(chunk: Chunk, identifier: str) -> bool:
-    """Whether `chunk` defines `identifier`, given in lower case.
+    """Return whether `chunk` defines `identifier`, given in lower case.
 
-    It does if `identifier` is the URL or name of its API, or the first cell of a row in one of its tables.
+    A chunk defines the URL and the name of its API, and the first cell of each row in its first table.
     """
     if identifier in (chunk.api_url.lower(), chunk.api_name.lower()):
         return True
@@ -150,7 +151,7 @@ def is_definition(chunk: Chunk, identifier: str) -> bool:
 
 
 def _field_names(cell: str) -> tuple[str, str]:
-    """The field that the first cell of a row names: with its parents, and without them."""
+    """Return the name of a field in `cell`, first with its parents and then without them."""
     whole = plain_text(cell).lower()
     last = _LAST_PART.search(whole)
     return whole, last[0] if last else whole

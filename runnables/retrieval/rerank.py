@@ -1,4 +1,4 @@
-"""The step that reranks retrieved chunks, by an endpoint or by the chat model."""
+"""The step that reranks retrieved chunks with an endpoint or the chat model."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from schemas.settings import Settings
 RUN_NAME = "retrieve/rerank"
 
 RERANK_DEPTH = 30
-"""Chunks that are reranked; the chunks after them keep their order."""
+"""Maximum number of chunks to rerank; the chunks after them keep their order."""
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +28,9 @@ class Reranker(Protocol):
     async def rank(
         self, question: str, chunks: Sequence[RetrievedChunk], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return indexes of `chunks`, best first, each with its new score or None.
+        """Return indexes of `chunks`, best first, with their new scores or None.
 
-        Keeps the deadline of `config`. Raises ModelError.
+        The deadline of `config` applies. Raises ModelError.
         """
 
 
@@ -50,7 +50,7 @@ class RerankOutput(TypedDict):
 
 
 class RerankStep:
-    """Reranks within a timeout and falls back to the order of retrieval."""
+    """Reranks within a timeout, and keeps the retrieval order if that fails."""
 
     def __init__(self, reranker: Reranker, timeout_s: float) -> None:
         self._reranker = reranker
@@ -62,8 +62,8 @@ class RerankStep:
     ) -> list[RetrievedChunk]:
         """Return `chunks`, best first; unchanged if the reranker fails or times out. Never raises.
 
-        Chunks that an endpoint scores carry that relevance as their score; all others keep the score of
-        retrieval. Scores are therefore not comparable afterwards, only the order is.
+        Chunks that the reranker scores get that score, and all others keep their retrieval score. The
+        scores of the result are therefore not comparable.
         """
         if len(chunks) < 2:
             return chunks
@@ -78,7 +78,7 @@ class RerankStep:
                 step_input["question"], chunks, with_deadline(config, self._timeout_s)
             )
             return RerankOutput(chunks=apply_ranks(chunks, ranks), skipped=None)
-        except Exception as error:  # retrieval has given an order already
+        except Exception as error:  # the retrieval order remains valid
             reason = str(error) if isinstance(error, ModelError) else type(error).__name__
             log.warning("%s: keeping the order of retrieval: %s", RUN_NAME, reason)
             return RerankOutput(chunks=chunks, skipped=reason)
@@ -87,9 +87,9 @@ class RerankStep:
 def build_rerank(
     settings: Settings, models: ChatModels | None, platform_info: PlatformInfo
 ) -> RerankStep | None:
-    """Return the rerank step of `settings`, or None for `none`.
+    """Return the rerank step, or None if the setting `rerank` is `none`.
 
-    Raises ConfigurationError for an endpoint without a URL and for `model` without a chat model.
+    Raises ConfigurationError for `endpoint` without a valid URL, and for `model` without a chat model.
     """
     if settings.rerank == "none":
         return None
@@ -104,7 +104,7 @@ def build_rerank(
 def apply_ranks(
     chunks: Sequence[RetrievedChunk], ranks: Mapping[int, float | None]
 ) -> list[RetrievedChunk]:
-    """Return the chunks at the indexes of `ranks`, in its order, followed by the others."""
+    """Return the chunks in the order of the indexes in `ranks`, followed by all others."""
     ranked = [_with_score(chunks[index], score) for index, score in ranks.items()]
     return ranked + [chunk for index, chunk in enumerate(chunks) if index not in ranks]
 

@@ -1,9 +1,9 @@
 """The rerankers: a server with a `/rerank` endpoint, and the chat model.
 
 The endpoint has the format of Jina, Cohere, vLLM, Voyage or TEI. The chat model reads all passages at
-once and writes their order: permutation generation of RankGPT (Sun et al., "Is ChatGPT Good at Search?
-Investigating Large Language Models as Re-Ranking Agents", 2023, arXiv 2304.09542), without its sliding
-window: thirty passages, each cut to the same length, fit into one prompt.
+once and writes their order. This is the permutation generation of RankGPT (Sun et al., "Is ChatGPT Good at
+Search? Investigating Large Language Models as Re-Ranking Agents", 2023, arXiv 2304.09542). It needs no
+sliding window, because thirty passages, truncated to the same length, fit into one prompt.
 """
 
 import json
@@ -41,10 +41,23 @@ from schemas.platform import PlatformInfo
 from schemas.settings import Settings
 
 MAX_QUESTION_TOKENS = 250
-"""Tokens of the question; a longer one is cut and leaves room for the passage."""
+"""Maximum length of the question, in tokens; longer ones are truncated."""
 
 MAX_ENDPOINT_PASSAGE_TOKENS = 700
-"""Tokens of a chunk. Several rerankers reject a request in which question and chunk exceed 1,024."""
+"""Maximum length of a chunk sent to an endpoint, in tokens.
+
+Several rerankers reject requests in which the question and a chunk together exceed 1,024 tokens.
+"""
+
+MAX_PASSAGE_TOKENS = 300
+"""Maximum length of a passage in a prompt, in tokens, as in RankGPT; less in a small context window."""
+
+MIN_PASSAGE_TOKENS = 40
+"""Minimum length to truncate passages to, in tokens; if that does not fit, there are fewer passages."""
+
+_SCHEMA = json.dumps(PassageOrder.model_json_schema(), ensure_ascii=False)
+_NUMBER_SEQUENCE = re.compile(r"(?<![0-9])\[?[0-9]{1,3}\]?(?:[\s,>;，、；＞]+\[?[0-9]{1,3}\]?)+")
+"""Numbers with nothing but separators between them, such as `[2] > [1] > [3]`."""
 
 _SETTING = "APIDESK_RERANK_URL"
 
@@ -57,10 +70,10 @@ _REFUSALS = {
 
 
 class EndpointReranker:
-    """Sends one request per question, without retries."""
+    """Reranks with a server, in one request per question without retries."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises ConfigurationError for a missing or invalid URL."""
+        """Read the address and the key from `settings`. Raises ConfigurationError for an invalid URL."""
         self._url = _rerank_url(settings.rerank_url)
         self._model = {"model": settings.rerank_model} if settings.rerank_model else {}
         key = settings.rerank_api_key
@@ -87,19 +100,22 @@ class EndpointReranker:
         except TimeoutError:
             raise ModelTimeout(f"{_SETTING}: no answer in time") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-            # Only the type: the message about a header that cannot be sent contains the key.
+            # Only the type is reported, because the message about an invalid header contains the key.
             name = type(error).__name__
             raise ModelUnavailable(f"{_SETTING}: the server cannot be reached ({name})") from None
         return _parse_ranks(response, len(chunks))
 
     async def _post(self, body: dict[str, object]) -> httpx.Response:
-        # One client per request: a shared client is bound to one event loop and has to be closed.
+        # One client per request, because a shared client is bound to one event loop and has to be closed.
         async with httpx.AsyncClient(verify=self._tls, trust_env=False, timeout=None) as client:
             return await client.post(self._url, json=body, headers=self._headers)
 
 
 def _rerank_url(address: str | None) -> httpx.URL:
-    """`address`, ending in `/rerank`. Raises ConfigurationError, which does not repeat the address."""
+    """Return `address` with the path `/rerank`.
+
+    Raises ConfigurationError, whose message does not contain the address.
+    """
     if not address:
         raise ConfigurationError(f"APIDESK_RERANK=endpoint needs {_SETTING}")
     try:
@@ -113,7 +129,7 @@ def _rerank_url(address: str | None) -> httpx.URL:
 
 
 def _parse_ranks(response: httpx.Response, count: int) -> dict[int, float | None]:
-    """The indexes below `count` that the reply scores, best first. Raises ModelError."""
+    """Return the indexes below `count` in the reply, best first, with their scores. Raises ModelError."""
     status = response.status_code
     if status != httpx.codes.OK:
         raise _status_error(status)
@@ -139,10 +155,10 @@ def _status_error(status: int) -> ModelError:
 
 
 def _parse_results(reply: object) -> Iterator[tuple[int, float]]:
-    """Index and score of each result that has both.
+    """Yield the index and score of each result that has both.
 
-    Results are in `results` (Jina, Cohere, vLLM), in `data` (Voyage) or the reply itself (TEI); their
-    score is `relevance_score` or `score`.
+    The results are in `results` (Jina, Cohere, vLLM) or in `data` (Voyage), or are the reply itself (TEI).
+    The score is `relevance_score` or `score`.
     """
     if isinstance(reply, dict):
         reply = reply.get("results", reply.get("data"))
@@ -155,7 +171,7 @@ def _parse_results(reply: object) -> Iterator[tuple[int, float]]:
 
 
 def _finite_float(value: object) -> float | None:
-    """`value` as a finite float; None for anything else."""
+    """Return `value` as a finite float; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -164,24 +180,11 @@ def _finite_float(value: object) -> float | None:
         return None
 
 
-"""Tokens of the question; a longer one is cut and leaves room for the passages."""
-
-MAX_PASSAGE_TOKENS = 300
-"""Tokens of a passage, as in RankGPT; fewer in a small context window."""
-
-MIN_PASSAGE_TOKENS = 40
-"""Below this a passage says too little; fewer passages are shown instead."""
-
-_SCHEMA = json.dumps(PassageOrder.model_json_schema(), ensure_ascii=False)
-_NUMBER_SEQUENCE = re.compile(r"(?<![0-9])\[?[0-9]{1,3}\]?(?:[\s,>;，、；＞]+\[?[0-9]{1,3}\]?)+")
-"""Numbers with only separators between them: `[2] > [1] > [3]`."""
-
-
 class ListwiseReranker:
-    """Asks the chat model for the order of the passages."""
+    """Reranks with the chat model, which writes the order of the passages."""
 
     def __init__(self, step: str, model: ChatModel, platform_info: PlatformInfo) -> None:
-        # A circuit breaker of its own: a model too slow to rerank in seconds may still answer.
+        # A separate circuit breaker, because a model that is too slow to rerank may still answer.
         self._model = replace(model, output_modes=list(model.output_modes))
         self._platform_info = platform_info
         self._output = StructuredOutputCall(
@@ -203,7 +206,7 @@ class ListwiseReranker:
         return dict.fromkeys(indexes)
 
     def _passages(self, question: str, chunks: Sequence[RetrievedChunk]) -> list[str]:
-        """As many chunks as the context window holds, cut to one length. Raises ModelError."""
+        """Return as many passages as fit the context window, truncated to one length. Raises ModelError."""
         window = int(self._model.window / self._model.token_correction)
         prompt = load_prompt("rerank", self._platform_info.language).render(
             schema=_SCHEMA, **self._variables(question, [])
@@ -221,7 +224,7 @@ class ListwiseReranker:
 
 
 def _truncate(text: str, tokens: int) -> str:
-    """Truncate the escaped text, so that its length is the same in the prompt."""
+    """Escape `text` and truncate the result, whose length is then the same in the prompt."""
     return truncate_to_tokens(escape_data(text), tokens)
 
 

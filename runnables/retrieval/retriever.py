@@ -1,4 +1,4 @@
-"""The LangChain retriever over the Milvus collection: full text, dense vectors, or both fused."""
+"""The LangChain retriever of the Milvus collection, for full text, dense vectors or both."""
 
 import asyncio
 import logging
@@ -41,13 +41,13 @@ from schemas.settings import Settings
 RetrievalMode = Literal["full_text", "dense", "hybrid"]
 
 CANDIDATE_COUNT = 50
-"""Chunks that are read at most to choose the `k` that are returned, if `k` is smaller."""
+"""Maximum number of chunks to read and select the best `k` from; `k` if that is more."""
 
 EMBEDDING_TIMEOUT_S = 10
-"""Seconds to wait for the vector of a question; after that only full text is searched."""
+"""Seconds to wait for the vector of a question, before only full text is searched."""
 
 EMBEDDING_CACHE_SIZE = 256
-"""Questions whose vectors are cached: one megabyte at 1,024 dimensions."""
+"""Maximum number of cached vectors of questions, which take one megabyte at 1,024 dimensions."""
 
 log = logging.getLogger(__name__)
 
@@ -70,12 +70,12 @@ class QueryEmbeddings:
         return self._cache[query].tolist()
 
     def embed_sync(self, query: str) -> Vector:
-        """Return the vector of `query`, without cache and timeout; for LangChain's synchronous API."""
+        """Return the vector of `query` for LangChain's synchronous API, without cache and timeout."""
         return self._embeddings.embed_query(query)
 
 
 class MilvusRetriever(BaseRetriever):
-    """A Collection as a LangChain retriever, so that traces show its results as documents.
+    """A LangChain retriever for a Collection, so that traces show its results as documents.
 
     docs/decisions/0001-own-retriever.md explains why langchain-milvus is not used.
     """
@@ -112,8 +112,8 @@ class MilvusRetriever(BaseRetriever):
     ) -> list[Document]:
         """Retrieve the `k` best chunks.
 
-        With `terms_only`, `query` is a list of terms instead of a question: mode `hybrid` then
-        searches full text alone.
+        `terms_only` says that `query` is a list of terms instead of a question; mode `hybrid` then
+        searches full text only.
         """
         vector = None
         if self.embeddings and self._uses_vectors and not (terms_only and self.mode == "hybrid"):
@@ -129,15 +129,15 @@ class MilvusRetriever(BaseRetriever):
     def _retrieve(
         self, query: str, extra_terms: str, k: int, vector: Vector | None, filters: Filters
     ) -> list[Document]:
-        """The `k` best chunks; without a vector by full text, whatever the mode.
+        """Return the `k` best chunks; if `vector` is None, only full text is searched.
 
-        Full text searches `extra_terms` in addition to the words of `query`.
+        The full-text search includes `extra_terms`.
         """
         rank = partial(self._rank, f"{query} {extra_terms}".strip(), vector, filters)
         return [to_document(retrieved) for retrieved in self._select(query, k, rank)]
 
     def _select(self, query: str, k: int, rank: Callable[[int], ScoredIds]) -> list[RetrievedChunk]:
-        """Fetch as few candidates as possible: each hit and each chunk read costs time."""
+        """Return the `k` best chunks, reading as few candidates as possible, as each takes time."""
         limit = max(CANDIDATE_COUNT, k)
         if identifiers := extract_identifiers(query):
             candidates = rank_definitions_first(self._read(rank(limit), limit), identifiers)
@@ -165,7 +165,7 @@ class MilvusRetriever(BaseRetriever):
 
     @property
     def _uses_vectors(self) -> bool:
-        """Whether to embed the question. A hybrid search whose vectors weigh nothing does not."""
+        """Whether to embed the question; false in mode `hybrid` if vectors have no weight."""
         return self.mode == "dense" or (self.mode == "hybrid" and self._dense_weight > 0)
 
     @property
@@ -178,7 +178,7 @@ def open_retriever(
 ) -> MilvusRetriever:
     """Return the retriever in the mode of `settings`.
 
-    Raises ConfigurationError if the mode needs an embedding model and none is set.
+    Raises ConfigurationError if the mode needs an embedding model and there is none.
     """
     mode = _retrieval_mode(settings, embeddings)
     return MilvusRetriever(collection=collection, embeddings=embeddings, mode=mode)
@@ -195,13 +195,13 @@ def _retrieval_mode(settings: Settings, embeddings: QueryEmbeddings | None) -> R
 
 
 def to_document(retrieved: RetrievedChunk) -> Document:
-    """Return the chunk as a LangChain document, with its other fields and its score as metadata."""
+    """Return the chunk's text as a LangChain document, with all other fields and the score as metadata."""
     metadata = retrieved.chunk.model_dump(exclude={"text"}) | {"score": retrieved.score}
     return Document(id=retrieved.chunk.id, page_content=retrieved.chunk.text, metadata=metadata)
 
 
 def from_document(document: Document) -> RetrievedChunk:
-    """Return the chunk that `to_document` made `document` of."""
+    """Return the chunk that `to_document` converted to `document`."""
     fields = dict(document.metadata)
     score = fields.pop("score")
     return RetrievedChunk(chunk=Chunk(text=document.page_content, **fields), score=score)

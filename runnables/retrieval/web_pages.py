@@ -1,4 +1,4 @@
-"""Web search results as chunks: cleaned, deduplicated by page and cut like the sections of a document."""
+"""Conversion of web search results to chunks: cleaning, deduplication by page, and splitting."""
 
 import html
 import re
@@ -15,26 +15,26 @@ from ingestion.text.markdown_blocks import parse_blocks
 from schemas.document import RetrievedChunk, Section, SourceDocument
 
 SOURCE = "web"
-"""The source of these chunks. Callers see it in their metadata too, as `web`."""
+"""The source of these chunks; their metadata also contains `web`."""
 
 MAX_RESULTS = 20
-"""Tavily returns no more."""
+"""Maximum number of results that are read; Tavily returns no more."""
 
 MAX_CONTENT_CHARS = 4_000
-"""Characters of one page's content; the rest is dropped."""
+"""Maximum length of a page's content, in characters; the rest is dropped."""
 
 MAX_TITLE_CHARS = 200
 MAX_URL_CHARS = 2_000
 
 _URL = re.compile(r"https?://[^\s<>\"`\\]+", re.IGNORECASE)
-"""Without quotes and angle brackets, which would end an HTML attribute or a Markdown link `<…>`."""
+"""A URL without quotes and angle brackets, which could end an HTML attribute or a Markdown link."""
 
 _PASSAGE_SEPARATOR = re.compile(r"\s*\[(?:\.{3}|…)\]\s*")
-"""Separates two passages of a page."""
+"""The separator between two passages of a page."""
 
 _BREAK_CHARS = "\n 。！？；，、"
 _SENTENCE_BOUNDARY = re.compile(r"(?<=[。！？；\n])|(?<=[.!?])(?=\s)")
-"""Matches the empty string, so that the sentences joined are the text again."""
+"""Matches the empty string, so that the joined sentences equal the text."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class WebPage:
 
 
 def parse_pages(reply: object, domains: tuple[str, ...]) -> list[WebPage]:
-    """Return the pages of a reply in its order, each once.
+    """Return the pages in a reply, in order and without duplicates.
 
-    Pages outside `domains` and pages without a valid link or content are dropped. Raises TypeError for
-    a reply without a list of results.
+    Pages outside `domains` and pages without a valid link or content are dropped. Raises TypeError if
+    the reply contains no list of results.
     """
     results = reply.get("results") if isinstance(reply, dict) else None
     if not isinstance(results, list):
@@ -68,7 +68,7 @@ def parse_pages(reply: object, domains: tuple[str, ...]) -> list[WebPage]:
 
 
 def _parse_page(result: dict[str, Any]) -> WebPage | None:
-    """The page of one result; None if it cannot be cited."""
+    """Return the page of a result; None if the result has no safe link or no content."""
     url, content = result.get("url"), _clean(result.get("content"))
     if not isinstance(url, str) or not _is_safe_link(url) or not content:
         return None
@@ -77,13 +77,13 @@ def _parse_page(result: dict[str, Any]) -> WebPage | None:
 
 
 def _merge(page: WebPage, duplicate: WebPage) -> WebPage:
-    """One page with the passages of both and the better score."""
+    """Return one page with the passages of both pages and the better score."""
     added = "" if duplicate.content in page.content else f"\n\n{duplicate.content}"
     return WebPage(page.url, page.title, page.content + added, max(page.score, duplicate.score))
 
 
 def _is_safe_link(url: str) -> bool:
-    """Whether `url` may be shown as a link."""
+    """Return whether `url` may be shown as a link."""
     if len(url) > MAX_URL_CHARS or not url.isprintable() or not _URL.fullmatch(url):
         return False
     try:
@@ -94,31 +94,42 @@ def _is_safe_link(url: str) -> bool:
 
 
 def _is_in_domains(url: str, domains: tuple[str, ...]) -> bool:
-    """Whether `url` is in one of `domains`, or there are none; like Tavily, accepts `*.` and paths."""
+    """Return whether `url` is in one of `domains`; true if `domains` is empty.
+
+    As for Tavily, a domain may begin with `*.` and may have a path, which is ignored.
+    """
     host = httpx.URL(url).host
     hosts = (re.sub(r"^https?://|^\*\.|/.*$", "", domain) for domain in domains)
-    return not domains or any(f".{host}".endswith(f".{each}") for each in hosts)
+    return not domains or any(f".{host}".endswith(f".{allowed}") for allowed in hosts)
 
 
 def _clean(value: object) -> str:
-    """Text without HTML entities and invisible characters, which could hide instructions to the model."""
+    """Return `value` without invisible characters, which could hide instructions to the model.
+
+    HTML entities are decoded, and the text is truncated.
+    """
     if not isinstance(value, str):
         return ""
     lines = html.unescape(value[: 4 * MAX_CONTENT_CHARS]).splitlines()
     return "\n".join(
-        "".join(c for c in line if c == "\t" or unicodedata.category(c)[0] != "C") for line in lines
+        "".join(
+            character
+            for character in line
+            if character == "\t" or unicodedata.category(character)[0] != "C"
+        )
+        for line in lines
     ).strip()
 
 
 def _parse_score(value: object) -> float:
-    """The score; 0 if it is not a finite number."""
+    """Return `value` as a score; 0 if it is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0.0
     return float(value) if -1e9 < value < 1e9 else 0.0  # false for NaN
 
 
 def chunk_page(page: WebPage, max_tokens: int) -> list[RetrievedChunk]:
-    """Return the chunks of the page, each of about `max_tokens` and with the score of the page."""
+    """Split the page into chunks of about `max_tokens`, which all have the score of the page."""
     content = _truncate(_PASSAGE_SEPARATOR.sub("\n\n", page.content))
     document = SourceDocument(
         id=page.url,
@@ -137,7 +148,7 @@ def chunk_page(page: WebPage, max_tokens: int) -> list[RetrievedChunk]:
 
 
 def _truncate(text: str) -> str:
-    """`text`, cut to the limit at the end of a sentence or word if possible."""
+    """Truncate `text` to the limit, at the end of a sentence or word if possible."""
     if len(text) <= MAX_CONTENT_CHARS:
         return text
     truncated = text[:MAX_CONTENT_CHARS]
@@ -146,7 +157,7 @@ def _truncate(text: str) -> str:
 
 
 def _section_bodies(markdown: str, max_tokens: int) -> Iterator[str]:
-    """Combine consecutive blocks up to `max_tokens`."""
+    """Yield consecutive blocks combined up to `max_tokens`."""
     body: list[str] = []
     size = 0
     for block in _blocks(markdown, max_tokens):
@@ -160,7 +171,7 @@ def _section_bodies(markdown: str, max_tokens: int) -> Iterator[str]:
 
 
 def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
-    """Markdown blocks of at most `max_tokens`, except for tables and code, which stay whole."""
+    """Yield Markdown blocks of at most `max_tokens`, except for tables and code, which stay whole."""
     for block in parse_blocks(markdown):
         if block.kind in ("table", "fence") or estimate_tokens(block.text) <= max_tokens:
             yield block.text
@@ -169,10 +180,11 @@ def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
 
 
 def _split_prose(text: str, max_tokens: int) -> Iterator[str]:
-    """Split `text` into parts of whole sentences."""
+    """Split `text` into parts of whole sentences, of at most `max_tokens`."""
     part, size = "", 0
     sentences = _SENTENCE_BOUNDARY.split(text)
-    for piece in (p for sentence in sentences for p in _split_sentence(sentence, max_tokens)):
+    pieces = (piece for sentence in sentences for piece in _split_sentence(sentence, max_tokens))
+    for piece in pieces:
         tokens = estimate_tokens(piece)
         if part.strip() and size + tokens > max_tokens:
             yield part.strip()

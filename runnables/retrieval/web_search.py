@@ -1,7 +1,7 @@
-"""Web search with Tavily: the results become chunks that follow those of the documents.
+"""Web search with Tavily, whose results follow the documents' chunks.
 
-Uses `tavily-python`, an optional dependency: it accepts an httpx client, and thus a base URL, a deadline
-and TLS settings. langchain-tavily has no timeout, and its HTTP client, aiohttp, follows redirects.
+It uses the optional dependency `tavily-python`, which accepts an httpx client and therefore a base URL, a
+deadline and TLS settings. langchain-tavily has no timeout, and its HTTP client, aiohttp, follows redirects.
 """
 
 import logging
@@ -28,7 +28,7 @@ SETTING = "APIDESK_WEB_SEARCH=tavily"
 DEFAULT_BASE_URL = "https://api.tavily.com"
 
 MAX_QUERY_CHARS = 400
-"""Tavily rejects longer queries."""
+"""Maximum length of a query, in characters; Tavily rejects longer ones."""
 
 _REFUSALS = {
     "InvalidAPIKeyError": "Tavily refuses the key; check APIDESK_WEB_API_KEY",
@@ -36,7 +36,7 @@ _REFUSALS = {
     "UsageLimitExceededError": "too many requests with this key",
     "BadRequestError": "Tavily refuses the request; check APIDESK_WEB_DOMAINS",
 }
-"""Error messages by the exception of Tavily's client: status 401; 403, 432 and 433; 429; 400."""
+"""Error messages by exception of Tavily's client, for the statuses 401; 403, 432, 433; 429; 400."""
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class WebSearch:
     async def search(self, question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
         """Return chunks of the pages found for `question`, best page first. Never raises.
 
-        A question with filters returns no chunks: filters select documents, not the web.
+        A question with filters returns no chunks, because filters select documents of the collection.
         """
         query = search_query(question.text)[:MAX_QUERY_CHARS].strip()
         if not query or question.filters != Filters():
@@ -85,14 +85,14 @@ class WebSearch:
             pages = parse_pages(reply, self._domains)[: self._max_results]
             chunks = [chunk for page in pages for chunk in chunk_page(page, self._chunk_tokens)]
             return WebSearchOutput(chunks=chunks, skipped=None)
-        except Exception as error:  # the documents alone can answer
+        except Exception as error:  # the documents may suffice for an answer
             reason = _failure_reason(error)
             log.warning("%s: answering from the documents alone: %s", SETTING, reason)
             return WebSearchOutput(chunks=[], skipped=reason)
 
     async def _request(self, query: str) -> object:
-        # One client per request: a shared client is bound to one event loop and has to be closed.
-        # It uses the proxy of the environment, like the clients of model providers.
+        # One client per request, because a shared client is bound to one event loop and has to be closed.
+        # It uses the proxy in the environment, like the clients of model providers.
         http = httpx.AsyncClient(base_url=self._base_url, verify=self._tls, follow_redirects=False)
         async with http:
             tavily = self._make_client(api_key=self._key.get_secret_value(), client=http)
@@ -106,9 +106,9 @@ class WebSearch:
 
 
 def open_web_search(settings: Settings) -> WebSearch | None:
-    """Return the web search of `settings`, or None if it is off.
+    """Return the web search, or None if `settings` do not enable it.
 
-    Raises ConfigurationError for a missing key or package and for an invalid URL.
+    Raises ConfigurationError if the key or the package is missing, or the URL is invalid.
     """
     if settings.web_search is None:
         return None
@@ -121,7 +121,7 @@ def open_web_search(settings: Settings) -> WebSearch | None:
 
 
 def build_web_search(web_search: WebSearch) -> Runnable[PipelineState, PipelineState]:
-    """Return the step `web`, which appends the results to the documents' chunks."""
+    """Return the step `web`, which appends the chunks of web pages to those of the documents."""
 
     async def search(state: PipelineState, config: RunnableConfig) -> PipelineState:
         results = await web_search.search(state["question"], config)
@@ -134,7 +134,10 @@ def build_web_search(web_search: WebSearch) -> Runnable[PipelineState, PipelineS
 
 
 def _require_key(key: SecretStr | None) -> SecretStr:
-    """The key, which must fit into a header. Raises ConfigurationError, which does not repeat it."""
+    """Return the key, which must be valid in a header.
+
+    Raises ConfigurationError, whose message does not contain the key.
+    """
     secret = key.get_secret_value().strip() if key else ""
     if not secret:
         raise ConfigurationError(f"{SETTING} needs APIDESK_WEB_API_KEY or TAVILY_API_KEY")
@@ -146,7 +149,10 @@ def _require_key(key: SecretStr | None) -> SecretStr:
 
 
 def _parse_base_url(address: str) -> httpx.URL:
-    """`address` as a URL without credentials. Raises ConfigurationError, which does not repeat it."""
+    """Return `address` as a URL, which must not contain credentials.
+
+    Raises ConfigurationError, whose message does not contain the address.
+    """
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:
@@ -162,7 +168,7 @@ def _parse_base_url(address: str) -> httpx.URL:
 
 
 def _failure_reason(error: Exception) -> str:
-    """Why the search failed, without the content of requests and replies, which may hold the key."""
+    """Return the reason, without the content of requests and replies, which may contain the key."""
     name = type(error).__name__
     if "Timeout" in name:
         return "no answer in time; check APIDESK_WEB_TIMEOUT"

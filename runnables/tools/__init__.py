@@ -1,1 +1,1 @@
-"""Lets a model look up documentation with tools before it answers."""
+"""Research with tools, in which a model looks up documentation before the answer is written."""

@@ -1,7 +1,7 @@
 """The tools that look up the documentation: `outline`, `search` and `open`, and their registry.
 
-A tool is an asynchronous function. Its docstring and the annotations of its arguments are what the
-model reads; its return type says whether it returns passages or lists documents.
+A tool is an asynchronous function that returns passages or a list of documents. The model reads its
+docstring and the annotations of its arguments.
 """
 
 import asyncio
@@ -16,30 +16,30 @@ from runnables.retrieval.retriever import CANDIDATE_COUNT
 from runnables.tools.tool_context import (
     DocumentLibrary,
     OutlineResult,
+    PassagesResult,
     ToolContext,
     ToolContextRuntime,
-    ToolResult,
 )
 from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Question
 
 MAX_MATCHES = 10
-"""Documents that `outline` lists with their headings: those that the name may mean."""
+"""Maximum number of documents that `outline` lists with their headings, for names with several meanings."""
 
 MAX_SIBLINGS = 30
-"""Other documents of the same services that `outline` lists, without their headings."""
+"""Maximum number of other documents of the same services that `outline` lists, without headings."""
 
 MAX_HEADINGS = 40
-"""Headings that `outline` lists of one document."""
+"""Maximum number of headings that `outline` lists for one document."""
 
 MAX_SCOPES = 2
-"""Documents that one name may restrict a search to: two versions of an API share a name."""
+"""Maximum number of documents with one name; there can be two, as versions of an API share a name."""
 
 MAX_SUGGESTED_HEADINGS = 20
-"""Headings that `open` suggests instead of one that does not exist."""
+"""Maximum number of headings that `open` suggests if the requested one does not exist."""
 
-LookupTool = Callable[..., Awaitable[ToolResult | OutlineResult]]
-"""A tool; `runtime: ToolContextRuntime` is one of its arguments."""
+LookupTool = Callable[..., Awaitable[PassagesResult | OutlineResult]]
+"""A tool; one of its arguments is `runtime: ToolContextRuntime`."""
 
 
 async def outline(
@@ -58,15 +58,15 @@ async def search(
     service: Annotated[str | None, "only this service: its id or name"] = None,
     document: Annotated[str | None, "only this document: its title, API name or path"] = None,
     section: Annotated[str | None, "only sections whose heading holds this"] = None,
-) -> ToolResult:
+) -> PassagesResult:
     """Search the documentation by meaning, all of it or a part; gives the best passages in full."""
-    library, asked = runtime.context.library, runtime.context.question
-    question = asked.model_copy(update={"text": query})
+    library, original = runtime.context.library, runtime.context.question
+    question = original.model_copy(update={"text": query})
     if service:
-        service_id = await asyncio.to_thread(_find_service, library, service, asked)
+        service_id = await asyncio.to_thread(_find_service, library, service, original)
         if service_id is None:
-            return ToolResult(f"no service is called {service}")
-        filters = asked.filters.model_copy(update={"service": service_id})
+            return PassagesResult(f"no service is called {service}")
+        filters = original.filters.model_copy(update={"service": service_id})
         question = question.model_copy(update={"filters": filters})
     if not document and not section:
         return passages_result(await library.search.retrieve(question, runtime.config))
@@ -77,16 +77,18 @@ async def search(
             library.find_documents, document, MAX_SCOPES, question.filters
         )
         if not documents:
-            return ToolResult(f"no document is called {document}")
+            return PassagesResult(f"no document is called {document}")
         chunks = await asyncio.to_thread(_restrict_to, library, documents, question, chunks)
-    return passages_result([r for r in chunks if is_under_heading(r, section)][: asked.k])
+    return passages_result(
+        [retrieved for retrieved in chunks if is_under_heading(retrieved, section)][: original.k]
+    )
 
 
 async def open_section(
     document: Annotated[str, "the document: its title, API name or path"],
     section: Annotated[str, "its heading or a part of that, as `outline` and passages show it"],
     runtime: ToolContextRuntime,
-) -> ToolResult:
+) -> PassagesResult:
     """Read one section of a document in full."""
     return await asyncio.to_thread(_open_section, runtime.context, document, section)
 
@@ -96,11 +98,11 @@ TOOLS: dict[str, LookupTool] = {
     "search": search,
     "open": open_section,
 }
-"""The tools by the names that the model calls them by."""
+"""The tools by name; the model calls them by these names."""
 
 
 def langchain_tools(tools: Mapping[str, LookupTool]) -> list[StructuredTool]:
-    """Return `tools` as LangChain's agent takes them, with their arguments' schemas."""
+    """Return `tools` as LangChain tools, with schemas of their arguments."""
     return [
         StructuredTool.from_function(
             coroutine=function, name=name, response_format="content_and_artifact"
@@ -109,14 +111,14 @@ def langchain_tools(tools: Mapping[str, LookupTool]) -> list[StructuredTool]:
     ]
 
 
-def passages_result(chunks: Sequence[RetrievedChunk]) -> ToolResult:
-    """Return `chunks` with their texts as the model reads them."""
+def passages_result(chunks: Sequence[RetrievedChunk]) -> PassagesResult:
+    """Return `chunks` as a result, with the text that the model reads."""
     text = "\n\n".join(r.chunk.text.strip() for r in chunks)
-    return ToolResult(text or "nothing was found", chunks)
+    return PassagesResult(text or "nothing was found", chunks)
 
 
 def is_under_heading(retrieved: RetrievedChunk, heading: str | None) -> bool:
-    """Whether the heading of the chunk's section contains `heading`."""
+    """Return whether the heading of the chunk's section contains `heading`."""
     return (heading or "").strip().casefold() in retrieved.chunk.section.casefold()
 
 
@@ -126,7 +128,11 @@ def _outline(context: ToolContext, name: str) -> OutlineResult:
     if not matches:
         return OutlineResult(f"nothing is called {name}")
     services = dict.fromkeys(entry.service_id for entry in matches if entry.service_id)
-    of_services = (e for s in services for e in context.library.documents_of_service(s, filters))
+    of_services = (
+        entry
+        for service_id in services
+        for entry in context.library.documents_of_service(service_id, filters)
+    )
     siblings = [entry for entry in of_services if entry not in matches][:MAX_SIBLINGS]
     return OutlineResult("\n".join(_outline_lines(matches, siblings)), [*matches, *siblings])
 
@@ -134,11 +140,11 @@ def _outline(context: ToolContext, name: str) -> OutlineResult:
 def _outline_lines(
     matches: Sequence[CatalogueEntry], siblings: Sequence[CatalogueEntry]
 ) -> Iterator[str]:
-    """Services or sources; indented below them their documents; below matches their headings."""
+    """Yield services or sources, their documents indented below them, and the headings of matches."""
     entries = [*matches, *siblings]
     for group in dict.fromkeys(map(_group_name, entries)):
         yield group
-        for entry in (e for e in entries if _group_name(e) == group):
+        for entry in (entry for entry in entries if _group_name(entry) == group):
             yield f"  {' · '.join(filter(None, [entry.title, entry.api_url]))}"
             if entry in matches:
                 yield from (f"    {heading}" for heading in entry.outline[:MAX_HEADINGS])
@@ -149,7 +155,7 @@ def _group_name(entry: CatalogueEntry) -> str:
 
 
 def _find_service(library: DocumentLibrary, name: str, question: Question) -> str | None:
-    """The id of the service that `name` means, within the caller's own filters."""
+    """Return the id of the service with this id or name, within the filters of the question."""
     documents = library.find_documents(name, CANDIDATE_COUNT, question.filters)
     ids = [entry.service_id for entry in documents if entry.service_id]
     return name if name in ids else next(iter(ids), None)
@@ -161,9 +167,11 @@ def _restrict_to(
     question: Question,
     retrieved: Sequence[RetrievedChunk],
 ) -> list[RetrievedChunk]:
-    """The chunks of `documents`: the retrieved ones, then the others by their share of the words."""
+    """Return the chunks of `documents`, retrieved ones first, the others by their share of the words."""
     chunks = [
-        c for d in documents for c in library.collection.chunks_of_document(d.document_id, d.source)
+        chunk
+        for entry in documents
+        for chunk in library.collection.chunks_of_document(entry.document_id, entry.source)
     ]
     ids = {chunk.id for chunk in chunks}
     first = [r for r in retrieved if r.chunk.id in ids]
@@ -176,7 +184,7 @@ def _restrict_to(
     return first + sorted(others, key=lambda r: -best_word_share(question.text, [r]))
 
 
-def _open_section(context: ToolContext, document: str, section: str) -> ToolResult:
+def _open_section(context: ToolContext, document: str, section: str) -> PassagesResult:
     library, filters = context.library, context.question.filters
     chunks = [
         RetrievedChunk(chunk=chunk, score=0.0)
@@ -185,7 +193,7 @@ def _open_section(context: ToolContext, document: str, section: str) -> ToolResu
         if filters.allow(chunk)
     ]
     if not chunks:
-        return ToolResult(f"no document is called {document}")
+        return PassagesResult(f"no document is called {document}")
     exact = [r for r in chunks if r.chunk.section.casefold() == section.strip().casefold()]
     if matches := exact or [r for r in chunks if is_under_heading(r, section)]:
         return passages_result(matches)

@@ -1,6 +1,6 @@
-"""Middleware of the research agent: model calls as everywhere else, tool calls checked and bounded.
+"""Middleware of the research agent, for model calls through ChatModel and for limits of tool calls.
 
-Tool calls in a model's reply are made valid, or recognised as unsupported.
+It also makes the tool calls in a reply valid, and recognises models that do not support tools.
 """
 
 import asyncio
@@ -38,13 +38,24 @@ from runnables.tools.tool_context import CallJournal, ToolContext
 from schemas.errors import ApideskError, ModelError, ModelRefused
 
 UNREADABLE = "unreadable"
-"""The only argument of a call whose arguments cannot be parsed; its value is how they begin."""
+"""Name of the only argument of a call whose arguments cannot be parsed; its value is their beginning."""
 
 MAX_ARGUMENT_CHARS = 4_000
-"""Characters of a call's arguments; longer ones are not parsed."""
+"""Maximum length of a call's arguments, in characters; longer ones are not parsed."""
 
 MAX_QUOTED_ARGUMENT_CHARS = 200
-"""Characters of unreadable arguments that are kept."""
+"""Maximum length of unreadable arguments that are kept, in characters."""
+
+MAX_RESULT_TOKENS = 3_000
+"""Maximum length of the result of one call in the prompt, in tokens."""
+
+MAX_ERROR_CHARS = 300
+"""Maximum length of the sentence about a failed call, in characters."""
+
+ToolOutcome = ToolMessage | Command[Any]
+RunTool = Callable[[ToolCallRequest], Awaitable[ToolOutcome]]
+
+log = logging.getLogger(__name__)
 
 TOOL_REFUSAL_STATUSES = (400, 405, 415, 422, 501)
 """HTTP statuses with which a provider refuses a request because of its tools."""
@@ -56,31 +67,31 @@ class ToolCallsUnsupported(ModelRefused):
     """The model or its provider does not support tool calls."""
 
     def __init__(self, model: ChatModel, certain: bool) -> None:
-        """`certain` says that the client or the provider states it; else it is a guess from a reply."""
+        """`certain` is true if the client or the provider states it, false if a reply suggests it."""
         message = f"{model.role.setting}: the model cannot call tools; answered from one search"
         super().__init__(message, status=400)
         self.certain = certain
 
 
 def is_tool_refusal(error: ModelError) -> bool:
-    """Whether the first request with tools may have failed because of the tools."""
+    """Return whether the first request with tools may have failed because of the tools."""
     refused = isinstance(error, ModelRefused) and error.status in TOOL_REFUSAL_STATUSES
     return refused or mentions_tools(error)
 
 
 def mentions_tools(error: ModelError) -> bool:
-    """Whether the provider's own message names the tools as the cause."""
+    """Return whether the provider's own message names the tools as the cause."""
     return bool(_TOOL_WORDS.search(str(error.__cause__ or "")))
 
 
 def contains_written_call(text: str, tools: Collection[str]) -> bool:
-    """Whether `text` contains a tool call written as text, as models without support for tools do."""
+    """Return whether `text` contains a tool call as text, which models without tool support write."""
     names = "|".join(map(re.escape, tools))
     return bool(re.search(rf'<tool_call>|<\|tool|"name"\s*:\s*"(?:{names})"', text))
 
 
 def sanitize_tool_calls(reply: AIMessage, journal: CallJournal) -> AIMessage:
-    """Return `reply` with all its calls valid, each with an id that is new in `journal`."""
+    """Return `reply` with valid calls only, each with an id that is not yet in `journal`."""
     ids: set[str] = set()
     calls = []
     for call in [*reply.tool_calls, *reply.invalid_tool_calls]:
@@ -94,14 +105,14 @@ def sanitize_tool_calls(reply: AIMessage, journal: CallJournal) -> AIMessage:
 
 
 def arguments_schema(tool: BaseTool) -> type[BaseModel]:
-    """Return the model of the arguments that `tool` takes from its caller."""
+    """Return the pydantic model of the arguments that the caller of `tool` passes."""
     return cast(type[BaseModel], tool.tool_call_schema)
 
 
 def check_arguments(tool: BaseTool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the validated `arguments` that `tool` has.
+    """Validate `arguments` and return those that `tool` has.
 
-    Raises ToolException with a sentence for the model.
+    Raises ToolException, whose message is a sentence for the model.
     """
     if UNREADABLE in arguments:
         raise ToolException("the arguments are no JSON object, or too long")
@@ -114,7 +125,7 @@ def check_arguments(tool: BaseTool, arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def _arguments(raw: Any) -> dict[str, Any]:
-    """The arguments as an object that JSON in UTF-8 can hold."""
+    """Return `raw` as an object that JSON in UTF-8 can represent."""
     text = raw if isinstance(raw, str) else json.dumps(raw, default=str, ensure_ascii=False)
     text = encodable(text)
     value = None
@@ -126,22 +137,10 @@ def _arguments(raw: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {UNREADABLE: text[:MAX_QUOTED_ARGUMENT_CHARS]}
 
 
-MAX_RESULT_TOKENS = 3_000
-"""Tokens of one call's result that the model is shown."""
-
-MAX_ERROR_CHARS = 300
-"""Characters of the sentence about a call that failed."""
-
-ToolOutcome = ToolMessage | Command[Any]
-RunTool = Callable[[ToolCallRequest], Awaitable[ToolOutcome]]
-
-log = logging.getLogger(__name__)
-
-
 class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
     """Calls the agent's model with the retries, the circuit breaker and the deadline of ChatModel.
 
-    Raises ModelError, and ToolCallsUnsupported if the first round shows that.
+    Raises ModelError. Raises ToolCallsUnsupported if the first round shows that tools are not supported.
     """
 
     def __init__(self, model: ChatModel, round_timeout_s: float) -> None:
@@ -154,10 +153,10 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
         request: ModelRequest[ToolContext],
         handler: Callable[..., Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """Begin a round: call the model and record the tool calls that it asks for."""
+        """Begin a round, call the model, and record the tool calls in its reply."""
         journal = request.runtime.context.journal
         journal.begin_round(self._round_timeout_s)
-        is_first = not journal.rounds
+        is_first = not journal.calls
         try:
             bound = self._model.client.bind_tools(request.tools)
             timed = with_deadline(get_config(), self._round_timeout_s)
@@ -181,7 +180,7 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
 
 
 class CallLimitMiddleware(ToolCallLimitMiddleware[Any, ToolContext]):
-    """LangChain's limit, counted per round; blocked calls are recorded in the journal."""
+    """LangChain's limit, applied to each round; blocked calls are recorded in the journal."""
 
     async def aafter_model(
         self, state: Any, runtime: Runtime[ToolContext]
@@ -194,7 +193,7 @@ class CallLimitMiddleware(ToolCallLimitMiddleware[Any, ToolContext]):
 
 
 class JournalMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
-    """Records the result of each call, and truncates and escapes it for the model."""
+    """Records the result of each call, then truncates and escapes it for the model."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: RunTool) -> ToolOutcome:
         """Run one call."""
@@ -215,9 +214,9 @@ class JournalMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
 
 
 class DeadlineMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
-    """Validates a call's arguments and runs it until the end of its round.
+    """Validates a call's arguments, and runs it with the remaining time of its round as timeout.
 
-    Raises TimeoutError and ToolException.
+    Raises ToolException for invalid arguments, and TimeoutError.
     """
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: RunTool) -> ToolOutcome:

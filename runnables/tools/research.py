@@ -1,6 +1,6 @@
-"""The step `research`: a model looks up further chunks with tools, as LangChain's agent.
+"""The step `research`, in which a LangChain agent looks up further chunks with tools.
 
-The agent only collects chunks. The steps that follow write, check and ground the answer.
+The agent only collects chunks; the following steps write and ground the answer.
 """
 
 import logging
@@ -51,16 +51,16 @@ TIME_SHARE = 0.6
 """Share of the remaining time that research may take; the answer needs the rest."""
 
 WINDOW_SHARE = 0.4
-"""Share of the model's window for the retrieved chunks; the results of tools need the rest."""
+"""Share of the token budget that the prompt may take; the results of tools need the rest."""
 
 MAX_CALLS_PER_ROUND = 4
-"""Tool calls of one round; they run in parallel."""
+"""Maximum number of tool calls in one round; they run in parallel."""
 
 GRAPH_STEPS_PER_ROUND = 10
-"""LangGraph steps of one round; each hook of a middleware is one."""
+"""Maximum number of LangGraph steps in one round; each hook of a middleware is a step."""
 
 MAX_CHUNKS = 15
-"""Chunks passed on to the answer if tools found any."""
+"""Maximum number of chunks for the answer if the tools found any."""
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +76,8 @@ def build_research(
 ) -> Runnable[PipelineState, PipelineState]:
     """Return the step that puts the chunks found with `tools` before those of the state.
 
-    The model may call tools in `rounds` rounds, each at most `round_timeout_s` seconds long. A failure
-    of a model or a tool is not raised: the step passes on the chunks found so far.
+    The model may call tools in `rounds` rounds of at most `round_timeout_s` seconds each. If a model or a
+    tool fails, the step does not raise an error but uses the chunks found so far.
     """
     agents = [
         ResearchAgent(model, platform_info, tools, rounds, round_timeout_s)
@@ -90,7 +90,7 @@ def build_research(
         chunks = state["chunks"]
         if found := journal.chunks:
             chunks = without_duplicates([*found, *chunks])[:MAX_CHUNKS]
-        return {**state, "chunks": chunks, "research": Research(journal.rounds, degraded)}
+        return {**state, "chunks": chunks, "research": Research(journal.calls, degraded)}
 
     return named_step(NAME, research)
 
@@ -101,7 +101,10 @@ async def _research_with_first_able(
     library: DocumentLibrary,
     config: RunnableConfig,
 ) -> tuple[CallJournal, DegradedReason | None]:
-    """The journal of the first agent that gets results, and why the answer is degraded, if it is."""
+    """Return the journal of the first agent that does not fail, and why the answer is degraded, if it is.
+
+    Further agents are not tried if one fails after a tool call, times out or does not support tools.
+    """
     journal = CallJournal(0)
     errors: list[ModelError] = []
     for agent in agents:
@@ -110,7 +113,7 @@ async def _research_with_first_able(
             return journal, DegradedReason.from_error(errors[0]) if errors else None
         log.warning("%s: %s", NAME, error)
         errors.append(error)
-        if journal.rounds or isinstance(error, ToolCallsUnsupported | ModelTimeout):
+        if journal.calls or isinstance(error, ToolCallsUnsupported | ModelTimeout):
             break
     if isinstance(errors[0], ToolCallsUnsupported):
         return journal, DegradedReason.TOOLS_UNSUPPORTED
@@ -118,7 +121,7 @@ async def _research_with_first_able(
 
 
 class ResearchAgent:
-    """One model with its tools."""
+    """A model with its tools."""
 
     def __init__(
         self,
@@ -132,7 +135,7 @@ class ResearchAgent:
         self._platform_info = platform_info
         self._rounds = rounds
         self._unsupported: ToolCallsUnsupported | None = None
-        """Set once the provider has said that the model cannot call tools."""
+        """The error, once it is certain that the model cannot call tools; None before."""
         middleware: Sequence[Any] = (
             ModelCallLimitMiddleware(run_limit=rounds),
             CallLimitMiddleware(run_limit=MAX_CALLS_PER_ROUND),
@@ -171,11 +174,11 @@ class ResearchAgent:
 
     @property
     def _token_budget(self) -> int:
-        """Tokens of the model's window without those of a reply."""
+        """Number of tokens in the model's window, less those reserved for a reply."""
         return int(self._model.window / self._model.token_correction * (1 - MAX_OUTPUT_SHARE))
 
     def _prompt(self, state: PipelineState) -> str:
-        """The prompt with the question and as many retrieved chunks as leave room for results."""
+        """Return the prompt, with as many retrieved chunks as leave room for the results of tools."""
         without_chunks = self._render(state, [])
         window = int(WINDOW_SHARE * self._token_budget)
         return self._render(state, fit_chunks(state["chunks"], window, without_chunks))

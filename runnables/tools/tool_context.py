@@ -1,4 +1,4 @@
-"""The context that tools run in: the documents, the question, and the journal of the calls."""
+"""The context of tools: the documents, the question, and the journal of calls; and their results."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -18,22 +18,23 @@ from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Filters, Question
 
 NOT_FINISHED = "not finished in time"
+"""Error of a call that has not returned yet; it remains if the research ends before the call."""
 
 
-class ToolResult(NamedTuple):
-    """The passages that a tool returns."""
+class PassagesResult(NamedTuple):
+    """Result of a tool that returns passages."""
 
     text: str
-    """For the model: truncated if it is long, and shown as data."""
+    """Text for the model, which is truncated if it is long, and marked as data."""
     chunks: Sequence[RetrievedChunk] = ()
-    """The chunks in the text; the answer may cite them."""
+    """The chunks in the text, which the answer may cite."""
 
 
 class OutlineResult(NamedTuple):
-    """The documents that a tool lists."""
+    """Result of a tool that lists documents, which the answer cannot cite."""
 
     text: str
-    """For the model: truncated if it is long, and shown as data."""
+    """Text for the model, which is truncated if it is long, and marked as data."""
     documents: Sequence[CatalogueEntry] = ()
 
 
@@ -46,16 +47,19 @@ class _JournalEntry:
 
 
 class CallJournal:
-    """The tool calls of one run in the model's order; complete up to the moment when time runs out."""
+    """The tool calls of one run, in the model's order, including those that have not finished.
+
+    A round is one call of the model and the tool calls in its reply.
+    """
 
     def __init__(self, token_budget: int) -> None:
         self.token_budget = token_budget
-        """Tokens of the model's window that are left for the results of tools."""
+        """Number of tokens of the model's window that remain for the results of tools."""
         self._entries: dict[str, _JournalEntry] = {}
         self._round_deadline = float("inf")
 
     def begin_round(self, timeout_s: float) -> None:
-        """Start the clock of a round: one call of the model and the tool calls that it asks for."""
+        """Begin a round, which has to end within `timeout_s` seconds."""
         self._round_deadline = time.monotonic() + timeout_s
 
     @property
@@ -67,11 +71,11 @@ class CallJournal:
         return call_id in self._entries
 
     def add_call(self, call: ToolCall) -> None:
-        """Record that the model asks for `call`; its id must be new."""
+        """Record `call`, which the model requests; its id must be new."""
         self._entries[call["id"] or ""] = _JournalEntry(call)
 
     def add_results(self, call_id: str, results: Sequence[object], duration_ms: int) -> None:
-        """Record what the call returned: RetrievedChunk or CatalogueEntry objects."""
+        """Record the RetrievedChunk or CatalogueEntry objects that the call returned."""
         entry = self._entries[call_id]
         entry.results, entry.duration_ms, entry.error = results, duration_ms, None
 
@@ -81,8 +85,8 @@ class CallJournal:
         entry.duration_ms, entry.error = duration_ms, error
 
     @property
-    def rounds(self) -> tuple[Round, ...]:
-        """The calls as the answer's JSON shows them."""
+    def calls(self) -> tuple[Round, ...]:
+        """The calls in the format of the answer's field `rounds`."""
         return tuple(
             Round(
                 tool=entry.call["name"],
@@ -96,13 +100,13 @@ class CallJournal:
 
     @property
     def chunks(self) -> list[RetrievedChunk]:
-        """All chunks found, without duplicates: the best of each call, then the second best of each."""
+        """All chunks found, without duplicates: the first of each call, then the second of each."""
         ranks = zip_longest(*(entry.results for entry in self._entries.values()))
         return without_duplicates(result for rank in ranks for result in rank)
 
 
 def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
-    """Return the chunks among `results` in their order, each at its first place."""
+    """Return the chunks among `results`, in order of their first occurrence."""
     chunks: dict[str, RetrievedChunk] = {}
     for result in results:
         if isinstance(result, RetrievedChunk):
@@ -111,7 +115,7 @@ def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
 
 
 class DocumentLibrary:
-    """The indexed documents as tools look them up; its methods block, `search` does not."""
+    """Lookup of the indexed documents for tools. The methods block; `search` does not."""
 
     def __init__(self, collection: Collection, search: ChunkSearch, glossary: Glossary) -> None:
         self.collection = collection
@@ -130,13 +134,16 @@ class DocumentLibrary:
 
     def documents_of_service(self, service_id: str, filters: Filters) -> list[CatalogueEntry]:
         """Return the documents of one service that `filters` allow."""
-        entries = (e for e in self.collection.catalogue() if e.service_id == service_id)
-        return [entry for entry in entries if _is_allowed(entry, filters)]
+        return [
+            entry
+            for entry in self.collection.catalogue()
+            if entry.service_id == service_id and _is_allowed(entry, filters)
+        ]
 
 
 @dataclass(frozen=True)
 class ToolContext:
-    """What the tools of one run share."""
+    """The documents, question and journal that all tools of one run share."""
 
     library: DocumentLibrary
     question: Question
@@ -144,7 +151,7 @@ class ToolContext:
 
 
 ToolContextRuntime = ToolRuntime[ToolContext, Any]
-"""Type of the argument `runtime`: its `.context` is the ToolContext. The model does not see it."""
+"""Type of the argument `runtime`, whose `.context` is the ToolContext; the model does not see it."""
 
 
 def _is_allowed(entry: CatalogueEntry, filters: Filters) -> bool:

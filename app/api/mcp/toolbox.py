@@ -1,4 +1,4 @@
-"""The MCP tools and their structured results: `ask`, and the lookup tools of `mode: "tools"`."""
+"""The MCP tools and their structured results: `ask`, and the lookup tools of the answer mode `tools`."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -20,7 +20,7 @@ from ingestion.text.language import detect_language
 from runnables.run_context import with_deadline
 from runnables.tools.lookup_tools import TOOLS, langchain_tools
 from runnables.tools.middleware import check_arguments
-from runnables.tools.tool_context import CallJournal, OutlineResult, ToolContext, ToolResult
+from runnables.tools.tool_context import CallJournal, OutlineResult, PassagesResult, ToolContext
 from schemas.answer import AGENT_FIELDS, Answer
 from schemas.base import ApiModel
 from schemas.choices import Language
@@ -38,7 +38,7 @@ class CitedPage(ApiModel):
 
 
 def _answer_fields() -> dict[str, Any]:
-    """Return the definitions of the result's fields: as in Answer, but without default values."""
+    """Return the field definitions of the result, which are those of Answer without default values."""
     fields: dict[str, Any] = {}
     for name in AGENT_FIELDS:
         field = Answer.model_fields[name]
@@ -50,7 +50,7 @@ def _answer_fields() -> dict[str, Any]:
 AnswerResult = create_model(
     "Answered", __base__=ApiModel, __doc__="The answer to a question.", **_answer_fields()
 )
-"""The result of `ask`: the AGENT_FIELDS of the answer. Agents read the text of sources with `open`."""
+"""The result of `ask`, with the AGENT_FIELDS of the answer. Agents read the sources with `open`."""
 
 
 def answer_result(answer: Answer) -> ApiModel:
@@ -141,16 +141,17 @@ class Documents(ApiModel):
 
 ASK_TOOL = "ask"
 
-RESULT_MODELS: Mapping[type, type[ApiModel]] = {ToolResult: Passages, OutlineResult: Documents}
-"""Result model by the return type of a lookup tool."""
+RESULT_MODELS: Mapping[type, type[ApiModel]] = {PassagesResult: Passages, OutlineResult: Documents}
+"""Maps the return type of a lookup tool to its result model."""
 
 TOOL_RESULTS: Mapping[str, type[ApiModel]] = {
     ASK_TOOL: AnswerResult,
     **{name: RESULT_MODELS[get_type_hints(tool)["return"]] for name, tool in TOOLS.items()},
 }
-"""Result model by tool name."""
+"""Maps the name of a tool to its result model."""
 
 MeterTokens = Callable[[], AbstractAsyncContextManager[TokenMeter]]
+"""Returns a context manager that yields a token meter for one call."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class ToolReply:
     result: ApiModel
 
 
-# Defines name, description and arguments of the tool; Toolbox answers the call itself.
+# This function only defines the name, description and arguments of the tool. Toolbox runs the call.
 async def ask(
     question: Annotated[str, "the question, in Chinese or English; may contain a pasted error"],
     language: Annotated[Language | None, "of the answer; by default that of the question"] = None,
@@ -183,7 +184,7 @@ def tools_by_name() -> Mapping[str, BaseTool]:
 
 @asynccontextmanager
 async def unmetered() -> AsyncIterator[TokenMeter]:
-    """Count the tokens of a call without charging them to an account."""
+    """Yield a meter whose tokens are not charged to an account."""
     yield TokenMeter()
 
 
@@ -229,7 +230,7 @@ class Toolbox:
 
     async def _look_up(
         self, name: str, arguments: dict[str, Any], meter: TokenMeter
-    ) -> ToolResult | OutlineResult:
+    ) -> PassagesResult | OutlineResult:
         answer_service = self._answer_service
         settings = answer_service.settings
         text = " ".join(filter(None, arguments.values()))
@@ -249,7 +250,7 @@ class Toolbox:
             return await TOOLS[name](**arguments, runtime=runtime)
 
 
-def _lookup_reply(result: ToolResult | OutlineResult) -> ToolReply:
+def _lookup_reply(result: PassagesResult | OutlineResult) -> ToolReply:
     if isinstance(result, OutlineResult):
         return ToolReply(result.text, Documents.of(result.documents))
     passages = Passages.of(result.chunks)
