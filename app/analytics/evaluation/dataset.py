@@ -1,4 +1,4 @@
-"""Evaluation datasets: questions with their gold documents, as JSON Lines."""
+"""Reads and writes evaluation datasets: questions with their gold documents, as JSON Lines."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,16 +29,19 @@ def _list(value: object) -> object:
 
 
 class EvaluationQuestion(BaseModel):
-    """A question and its gold documents. Other keys, which public datasets have, are ignored."""
+    """A question and its gold documents. Other keys, as in public datasets, are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
     question: NonEmptyStr = Field(validation_alias=AliasChoices("question", "query"))
     gold: Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list)] = ()
-    """Documents that answer the question, each by id, page url, api url or api name. Empty: off-topic."""
+    """The id, page url, api url or api name of each document that answers the question.
+
+    It is empty for an off-topic question.
+    """
     type: QuestionType | None = None
     generated_from: GeneratedFrom | None = Field(default=None, alias="made")
-    """None if a person wrote the question."""
+    """The part of a document from which the question was generated; None if a person wrote it."""
 
     @property
     def label(self) -> QuestionType | None:
@@ -49,7 +52,7 @@ class EvaluationQuestion(BaseModel):
 def read_questions(path: Path) -> list[EvaluationQuestion]:
     """Read the questions from the file at `path`, skipping empty lines.
 
-    Raises QuestionError if the file cannot be read or is empty, or naming the first invalid line.
+    Raises QuestionError if the file cannot be read, if it contains no question, or if a line is invalid.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -57,7 +60,9 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
         raise _question_error(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise _question_error(f"{path}: is not UTF-8") from None
-    questions = [_parse_line(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
+    questions = [
+        _parse_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()
+    ]
     if not questions:
         raise _question_error(f"{path}: contains no questions")
     return questions
@@ -72,7 +77,9 @@ def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None
         raise ConfigurationError(
             f"{path}: contains handwritten questions: pass it as QUESTIONS, or set another --save"
         )
-    lines = [q.model_dump_json(by_alias=True, exclude_none=True) + "\n" for q in questions]
+    lines = [
+        question.model_dump_json(by_alias=True, exclude_none=True) + "\n" for question in questions
+    ]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(lines), encoding="utf-8")

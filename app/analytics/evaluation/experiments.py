@@ -22,10 +22,11 @@ from app.analytics.evaluation.scoring import ProbeResult, best_chunks, question_
 from schemas.errors import ApideskError
 
 TIMEOUT_MS = 20_000
+"""Milliseconds to wait for a response of LangSmith."""
 
 
 class ExperimentLog:
-    """A LangSmith dataset of the questions and the experiments run on it."""
+    """Runs experiments on a LangSmith dataset of the questions."""
 
     def __init__(
         self, client: Client, dataset: UUID, questions: Sequence[EvaluationQuestion]
@@ -39,7 +40,7 @@ class ExperimentLog:
     async def open(
         cls, platform: str, questions: Sequence[EvaluationQuestion]
     ) -> "ExperimentLog | None":
-        """Open or create the dataset of `questions`; None if LangSmith is not configured.
+        """Open or create the dataset of `questions`. Returns None if LangSmith is not configured.
 
         Raises ApideskError if LangSmith fails.
         """
@@ -68,7 +69,7 @@ class ExperimentLog:
                 failures.append(error)
                 raise
             best = best_chunks(results[number], golds[number], k)
-            return {"documents": [each.model_dump(by_alias=True) for each in best]}
+            return {"documents": [document.model_dump(by_alias=True) for document in best]}
 
         def judge(inputs: dict[str, Any]) -> dict[str, Any]:
             number = int(inputs["number"])
@@ -94,31 +95,36 @@ class ExperimentLog:
 
 
 def _dataset(client: Client, platform: str, questions: Sequence[EvaluationQuestion]) -> UUID:
-    """Open or create the dataset, named by a hash of its content; complete an interrupted upload."""
+    """Open or create the dataset, whose name includes a hash of its content, and return its id.
+
+    If an upload was interrupted, the missing examples are added.
+    """
     examples = [
         {
-            "inputs": {"number": n, "question": q.question},
-            "reference_outputs": {"gold": list(q.gold)},
+            "inputs": {"number": number, "question": question.question},
+            "reference_outputs": {"gold": list(question.gold)},
         }
-        for n, q in enumerate(questions)
+        for number, question in enumerate(questions)
     ]
     content = json.dumps(examples, ensure_ascii=False, sort_keys=True).encode()
     name = f"apidesk {platform} {sha256(content).hexdigest()[:12]}"
     uploaded: set[int] = set()
     if client.has_dataset(dataset_name=name):
         dataset = client.read_dataset(dataset_name=name)
-        uploaded = {int((e.inputs or {})["number"]) for e in client.list_examples(dataset.id)}
+        uploaded = {
+            int((example.inputs or {})["number"]) for example in client.list_examples(dataset.id)
+        }
     else:
         dataset = client.create_dataset(name, description="Questions of `apidesk evaluate`.")
     dataset_id: UUID = dataset.id
-    if missing := [e for n, e in enumerate(examples) if n not in uploaded]:
+    if missing := [example for number, example in enumerate(examples) if number not in uploaded]:
         client.create_examples(dataset_id=dataset_id, examples=missing)
     return dataset_id
 
 
 @contextmanager
 def _langsmith_errors() -> Iterator[None]:
-    """Translate errors of the LangSmith client to ApideskError."""
+    """Convert errors of the LangSmith client to ApideskError."""
     try:
         yield
     except (LangSmithError, OSError, ValueError) as error:

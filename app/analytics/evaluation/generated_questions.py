@@ -1,8 +1,8 @@
 """Generates evaluation questions from the documents, deterministically.
 
 Scores on generated questions are optimistic, because such questions share more words with their
-documents than users' questions do. Titles are the most optimistic; a link text is how the author of
-another page describes the linked page.
+documents than users' questions do. Scores on titles are the most optimistic. A link text differs more from
+its document, because the author of another page wrote it.
 """
 
 import posixpath
@@ -25,10 +25,10 @@ MAX_QUESTIONS = 200
 """Maximum number of generated questions."""
 
 MAX_QUESTION_CHARS = 160
-"""Longer texts are truncated."""
+"""Maximum length of a generated question, in characters; longer texts are truncated."""
 
 MIN_SENTENCE_WORDS = 4
-"""Minimum number of words that a sentence must keep once the title's words are removed."""
+"""Minimum number of words in a sentence after the words of the title have been removed."""
 
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{2,80})\]\(<?([^()\s>]+)")
 _SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])(?=\s)")
@@ -40,21 +40,21 @@ _PUNCTUATION = " ,.:;-|，。：；、！？（）()*#"
 
 
 class QuestionCandidate(NamedTuple):
-    """A text that can become a question about one document."""
+    """A text from a document that can be used as a question about a document."""
 
     kind: GeneratedFrom
     text: str
     document: str
-    """Document key."""
+    """The key of the document that the question is about."""
     source: str
 
 
 def generate_questions(
     documents: DocumentIndex, limit: int = MAX_QUESTIONS
 ) -> list[EvaluationQuestion]:
-    """At most `limit` questions, spread evenly over kinds and sources.
+    """Return at most `limit` questions, evenly distributed over kinds and sources.
 
-    A text that occurs in several documents is not used.
+    Texts that occur for several documents are not used.
     """
     names = {document_key(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
     kinds: dict[GeneratedFrom, dict[str, list[QuestionCandidate]]] = defaultdict(
@@ -65,13 +65,20 @@ def generate_questions(
             kinds[candidate.kind][candidate.source].append(candidate)
     chosen = (_round_robin(kinds[kind].values())[: limit // len(KINDS)] for kind in KINDS)
     return [
-        EvaluationQuestion(question=c.text, gold=(names[c.document] or "",), generated_from=c.kind)
-        for c in chain.from_iterable(chosen)
+        EvaluationQuestion(
+            question=candidate.text,
+            gold=(names[candidate.document] or "",),
+            generated_from=candidate.kind,
+        )
+        for candidate in chain.from_iterable(chosen)
     ]
 
 
 def _unambiguous_candidates(documents: DocumentIndex) -> Iterator[QuestionCandidate]:
-    """Texts that identify a single document, each once, as the first kind of `KINDS` that applies."""
+    """Yield one candidate for each text that identifies a single document.
+
+    If a text is a candidate of several kinds, the first of them in `KINDS` is used.
+    """
     by_text: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for chunks in documents.sample:
         for candidate in _candidates(chunks, documents):
@@ -82,13 +89,17 @@ def _unambiguous_candidates(documents: DocumentIndex) -> Iterator[QuestionCandid
 
 
 def _round_robin(by_source: Iterable[list[QuestionCandidate]]) -> list[QuestionCandidate]:
-    """Candidates in pseudo-random order, taking one from each source in turn."""
-    shuffled = [sorted(candidates, key=lambda c: shuffle_key(c.text)) for candidates in by_source]
-    return [c for c in chain.from_iterable(zip_longest(*shuffled)) if c is not None]
+    """Return the candidates in pseudo-random order, taking one from each source in turn."""
+    shuffled = [
+        sorted(candidates, key=lambda candidate: shuffle_key(candidate.text))
+        for candidates in by_source
+    ]
+    turns = chain.from_iterable(zip_longest(*shuffled))
+    return [candidate for candidate in turns if candidate is not None]
 
 
 def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[QuestionCandidate]:
-    """All candidates of one document. A link text is a candidate for the linked document."""
+    """Yield all candidates in one document. A link text is a candidate for the linked document."""
     key, source = document_key(chunks[0]), chunks[0].source
     title = plain_text(chunks[0].title)
     if title:
@@ -104,9 +115,12 @@ def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[Quest
 
 
 def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
-    """The first sentence of the document's text with the words of its title removed."""
+    """Return the first sentence of the document without the words of its title.
+
+    Return None if fewer than `MIN_SENTENCE_WORDS` words remain.
+    """
     blocks = (block for chunk in chunks for block in parse_blocks(chunk.body))
-    paragraph = next((plain_text(b.text) for b in blocks if b.kind == "paragraph"), "")
+    paragraph = next((plain_text(block.text) for block in blocks if block.kind == "paragraph"), "")
     sentence = _SENTENCE_END.split(" ".join(paragraph.split()))[0]
     for word in split_words(title):
         whole = rf"\b{word}\b" if word.isascii() else re.escape(word)
@@ -118,7 +132,7 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
 
 
 def error_code_rows(chunk: Chunk) -> Iterator[str]:
-    """Each error code in the first column of a table, followed by its meaning from the same row."""
+    """Yield each error code in the first column of a table, followed by its meaning in the same row."""
     for block in parse_blocks(chunk.body):
         rows = parse_table(block.text) if block.kind == "table" else []
         if not rows or not rows[0] or not _CODE_HEADER.search(rows[0][0]):
@@ -130,7 +144,7 @@ def error_code_rows(chunk: Chunk) -> Iterator[str]:
 
 
 def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
-    """Text and target document of each link to exactly one indexed page."""
+    """Yield the text and the target document of each link that leads to exactly one indexed document."""
     for text, url in _LINK.findall(chunk.body):
         text = plain_text(text).strip(_PUNCTUATION)
         targets = documents.documents_named(url) or documents.documents_named(
@@ -145,7 +159,7 @@ def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
 
 
 def _resolve_relative_link(document_id: str, url: str) -> str:
-    """The document id that a relative link points to: a path without its suffix."""
+    """Return the document id that a relative link points to, which is a path without its suffix."""
     path = posixpath.splitext(url.partition("#")[0])[0]
     if not path or "://" in path:
         return ""

@@ -1,7 +1,7 @@
-"""Retrieval metrics, between 0 and 1 (higher is better), and statistics over them.
+"""Computes retrieval metrics, between 0 and 1 (higher is better), and statistics over them.
 
-A ranking is a list of documents, best first. Gold is a list of sets, one per item to retrieve: any
-document of a set satisfies the item, because several documents can share a name.
+A ranking is a list of documents, best first. Gold is a list of sets of documents, one set per item to
+retrieve. Any document in the set is correct, because several documents can have the same name.
 """
 
 import math
@@ -19,12 +19,12 @@ NORMAL_95 = 1.96
 
 
 def distinct(documents: Iterable[str]) -> list[str]:
-    """Rank documents by their best chunk: drop repeated documents, keep the order."""
+    """Return the documents in the same order without repetitions, which ranks them by their best chunk."""
     return list(dict.fromkeys(documents))
 
 
 def hit_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
-    """1 if any gold document is among the first `k`, else 0.
+    """Return 1 if a gold document is among the first `k`, and 0 otherwise.
 
     Also success@k, and top-k accuracy in Karpukhin et al., Dense Passage Retrieval, EMNLP 2020.
     """
@@ -32,7 +32,7 @@ def hit_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
 
 
 def recall_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
-    """The share of `gold` items among the first `k`.
+    """Return the share of `gold` items that are among the first `k` documents.
 
     Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, sections 8.3 and 8.4.
     """
@@ -41,13 +41,13 @@ def recall_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
 
 
 def first_rank(ranking: RankedDocuments, gold: GoldDocuments) -> int | None:
-    """The rank of the first gold document, from 1; None if none was retrieved."""
+    """Return the rank of the first gold document, from 1; None if none was retrieved."""
     relevant = frozenset[str]().union(*gold)
-    return next((rank for rank, each in enumerate(ranking, 1) if each in relevant), None)
+    return next((rank for rank, document in enumerate(ranking, 1) if document in relevant), None)
 
 
 def reciprocal_rank(ranking: RankedDocuments, gold: GoldDocuments) -> float:
-    """1 / `first_rank`, or 0; the mean over questions is MRR.
+    """Return 1 / `first_rank`, or 0 if there is none. Its mean over questions is MRR.
 
     Voorhees, The TREC-8 Question Answering Track Report, 1999.
     """
@@ -56,7 +56,7 @@ def reciprocal_rank(ranking: RankedDocuments, gold: GoldDocuments) -> float:
 
 
 def wilson_interval(share: float, count: int) -> tuple[float, float]:
-    """The 95 % confidence interval (Wilson score) of the mean `share` of `count` values from 0 to 1.
+    """Return the 95 % confidence interval (Wilson score) of the mean `share` of `count` values from 0 to 1.
 
     Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927. The interval is
     exact for values of 0 or 1 and slightly too wide for values between, such as recall.
@@ -69,7 +69,9 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The nearest-rank percentile: the smallest value that at least `share` of `values` do not exceed.
+    """Return the nearest-rank percentile of `values` for `share`, a number from 0 to 1.
+
+    It is the smallest value that at least this share of the values do not exceed.
 
     Hyndman and Fan, Sample Quantiles in Statistical Packages, 1996, type 1.
     """
@@ -79,7 +81,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 def confusion_matrix(
     pairs: Iterable[tuple[QuestionType, QuestionType]],
 ) -> dict[QuestionType, dict[QuestionType, int]]:
-    """Counts by label (outer key) and predicted type (inner key), from (label, type) pairs.
+    """Return the number of `pairs` of a label (outer key) and a predicted type (inner key).
 
     Manning, Raghavan and Schütze, 2008, section 13.6.
     """

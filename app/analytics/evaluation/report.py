@@ -21,10 +21,10 @@ REPORTED_KS = (1, 3, 5, 10, 20)
 """Values of k in the second table, in addition to the evaluation's k."""
 
 MAX_WORST_QUESTIONS = 10
-"""Maximum number of listed questions with low recall."""
+"""Maximum number of questions with low recall that are listed."""
 
 MAX_WRONG_DOCUMENTS = 3
-"""Retrieved documents listed for such a question."""
+"""Maximum number of irrelevant documents that are listed for such a question."""
 
 KIND_LABELS: dict[GeneratedFrom, str] = {
     "title": "page titles",
@@ -74,7 +74,7 @@ def _heading(evaluation: Evaluation) -> Group:
 
 
 def _measures(evaluation: Evaluation) -> Table:
-    """The metrics at k, one row per route."""
+    """Return a table of the metrics at k, with one row per route."""
     k = evaluation.k
     table = _table("route", f"hit@{k}", f"recall@{k}", "95 % within", "MRR", "p50 ms", "p95 ms")
     for route in evaluation.routes:
@@ -91,7 +91,7 @@ def _measures(evaluation: Evaluation) -> Table:
 
 
 def _by_k(evaluation: Evaluation) -> Group:
-    """Recall for several k; also hit and recall over chunks, if they differ from recall."""
+    """Return a table of recall for several k, and of hit and recall over chunks if they differ from it."""
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = _table("", *(f"k = {k}" for k in ks))
     for route in evaluation.routes:
@@ -115,26 +115,28 @@ def _curve_row(
 
 
 def _by_kind(evaluation: Evaluation) -> list[Table]:
-    """Recall of generated questions on the primary route, by kind."""
+    """Return a table of the recall of generated questions on the primary route, by kind."""
     if evaluation.generated is None:
         return []
     route, k = evaluation.primary_route, evaluation.k
     table = _table(f"generated from ({route.label})", "questions", f"recall@{k}")
     for kind in evaluation.generated.counts:
-        recalls = [each.recall for each in route.questions if each.generated_from == kind]
+        recalls = [
+            question.recall for question in route.questions if question.generated_from == kind
+        ]
         table.add_row(KIND_LABELS[kind], str(len(recalls)), f"{fmean(recalls):.3f}")
     return [table]
 
 
 def _matrix(result: ClassificationResult | None) -> list[Group]:
-    """The confusion matrix: one row per label, one column per predicted type."""
+    """Return the confusion matrix, with one row per label and one column per predicted type."""
     if result is None:
         return []
     table = _table("label \\ predicted", *result.matrix)
     for label, row in result.matrix.items():
         cells = [
-            Text(str(n), style="bold green" if type_ == label else ("yellow" if n else "dim"))
-            for type_, n in row.items()
+            Text(str(count), style="bold green" if type_ == label else "yellow" if count else "dim")
+            for type_, count in row.items()
         ]
         table.add_row(label, *cells)
     total = sum(sum(row.values()) for row in result.matrix.values())
@@ -145,12 +147,12 @@ def _matrix(result: ClassificationResult | None) -> list[Group]:
 
 
 def _worst(evaluation: Evaluation) -> list[Group]:
-    """The questions with the lowest recall at k, and the documents retrieved instead."""
+    """Return the questions with the lowest recall at k, and the documents retrieved instead."""
     route, k = evaluation.primary_route, evaluation.k
     missed = [question for question in route.questions if question.recall < 1]
     if not missed:
         return [Group(Text(f"Every gold document is among the first {k} ({route.label})."))]
-    missed.sort(key=lambda q: (q.recall, -(q.rank or MAX_K + 1)))
+    missed.sort(key=lambda question: (question.recall, -(question.rank or MAX_K + 1)))
     count = min(MAX_WORST_QUESTIONS, len(missed))
     head = f"The worst {count} of {len(missed)} questions that miss a document"
     lines = [_missed_question(question) for question in missed[:MAX_WORST_QUESTIONS]]
@@ -158,7 +160,7 @@ def _worst(evaluation: Evaluation) -> list[Group]:
 
 
 def _missed_question(question: QuestionResult) -> Group:
-    """A question, the ranks of its gold documents, and the best other documents."""
+    """Return a question with the ranks of its gold documents and the best irrelevant documents."""
     gold = Table.grid(padding=(0, 2))
     gold.add_column(overflow="fold")
     gold.add_column()
@@ -185,7 +187,7 @@ def _table(first: str, *others: str) -> Table:
 
 
 def _route_name(route: RouteResult, evaluation: Evaluation) -> Text:
-    """The route's label; the primary route is marked if there are others."""
+    """Return the route's label. If there are several routes, the primary route is marked."""
     is_marked = route.mode == evaluation.primary_mode and len(evaluation.routes) > 1
     return Text(route.label + (" *" if is_marked else ""), style="bold" if is_marked else "")
 

@@ -1,4 +1,4 @@
-"""Evaluation results: the JSON that `apidesk evaluate --json` prints."""
+"""Models of evaluation results, which `apidesk evaluate --json` prints."""
 
 from pydantic import Field
 
@@ -8,7 +8,7 @@ from schemas.base import ApiModel
 from schemas.question import QuestionType
 
 MAX_K = 20
-"""Metrics are computed for k = 1 to `MAX_K`."""
+"""The largest k for which metrics are computed."""
 
 
 class RankedDocument(ApiModel):
@@ -41,7 +41,7 @@ class QuestionResult(ApiModel):
 
 
 class RouteResult(ApiModel):
-    """The metrics of one route; `hit`, `recall` and `chunk_recall` hold values for k = 1 to 20."""
+    """The metrics of one route; `hit`, `recall` and `chunk_recall` contain values for k = 1 to 20."""
 
     mode: RetrievalMode
     hit: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""Runs and times one retrieval route the way the service uses it."""
+"""Runs one retrieval route as the service does, and measures its time."""
 
 import time
 
@@ -13,7 +13,7 @@ from schemas.errors import ModelUnavailable
 from schemas.question import Question
 
 PROBE_CHUNKS = 60
-"""Chunks retrieved per question: enough to contain 20 distinct documents."""
+"""Number of chunks to retrieve per question, so that they contain 20 distinct documents."""
 
 
 class FailureTrackingEmbeddings(Embeddings):
@@ -36,7 +36,7 @@ class FailureTrackingEmbeddings(Embeddings):
         return self._model.embed_query(text)
 
     async def aembed_query(self, text: str) -> list[float]:
-        """Delegate to the model; record and re-raise any failure, including a cancellation."""
+        """Delegate to the model. Record a failure, including a cancellation, and raise it again."""
         try:
             return await self._model.aembed_query(text)
         except BaseException as error:
@@ -45,7 +45,10 @@ class FailureTrackingEmbeddings(Embeddings):
 
 
 class RetrievalProbe:
-    """Retrieval by one route. Raises ConfigurationError if the route's model is not configured."""
+    """Retrieves with one route.
+
+    The constructor raises ConfigurationError if the route needs a model that is not configured.
+    """
 
     def __init__(self, answer_service: AnswerService, mode: RetrievalMode) -> None:
         self.mode = mode
@@ -55,7 +58,7 @@ class RetrievalProbe:
         self._role = answer_service.collection.embedding_role
 
     async def run(self, question: EvaluationQuestion) -> ProbeResult:
-        """The best chunks and the time it took to retrieve them. Raises ModelError, StoreError."""
+        """Return the best chunks and the time to retrieve them. Raises ModelError or StoreError."""
         text = question.question
         query = Question(text=text, k=PROBE_CHUNKS, language=detect_language(text))
         started = time.perf_counter()

@@ -35,13 +35,15 @@ from schemas.question import Question
 from schemas.settings import Settings
 
 CLASSIFY_CONCURRENCY = 4
-"""Questions classified at the same time."""
+"""Maximum number of questions that are classified at the same time."""
+
+MODES: tuple[RetrievalMode, ...] = ("full_text", "dense", "hybrid")
 
 
 async def evaluate_classifier(
     answer_service: AnswerService, questions: Sequence[EvaluationQuestion]
 ) -> ClassificationResult | None:
-    """Compare predicted types with labels; None if no question has a label.
+    """Compare the predicted types with the labels. Returns None if no question has a label.
 
     Raises ModelError if the model fails and APIDESK_ON_MODEL_FAILURE is `error`.
     """
@@ -58,14 +60,14 @@ async def evaluate_classifier(
             return await answer_service.classify.ainvoke(request, config)
 
     predictions = await asyncio.gather(*(classify(question) for _, question in labelled))
-    types = [each.structured.type for each in predictions]
+    types = [prediction.structured.type for prediction in predictions]
     labels = [label for label, _ in labelled]
     correct = sum(label == type_ for label, type_ in zip(labels, types, strict=True))
     return ClassificationResult(
         by=_classifier_name(answer_service),
         matrix=confusion_matrix(zip(labels, types, strict=True)),
         accuracy=round(correct / len(labelled), 4),
-        unanswered=sum(each.degraded is not None for each in predictions),
+        unanswered=sum(prediction.degraded is not None for prediction in predictions),
     )
 
 
@@ -75,9 +77,6 @@ def _classifier_name(answer_service: AnswerService) -> str:
     return answer_service.settings.structure_model or answer_service.settings.chat_model
 
 
-MODES: tuple[RetrievalMode, ...] = ("full_text", "dense", "hybrid")
-
-
 @dataclass(frozen=True)
 class EvaluationOptions:
     """Options of `apidesk evaluate`."""
@@ -85,7 +84,7 @@ class EvaluationOptions:
     questions: Path | None = None
     """Dataset file; None generates questions from the documents."""
     k: int | None = None
-    """Cutoff in documents; None means APIDESK_TOP_K, at most 20."""
+    """Number of documents at which to measure; None means APIDESK_TOP_K, but at most 20."""
     mode: RetrievalMode | Literal["all"] = "all"
     save: Path | None = None
     """File for generated questions; None means data/evaluation/<name>.jsonl."""
@@ -98,7 +97,7 @@ class EvaluationInput(NamedTuple):
     with_gold: list[EvaluationQuestion]
     """The questions that have gold documents."""
     golds: list[GoldDocuments]
-    """Gold documents, parallel to `with_gold`."""
+    """The gold documents of the questions in `with_gold`, in the same order."""
     generated: GeneratedQuestions | None
 
 
@@ -106,8 +105,8 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
     """Run all questions through every available route, or through the route in `options`.
 
     Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured,
-    ModelError if the embedding model fails, StoreError (StoreLocked while a server holds the store), and
-    ApideskError if LangSmith is configured and fails.
+    ModelError if the embedding model fails, StoreLocked if a server has the store open, StoreError if the
+    store fails, and ApideskError if LangSmith is configured and fails.
     """
     questions = read_questions(options.questions) if options.questions else None
     with ingestion_progress() as progress:
@@ -152,7 +151,7 @@ async def _evaluate(
 async def _run_probe(
     probe: RetrievalProbe, data: EvaluationInput, k: int, experiments: ExperimentLog | None
 ) -> list[ProbeResult]:
-    """Run one route on each question sequentially, so that latency is that of a single user."""
+    """Run one route on one question after the other, so that the latency is that of a single user."""
     questions = data.with_gold
     with tracing_context(enabled=False):
         await probe.run(questions[0])  # warm up
@@ -175,7 +174,7 @@ def _prepare_input(
     documents: DocumentIndex,
     questions: list[EvaluationQuestion] | None,
 ) -> EvaluationInput:
-    """Check the questions of the dataset; without one, generate questions and save them."""
+    """Check the questions of the dataset. Without a dataset, generate questions and save them."""
     generated = None
     is_generated = questions is None
     questions = questions or generate_questions(documents)
@@ -187,14 +186,16 @@ def _prepare_input(
         slug = _platform_slug(settings.platform)
         path = options.save or Path("data", "evaluation", f"{slug}.jsonl")
         write_questions(path, questions)
-        counts = Counter(each.generated_from for each in questions if each.generated_from)
+        counts = Counter(
+            question.generated_from for question in questions if question.generated_from
+        )
         generated = GeneratedQuestions(path=str(path), counts=dict(counts))
     golds = [documents.gold_documents(question) for question in with_gold]
     return EvaluationInput(questions, with_gold, golds, generated)
 
 
 def _platform_slug(platform: Path) -> str:
-    """The platform file's stem, or the name of its folder if the file is called platform.toml."""
+    """Return the platform file's stem, or the name of its folder if the file is called platform.toml."""
     path = platform.resolve()
     return path.parent.name if path.stem == "platform" else path.stem
 
@@ -208,7 +209,7 @@ def _modes(
 
 
 def _primary_mode(answer_service: AnswerService, modes: Sequence[RetrievalMode]) -> RetrievalMode:
-    """The configured route, or the first measured route if that one was not measured."""
+    """Return the configured route, or the first measured route if the configured one is not measured."""
     configured = answer_service.settings.retrieval
     if configured == "auto":
         configured = "hybrid" if answer_service.job.embeddings else "full_text"

@@ -30,7 +30,7 @@ class ProbeResult(NamedTuple):
 
     @property
     def documents(self) -> list[str]:
-        """Document key of each chunk."""
+        """The document key of each chunk."""
         return [document_key(retrieved.chunk) for retrieved in self.chunks]
 
     @property
@@ -46,27 +46,28 @@ def route_result(
     results: Sequence[ProbeResult],
     k: int,
 ) -> RouteResult:
-    """Compute the metrics of the route `mode`; `golds` and `results` are parallel to `questions`."""
-    by_document = list(zip([each.ranking for each in results], golds, strict=True))
-    by_chunk = list(zip([each.documents for each in results], golds, strict=True))
-    times = [each.milliseconds for each in results]
+    """Compute the metrics of the route `mode`. `golds` and `results` have the order of `questions`."""
+    by_document = list(zip([result.ranking for result in results], golds, strict=True))
+    by_chunk = list(zip([result.documents for result in results], golds, strict=True))
+    times = [result.milliseconds for result in results]
     return RouteResult(
         mode=mode,
         hit=_curve(hit_at, by_document),
         recall=_curve(recall_at, by_document),
-        interval=_interval([recall_at(k, *each) for each in by_document]),
-        mrr=round(fmean(reciprocal_rank(*each) for each in by_document), 4),
+        interval=_interval([recall_at(k, ranking, gold) for ranking, gold in by_document]),
+        mrr=round(fmean(reciprocal_rank(ranking, gold) for ranking, gold in by_document), 4),
         chunk_recall=_curve(recall_at, by_chunk),
         p50_ms=round(percentile(times, 0.5), 2),
         p95_ms=round(percentile(times, 0.95), 2),
         questions=tuple(
-            _question_result(*each, k) for each in zip(questions, golds, results, strict=True)
+            _question_result(question, gold, result, k)
+            for question, gold, result in zip(questions, golds, results, strict=True)
         ),
     )
 
 
 def question_scores(result: ProbeResult, gold: GoldDocuments, k: int) -> dict[str, float]:
-    """The metrics of one question, by name."""
+    """Return the metrics of one question, by name."""
     ranking = result.ranking
     return {
         f"hit@{k}": hit_at(k, ranking, gold),
@@ -76,7 +77,7 @@ def question_scores(result: ProbeResult, gold: GoldDocuments, k: int) -> dict[st
 
 
 def best_chunks(result: ProbeResult, gold: GoldDocuments, k: int) -> list[RankedDocument]:
-    """The first k documents, each represented by its best chunk."""
+    """Return the first k documents, each represented by its best chunk."""
     relevant = frozenset[str]().union(*gold)
     best: dict[str, RetrievedChunk] = {}
     for key, retrieved in zip(result.documents, result.chunks, strict=True):
@@ -97,10 +98,10 @@ def _curve(
     measure: Callable[[int, RankedDocuments, GoldDocuments], float],
     rankings: Iterable[tuple[list[str], GoldDocuments]],
 ) -> tuple[float, ...]:
-    """The mean of `measure` over all rankings, for k = 1 to 20."""
+    """Return the mean of `measure` over all rankings, for k = 1 to 20."""
     pairs = list(rankings)
     ks = range(1, MAX_K + 1)
-    return tuple(round(fmean(measure(k, *each) for each in pairs), 4) for k in ks)
+    return tuple(round(fmean(measure(k, ranking, gold) for ranking, gold in pairs), 4) for k in ks)
 
 
 def _interval(recalls: Sequence[float]) -> tuple[float, float]:
@@ -117,7 +118,7 @@ def _question_result(
         generated_from=question.generated_from,
         recall=round(recall_at(k, result.ranking, gold), 4),
         rank=first_rank(result.ranking, gold),
-        ranks=tuple(first_rank(result.ranking, [each]) for each in gold),
+        ranks=tuple(first_rank(result.ranking, [documents]) for documents in gold),
         milliseconds=round(result.milliseconds, 2),
         retrieved=tuple(best_chunks(result, gold, k)),
     )

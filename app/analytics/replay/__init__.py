@@ -1,1 +1,1 @@
-"""Asking recorded questions again."""
+"""Asks recorded questions again, to compare their answers."""

@@ -17,10 +17,10 @@ from app.analytics.replay.run import (
 )
 
 MAX_CHANGED_QUESTIONS = 20
-"""Maximum number of listed questions."""
+"""Maximum number of changed questions that are listed."""
 
 MAX_TEXT_CHARS = 160
-"""Longer questions and steps are truncated."""
+"""Maximum length of a question or step, in characters; longer texts are truncated."""
 
 STYLES: dict[ReplayChange, str] = {"failed": "red", "lost": "red", "won": "green", "same": "dim"}
 
@@ -31,11 +31,11 @@ def print_replay(replay: Replay) -> None:
     console.print(_heading(replay))
     console.print()
     console.print(_counts(replay))
-    changed = [each for each in replay.questions if each.change != "same"]
-    changed.sort(key=lambda each: (CHANGES.index(each.change), -each.times))
-    for each in changed[:MAX_CHANGED_QUESTIONS]:
+    changed = [question for question in replay.questions if question.change != "same"]
+    changed.sort(key=lambda question: (CHANGES.index(question.change), -question.times))
+    for question in changed[:MAX_CHANGED_QUESTIONS]:
         console.print()
-        console.print(_changed_question(each))
+        console.print(_changed_question(question))
     if len(changed) > MAX_CHANGED_QUESTIONS:
         console.print(
             Text(f"\n{len(changed) - MAX_CHANGED_QUESTIONS} more: --json lists all", style="dim")
@@ -63,36 +63,41 @@ def _counts(replay: Replay) -> Group:
     return Group(table, Text(share, style="dim"))
 
 
-def _changed_question(each: ReplayedQuestion) -> Group:
-    """The question with its outcome before and after."""
-    times = f"  asked {each.times} times" if each.times > 1 else ""
+def _changed_question(replayed: ReplayedQuestion) -> Group:
+    """Return the question with its outcomes before and after."""
+    times = f"  asked {replayed.times} times" if replayed.times > 1 else ""
     head = Text.assemble(
-        (each.change, STYLES.get(each.change, "yellow")),
+        (replayed.change, STYLES.get(replayed.change, "yellow")),
         "  ",
-        (_shorten(each.question), "bold"),
+        (_shorten(replayed.question), "bold"),
         (times, "dim"),
     )
     outcomes = Table.grid(padding=(0, 2))
     outcomes.add_column(style="dim")
     outcomes.add_column()
     outcomes.add_column(overflow="fold")
-    removed = each.before.page_keys - each.after.page_keys
-    added = each.after.page_keys - each.before.page_keys
-    outcomes.add_row("then", each.before.verdict, _outcome_text(each, each.before, removed, "red"))
-    outcomes.add_row("now", each.after.verdict, _outcome_text(each, each.after, added, "green"))
+    before, after = replayed.before, replayed.after
+    removed = before.page_keys - after.page_keys
+    added = after.page_keys - before.page_keys
+    outcomes.add_row("then", before.verdict, _outcome_text(replayed, before, removed, "red"))
+    outcomes.add_row("now", after.verdict, _outcome_text(replayed, after, added, "green"))
     return Group(head, Padding(outcomes, (0, 0, 0, 2)))
 
 
 def _outcome_text(
-    each: ReplayedQuestion, outcome: ReplayOutcome, changed: set[str], style: str
+    replayed: ReplayedQuestion, outcome: ReplayOutcome, changed: set[str], style: str
 ) -> Text:
-    """The cited pages, `changed` ones in `style`; if only words changed, the first changed step."""
+    """Return the text that shows one outcome of `replayed`.
+
+    It is the error, the first changed step if only words have changed, the type if the type has changed,
+    or else the cited pages, with the pages in `changed` in `style`.
+    """
     if outcome.failure:
         return Text(outcome.failure, style="red")
-    if each.change == "other words":
-        step = next(_new_steps(outcome, each), None)
+    if replayed.change == "other words":
+        step = next(_new_steps(outcome, replayed), None)
         return Text(_shorten(step)) if step else Text("nothing in its place", style="dim")
-    if each.change == "other type":
+    if replayed.change == "other type":
         return Text(str(outcome.type))
     pages = [
         Text(page.title, style=style if page_key(page) in changed else "") for page in outcome.pages
@@ -100,8 +105,8 @@ def _outcome_text(
     return Text(", ").join(pages) if pages else Text("cites nothing", style="dim")
 
 
-def _new_steps(outcome: ReplayOutcome, each: ReplayedQuestion) -> Iterator[str]:
-    other = each.after if outcome is each.before else each.before
+def _new_steps(outcome: ReplayOutcome, replayed: ReplayedQuestion) -> Iterator[str]:
+    other = replayed.after if outcome is replayed.before else replayed.before
     return (step for step in outcome.steps if step not in other.steps)
 
 

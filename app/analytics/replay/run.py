@@ -1,4 +1,4 @@
-"""Asks recorded questions again and compares the outcomes; `--json` prints the result."""
+"""Asks recorded questions again, and compares the outcomes before and after."""
 
 import asyncio
 from collections import Counter
@@ -30,7 +30,7 @@ VERDICTS: tuple[ReplayVerdict, ...] = ("high", "medium", "low", "off-topic", "fa
 ReplayChange = Literal[
     "failed", "lost", "won", "other type", "other confidence", "other pages", "other words", "same"
 ]
-"""The most severe difference. `lost` and `won`: the answer lost or gained its citations."""
+"""The most severe change of an answer. `lost` and `won` mean that it lost or gained its citations."""
 
 CHANGES: tuple[ReplayChange, ...] = (
     "failed",
@@ -42,11 +42,17 @@ CHANGES: tuple[ReplayChange, ...] = (
     "other words",
     "same",
 )
-"""The most severe first."""
+"""All changes, the most severe first."""
+
+CONCURRENCY = 4
+"""Maximum number of questions that are asked at the same time."""
+
+ReplayProgress = Callable[[int, int], None]
+"""A callback that receives the number of finished questions and the total number."""
 
 
 class ReplayOutcome(ApiModel):
-    """The outcome of a question: its answer, or the error."""
+    """The answer to a question, or its error."""
 
     type: QuestionType | None
     verdict: ReplayVerdict
@@ -55,11 +61,11 @@ class ReplayOutcome(ApiModel):
     steps: list[str]
     answered_by: str
     failure: str | None
-    """Error code, if there was no answer."""
+    """The error code; None if there was an answer."""
 
     @classmethod
     def of(cls, record: QuestionRecord) -> Self:
-        """The outcome stored in `record`."""
+        """Return the outcome stored in `record`."""
         return cls(
             type=record.type,
             verdict=_verdict(record),
@@ -124,16 +130,16 @@ class Replay(ApiModel):
     @property
     def changes(self) -> Counter[ReplayChange]:
         """Number of questions per kind of change."""
-        return Counter(each.change for each in self.questions)
+        return Counter(question.change for question in self.questions)
 
     @property
     def overlap(self) -> float:
-        """Mean overlap of the questions."""
-        return fmean(each.overlap for each in self.questions)
+        """Mean overlap of the questions' cited pages."""
+        return fmean(question.overlap for question in self.questions)
 
 
 def page_key(page: Page) -> str:
-    """Identity of a page: its url, or its title if it has no url."""
+    """Return the key that identifies a page: its url, or its title if it has no url."""
     return page.page_url or page.title
 
 
@@ -148,36 +154,32 @@ def _distinct(pages: Iterable[Page]) -> list[Page]:
     return list({page_key(page): page for page in plain}.values())
 
 
-CONCURRENCY = 4
-"""Questions asked at the same time."""
-
-ReplayProgress = Callable[[int, int], None]
-"""Called with the number of finished questions and the total."""
-
-
 @dataclass(frozen=True)
 class ReplayOptions:
     """Options of `apidesk replay`."""
 
     days: int
     limit: int
-    """Maximum number of questions, the newest first."""
+    """Maximum number of questions to ask; the newest are asked."""
     k: int | None = None
-    """Number of chunks; None means as recorded."""
+    """Number of chunks to retrieve; None means the recorded number."""
 
 
 class RecordedQuestion(NamedTuple):
-    """A recorded question: how to ask it again, its newest record, and how often it was asked."""
+    """A recorded question, and the command that asks it again."""
 
     command: AskCommand
     record: QuestionRecord
+    """The newest record of the question."""
     times: int
+    """Number of times that the question was asked."""
 
 
 async def replay(settings: Settings, options: ReplayOptions, progress: ReplayProgress) -> Replay:
     """Ask the questions of the last days again, newest first. Nothing is recorded or traced.
 
-    Raises ConfigurationError if no question was recorded, and ApideskError if the service cannot open.
+    Raises ConfigurationError if no question was recorded, and ApideskError if the answer service cannot
+    be opened.
     """
     recorded = await asyncio.to_thread(_read_questions, settings, options.days)
     if not recorded:
@@ -210,7 +212,7 @@ def _read_questions(settings: Settings, days: int) -> list[RecordedQuestion]:
 
 
 def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuestion]:
-    """The distinct answered questions in `records` (oldest first), returned newest first."""
+    """Return the distinct answered questions in `records`, newest first; `records` are oldest first."""
     by_command: dict[str, list[tuple[AskCommand, QuestionRecord]]] = {}
     for command, record in reversed(list(_commands(records))):
         by_command.setdefault(repr(command), []).append((command, record))
@@ -218,7 +220,7 @@ def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuesti
 
 
 def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
-    """How to ask each answered question again.
+    """Yield the command that asks each answered question again, with its record.
 
     A follow-up is asked in its condensed form, because its session may have expired.
     """
@@ -253,17 +255,18 @@ async def _replay_all(
     semaphore = asyncio.Semaphore(CONCURRENCY)
     done = 0
 
-    async def ask(each: RecordedQuestion) -> ReplayedQuestion:
+    async def ask(question: RecordedQuestion) -> ReplayedQuestion:
         nonlocal done
+        command, record = question.command, question.record
         async with semaphore:
-            after = await _outcome(answerer, replace(each.command, k=k or each.command.k))
+            after = await _outcome(answerer, replace(command, k=k or command.k))
         done += 1
         progress(done, len(recorded))
         return ReplayedQuestion(
-            id=each.record.id,
-            question=each.record.question,
-            times=each.times,
-            before=ReplayOutcome.of(each.record),
+            id=record.id,
+            question=record.question,
+            times=question.times,
+            before=ReplayOutcome.of(record),
             after=after,
         )
 
@@ -271,7 +274,10 @@ async def _replay_all(
 
 
 async def _outcome(answerer: Answerer, command: AskCommand) -> ReplayOutcome:
-    """Ask again. The answer is converted to a record, so that both sides are masked and cut alike."""
+    """Ask a question again, and return its outcome.
+
+    The answer is converted to a record, so that it is masked and truncated like the recorded answer.
+    """
     try:
         return ReplayOutcome.of(build_record(command, await answerer.ask(command), 0))
     except ApideskError as error:
