@@ -1,4 +1,4 @@
-"""create_app(): the HTTP service. Lists its routes, dependencies, guard, errors and OpenAPI document."""
+"""Creates the HTTP service, with its routes, dependencies, guard, errors and OpenAPI document."""
 
 from importlib.metadata import metadata
 
@@ -49,10 +49,10 @@ from schemas.errors import ApideskError
 
 
 def create_app(answer_service: AnswerService, local_key: str | None = None) -> Litestar:
-    """Return the application over an open answer service, which the caller closes. Blocks.
+    """Return the application for an open answer service, which the caller closes. Blocks.
 
-    `local_key` is an API key with every scope that is accepted from this machine only. Raises
-    ConfigurationError, and StoreUnavailable if the database does not answer.
+    `local_key` is an API key with every scope that is only accepted from this machine. Raises
+    ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
     """
     services = Container(answer_service, local_key)
     app = Litestar(

@@ -104,7 +104,7 @@ ANSWER_RESPONSE = ResponseSpec(
 
 @dataclass
 class AskOperation(Operation):
-    """The OpenAPI operation, with the parts that Litestar cannot derive from the handler."""
+    """The OpenAPI operation, with parts that Litestar cannot derive from the handler."""
 
     def __post_init__(self) -> None:
         """Add an example, the event stream, and links to the operations on an answer."""

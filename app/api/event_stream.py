@@ -1,4 +1,4 @@
-"""The answer as a stream of events, and the start of a streaming response."""
+"""Streams an answer as events, and waits for the first event before a response starts."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -13,7 +13,7 @@ from schemas.answer import Answer, Event, EventSink, Sources, Step
 EVENT_STREAM = "text/event-stream"
 
 HEARTBEAT_INTERVAL_S = 10.0
-"""Silence after which a comment is sent, because proxies close idle connections."""
+"""Seconds without an event after which a comment is sent, because proxies close idle connections."""
 
 HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 
@@ -21,7 +21,7 @@ HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 async def stream_answer(
     ask: Callable[[EventSink], Awaitable[Answer]],
 ) -> AsyncGenerator[Event | None]:
-    """Yield the events of one answer, the last of them `answer`; None marks a heartbeat.
+    """Yield the events of one answer, which end with `answer`; None stands for a heartbeat.
 
     Raises the errors of `ask`. Closing the generator cancels `ask` and its model calls.
     """
@@ -51,7 +51,7 @@ async def stream_answer(
 
 
 async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> AsyncGenerator[Event | None]:
-    """Yield the events up to the None that ends the queue, and None for each silent interval."""
+    """Yield the events until the queue contains None; also yield None after an interval without events."""
     while True:
         try:
             async with asyncio.timeout(HEARTBEAT_INTERVAL_S):
@@ -65,7 +65,7 @@ async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> AsyncGenerator
 
 
 def _missing_events(streamed: StreamedAnswer, answer: Answer) -> Iterator[Event]:
-    """Yield the events that were not sent: the answer was cached, or differs from the stream."""
+    """Yield the events that were not sent, because the answer was cached or differs from the stream."""
     if streamed.structured is None:
         yield Event("structured", answer.structured)
     if streamed.texts != answer.answer:
@@ -83,9 +83,9 @@ def _step_events(answer: Answer) -> Iterator[Event]:
 async def first_event(
     events: AsyncGenerator[Event | None], request: Request[Any, Any, Any]
 ) -> Event | None:
-    """Wait for the first event, so that an earlier error becomes a regular error response.
+    """Wait for the first event and return it, so that an error before it can become an error response.
 
-    Returns None if the client disconnects first.
+    Returns None if the first event is a heartbeat, or if the client disconnects before it.
     """
     event = asyncio.ensure_future(anext(events))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request))

@@ -1,4 +1,4 @@
-"""POST /answers/{id}/feedback and DELETE /sessions/{session}"""
+"""POST /answers/{id}/feedback and DELETE /sessions/{session}: rate an answer, and delete a session."""
 
 from typing import Annotated
 
@@ -78,7 +78,7 @@ async def delete_session(
     """Delete the questions and answers of a session. 404 if the session has none."""
     try:
         validate_session_id(session)
-    except PydanticCustomError as error:  # Litestar runs pydantic validators on bodies only
+    except PydanticCustomError as error:  # Litestar only runs pydantic validators on bodies
         problem = {"key": "session", "message": error.message()}
         raise ValidationException(extra=[problem]) from None
     if not await session_store.delete(caller.id, session):

@@ -1,4 +1,4 @@
-"""Field types that several requests share, with readable validation errors."""
+"""Field types of requests, with readable validation errors."""
 
 import re
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 NOT_BLANK_PATTERN = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-"""A character that Python does not count as whitespace; ECMA-262 defines `\\s` differently."""
+"""Matches a character that is not whitespace in Python. In ECMA-262, `\\s` has other characters."""
 
 SESSION_SCHEMA: dict[str, Any] = {
     "minLength": 1,
@@ -29,7 +29,7 @@ def _validate_not_blank(text: str) -> str:
 
 
 def validate_whole_number(value: object) -> int:
-    """Return `value` as an integer as JSON Schema defines it: 5.0 is one, "5" and true are not.
+    """Return `value` if it is an integer in JSON Schema. 5.0 is an integer, but "5" and true are not.
 
     Raises PydanticCustomError.
     """
@@ -41,9 +41,9 @@ def validate_whole_number(value: object) -> int:
 
 
 def validate_session_id(session: str) -> str:
-    """Return a valid session id. "." and ".." are invalid, because clients remove them from paths.
+    """Return `session` if it is a valid session id.
 
-    Raises PydanticCustomError.
+    "." and ".." are invalid, because clients remove them from paths. Raises PydanticCustomError.
     """
     if len(session) > SESSION_SCHEMA["maxLength"] or not _SESSION_PATTERN.fullmatch(session):
         message = "is not 1 to 64 of the characters A-Z a-z 0-9 . _ - (dots alone are invalid)"
@@ -52,7 +52,7 @@ def validate_session_id(session: str) -> str:
 
 
 def parse_id(text: str) -> UUID:
-    """Return the id from a path. Raises NotFoundException if it is not a UUID."""
+    """Return the id in a path. Raises NotFoundException if `text` is not a UUID."""
     try:
         return UUID(text)
     except ValueError:
@@ -60,7 +60,7 @@ def parse_id(text: str) -> UUID:
 
 
 PathId = Annotated[str, PathParameter(schema_extra={"format": "uuid"})]
-"""An id in a path, for `parse_id`. It is parsed in the handler, after the guard has checked access."""
+"""An id in a path. The handler parses it with `parse_id`, after the guard has checked access."""
 
 QuestionText = Annotated[
     str,
@@ -70,9 +70,9 @@ QuestionText = Annotated[
 """A question that is not blank."""
 
 ChunkCount = Annotated[int, Field(ge=1, le=50), BeforeValidator(validate_whole_number)]
-"""The number of chunks to retrieve."""
+"""Maximum number of chunks to retrieve."""
 
 SessionId = Annotated[
     str, AfterValidator(validate_session_id), Field(json_schema_extra=SESSION_SCHEMA)
 ]
-"""The id of a conversation; the caller chooses it."""
+"""The id of a session, which the caller chooses."""

@@ -20,7 +20,7 @@ from schemas.errors import ApideskError, ModelError
 HealthState = Literal["ok", "degraded", "failed"]
 
 PROBE_INTERVAL_S = 30.0
-"""A readiness check probes a failed model again after this time."""
+"""Seconds after a failed call until a readiness check probes the model again."""
 
 PROMETHEUS_TEXT = "text/plain; version=0.0.4"
 
@@ -89,7 +89,10 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
 
 
 async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
-    """Check each model. If answers fall back to the documents, a failed model only degrades them."""
+    """Check each model.
+
+    If APIDESK_ON_MODEL_FAILURE is `extractive`, a failed model only reduces the quality of answers.
+    """
     if answer_service.models is None:
         return {"model": Check(status="ok", detail=answer_service.settings.chat_model)}
     failed_state: HealthState = (
@@ -106,7 +109,10 @@ async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
 
 
 async def _model_problem(model: ChatModel) -> str | None:
-    """Return the problem of the last call, or of a new probe if there is none or it is outdated."""
+    """Return the error of the last call, or None.
+
+    If there was no call, or if the error is older than PROBE_INTERVAL_S, the model is probed first.
+    """
     is_unused = model.last_called_at is None
     if is_unused or (
         model.last_error and time.monotonic() - (model.last_called_at or 0) > PROBE_INTERVAL_S
@@ -125,7 +131,7 @@ async def _check_milvus(answer_service: AnswerService) -> Check:
 
 
 async def _check_ingestion(answer_service: AnswerService) -> Check:
-    """Check the last run. A failed run only degrades: the previous index still answers questions."""
+    """Check the last run. A failed run is not fatal, because the previous index is still used."""
     try:
         last = next(iter(await asyncio.to_thread(answer_service.job.runs.latest, 1)), None)
     except ApideskError:

@@ -17,6 +17,7 @@ from schemas.errors import StoreUnavailable
 from schemas.insights import Insights, Table
 
 MAX_DAYS = 36_500
+"""Maximum number of days in a report."""
 
 CSV = "text/csv"
 

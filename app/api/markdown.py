@@ -16,7 +16,7 @@ def render_markdown(answer: Answer) -> str:
 
 
 def source_link(source: Source) -> str:
-    """Return a link to the page of a source, or only its name if it has no page."""
+    """Return a link to the page of a source, or only the name of the source if it has no page."""
     return _link(source_name(source), source.page_url)
 
 
@@ -26,10 +26,11 @@ def source_name(source: Source) -> str:
 
 
 def link_lists(answer: Answer) -> Iterator[str]:
-    """Yield the lists at the end of the answer: the sources and the nearest pages."""
+    """Yield the lists at the end of an answer, which contain the sources and the nearest pages."""
     labels = user_text(answer.language).answer
     if answer.sources:
-        yield _list(labels.sources, (f"[{s.number}] {source_link(s)}" for s in answer.sources))
+        links = (f"[{source.number}] {source_link(source)}" for source in answer.sources)
+        yield _list(labels.sources, links)
     if answer.nearest:
         yield _list(labels.nearest, (_link(page.title, page.page_url) for page in answer.nearest))
 

@@ -1,6 +1,6 @@
-"""The OpenAPI document and Litestar's HTTP handling: tags, models, security, errors, bodies, `Allow`.
+"""Describes the API in the OpenAPI document, and adapts Litestar's handling of bodies and `Allow`.
 
-Routes declare their own errors with `errors=`.
+The OpenAPI document includes the errors that a route declares with `errors=`.
 """
 
 import json
@@ -55,7 +55,7 @@ class AllowHeaderPlugin(ReceiveRoutePlugin):
         self._first_routes: dict[str, HTTPRoute] = {}
 
     def receive_route(self, route: BaseRoute) -> None:
-        """Copy the methods of a route, which grow with each handler, to the first route of its path."""
+        """Copy the methods of `route` to the first route with its path. Each new handler adds a method."""
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods
 
@@ -84,10 +84,10 @@ ACCESS_PROBLEMS = {
     403: "The API key lacks the scope; or no API key is configured and the request is not local",
     429: "The rate limit is exceeded; `Retry-After` gives the seconds to wait",
 }
-"""Descriptions of the responses of the guard of a route that requires a scope."""
+"""Descriptions of the guard's error responses, by status, for routes that require a scope."""
 
 PUBLIC_ACCESS_PROBLEMS = {403: "No API key is configured and the request is not local"}
-"""Descriptions of the responses of the guard of a public route."""
+"""Descriptions of the guard's error responses, by status, for public routes."""
 
 INVALID_REQUEST = "The request does not match its description; `detail` names the field"
 NOT_FOUND = "The resource does not exist or belongs to another caller"
@@ -129,7 +129,7 @@ class OpenApiModelsPlugin(OpenAPISchemaPlugin):
 
 
 class _SchemaGenerator(GenerateJsonSchema):
-    """Omits titles that repeat the field name and the component for arbitrary JSON."""
+    """Generates schemas without titles of fields, and without a component for arbitrary JSON."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Return False: fields have no titles."""
@@ -185,7 +185,7 @@ def _documented_handlers(route: BaseRoute) -> Iterator[HTTPRouteHandler]:
 
 
 def _add_problem_responses(handler: HTTPRouteHandler, descriptions: Mapping[int, str]) -> None:
-    """Add problem responses by status; responses declared by the handler take precedence."""
+    """Add a problem response for each status, unless the handler declares a response for it."""
     responses = {
         status: ResponseSpec(Problem, False, description, PROBLEM_JSON)
         for status, description in descriptions.items()
@@ -194,7 +194,7 @@ def _add_problem_responses(handler: HTTPRouteHandler, descriptions: Mapping[int,
 
 
 def _problems(handler: HTTPRouteHandler, has_path_parameters: bool) -> dict[int, str]:
-    """Return the descriptions of a handler's errors by status."""
+    """Return the descriptions of the errors of a handler, by status."""
     parameters = handler.parsed_fn_signature.parameters
     problems: dict[int, str] = {}
     if any(isinstance(field.kwarg_definition, _PARAMETER_KINDS) for field in parameters.values()):
@@ -210,7 +210,7 @@ def _problems(handler: HTTPRouteHandler, has_path_parameters: bool) -> dict[int,
 
 
 def _error_descriptions(errors: tuple[type[ApideskError], ...]) -> dict[int, list[str]]:
-    """Return the first docstring lines of the errors by status."""
+    """Return the first lines of the errors' docstrings, by status."""
     descriptions: dict[int, list[str]] = {}
     for error in errors:
         sentence = (getdoc(error) or "").splitlines()[0]

@@ -1,4 +1,7 @@
-"""GET /, /admin, /embed, /widget.js and /assets/{path}: the web page, read once from `static`."""
+"""GET /, /admin, /embed, /widget.js and /assets/{path}: the web pages and their assets.
+
+The files are read once from `static`.
+"""
 
 from hashlib import sha256
 from pathlib import Path
@@ -36,12 +39,12 @@ class PageFile(NamedTuple):
 
     @classmethod
     def of(cls, name: str, content: bytes) -> "PageFile":
-        """Return the file; its media type follows from the suffix of `name`."""
+        """Return the file with the media type for the suffix of `name`."""
         return cls(content, MEDIA_TYPES[Path(name).suffix], f'"{sha256(content).hexdigest()[:32]}"')
 
 
 class PageFiles:
-    """The files below `static`, by path. HTML pages are rendered with the platform's name and language."""
+    """The files in `static` by path. HTML pages are rendered with the platform's name and language."""
 
     def __init__(self, platform_info: PlatformInfo) -> None:
         pages = Environment(
@@ -88,7 +91,7 @@ def embedded_page(
     files: NamedDependency[PageFiles],
     answer_service: NamedDependency[AnswerService],
 ) -> Response[bytes]:
-    """Return the page for the widget; sites of APIDESK_EMBED_ORIGINS may frame it."""
+    """Return the page of the widget, which the sites in APIDESK_EMBED_ORIGINS may frame."""
     response = _file_response(request, files, "embed.html")
     policy = page_policy(answer_service.settings.embed_origins)
     response.headers["Content-Security-Policy"] = policy.content
@@ -116,7 +119,7 @@ def asset(
 
 
 def _file_response(request: Request[Any, Any, Any], files: PageFiles, name: str) -> Response[bytes]:
-    """Return the file, or 304 if the browser has it. Raises NotFoundException.
+    """Return the file, or status 304 if the browser already has it. Raises NotFoundException.
 
     Browsers revalidate every file, because files of different versions do not work together.
     """

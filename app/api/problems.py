@@ -1,4 +1,7 @@
-"""Converts errors to RFC 9457 problem details, without stack traces, keys or file paths."""
+"""Converts errors to problem details (RFC 9457) that do not contain stack traces.
+
+Errors of this project keep their messages. Unexpected errors have a general message.
+"""
 
 import json
 import logging
@@ -34,6 +37,7 @@ from schemas.errors import (
 PROBLEM_JSON = "application/problem+json"
 
 RETRY_AFTER_S = "5"
+"""The `Retry-After` header of responses with status 503, in seconds."""
 
 STATUS_BY_ERROR: dict[type[ApideskError], HTTPStatus] = {
     UnknownModel: HTTPStatus.NOT_FOUND,
@@ -55,7 +59,7 @@ STATUS_BY_ERROR: dict[type[ApideskError], HTTPStatus] = {
     ModelOutputInvalid: HTTPStatus.BAD_GATEWAY,
     ApideskError: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-"""The status of each error; subclasses that are not listed inherit it."""
+"""The HTTP status of each error class. A class that is not listed has the status of its base class."""
 
 _CODES = {400: "invalid_input", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 
@@ -81,18 +85,18 @@ class Problem(ApiModel):
 
 
 def apidesk_problem(error: ApideskError) -> ProblemDetailsException:
-    """Return the problem of an error of this project, with its message."""
+    """Return the problem for an error of this project, with the message of the error."""
     status = status_of(type(error))
     return _problem(status, str(error), error.code, error.retryable, _headers(error, status))
 
 
 def status_of(error: type[ApideskError]) -> HTTPStatus:
-    """Return the HTTP status of an error."""
+    """Return the HTTP status for an error class."""
     return next(STATUS_BY_ERROR[cls] for cls in error.__mro__ if cls in STATUS_BY_ERROR)
 
 
 def http_problem(error: HTTPException) -> ProblemDetailsException:
-    """Return the problem of a Litestar error: an invalid body, an unknown path or method."""
+    """Return the problem for an error of Litestar, such as an invalid body or an unknown path."""
     status = HTTPStatus(error.status_code)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("unexpected error", exc_info=error)
@@ -108,14 +112,14 @@ def http_problem(error: HTTPException) -> ProblemDetailsException:
 
 
 def to_problem(error: Exception) -> ProblemDetailsException:
-    """Return the problem of any error."""
+    """Return the problem for any error. An unexpected error is logged."""
     if isinstance(error, ApideskError):
         return apidesk_problem(error)
     return http_problem(error) if isinstance(error, HTTPException) else _unexpected(error)
 
 
 def problem_json(error: Exception) -> str:
-    """Return the problem as JSON, for an error after the response has started."""
+    """Return the problem as JSON, for an error that occurs after the response has started."""
     problem = to_problem(error)
     fields = {
         "status": problem.status_code,
@@ -147,7 +151,7 @@ def _headers(error: ApideskError, status: HTTPStatus) -> dict[str, str] | None:
 
 
 def _field_sentence(item: Any) -> str:
-    """Return a validation message of Litestar, prefixed with its field."""
+    """Return the message of a validation error of Litestar, after the name of its field."""
     key, message = item.get("key"), item.get("message", "is invalid")
     if key is None:
         return "body: is not a JSON object"

@@ -1,4 +1,4 @@
-"""POST /retrieve: the chunks for a question."""
+"""POST /retrieve: retrieve the chunks for a question."""
 
 from litestar import post
 from litestar.di import NamedDependency
@@ -30,7 +30,7 @@ RETRIEVAL_ERRORS = (
     ModelRefused,
     ModelTimeout,
 )
-"""The errors of retrieval; the model errors are those of the embedding model."""
+"""The errors of retrieval. The errors of models come from the embedding model."""
 
 
 class RetrieveRequest(ApiModel):

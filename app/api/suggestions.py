@@ -22,19 +22,20 @@ from schemas.document import CatalogueEntry
 from schemas.errors import CollectionMismatch, CollectionMissing, StoreUnavailable
 
 MAX_SUGGESTIONS = 6
+"""Maximum number of suggested questions."""
 
 MIN_SAME_LANGUAGE_DOCUMENTS = 4
-"""With fewer documents in the requested language, documents in other languages are used too."""
+"""Minimum number of documents in the requested language; otherwise all languages are used."""
 
 MAX_SCANNED_DOCUMENTS = 12
-"""The number of documents whose chunks are searched for error codes."""
+"""Maximum number of documents whose chunks are searched for error codes."""
 
 MAX_NAME_CHARS = 60
-"""Longer titles and headings do not make natural questions."""
+"""Maximum length of a title or heading in a question, in characters; longer ones are not natural."""
 
 
 class QuestionSubject(NamedTuple):
-    """The subject of a suggested question, and the document it comes from."""
+    """The subject of a suggested question, and the document that it comes from."""
 
     kind: SuggestionKind
     name: str
@@ -42,7 +43,7 @@ class QuestionSubject(NamedTuple):
 
 
 class SuggestedQuestions:
-    """The suggestions for one collection, cached until its documents change."""
+    """Suggests questions about one collection, and caches them until its documents change."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -61,7 +62,10 @@ class SuggestedQuestions:
 def suggest_questions(
     catalogue: list[CatalogueEntry], collection: Collection, language: Language
 ) -> tuple[str, ...]:
-    """Return questions of each kind in turn, one per document, in a stable pseudo-random order."""
+    """Return questions of several kinds in turn, one per document.
+
+    The order of the documents is pseudo-random, but the same on every call.
+    """
     entries = sorted(
         catalogue, key=lambda entry: shuffle_key(f"{entry.source}/{entry.document_id}")
     )
@@ -83,7 +87,8 @@ def suggest_questions(
 def _subjects(entries: list[CatalogueEntry], collection: Collection) -> Iterator[QuestionSubject]:
     """Yield a subject of each kind in turn, lazily.
 
-    Error codes and sections run backwards: forwards they would meet only documents already used.
+    Error codes and sections start with the last documents, because the first ones are already used for
+    other kinds.
     """
     backwards = entries[::-1]
     kinds = (_calls(entries), _pages(entries), _errors(backwards, collection), _sections(backwards))
@@ -95,11 +100,15 @@ def _calls(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
 
 
 def _pages(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
-    return (QuestionSubject("page", e.title, e) for e in entries if e.kind == "page" and e.title)
+    return (
+        QuestionSubject("page", entry.title, entry)
+        for entry in entries
+        if entry.kind == "page" and entry.title
+    )
 
 
 def _sections(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
-    """Yield the second heading of each page: the first is often an introduction."""
+    """Yield the second heading of each page, because the first is often an introduction."""
     for entry in entries:
         headings = [heading.rpartition(" > ")[2] for heading in entry.outline]
         if entry.kind == "page" and len(headings) > 1:
@@ -107,7 +116,7 @@ def _sections(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
 
 
 def _errors(entries: list[CatalogueEntry], collection: Collection) -> Iterator[QuestionSubject]:
-    """Yield one error code per document; APIs first, because they list more codes than pages."""
+    """Yield one error code per document. APIs come first, because they list more codes than pages."""
     for entry in sorted(entries, key=lambda entry: entry.kind != "api")[:MAX_SCANNED_DOCUMENTS]:
         chunks = collection.chunks_of_document(entry.document_id, entry.source)
         codes = {row.split()[0] for chunk in chunks for row in error_code_rows(chunk)}

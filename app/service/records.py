@@ -96,7 +96,8 @@ def _recorded_page(source: Source) -> RecordedPage:
 
 
 def _nearest_page(answer: Answer) -> Page | None:
-    pages = [*answer.nearest, *(Page(title=s.title, page_url=s.page_url) for s in answer.sources)]
+    cited = (Page(title=source.title, page_url=source.page_url) for source in answer.sources)
+    pages = [*answer.nearest, *cited]
     return pages[0] if pages else None
 
 

@@ -1,4 +1,4 @@
-"""POST /mcp. Its own module, so that the application starts without importing the MCP SDK."""
+"""POST /mcp: call the MCP server. The MCP SDK is not imported before the first request."""
 
 import asyncio
 from types import ModuleType
@@ -13,10 +13,10 @@ from app.service.container import Container
 
 
 def mcp_route(services: Container) -> ASGIRouteHandler:
-    """Return the route of the MCP server, behind the same guard as every route.
+    """Return the route of the MCP server, which has the same guard as all other routes.
 
-    The guard does not count its requests, because clients list the tools before each call; tool calls
-    are counted instead.
+    The guard does not count requests to this route, because clients list the tools before each call.
+    Instead, tool calls are counted.
     """
 
     @asgi("/mcp", copy_scope=True, needs="ask", limited=False)
@@ -31,7 +31,7 @@ def mcp_route(services: Container) -> ASGIRouteHandler:
 
 
 def _import_server() -> ModuleType:
-    """Import on the first request: the SDK and LangChain's agents take a moment to load."""
+    """Import the server module, which also imports the MCP SDK and LangChain's agents. Slow."""
     from app.api.mcp import server
 
     return server

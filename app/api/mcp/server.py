@@ -1,6 +1,7 @@
-"""The MCP server, built with the official SDK: over stateless HTTP, and over stdin and stdout.
+"""The MCP server, built with the official SDK, over stateless HTTP or over stdin and stdout (stdio).
 
-Over stdio it answers itself, or relays to the local server that holds the store.
+Over stdio, it calls the tools itself. If a local server has the embedded store open, it forwards the calls
+to that server.
 """
 
 import asyncio
@@ -43,7 +44,15 @@ from schemas.errors import ApideskError, StoreLocked, StoreUnavailable
 from schemas.platform import PlatformInfo
 from schemas.settings import Settings
 
+T = TypeVar("T")
+
 SERVER_NAME = "apidesk"
+
+CONNECT_TIMEOUT_S = 10.0
+"""Seconds to wait for a connection to the local server."""
+
+READ_TIMEOUT_MARGIN_S = 5.0
+"""Seconds added to the request timeout, so that the local server reports a timeout first."""
 
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 
@@ -84,7 +93,7 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
 
 @cache
 def tool_definitions() -> list[Tool]:
-    """Return the definitions of the tools that clients receive."""
+    """Return the tool definitions that clients receive."""
     return [
         Tool(
             name=name,
@@ -103,7 +112,7 @@ def error_result(message: str) -> CallToolResult:
 
 
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
-    """Return the tools for one caller; each call counts as one of their requests. Blocks."""
+    """Return the tools for the caller of `connection`. Each call counts as a request. Blocks."""
     caller: Caller = connection.user
 
     @asynccontextmanager
@@ -120,9 +129,9 @@ def open_toolbox(services: Container, connection: Connection) -> Toolbox:
 async def handle_request(
     services: Container, toolbox: Toolbox, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """Handle one HTTP request with its own server, so that any worker process can handle the next.
+    """Handle one HTTP request with a new server, so that any worker process can handle the next request.
 
-    A client that disconnects cancels the call.
+    If the client disconnects, the call is cancelled.
     """
     answer_service = services.answer_service
     manager = StreamableHTTPSessionManager(
@@ -134,16 +143,8 @@ async def handle_request(
         await manager.handle_request(scope, receive, send)  # type: ignore[arg-type]  # Starlette's types
 
 
-T = TypeVar("T")
-
-CONNECT_TIMEOUT_S = 10.0
-
-READ_TIMEOUT_MARGIN_S = 5.0
-"""Added to the request timeout, so that the server reports a timeout first."""
-
-
 async def serve_stdio(settings: Settings) -> None:
-    """Serve until stdin ends. Raises ApideskError if the store cannot be opened and no server runs."""
+    """Serve until stdin ends. Raises ApideskError if neither the store nor a local server can be used."""
     async with open_server(settings) as server, stdio_server() as (read, write):
         for number in (signal.SIGINT, signal.SIGTERM):
             # Exit immediately: a graceful shutdown would wait for a line on stdin.
@@ -153,7 +154,10 @@ async def serve_stdio(settings: Settings) -> None:
 
 @asynccontextmanager
 async def open_server(settings: Settings) -> AsyncIterator[Server[Any]]:
-    """Yield the MCP server: over the store, or a relay if a local server holds it. Raises ApideskError."""
+    """Yield an MCP server that uses the store, or a relay to the local server that has it open.
+
+    Raises ApideskError.
+    """
     async with AsyncExitStack() as stack:
         try:
             with ingestion_progress() as progress:
@@ -170,7 +174,7 @@ async def open_server(settings: Settings) -> AsyncIterator[Server[Any]]:
 
 
 async def _build_relay(settings: Settings) -> Server[Any]:
-    """Return a server that forwards every request. Raises StoreUnavailable."""
+    """Return a server that forwards all requests to the local server. Raises StoreUnavailable."""
 
     async def list_tools(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
         return await _call_local_server(settings, lambda client: client.list_tools())
@@ -196,9 +200,9 @@ async def _build_relay(settings: Settings) -> Server[Any]:
 
 
 async def _call_local_server(settings: Settings, call: Callable[[Client], Awaitable[T]]) -> T:
-    """Call the server that holds the store. Raises StoreUnavailable.
+    """Call the local server that has the store open. Raises StoreUnavailable.
 
-    Connects on each call, because the server may have restarted with another address.
+    Each call opens a connection, because the server may have restarted with another address.
     """
     server = read_local_server(settings)
     if server is None:

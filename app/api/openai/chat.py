@@ -78,10 +78,10 @@ async def complete_chat(
 async def stream_chunks(
     events: AsyncGenerator[Event | None], model: str, usage: Callable[[], Usage] | None
 ) -> AsyncGenerator[CompletionChunk | None]:
-    """Yield the chunks of an answer; None marks a heartbeat.
+    """Yield the chunks of an answer; None stands for a heartbeat.
 
-    `usage`, if given, is called at the end for a last chunk with the tokens. Closes `events` and raises
-    their errors.
+    If `usage` is given, it is called at the end, and a last chunk contains its result. `events` are closed
+    at the end, and their errors are raised.
     """
     chunks = ChunkBuilder(model)
     async with aclosing(events):

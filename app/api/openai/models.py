@@ -1,4 +1,4 @@
-"""GET /v1/models: one model name per answer mode; and errors under /v1 in the format of OpenAI's API."""
+"""GET /v1/models: list a model for each answer mode. Also converts errors under /v1 to OpenAI's format."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -18,6 +18,9 @@ from schemas.errors import ApideskError, QuestionError, UnknownModel
 from schemas.question import AnswerMode
 
 OPENAI_PREFIX = "/v1/"
+
+MODEL_MODES: Mapping[str, AnswerMode] = {"apidesk": "pipeline", "apidesk-tools": "tools"}
+"""The answer mode of each model."""
 
 ERROR_TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
@@ -42,7 +45,7 @@ class ErrorResponse(BaseModel):
 
 
 def error_response(error: Exception) -> ErrorResponse:
-    """Return the body for an error that occurs after the response has started."""
+    """Return the response body for an error, also for one that occurs after the response has started."""
     return _describe_error(error)[0]
 
 
@@ -67,7 +70,7 @@ def handle_unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Re
 
 
 def _describe_error(error: Exception) -> tuple[ErrorResponse, int, dict[str, str] | None]:
-    """Return body, status and headers."""
+    """Return the body, the status and the headers of the response to an error."""
     problem = to_problem(error)
     body = ErrorBody(
         message=problem.detail,
@@ -85,15 +88,12 @@ def _error_type(status: int) -> str:
 
 
 def _error_param(error: Exception) -> str | None:
-    """Return OpenAI's name of the invalid parameter; the question is part of `messages`."""
+    """Return OpenAI's name for the invalid parameter, or None. The question is part of `messages`."""
     if isinstance(error, QuestionError):
         return "messages" if error.field == "question" else error.field
     if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
         return str(error.extra[0].get("key")).partition(".")[0]
     return None
-
-
-MODEL_MODES: Mapping[str, AnswerMode] = {"apidesk": "pipeline", "apidesk-tools": "tools"}
 
 
 def model_names(answer_service: AnswerService) -> list[str]:

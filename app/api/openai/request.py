@@ -1,6 +1,6 @@
-"""The request of a chat client: a conversation whose last user message is the question.
+"""Reads the conversation in the request of a chat client, whose last user message is the question.
 
-Earlier answers are read back in the form in which they were streamed.
+Clients send earlier answers back as text, so this module also defines the text of a streamed answer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +22,10 @@ from schemas.settings import Settings
 
 
 class StreamedText:
-    """Turns the events of an answer into text; text that was sent cannot be taken back.
+    """Converts the events of an answer to text. Text that was sent cannot be changed later.
 
-    If the steps are restarted, the rest of the text follows with the final answer. A final answer that
-    does not continue the text sent so far is introduced by a correction notice.
+    If the steps are restarted, no text is sent until the final answer. If the final answer does not
+    continue the text that was sent, a correction notice precedes it.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class StreamedText:
         self._sent_steps: list[str] = []
 
     def add(self, event: Event) -> str:
-        """Return the text to send after `event`; empty if there is none."""
+        """Return the text to send after `event`, or an empty string."""
         self._streamed.apply(event)
         if isinstance(event.data, Step) and not self._streamed.is_restarted:
             self._sent_steps.append(event.data.text)
@@ -59,7 +59,9 @@ class StreamedText:
 
 
 def parse_answer_text(text: str) -> str:
-    """Return the steps in a text that a client sends back, without link lists and corrected text."""
+    """Return the steps in the text of an answer, without lists of links and without text that a correction
+    notice has replaced.
+    """
     labels = [texts.answer for texts in all_user_texts()]
     for label in labels:
         text = text.rpartition(label.correction_notice)[2]
@@ -74,7 +76,7 @@ TEXT_PART = "text"
 
 
 class RequestModel(BaseModel):
-    """The base class of the request models: clients send many parameters, unknown ones are ignored."""
+    """The base class of the request models. Unknown parameters of clients are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -130,10 +132,10 @@ class ChatRequest(RequestModel):
 def read_conversation(
     messages: Sequence[ChatMessage], settings: Settings
 ) -> tuple[str, tuple[Turn, ...]]:
-    """Return the question and the earlier turns, oldest first, limited like those of a session.
+    """Return the question and the earlier turns, oldest first. Turns have the same limits as in a session.
 
-    System messages are ignored. Blocks while counting words. Raises QuestionError if there is no user
-    message or the question has a part that is not text.
+    System messages are ignored. Blocks while words are counted. Raises QuestionError if there is no user
+    message, or if the question has a part that is not text.
     """
     questions = [index for index, message in enumerate(messages) if message.role == "user"]
     if not questions:
@@ -163,7 +165,7 @@ def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
 
 
 def _make_standalone(turns: Iterator[Turn]) -> tuple[Turn, ...]:
-    """Complete the follow-up questions with their subject, as sessions store them."""
+    """Add the missing subjects to follow-up questions, so that they are as sessions store them."""
     standalone: list[Turn] = []
     for turn in turns:
         question = make_standalone(turn.question, standalone)

@@ -1,4 +1,4 @@
-"""The responses of /v1: models, completions and completion chunks. Field names are OpenAI's."""
+"""Models of the responses under /v1, with OpenAI's field names."""
 
 import time
 from typing import Any, Literal
@@ -137,7 +137,7 @@ class Delta(ResponseModel):
 
     @model_serializer(mode="wrap")
     def _omit_nulls(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out unset fields: clients would take null for a new value."""
+        """Omit unset fields, because clients would read null as a new value."""
         return {name: value for name, value in serialize(self).items() if value is not None}
 
 
@@ -166,7 +166,7 @@ def answer_details(answer: Answer) -> dict[str, JsonValue]:
 
 
 def url_annotations(text: str, answer: Answer) -> list[Annotation]:
-    """Return the positions of the source links at the end of `text`."""
+    """Return annotations with the positions of the source links at the end of `text`."""
     annotations = []
     for source in answer.sources:
         link = source_link(source)
