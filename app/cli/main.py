@@ -1,6 +1,6 @@
-"""Entry point of the command line: the group `apidesk` and its commands.
+"""The entry point of the command line, the group `apidesk` with its commands.
 
-Commands import heavy modules inside their functions, so that `--help` is instant.
+Commands import heavy modules inside their functions, so that `--help` is fast.
 """
 
 import click

@@ -1,4 +1,4 @@
-"""The chat of `apidesk chat`: questions of one conversation, commands with a slash, and footnotes."""
+"""Runs the chat of `apidesk chat`, with follow-up questions, slash commands and footnotes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -60,20 +60,25 @@ def _lines(answer: Answer) -> Iterator[Text]:
 
 
 def source_heading(source: Source) -> str:
-    """Title of the page and section."""
+    """Return the titles of the page and the section."""
     return " > ".join(part for part in (source.title, source.section) if part)
 
 
 def _link(url: str) -> Style:
-    """Style of a hyperlink (OSC 8); terminals without support show the text alone."""
+    """Return the style of a hyperlink (OSC 8). Terminals without support only show the text."""
     return Style(link=url) if url else Style()
 
 
 def as_markdown(answer: Answer) -> str:
-    """The answer and its footnotes as Markdown, for pasting."""
+    """Return the answer and its footnotes as Markdown, for pasting."""
     is_numbered = len(answer.answer) > 1
-    steps = [f"{n}. {step}" if is_numbered else step for n, step in enumerate(answer.answer, 1)]
-    notes = [f"[{s.number}] {source_heading(s)} {s.page_url}".rstrip() for s in answer.sources]
+    steps = [
+        f"{number}. {step}" if is_numbered else step for number, step in enumerate(answer.answer, 1)
+    ]
+    notes = [
+        f"[{source.number}] {source_heading(source)} {source.page_url}".rstrip()
+        for source in answer.sources
+    ]
     return "\n\n".join(["\n".join(steps), *(["\n".join(notes)] if notes else [])])
 
 
@@ -88,14 +93,14 @@ class ChatCommand(NamedTuple):
 
 
 def read_command(text: str) -> ChatCommand | None:
-    """Parse `text` as a command, which may be abbreviated; None if it is a question.
+    """Parse `text` as a command, which may be abbreviated. Returns None if `text` is a question.
 
     A text that begins with a path, such as `/v1/orders returns 404`, is a question.
     """
     name, _, argument = text.partition(" ")
     if not (name[:1] == "/" and name[1:].isalpha()):
         return None
-    matching = [each for each in COMMANDS if each.startswith(name)]
+    matching = [command for command in COMMANDS if command.startswith(name)]
     if len(matching) == 1:
         return ChatCommand(matching[0], argument.strip())
     return None if argument else ChatCommand(name, "")
@@ -189,7 +194,7 @@ class Chat:
                 self._print_info(self._text.no_sources)
             return
         number = command.argument.strip("[]")
-        source = next((s for s in answer.sources if str(s.number) == number), None)
+        source = next((cited for cited in answer.sources if str(cited.number) == number), None)
         if source is None:
             self._print_error(self._text.no_source.format(number=number))
             return
@@ -216,7 +221,7 @@ class Chat:
         self._quit = True
 
     def _require_answer(self) -> Answer | None:
-        """The last answer; prints an error if there is none."""
+        """Return the last answer, or print an error and return None if there is no answer."""
         if self._last_answer is None:
             self._print_error(self._text.none_yet)
         return self._last_answer
@@ -231,7 +236,7 @@ class Chat:
 async def run_chat(settings: Settings, mode: AnswerMode, custom_model: bool) -> int:
     """Chat on standard input and output until the user quits; return the number of failed inputs.
 
-    For `custom_model` see `open_terminal_answerer`. Raises ApideskError before the first input.
+    `open_terminal_answerer` explains `custom_model`. Raises ApideskError before the first input.
     """
     console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
     platform = await asyncio.to_thread(read_platform, settings.platform)

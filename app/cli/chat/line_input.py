@@ -1,6 +1,6 @@
-"""Input of the chat: an editable prompt on a terminal, or the lines of a file or pipe.
+"""Reads the input of the chat, cancels an answer on Ctrl-C, and copies to the clipboard.
 
-Also what the terminal offers: interrupting an answer and copying to the clipboard.
+On a terminal, the input is an editable prompt with a history. Otherwise, it is the lines of a file or pipe.
 """
 
 import asyncio
@@ -32,12 +32,15 @@ from schemas.choices import Language
 
 
 def history_path() -> Path:
-    """Path of the chat history, in the user's data folder."""
+    """Return the path of the chat history, in the user's data folder."""
     return user_data_path("apidesk", appauthor=False) / "chat-history"
 
 
 def open_history(path: Path) -> History:
-    """Open the history at `path`, readable by the user only; fall back to a history in memory."""
+    """Open the history at `path`, which only the user can read.
+
+    If the file cannot be opened, return a history in memory.
+    """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
@@ -48,7 +51,7 @@ def open_history(path: Path) -> History:
 
 
 class MaskedHistory(FileHistory):
-    """A history file with masked secrets. The history in memory stays unmasked."""
+    """A history that masks secrets in its file, but not in memory."""
 
     def store_string(self, string: str) -> None:
         """Append `string`, ignoring write errors such as a full disk."""
@@ -62,14 +65,14 @@ STYLE = Style.from_dict({"prompt": "bold ansicyan", "placeholder": "ansibrightbl
 
 
 class LineInput(Protocol):
-    """Source of inputs."""
+    """Reads the inputs of the chat."""
 
     async def read(self) -> str | None:
-        """Read the next input; None at the end."""
+        """Return the next input, or None at the end."""
 
 
 def open_line_input(history: Path, language: Language, console: Console) -> LineInput:
-    """Open an editable prompt with the history at `history`, or read lines if stdin is no terminal."""
+    """Return an editable prompt with the history at `history`, or a reader if stdin is not a terminal."""
     if not sys.stdin.isatty():
         return PipeInput(console)
     output = create_output(always_prefer_tty=True)
@@ -77,7 +80,7 @@ def open_line_input(history: Path, language: Language, console: Console) -> Line
 
 
 class PromptInput:
-    """An editable prompt: Enter sends, Alt+Enter starts a line, pasted text stays together."""
+    """An editable prompt. Enter sends the input, Alt+Enter starts a new line. Pasted text is one input."""
 
     def __init__(self, history: History, language: Language, output: Output | None = None) -> None:
         text = user_text(language).chat
@@ -95,7 +98,7 @@ class PromptInput:
         )
 
     async def read(self) -> str | None:
-        """Read an input; empty after Ctrl-C, None after Ctrl-D."""
+        """Return the next input, an empty string after Ctrl-C, or None after Ctrl-D."""
         try:
             text = await self._session.prompt_async()
             self._session.placeholder = None  # not needed after the first input
@@ -122,15 +125,16 @@ def _key_bindings() -> KeyBindings:
 
 
 class PipeInput:
-    """Reads one question per line and echoes it."""
+    """Reads one input per line from stdin, and prints it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     async def read(self) -> str | None:
-        """Read the next line; None at the end.
+        """Return the next line, or None at the end.
 
-        Blocks the event loop: nothing else runs meanwhile, and a reading thread would outlive Ctrl-C.
+        This method blocks the event loop, on which nothing else runs. A thread that reads could not be
+        stopped by Ctrl-C.
         """
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
@@ -146,7 +150,7 @@ T = TypeVar("T")
 
 
 async def cancel_on_interrupt(work: Coroutine[Any, Any, T]) -> T | None:
-    """Return the result of `work`, or None if SIGINT cancelled it. Call it in the main thread."""
+    """Return the result of `work`, or None if SIGINT cancelled it. Must be called in the main thread."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)
     previous = signal.signal(signal.SIGINT, lambda *_: loop.call_soon_threadsafe(task.cancel))
@@ -161,13 +165,13 @@ async def cancel_on_interrupt(work: Coroutine[Any, Any, T]) -> T | None:
 
 
 def _is_caller_cancelled() -> bool:
-    """Whether the current task itself is being cancelled, and not only its work."""
+    """Return whether the current task is being cancelled, rather than only the work it waits for."""
     current = asyncio.current_task()
     return current is not None and current.cancelling() > 0
 
 
 def copy_to_clipboard(text: str, console: Console) -> bool:
-    """Send `text` to the terminal's clipboard with OSC 52; return False if there is no terminal.
+    """Copy `text` to the clipboard with OSC 52, and return whether `console` is a terminal.
 
     OSC 52 also works over SSH. Terminals do not report whether they support it.
     """

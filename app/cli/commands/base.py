@@ -1,4 +1,4 @@
-"""Shared by all commands: settings, error reporting, exit codes and signal handling."""
+"""Functions that all commands use, for settings, error reporting, exit codes and signal handling."""
 
 import asyncio
 import signal
@@ -21,7 +21,7 @@ EXIT_BAD_INPUT = 2
 
 
 def report_errors(command: F) -> F:
-    """Decorator: report an ApideskError as one line on stderr and an exit code, without a traceback."""
+    """Decorate `command` to report an ApideskError as a line on stderr and an exit code."""
 
     @wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -41,7 +41,7 @@ def report_errors(command: F) -> F:
 
 
 def platform_option(command: F) -> F:
-    """Decorator: add the option `--platform`."""
+    """Decorate `command` with the option `--platform`."""
     return click.option(
         "--platform",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -50,7 +50,7 @@ def platform_option(command: F) -> F:
 
 
 def load_settings(platform: Path | None, **options: object) -> "Settings":
-    """Read the settings; options other than None override them. Raises ConfigurationError."""
+    """Read the settings, and override them with options that are not None. Raises ConfigurationError."""
     from schemas.settings import read_settings
 
     overrides = {"platform": platform, **options}
@@ -58,7 +58,7 @@ def load_settings(platform: Path | None, **options: object) -> "Settings":
 
 
 def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` and return its result; SIGTERM interrupts it like Ctrl-C. Raises KeyboardInterrupt."""
+    """Run `work` and return its result. Raises KeyboardInterrupt after SIGTERM or Ctrl-C."""
     previous = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         return asyncio.run(work)

@@ -1,4 +1,4 @@
-"""`apidesk ask` answers one question; `apidesk chat` holds a conversation."""
+"""`apidesk ask` answers one question, and `apidesk chat` answers the questions of a conversation."""
 
 import asyncio
 import sys

@@ -1,8 +1,7 @@
-"""Reads the structure of a Runnable: its steps, sequences, parallels and branches.
+"""Reads the structure of a pipeline from its Runnables, and draws it as Mermaid.
 
-LangChain's `get_graph()` draws a branch as one box and drops the names of composites. This module reads
-the Runnables by type instead, and leaves out those that only pass a value on.
-Draws a pipeline as Mermaid, using LangChain's graph.
+LangChain's `get_graph()` draws a branch as one box and omits the names of composites. This module reads
+the steps, sequences, parallels and branches instead, and omits Runnables that only pass a value on.
 """
 
 from collections.abc import Iterable
@@ -21,6 +20,8 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.graph import Graph, Node
 
 AnyRunnable = Runnable[Any, Any]
+
+BEGIN, END = "Question", "Answer"
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,12 @@ class DiagramParallel:
 
 @dataclass(frozen=True)
 class DiagramBranch:
-    """Runs the arm of the first condition that holds, else the last arm."""
+    """Runs the arm of the first condition that is true, or the last arm if all are false."""
 
     name: str
     conditions: tuple[str, ...]
     arms: tuple["DiagramPart", ...]
-    """One arm per condition, and the default arm."""
+    """One arm per condition, followed by the default arm."""
 
 
 DiagramPart = DiagramStep | DiagramSequence | DiagramParallel | DiagramBranch
@@ -64,7 +65,10 @@ def read_parts(runnable: AnyRunnable) -> DiagramPart:
 
 
 def _read(runnable: AnyRunnable, name: str | None) -> DiagramPart | None:
-    """None if `runnable` only passes a value on; `name` is the run name set by a binding around it."""
+    """Return the part for `runnable`, or None if it only passes a value on.
+
+    `name` is the run name that an enclosing binding sets.
+    """
     match runnable:
         case RunnableBindingBase():
             return _read(runnable.bound, runnable.config.get("run_name") or name)
@@ -102,16 +106,13 @@ def _read_all(runnables: list[AnyRunnable]) -> tuple[DiagramPart, ...]:
     return tuple(part for part in read if part is not None)
 
 
-BEGIN, END = "Question", "Answer"
-
-
 @dataclass(frozen=True)
 class _OpenEdge:
     """An edge whose target is not known yet."""
 
     source: Node
     label: str | None = None
-    """Condition under which the edge is taken."""
+    """The result of the condition at `source`, "yes" or "no"; None if `source` is not a condition."""
 
 
 def draw_mermaid(part: DiagramPart) -> str:
@@ -125,13 +126,13 @@ def draw_mermaid(part: DiagramPart) -> str:
 
 
 class _GraphBuilder:
-    """Builds a graph. LangChain groups nodes into subgraphs by the part of their ids before a colon."""
+    """Builds a LangChain graph. The part of a node's id before the colon is the subgraph of the node."""
 
     def __init__(self) -> None:
         self.graph = Graph()
 
     def add_node(self, name: str, group: str) -> Node:
-        """Add a node to the subgraph `group`, if not empty; repeated names are numbered."""
+        """Add a node to the subgraph `group`, if it is not empty. Repeated names are numbered."""
         base_id = f"{group}:{name}" if group else name
         number, node_id = 1, base_id
         while node_id in self.graph.nodes:
@@ -155,11 +156,11 @@ class _GraphBuilder:
                 self.connect(incoming, node)
                 return [_OpenEdge(node)]
             case DiagramSequence(parts):
-                for each in parts:
-                    incoming = self.add(each, incoming, group)
+                for step in parts:
+                    incoming = self.add(step, incoming, group)
                 return incoming
             case DiagramParallel(name, parts):
-                return [edge for each in parts for edge in self.add(each, incoming, name)]
+                return [edge for step in parts for edge in self.add(step, incoming, name)]
             case DiagramBranch():
                 return self._add_branch(part, incoming)
 

@@ -18,7 +18,7 @@ from schemas.settings import Settings
 
 
 def read_pipeline(settings: Settings, mode: AnswerMode) -> DiagramPart:
-    """The parts of the pipeline that `settings` configure.
+    """Return the parts of the pipeline that `settings` configure.
 
     Raises ConfigurationError for invalid settings, or for mode `tools` without a chat model.
     """
@@ -40,7 +40,7 @@ def read_pipeline(settings: Settings, mode: AnswerMode) -> DiagramPart:
 
 
 def _unconnected_collection(settings: Settings) -> Collection:
-    """A collection without a client: the steps hold it, but drawing them does not use it."""
+    """Return a collection without a client. The steps need a collection, but drawing does not use it."""
     no_client = cast(Any, None)
     expected = expected_manifest(settings, lite=settings.embedded)
     return Collection(no_client, settings.collection, expected, in_place=not settings.embedded)

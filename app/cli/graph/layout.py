@@ -21,21 +21,23 @@ CHARACTER_WIDTH = 7.9
 
 STEP_HEIGHT = 34.0
 VERTICAL_GAP = 36.0
-"""Space between stacked boxes, for an arrow."""
+"""Vertical distance between boxes, which leaves space for an arrow."""
 HORIZONTAL_GAP = 22.0
 ARROW_HEAD_LENGTH = 9.0
 """Length of the straight end of an arrow."""
 LABEL_OFFSET = 18.0
-"""Distance from an arrow to the middle of its label."""
+"""Horizontal distance from an arrow to the middle of its label."""
 PADDING = 18.0
 TITLE_HEIGHT = 26.0
+MARGIN = 16.0
+"""Space around the drawing."""
 
 BoxKind = Literal["end", "step", "condition", "group"]
 
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle, given by its upper left corner; the label of a group is its title."""
+    """A rectangle with a label, which is the title of a group. `x` and `y` are its upper left corner."""
 
     kind: BoxKind
     label: str
@@ -51,7 +53,10 @@ BoxPoint = tuple[float, float]
 
 @dataclass(frozen=True)
 class Arrow:
-    """Straight down from `start` to height `leave`, a curve to height `arrive`, straight down to `end`."""
+    """An arrow that goes straight down, then in a curve, and straight down again.
+
+    It starts at `start`. The curve begins at the height `leave` and ends at the height `arrive`.
+    """
 
     start: BoxPoint
     leave: float
@@ -69,19 +74,19 @@ class Arrow:
 
     @property
     def label_at(self) -> BoxPoint:
-        """The middle of the label, on the outer side of the arrow's end."""
+        """The middle of the label, next to the end of the arrow on its outer side."""
         (x1, _), (x2, _) = self.start, self.end
         return x2 + (-LABEL_OFFSET if x2 < x1 else LABEL_OFFSET), self.arrive - 10
 
     def moved(self, x: float, y: float) -> "Arrow":
-        """A copy, moved right by `x` and down by `y`."""
+        """Return a copy that is moved right by `x` and down by `y`."""
         start, end = (self.start[0] + x, self.start[1] + y), (self.end[0] + x, self.end[1] + y)
         return replace(self, start=start, leave=self.leave + y, arrive=self.arrive + y, end=end)
 
 
 @dataclass
 class Drawing:
-    """Boxes and arrows; arrows arrive at `entries` and leave from `exits`."""
+    """Boxes and arrows. Arrows from outside end at `entries`, and arrows to outside start at `exits`."""
 
     width: float
     height: float
@@ -91,7 +96,7 @@ class Drawing:
     exits: list[BoxPoint] = field(default_factory=list)
 
     def moved(self, x: float, y: float) -> "Drawing":
-        """A copy, moved right by `x` and down by `y`."""
+        """Return a copy that is moved right by `x` and down by `y`."""
 
         def move(point: BoxPoint) -> BoxPoint:
             return point[0] + x, point[1] + y
@@ -121,9 +126,9 @@ def _lay_out_part(part: DiagramPart, depth: int) -> Drawing:
         case DiagramStep(name):
             return _box("step", name)
         case DiagramSequence(parts):
-            return _stack([_lay_out_part(each, depth) for each in parts])
+            return _stack([_lay_out_part(step, depth) for step in parts])
         case DiagramParallel(name, parts):
-            inner = _side_by_side([_lay_out_part(each, depth + 1) for each in parts])
+            inner = _side_by_side([_lay_out_part(step, depth + 1) for step in parts])
             return _group(name, inner, depth)
         case DiagramBranch():
             return _group(part.name, _lay_out_branch(part, depth + 1), depth)
@@ -137,12 +142,12 @@ def _box(kind: BoxKind, label: str) -> Drawing:
 
 
 def _stack(drawings: list[Drawing]) -> Drawing:
-    """Stack drawings vertically, centred, with arrows between them."""
-    width = max((each.width for each in drawings), default=0.0)
+    """Place the drawings below each other, centred, and connect them with arrows."""
+    width = max((drawing.width for drawing in drawings), default=0.0)
     whole = Drawing(width, 0.0)
-    for number, each in enumerate(drawings):
+    for number, drawing in enumerate(drawings):
         top = whole.height + (VERTICAL_GAP if number else 0.0)
-        placed = each.moved((width - each.width) / 2, top)
+        placed = drawing.moved((width - drawing.width) / 2, top)
         whole.add(placed)
         if number:
             whole.arrows += [
@@ -153,25 +158,25 @@ def _stack(drawings: list[Drawing]) -> Drawing:
         else:
             whole.entries = placed.entries
         whole.exits = placed.exits
-        whole.height = top + each.height
+        whole.height = top + drawing.height
     return whole
 
 
 def _side_by_side(drawings: list[Drawing]) -> Drawing:
-    height = max((each.height for each in drawings), default=0.0)
+    height = max((drawing.height for drawing in drawings), default=0.0)
     whole = Drawing(0.0, height)
-    for number, each in enumerate(drawings):
+    for number, drawing in enumerate(drawings):
         left = whole.width + (HORIZONTAL_GAP if number else 0.0)
-        placed = each.moved(left, 0.0)
+        placed = drawing.moved(left, 0.0)
         whole.add(placed)
         whole.entries += placed.entries
         whole.exits += placed.exits
-        whole.width = left + each.width
+        whole.width = left + drawing.width
     return whole
 
 
 def _lay_out_branch(choice: DiagramBranch, depth: int) -> Drawing:
-    """The first condition, with the branches for yes and no below it."""
+    """Return a drawing of the first condition, with the branches for yes and no below it."""
     condition = _box("condition", choice.conditions[0])
     yes, no = _lay_out_part(choice.arms[0], depth), _lay_out_else(choice, depth)
     arms = _side_by_side([yes, no])
@@ -185,7 +190,7 @@ def _lay_out_branch(choice: DiagramBranch, depth: int) -> Drawing:
 
 
 def _lay_out_else(choice: DiagramBranch, depth: int) -> Drawing:
-    """The branch for no: the next condition, or the default branch."""
+    """Return a drawing of the branch for no, which is the next condition or the default branch."""
     if len(choice.conditions) == 1:
         return _lay_out_part(choice.arms[-1], depth)
     rest = replace(choice, conditions=choice.conditions[1:], arms=choice.arms[1:])
@@ -193,7 +198,7 @@ def _lay_out_else(choice: DiagramBranch, depth: int) -> Drawing:
 
 
 def _group(name: str, inner: Drawing, depth: int) -> Drawing:
-    """A box around `inner` titled `name`, wide enough that no arrow crosses the title."""
+    """Return `inner` in a box with the title `name`, which is so wide that no arrow crosses the title."""
     title = len(name) * CHARACTER_WIDTH + PADDING
     first = min((x for x, _ in inner.entries), default=title)
     width = inner.width + 2 * max(PADDING, title + PADDING / 2 - first)
@@ -204,11 +209,8 @@ def _group(name: str, inner: Drawing, depth: int) -> Drawing:
     return whole
 
 
-MARGIN = 16.0
-
-
 def draw_svg(drawing: Drawing, title: str) -> str:
-    """Render an SVG file; `title` is for screen readers."""
+    """Return `drawing` as an SVG file. Screen readers read `title`."""
     environment = Environment(
         loader=PackageLoader("app.cli.graph", ""),
         undefined=StrictUndefined,

@@ -26,7 +26,10 @@ POINTS_PER_INCH = 72
 
 
 def draw_png(drawing: Drawing) -> bytes:
-    """Render a PNG at twice the drawing's size. Raises ConfigurationError without matplotlib."""
+    """Return `drawing` as a PNG file with two pixels per unit.
+
+    Raises ConfigurationError if matplotlib is not installed.
+    """
     if find_spec("matplotlib") is None:
         raise ConfigurationError("--png needs matplotlib: pip install 'apidesk[evaluate]'")
     from matplotlib.figure import Figure

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class InterviewAnswers:
-    """Answers given on the command line; None for those to ask."""
+    """The answers on the command line; None for an answer that is not given."""
 
     documents: str | None
     name: str | None
@@ -27,7 +27,7 @@ class InterviewAnswers:
 
 
 def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
-    """Ask for the missing answers on the terminal, repeating a question after an invalid answer.
+    """Ask for the missing answers on the terminal. After an invalid answer, the question is repeated.
 
     Raises ApideskError for an invalid answer in `given`.
     """
@@ -59,9 +59,9 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 
 
 def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
-    """Build a draft without asking, taking missing answers from the OpenAPI description.
+    """Build a draft without asking. Missing answers are taken from the OpenAPI description.
 
-    Raises ApideskError for an invalid answer, or if the description lacks one.
+    Raises ApideskError for an invalid answer, and if the description does not contain a missing answer.
     """
     surveyed = survey_documents(given.documents or "", limits)
     if surveyed.summary is None:
@@ -81,7 +81,7 @@ def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> Platfor
 
 
 def _prompt(question: str, given: str | None, parse: Callable[[str], T], default: str | None) -> T:
-    """Parse `given`, or the answer on the terminal if it is None."""
+    """Parse `given`. If it is None, ask the question on the terminal and parse the answer."""
     if given is not None:
         return parse(given)
 

@@ -16,20 +16,21 @@ from schemas.errors import ModelError
 from schemas.settings import Settings
 
 CHECK_TIMEOUT_S = 15.0
+"""Seconds to wait for the answer of a model."""
 
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """Result of checking one model."""
+    """The result of checking one model."""
 
     role: ModelRole
     problem: str | None
-    """Error message, naming the setting to look at; None if the model answered."""
+    """An error message that names the setting to check; None if the model answered."""
     milliseconds: int
 
 
 async def check_models(settings: Settings) -> list[ModelCheck]:
-    """Check all configured models concurrently; an empty list if none is configured.
+    """Check all configured models concurrently. The list is empty if no model is configured.
 
     Raises ConfigurationError for a model name or provider that cannot be used.
     """
@@ -51,7 +52,7 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
 
 
 async def probe_model(model: ChatModel) -> None:
-    """Make one small call. Raises ModelError, which `model.last_error` keeps."""
+    """Call `model` once with a short prompt. Raises ModelError, which is also in `model.last_error`."""
     with tracing_context(enabled=False):
         await model.ask([HumanMessage("ping")], with_deadline({}, CHECK_TIMEOUT_S))
 

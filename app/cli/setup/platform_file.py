@@ -1,4 +1,4 @@
-"""Writes the platform.toml of `apidesk init`: commented, and validated before it is in place."""
+"""Writes the platform.toml of `apidesk init`, with comments, and validates it first."""
 
 import json
 import os
@@ -18,12 +18,13 @@ from schemas.errors import ConfigurationError
 from schemas.platform import OpenApiSourceConfig, SourceConfig
 
 OPERATION_PLACEHOLDERS = frozenset({"operationId", "tag", "method", "apiId", "apiUrl", "serviceId"})
-"""URL placeholders that only operations have: a template with one of them is not for pages."""
+"""URL placeholders that only operations have. A template with one of them does not apply to pages."""
 
 MAX_ABOUT_CHARS = 400
-"""A longer description of the platform is truncated."""
+"""Maximum length of the platform's description, in characters; a longer one is truncated."""
 
 MAX_TAGS = 20
+"""Maximum number of tags in the platform's description."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ class PlatformDraft:
         return distinct_hosts((*servers, self.page_url))
 
     def page_url_of(self, source: SourceConfig) -> str:
-        """The URL template if it applies to `source`, else an empty string.
+        """Return the URL template if it applies to `source`, else an empty string.
 
         With both kinds of sources, a template with operation placeholders applies to OpenAPI sources and
         any other template to pages.
         """
         is_openapi = isinstance(source, OpenApiSourceConfig)
-        kinds = {isinstance(each, OpenApiSourceConfig) for each in self.survey.sources}
+        kinds = {isinstance(other, OpenApiSourceConfig) for other in self.survey.sources}
         for_operations = bool(_placeholders(self.page_url) & OPERATION_PLACEHOLDERS)
         return self.page_url if len(kinds) == 1 or for_operations == is_openapi else ""
 
@@ -76,7 +77,7 @@ def check_page_url(template: str) -> str:
 
 
 def describe_platform(survey: DocumentSurvey) -> str:
-    """Describe the platform from its OpenAPI description; empty without one."""
+    """Return a description of the platform from its OpenAPI description, or an empty string without one."""
     if survey.summary is None:
         return ""
     first = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
@@ -100,7 +101,10 @@ def check_overwrite(path: Path, force: bool) -> None:
 
 
 def write_platform_file(draft: PlatformDraft, path: Path) -> None:
-    """Write `draft` to `path` atomically. Raises ConfigurationError."""
+    """Write `draft` to `path`. The file is validated before it replaces another one.
+
+    Raises ConfigurationError.
+    """
     new = path.with_name(f".{path.name}.new")
     try:
         new.write_text(render(draft, path.parent), encoding="utf-8")
@@ -114,7 +118,7 @@ def write_platform_file(draft: PlatformDraft, path: Path) -> None:
 
 
 def render(draft: PlatformDraft, folder: Path) -> str:
-    """The text of a platform.toml; its paths are relative to `folder`."""
+    """Return the text of a platform.toml; its paths are relative to `folder`."""
     environment = Environment(
         loader=PackageLoader("app.cli.setup", ""),
         undefined=StrictUndefined,
@@ -130,18 +134,18 @@ def render(draft: PlatformDraft, folder: Path) -> str:
 
 
 def _toml(value: str | tuple[str, ...]) -> str:
-    """Format a string or strings as TOML, whose escapes are those of JSON."""
+    """Format a string or an array of strings as TOML, which has the same escapes as JSON."""
     if isinstance(value, str):
         return json.dumps(_printable(value), ensure_ascii=False)
     return f"[{', '.join(map(_toml, value))}]"
 
 
 def _printable(text: str) -> str:
-    """`text` on one line, without the characters that TOML forbids in strings and comments."""
+    """Return `text` on one line, without the characters that TOML forbids in strings and comments."""
     words = " ".join(replace_surrogates(text).split())
     return "".join(character for character in words if character.isprintable())
 
 
 def _relative_path(path: Path, folder: Path) -> str:
-    """`path` relative to `folder`, with forward slashes."""
+    """Return `path` relative to `folder`, with forward slashes."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()

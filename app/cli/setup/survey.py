@@ -1,4 +1,4 @@
-"""Surveys a folder or OpenAPI description and derives source configurations for platform.toml."""
+"""Finds the documents in a folder or OpenAPI description, and configures them as sources."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,23 +26,24 @@ from schemas.platform import (
 DESCRIPTION_SUFFIXES = (".json", ".yaml", ".yml")
 
 SNIFF_BYTES = 20_000
-"""Bytes at the beginning of a file that are searched for `openapi` or `swagger`."""
+"""Number of bytes at the start of a file that are searched for `openapi` or `swagger`."""
 
 MAX_DESCRIPTIONS = 20
+"""Maximum number of OpenAPI descriptions that are used as sources."""
 
 LANGUAGE_SAMPLE_DOCUMENTS = 5
-"""Documents per source whose language is detected."""
+"""Maximum number of documents per source whose language is detected."""
 
 
 @dataclass(frozen=True)
 class DocumentSurvey:
-    """The sources found, their contents, and properties of the platform."""
+    """The sources that were found, and what is known about the platform from them."""
 
     sources: tuple[SourceConfig, ...]
     contents: tuple[str, ...]
     """The contents of each source, such as "14 Markdown pages"."""
     summary: DescriptionSummary | None
-    """Summary of the first OpenAPI description, if any."""
+    """Summary of the first OpenAPI description; None if there is no description."""
     language: Language
     """The most frequent language of the documents."""
 
@@ -58,9 +59,9 @@ def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
             f"{where}: contains no Markdown, no OpenAPI description and no HTML, PDF or Word file"
         )
     return DocumentSurvey(
-        sources=tuple(each.source for each in surveyed),
-        contents=tuple(each.contents for each in surveyed),
-        summary=next((each.summary for each in surveyed if each.summary), None),
+        sources=tuple(found.source for found in surveyed),
+        contents=tuple(found.contents for found in surveyed),
+        summary=next((found.summary for found in surveyed if found.summary), None),
         language=_most_frequent_language(surveyed, limits),
     )
 
@@ -90,7 +91,10 @@ def _find_sources(where: str, limits: SourceLimits) -> Iterator[_SurveyedSource]
 
 
 def _survey_description(source: OpenApiSourceConfig, limits: SourceLimits) -> _SurveyedSource:
-    """Raises SourceError if it is not a description, or describes no operation."""
+    """Summarize an OpenAPI description.
+
+    Raises SourceError if `source` is not a description, or if it describes no operation.
+    """
     location = source.url or str(source.path)
     try:
         summary = summarize_openapi(source, limits)
@@ -119,7 +123,7 @@ def _survey_folder(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSour
 
 
 def _descriptions(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSource]:
-    """The valid OpenAPI descriptions in `folder`, at most `MAX_DESCRIPTIONS`."""
+    """Yield the valid OpenAPI descriptions in `folder`, at most `MAX_DESCRIPTIONS`."""
     surveyed: list[_SurveyedSource] = []
     for path in _files(folder, DESCRIPTION_SUFFIXES):
         if len(surveyed) == MAX_DESCRIPTIONS or not _looks_like_description(path):
@@ -154,10 +158,13 @@ def _count_of(count: int, noun: str) -> str:
 
 
 def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimits) -> Language:
-    """The most frequent language of the sampled documents. Raises SourceError if none can be read."""
+    """Return the most frequent language of the sampled documents.
+
+    Raises SourceError if no document can be read.
+    """
     counts: Counter[Language] = Counter()
-    for each in surveyed:
-        counts.update(_sample_languages(each, limits))
+    for source in surveyed:
+        counts.update(_sample_languages(source, limits))
     if not counts:
         raise SourceError("none of the files can be read")
     return counts.most_common(1)[0][0]
@@ -167,16 +174,16 @@ def _sample_languages(surveyed: _SurveyedSource, limits: SourceLimits) -> list[L
     if summary := surveyed.summary:  # avoids fetching the description again
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
     documents = islice(read_source(surveyed.source, limits), LANGUAGE_SAMPLE_DOCUMENTS)
-    return [each.language for each in documents if isinstance(each, SourceDocument)]
+    return [document.language for document in documents if isinstance(document, SourceDocument)]
 
 
 def distinct_hosts(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """The distinct hosts of `urls`; relative and invalid URLs are skipped."""
+    """Return the distinct hosts of `urls`; relative and invalid URLs are skipped."""
     return tuple(dict.fromkeys(host for host in map(_host, urls) if host))
 
 
 def _host(url: str) -> str | None:
-    """The host of `url`; None for a path, an invalid URL, or a host with placeholders."""
+    """Return the host of `url`; None for a path, an invalid URL, or a host with placeholders."""
     try:
         parts = urlsplit(url)
         return None if "{" in parts.netloc else parts.hostname

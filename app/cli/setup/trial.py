@@ -26,7 +26,7 @@ class Trial:
 async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:
     """Index the platform in `settings`, as `apidesk ingest` does, and ask a suggested question.
 
-    Raises ApideskError; ConfigurationError if the store contains another platform.
+    Raises ApideskError, in particular ConfigurationError if the store contains another platform.
     """
     answer_service = await asyncio.to_thread(connect_answer_service, settings)
     try:
@@ -45,7 +45,10 @@ async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:
 
 
 def _check_store(answer_service: AnswerService) -> None:
-    """Refuse a store with documents of other sources: the run would delete them or mix them in."""
+    """Reject a store with documents of other sources, which the run would delete or mix with its own.
+
+    Raises ConfigurationError.
+    """
     if not answer_service.collection.exists():
         return
     answer_service.collection.load()

@@ -18,27 +18,27 @@ from schemas.answer import Answer, Event, EventSink, Source
 
 
 class _FoldingTable(markdown.TableElement):
-    """A table whose cells fold. Rich truncates long cells, and Chinese has no spaces to break at."""
+    """A table that wraps long words in its cells. Rich truncates them, but Chinese has no spaces."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         return _fold_cells(super().__rich_console__(console, options))
 
 
 class Markdown(markdown.Markdown):
-    """Rich's Markdown with tables whose cells fold."""
+    """Rich's Markdown with tables that wrap long words."""
 
     elements = {**markdown.Markdown.elements, "table_open": _FoldingTable}  # noqa: RUF012
 
 
 def _fold_cells(rendered: RenderResult) -> Iterator[RenderableType | Segment]:
-    for each in rendered:
-        for column in each.columns if isinstance(each, Table) else ():
+    for item in rendered:
+        for column in item.columns if isinstance(item, Table) else ():
             column.overflow = "fold"
-        yield each
+        yield item
 
 
 def print_answer(answer: Answer) -> None:
-    """Print an answer on stdout: steps, sources, related pages and notes."""
+    """Print an answer on stdout, with its introduction, steps, sources, related pages and notes."""
     labels = user_text(answer.language).answer
     console = Console(highlight=False)
     console.print(Text(answer.introduction, style="dim"))
@@ -59,7 +59,7 @@ def print_steps(answer: Answer, console: Console) -> None:
 
 def print_notes(answer: Answer, console: Console) -> None:
     """Print the nearest pages, the warnings, and how the answer was produced."""
-    nearest = [Text.assemble(f"{p.title}  ", (p.page_url, "cyan")) for p in answer.nearest]
+    nearest = [Text.assemble(f"{page.title}  ", (page.page_url, "cyan")) for page in answer.nearest]
     _print_list(console, user_text(answer.language).answer.nearest, nearest)
     console.print()
     for warning in _warnings(answer):
@@ -76,7 +76,7 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
 
 
 def _warnings(answer: Answer) -> Iterator[str]:
-    """Warnings about unverified and unsupported parts and a degraded answer."""
+    """Yield warnings about unverified and unsupported parts and a degraded answer."""
     labels = user_text(answer.language).answer
     if answer.unverified:
         yield f"{labels.unverified}: {', '.join(answer.unverified)}"
@@ -88,7 +88,7 @@ def _warnings(answer: Answer) -> Iterator[str]:
 
 
 def _footer(answer: Answer) -> str:
-    """Confidence (if there are sources), type, model and time of the answer."""
+    """Return the confidence (if there are sources), type, model and time of the answer."""
     labels = user_text(answer.language).answer
     parts = [f"{labels.confidence} {answer.confidence}"] if answer.sources else []
     parts += [answer.type, f"{labels.answered_by} {answer.answered_by}"]
@@ -96,7 +96,7 @@ def _footer(answer: Answer) -> str:
 
 
 def print_retrieved(sources: list[Source], console: Console | None = None) -> None:
-    """Print score, page and section of each chunk, on stderr unless a console is given."""
+    """Print the score, page and section of each chunk, on stderr if no console is given."""
     table = Table("#", "score", "page", "section", box=None, header_style="bold")
     for source in sources:
         page = Group(Text(source.title), Text(source.page_url, style="dim"))
@@ -120,7 +120,7 @@ def _source_line(source: Source) -> Text:
 
 @asynccontextmanager
 async def live_answer() -> AsyncIterator[EventSink | None]:
-    """Yield an event sink that shows the steps of an answer on stderr; None if it is no terminal.
+    """Yield an event sink that shows the steps of an answer on stderr, or None if it is not a terminal.
 
     The output disappears when the block ends.
     """

@@ -1,7 +1,7 @@
-"""Answers questions for the terminal: by the server that holds the store, or in this process.
+"""Answers questions for the command line, in this process or through a local server.
 
-An embedded store can be opened by one process only. If a server holds it, questions are sent to that
-server over HTTP; otherwise this process opens its own answer service.
+Only one process can open an embedded store. If a server has it open, questions are sent to that server
+over HTTP. Otherwise, this process opens its own answer service.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -30,21 +30,21 @@ EVENT_MODELS: dict[EventName, type[ApiModel]] = {
     "sources": Sources,
     "step": Step,
 }
-"""Data types of the events before the answer."""
+"""The models of the events before the answer."""
 
 EXTRA_TIMEOUT_S = 5.0
-"""Added to the server's request timeout, for connecting and transferring the answer."""
+"""Seconds added to the server's request timeout, to connect and to transfer the answer."""
 
 
 class TerminalAnswerer(Answerer, Protocol):
     """Answers questions, also within sessions, and retrieves chunks."""
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
-        """The k best chunks, without asking a model. Raises ApideskError."""
+        """Return the best chunks, at most k, without calling a chat model. Raises ApideskError."""
 
 
 class RemoteAnswerer:
-    """Sends questions to a server's HTTP API, which also keeps the sessions."""
+    """Sends questions to the HTTP API of a server, which also stores the sessions."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -54,14 +54,14 @@ class RemoteAnswerer:
     async def connect(
         cls, server: LocalServer, timeout_s: float
     ) -> AsyncIterator["RemoteAnswerer"]:
-        """Connect to `server`, which may take `timeout_s` for an answer."""
+        """Connect to `server`, and wait at most `timeout_s` seconds for an answer."""
         async with server.client(timeout_s) as client:
             yield cls(client)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Ask the server; `on_event` receives the events that it streams before the answer.
 
-        Raises ApideskError, StoreUnavailable if the server does not answer.
+        Raises StoreUnavailable if the server does not answer, and ApideskError for its errors.
         """
         body = {**_body(command), "mode": command.mode}
         if command.session is not None:
@@ -70,7 +70,10 @@ class RemoteAnswerer:
             return await self._stream_answer(body, on_event)
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
-        """The k best chunks. Raises ApideskError, StoreUnavailable if the server does not answer."""
+        """Return the best chunks, at most k.
+
+        Raises StoreUnavailable if the server does not answer, and ApideskError for its errors.
+        """
         with self._translate_errors():
             response = await self._client.post("/retrieve", json=_body(command))
             content = _checked(response, response.json())
@@ -116,11 +119,10 @@ def _checked(response: httpx.Response, content: dict[str, Any]) -> dict[str, Any
 async def open_terminal_answerer(
     settings: Settings, custom_model: bool = False
 ) -> AsyncIterator[TerminalAnswerer]:
-    """Connect to the server that holds the embedded store, or open an answer service in this process.
+    """Connect to the server that has the embedded store open, or open an answer service in this process.
 
-    `custom_model` says that the command line names a model, which only this process can use.
-
-    Raises ApideskError; StoreLocked if `custom_model` is set while a server holds the store.
+    `custom_model` means that the command line names a model, which only this process can use. Raises
+    ApideskError, in particular StoreLocked if `custom_model` is set and a server has the store open.
     """
     async with AsyncExitStack() as stack:
         answerer: TerminalAnswerer
@@ -128,7 +130,7 @@ async def open_terminal_answerer(
         if server is None:
             try:
                 answerer = await stack.enter_async_context(_open_local(settings))
-            except StoreLocked:  # by a server that has just started
+            except StoreLocked:  # a server has just started
                 server = read_local_server(settings)
                 if server is None:
                     raise
@@ -141,7 +143,7 @@ async def open_terminal_answerer(
 
 
 def _open_local(settings: Settings) -> AbstractAsyncContextManager[TerminalAnswerer]:
-    # The import takes two seconds, which a question to a server does not need.
+    # The import takes two seconds and is not needed for questions to a server.
     from app.cli.terminal.local_answerer import open_local_answerer
 
     return open_local_answerer(settings)
@@ -164,7 +166,7 @@ async def ask_once(
 ) -> tuple[Answer, list[Source]]:
     """Answer one question; with `show_retrieved`, also return the retrieved chunks.
 
-    For `custom_model` see `open_terminal_answerer`. Raises ApideskError.
+    `open_terminal_answerer` explains `custom_model`. Raises ApideskError.
     """
     question = replace_surrogates(question)
     check_question(question, settings)

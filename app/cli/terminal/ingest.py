@@ -1,4 +1,4 @@
-"""Runs ingestion for the command line: in this process, or by the server that holds the store."""
+"""Runs ingestion for the command line, in this process or through a local server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -24,6 +24,7 @@ from schemas.platform import OpenApiSourceConfig
 from schemas.settings import Settings
 
 POLL_INTERVAL_S = 0.2
+"""Seconds between requests for the state of a run on a server."""
 
 
 class IngestionRunner(Protocol):
@@ -37,9 +38,10 @@ class IngestionRunner(Protocol):
 
 @asynccontextmanager
 async def open_ingestion_runner(settings: Settings) -> AsyncIterator[IngestionRunner]:
-    """Open a runner in this process, or for the server that holds the embedded store.
+    """Open a runner in this process, or a runner for the server that has the embedded store open.
 
-    Raises ConfigurationError, IngestionRunning if another run holds the store, StoreError.
+    Raises ConfigurationError for invalid settings, StoreError if the store cannot be opened,
+    IngestionRunning if another run has it open, and StoreLocked if a server has another platform.
     """
     try:
         job = await asyncio.to_thread(IngestionJob.connect, settings)
@@ -73,8 +75,8 @@ async def run_ingestion_and_watch(
 ) -> None:
     """Run an ingestion now and after each change of a document, until cancelled.
 
-    `on_run` receives each finished run; `on_error` the error of a run after a change. Raises ApideskError
-    if the first run fails.
+    `on_run` receives each finished run, and `on_error` receives the error of a run after a change. Raises
+    ApideskError if the first run fails.
     """
     async with open_ingestion_runner(settings) as runner:
         with ingestion_progress(summary=False) as progress:
@@ -88,7 +90,7 @@ async def run_ingestion_and_watch(
 
 
 async def _changes(settings: Settings) -> AsyncIterator[None]:
-    """Yield after each change of platform.toml or of the files and folders it names."""
+    """Yield after each change in the folder of platform.toml, or in a file or folder of a source."""
     from watchfiles import awatch
 
     while True:
@@ -100,7 +102,7 @@ async def _changes(settings: Settings) -> AsyncIterator[None]:
 
 
 def _watched_paths(settings: Settings) -> set[Path]:
-    """Return the existing paths among platform.toml's folder and the sources' files and folders."""
+    """Return the folder of platform.toml, and the files and folders of the sources that exist."""
     paths: set[Path | None] = {settings.platform.resolve().parent}
     try:
         sources = read_platform(settings.platform).sources
@@ -114,7 +116,7 @@ def _watched_paths(settings: Settings) -> set[Path]:
 
 
 def _check_platform(settings: Settings, server: LocalServer) -> None:
-    """Refuse a server that serves another platform: it would index that one."""
+    """Raise StoreLocked if the server has another platform, because it would index that platform."""
     if server.platform not in ("", str(settings.platform.resolve())):
         raise StoreLocked(
             f"the server at {server.url} holds the store and indexes {server.platform}: "

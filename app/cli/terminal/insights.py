@@ -1,7 +1,7 @@
-"""Builds the insights report for the command line: in this process, or by the server.
+"""Builds the insights report for the command line, in this process or through a local server.
 
-The records are in the database. Gaps also need the documents; if a server holds the embedded store, that
-server builds the report.
+The report is built from the records in the database. Gaps also need the documents. If a server has the
+embedded store open, that server builds the report.
 """
 
 import asyncio
@@ -32,13 +32,14 @@ from schemas.platform import PlatformConfig
 from schemas.settings import Settings
 
 SERVER_TIMEOUT_S = 120.0
-"""Timeout of a server, which builds one report at a time."""
+"""Seconds to wait for a server. The timeout is long, because a server builds one report at a time."""
 
 
 async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
     """Build the report on the last `days` days, with gaps only if `table` needs them.
 
-    Raises ConfigurationError, StoreUnavailable.
+    Raises ConfigurationError for invalid settings, and StoreUnavailable if the database or the server does
+    not answer.
     """
     if not needs_documentation(table):
         return await _from_database(settings, days, None)
@@ -53,7 +54,7 @@ async def load_insights(settings: Settings, days: int, table: Table | None) -> I
 
 @asynccontextmanager
 async def _documentation(settings: Settings) -> AsyncIterator[DocumentationContext]:
-    """Open the available parts of the documentation. Raises ConfigurationError, StoreLocked."""
+    """Open the available parts of the documentation. Raises ConfigurationError or StoreLocked."""
     platform = read_platform(settings.platform)
     embeddings = open_embeddings(settings)
     try:

@@ -13,16 +13,19 @@ from schemas.insights import Gap, Insights, Rated, Table
 from schemas.question import QuestionType
 
 MAX_ROWS = 10
-"""Rows per section of the whole report."""
+"""Maximum number of rows per section of the whole report, and of missing words per gap."""
 
 EXTRA_WORDINGS = 2
+"""Maximum number of wordings that are printed per gap, in addition to its question."""
 
 BLOCKS = "▁▂▃▄▅▆▇█"
+"""The characters of the sparkline, from the lowest value to the highest."""
 
 MAX_SPARKLINE_DAYS = 40
-"""Characters of the sparkline of questions per day."""
+"""Maximum number of days for which the sparkline has one character per day."""
 
 MAX_BAR_WIDTH = 30
+"""Maximum width of a bar, in characters."""
 
 TYPES: Mapping[QuestionType | None, str] = {
     "general": "how it works",
@@ -52,12 +55,12 @@ def print_insights(insights: Insights, table: Table | None = None) -> None:
 
 
 def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
-    """Number of questions, per day and per type."""
+    """Return the section with the number of questions per day and per type."""
     counts: Counter[QuestionType | None] = Counter()
     days: Counter[date] = Counter()
-    for each in insights.by_type:
-        counts[each.type] += each.questions
-        days[each.day] += each.questions
+    for type_count in insights.by_type:
+        counts[type_count.type] += type_count.questions
+        days[type_count.day] += type_count.questions
     summary = (
         f"{insights.unanswered} about the platform unanswered, {insights.off_topic_share:.0%} off topic, "
         f"{insights.cached_share:.0%} from the cache"
@@ -76,7 +79,10 @@ def _span(insights: Insights) -> str:
 
 
 def _sparkline(days: Mapping[date, int], span: int) -> Text:
-    """A block character per day, or per several days for long spans; a dot for days without questions."""
+    """Return a sparkline of the questions per day, with a dot for a day without questions.
+
+    If `span` exceeds `MAX_SPARKLINE_DAYS`, a character stands for several days.
+    """
     today = datetime.now(UTC).date()
     step = span // MAX_SPARKLINE_DAYS + 1
     starts = range(span, -1, -step)
@@ -84,12 +90,13 @@ def _sparkline(days: Mapping[date, int], span: int) -> Text:
         sum(days.get(today - timedelta(days=start - offset), 0) for offset in range(step))
         for start in starts
     ]
-    blocks = [BLOCKS[_scale(each, max(sums), len(BLOCKS)) - 1] if each else "·" for each in sums]
+    largest = max(sums)
+    blocks = [BLOCKS[_scale(count, largest, len(BLOCKS)) - 1] if count else "·" for count in sums]
     first = today - timedelta(days=span)
     unit = f"in {step} days" if step > 1 else "a day"
     return Text.assemble(
         (f"{first:%m-%d} ", "dim"), ("".join(blocks), "cyan"), (f" {today:%m-%d}", "dim"),
-        (f"  at most {max(sums)} {unit}", "dim"),
+        (f"  at most {largest} {unit}", "dim"),
     )  # fmt: skip
 
 
@@ -102,7 +109,7 @@ def _gaps(insights: Insights, limit: int | None) -> list[RenderableType]:
 
 
 def _gap(gap: Gap) -> list[Text]:
-    """Name and question of the gap, further wordings, missing words and the nearest page."""
+    """Return lines with the gap's name and question, more wordings, missing words and the nearest page."""
     nearest, missing = gap.nearest, ", ".join(gap.missing[:MAX_ROWS])
     title = f"{gap.name}: {gap.question}" if gap.name else gap.question
     lines = [_single_line(title, "bold")]
@@ -118,9 +125,10 @@ def _gap(gap: Gap) -> list[Text]:
 def _apis(insights: Insights, limit: int | None) -> list[RenderableType]:
     asked: Counter[tuple[str, str]] = Counter()
     unanswered: Counter[tuple[str, str]] = Counter()
-    for each in insights.by_api:
-        asked[each.api_name, each.api_url] += each.questions
-        unanswered[each.api_name, each.api_url] += each.unanswered
+    for api_count in insights.by_api:
+        api = (api_count.api_name, api_count.api_url)
+        asked[api] += api_count.questions
+        unanswered[api] += api_count.unanswered
     grid = _grid(1)
     for (name, url), count in asked.most_common(limit):
         missed = unanswered[name, url]
@@ -134,16 +142,16 @@ def _apis(insights: Insights, limit: int | None) -> list[RenderableType]:
 
 def _errors(insights: Insights, limit: int | None) -> list[RenderableType]:
     grid = _grid(1)
-    for each in insights.errors[:limit]:
-        grid.add_row(str(each.questions), _single_line(each.error))
+    for error_count in insights.errors[:limit]:
+        grid.add_row(str(error_count.questions), _single_line(error_count.error))
     return _section("Errors named in questions", grid, len(insights.errors), limit)
 
 
 def _feedback(insights: Insights, limit: int | None) -> list[RenderableType]:
     grid = _grid(1)
-    for each in insights.feedback[:limit]:
-        grid.add_row("+" if each.score > 0 else "-", Group(*_rated(each)))
-    helped = sum(each.score > 0 for each in insights.feedback)
+    for rated in insights.feedback[:limit]:
+        grid.add_row("+" if rated.score > 0 else "-", Group(*_rated(rated)))
+    helped = sum(rated.score > 0 for rated in insights.feedback)
     heading = f"Feedback: {helped} helped, {len(insights.feedback) - helped} did not"
     return _section(heading, grid, len(insights.feedback), limit)
 
@@ -166,7 +174,7 @@ SECTIONS: dict[Table, Callable[[Insights, int | None], Sequence[RenderableType]]
 
 
 def _section(title: str, grid: Grid, count: int, limit: int | None) -> list[RenderableType]:
-    """A heading with its rows, and the number of rows left out."""
+    """Return a section: its heading, its rows, and the number of rows that are not printed."""
     lines: list[RenderableType] = [
         _heading(title),
         grid if count else _indented(Text("none", "dim")),
@@ -193,15 +201,16 @@ def _indented(text: Text) -> Padding:
 
 
 def _single_line(text: str, style: str = "") -> Text:
-    """`text` on one line, with an ellipsis if it is too long."""
+    """Return `text` on one line, with an ellipsis if it is too long."""
     return Text(_printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _printable(text: str) -> str:
     """Remove line breaks and control characters, because the text comes from users."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    characters = (character if character.isprintable() else " " for character in text)
+    return " ".join("".join(characters).split())
 
 
 def _scale(value: int, largest: int, length: int) -> int:
-    """Scale `value` to a length, at least 1."""
+    """Return the length of a bar for `value`, at least 1, if `largest` has the length `length`."""
     return max(1, round(length * value / largest))

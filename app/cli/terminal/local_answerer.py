@@ -1,4 +1,4 @@
-"""Answers questions in this process. A separate module, because its imports take two seconds."""
+"""Answers questions in this process. The module is separate, because its imports take two seconds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ from schemas.settings import Settings
 
 
 class LocalAnswerer:
-    """An answer service with the sessions of its database. Creating it blocks."""
+    """Answers questions within the sessions of the database. The constructor blocks."""
 
     def __init__(self, answer_service: AnswerService) -> None:
         self._answer_service = answer_service
@@ -22,11 +22,11 @@ class LocalAnswerer:
         self._session_answerer = SessionAnswerer(answer_service, self._sessions)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
-        """Answer, within the session of `command` if it names one. Raises ApideskError."""
+        """Answer the question, in the session of `command` if it has one. Raises ApideskError."""
         return await self._session_answerer.ask(command, on_event)
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
-        """The k best chunks. Raises ApideskError."""
+        """Return the best chunks, at most k. Raises ApideskError."""
         return await self._answer_service.retrieve(command)
 
     def close(self) -> None:
@@ -36,7 +36,7 @@ class LocalAnswerer:
 
 @asynccontextmanager
 async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer]:
-    """Open an answer service; show the progress of a first ingestion. Raises ApideskError."""
+    """Open an answer service, and show the progress of a first ingestion. Raises ApideskError."""
     async with AsyncExitStack() as stack:
         with ingestion_progress() as progress:
             answer_service = await stack.enter_async_context(

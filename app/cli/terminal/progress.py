@@ -1,4 +1,4 @@
-"""Shows progress on stderr: bars on a terminal, plain lines elsewhere."""
+"""Shows progress on stderr, with bars on a terminal and with lines otherwise."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ OnProgress = Callable[[IngestionRun], None]
 
 @contextmanager
 def ingestion_progress(summary: bool = True) -> Iterator[OnProgress]:
-    """Yield a callback that shows the progress of a run; `summary` prints the run after success."""
+    """Yield a callback that shows the progress of a run. `summary` prints the run after success."""
     console = Console(stderr=True, highlight=False)
     display = _BarDisplay(console) if console.is_terminal else _LineDisplay(console)
     with display:
@@ -50,7 +50,7 @@ class _LineDisplay:
 
 
 class _BarDisplay(_LineDisplay):
-    """Shows a bar per source; it pulses if the number of documents is unknown."""
+    """Shows a bar per source, which pulses while the number of documents is not known."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -82,7 +82,7 @@ class _BarDisplay(_LineDisplay):
 
 @contextmanager
 def question_progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a callback that shows the number of finished questions; it prints only on a terminal."""
+    """Yield a callback that shows the number of finished questions, but only on a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("asking"), BarColumn(), TextColumn("{task.completed} of {task.total}"))
     with Progress(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def print_ingestion_run(run: IngestionRun, as_json: bool) -> None:
-    """Print a finished run on stdout: as text, or as the JSON of the HTTP API."""
+    """Print a finished run on stdout, as text or as the JSON of the HTTP API."""
     if as_json:
         print(run.model_dump_json(by_alias=True, indent=2))
     else:
