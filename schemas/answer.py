@@ -183,7 +183,7 @@ class Answer(ApiModel):
     degraded: str | None = None
     """A `DegradedReason` if the answer was made with less than the settings ask for, else null."""
     cached: bool = False
-    """Whether the answer comes from the cache: its cited documents are unchanged."""
+    """Whether the answer comes from the cache, because its cited documents are unchanged."""
     session: str | None = None
     """The session of the question."""
     rounds: list[Round] = Field(default_factory=list)
@@ -202,7 +202,7 @@ EventName = Literal["structured", "sources", "step", "answer", "error"]
 
 
 class Event(NamedTuple):
-    """An event of the stream: its name and its JSON body."""
+    """An event of the stream, with its name and its JSON body."""
 
     name: EventName
     data: ApiModel

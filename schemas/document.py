@@ -54,7 +54,7 @@ class SourceDocument(ApiModel):
 
 
 class Chunk(ApiModel):
-    """The unit of retrieval and citation: one section, or a part of a long one."""
+    """The unit of retrieval and citation, which is a section or a part of a long one."""
 
     id: str
     """Derived from source, document, section and part, so that ids are stable between runs."""
@@ -80,7 +80,7 @@ class Chunk(ApiModel):
     content_hash: str
     """SHA-256 of the fields above, in hexadecimal."""
     fingerprint: str = ""
-    """The document's fingerprint: a file with the same one is not read again."""
+    """The document's fingerprint; a file whose fingerprint is unchanged is not read again."""
 
 
 class RetrievedChunk(ApiModel):

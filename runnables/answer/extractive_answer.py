@@ -95,10 +95,10 @@ def extractive_answer(
 
 def _quoted_first(chunks: list[RetrievedChunk], steps: list[QuotedStep]) -> list[RetrievedChunk]:
     """Return the quoted chunks in order of their quotes, so that citations start at 1, then the others."""
-    scores = {r.chunk.id: r.score for r in chunks}
+    scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
     quoted = {chunk.id: chunk for _, chunk in steps}
     front = [RetrievedChunk(chunk=c, score=scores.get(i, 0.0)) for i, c in quoted.items()]
-    return front + [r for r in chunks if r.chunk.id not in quoted]
+    return front + [retrieved for retrieved in chunks if retrieved.chunk.id not in quoted]
 
 
 class _Excerpter:
@@ -108,7 +108,7 @@ class _Excerpter:
         self._structured = state["classification"].structured
         self._collection = collection
         self._text = state["question"].text
-        self._chunks = [r.chunk for r in state["chunks"]]
+        self._chunks = [retrieved.chunk for retrieved in state["chunks"]]
         self._templates: Any = load_prompt("extractive", state["question"].language).module
         topic = TopicScorer(collection.word_counts, collection.manifest.words)
         scores = topic.word_scores(self._text)
@@ -251,7 +251,10 @@ class _Excerpter:
         prose = [chunk for chunk in self._chunks if chunk.kind == "prose"]
         if not prose:
             return
-        best = max(prose, key=lambda c: excerpts.relevance(f"{c.title} {c.section}", self._weights))
+        best = max(
+            prose,
+            key=lambda chunk: excerpts.relevance(f"{chunk.title} {chunk.section}", self._weights),
+        )
         title_words = set(index_words(best.title))
         beyond_title = {
             word: weight for word, weight in self._weights.items() if word not in title_words

@@ -181,7 +181,7 @@ class _AnswerWriter:
             "platform_info": self._platform_info,
             "greeting": self._platform_info.greeting.in_language(question.language),
             "language": question.language,
-            "chunks": [(numbers[r.chunk.id], r) for r in chunks],
+            "chunks": [(numbers[retrieved.chunk.id], retrieved) for retrieved in chunks],
             "structured": state["classification"].structured.model_dump_json(by_alias=True),
             "question": question.text,
             "draft": draft.answer.model_dump_json(by_alias=True) if draft else "",

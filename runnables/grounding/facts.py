@@ -1,4 +1,4 @@
-"""Fact check: names in an answer are looked up in the chunks that it cites."""
+"""Fact check, which looks up the names in an answer in the chunks that it cites."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ _LIST_BRACKETS = re.compile(r"\[(?:\d*|[a-z])\]")
 _CONTAINERS = {
     "response", "resp", "res", "request", "req", "payload", "result", "json", "params", "body",
 }  # fmt: skip
-"""Usual names of variables that hold a request or a response."""
+"""Usual names of variables that contain a request or a response."""
 
 
 class FactIndex:

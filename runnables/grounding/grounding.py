@@ -119,7 +119,12 @@ def _not_covered(
 
 
 def _nearest_pages(chunks: Sequence[RetrievedChunk]) -> list[Page]:
-    pages = {r.chunk.page_url: Page(title=r.chunk.title, page_url=r.chunk.page_url) for r in chunks}
+    pages = {
+        retrieved.chunk.page_url: Page(
+            title=retrieved.chunk.title, page_url=retrieved.chunk.page_url
+        )
+        for retrieved in chunks
+    }
     return [page for url, page in pages.items() if url][:MAX_NEAREST_PAGES]
 
 
@@ -132,7 +137,9 @@ def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineSt
     cited = sorted({number for step in steps for number in step.numbers})
     sources = [Source.from_chunk(number, chunks[number - 1]) for number in cited]
     suggested = set(draft.answer.related_url)
-    pages = dict.fromkeys(r.chunk.page_url for r in chunks if r.chunk.page_url)
+    pages = dict.fromkeys(
+        retrieved.chunk.page_url for retrieved in chunks if retrieved.chunk.page_url
+    )
     related = suggested | {source.page_url for source in sources} if sources else set()
     refused_links = answer.refused.links + len(suggested - pages.keys())
     return answer.model_copy(

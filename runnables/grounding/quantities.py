@@ -142,7 +142,7 @@ def _value(match: re.Match[str]) -> str:
 
 
 def _format(number: Decimal) -> str:
-    """Return a whole number without a decimal point, and any other as is: version 3.10 is not 3.1."""
+    """Return a whole number without a decimal point, and any other as is (version 3.10 is not 3.1)."""
     return str(int(number)) if number == number.to_integral_value() else format(number, "f")
 
 

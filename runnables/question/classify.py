@@ -99,7 +99,9 @@ def classify_by_rules(text: str, collection: Collection, glossary: Glossary) -> 
     """Classify `text` by its pasted details, its words and the chunks found for it. Blocks."""
     details = extract_details(text)
     expanded = " ".join([details.search_query or text, *glossary.equivalents(text)])
-    chunks = [r.chunk for r in collection.search(expanded, CANDIDATE_CHUNKS, "full_text")]
+    chunks = [
+        retrieved.chunk for retrieved in collection.search(expanded, CANDIDATE_CHUNKS, "full_text")
+    ]
     code, api_of_code = _indexed_error_code(text, chunks)
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     is_on_topic = max(topic.score(text), topic.score(expanded)) > TOPIC_THRESHOLD

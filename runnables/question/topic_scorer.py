@@ -21,7 +21,7 @@ DEVELOPER_SHARE = 1e-3
 """Minimum share of the documents' words that is assumed for each of `DEVELOPER_WORDS`."""
 
 TOPIC_THRESHOLD = 1.0
-"""Score above which a question is on topic: it is e times as likely under the documents' model."""
+"""Score above which a question is on topic; a score of 1 means e times as likely under the first model."""
 
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
 """Function that returns the number of occurrences in the documents for each word that occurs there."""

@@ -50,7 +50,9 @@ def best_word_share(text: str, chunks: Sequence[RetrievedChunk]) -> float:
     words = set(query_text(search_query(text)).split())
     if not words:
         return 0.0
-    shares = (len(words & set(index_words(r.chunk.text))) / len(words) for r in chunks)
+    shares = (
+        len(words & set(index_words(retrieved.chunk.text))) / len(words) for retrieved in chunks
+    )
     return max(shares, default=0.0)
 
 
@@ -97,9 +99,9 @@ def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[Retrieve
         for chunk in named
         if chunk.document_id in documents
     ]
-    boosted_ids = {r.chunk.id for r in boosted}
+    boosted_ids = {retrieved.chunk.id for retrieved in boosted}
     ranks = {r.chunk.id: rank for rank, r in enumerate(retrieved)}
-    boosted.sort(key=lambda r: ranks.get(r.chunk.id, len(ranks)))
+    boosted.sort(key=lambda retrieved: ranks.get(retrieved.chunk.id, len(ranks)))
     return boosted + [r for r in retrieved if r.chunk.id not in boosted_ids]
 
 

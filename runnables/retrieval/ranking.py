@@ -134,7 +134,10 @@ def rank_definitions_first(
     """Sort `ranking` by the number of `identifiers` that a chunk defines; ties keep their order."""
     if not identifiers:
         return ranking
-    return sorted(ranking, key=lambda r: -sum(is_definition(r.chunk, name) for name in identifiers))
+    return sorted(
+        ranking,
+        key=lambda retrieved: -sum(is_definition(retrieved.chunk, name) for name in identifiers),
+    )
 
 
 def is_definition(chunk: Chunk, identifier: str) -> bool:

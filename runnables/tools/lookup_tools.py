@@ -113,7 +113,7 @@ def langchain_tools(tools: Mapping[str, LookupTool]) -> list[StructuredTool]:
 
 def passages_result(chunks: Sequence[RetrievedChunk]) -> PassagesResult:
     """Return `chunks` as a result, with the text that the model reads."""
-    text = "\n\n".join(r.chunk.text.strip() for r in chunks)
+    text = "\n\n".join(retrieved.chunk.text.strip() for retrieved in chunks)
     return PassagesResult(text or "nothing was found", chunks)
 
 
@@ -175,7 +175,7 @@ def _restrict_to(
     ]
     ids = {chunk.id for chunk in chunks}
     first = [r for r in retrieved if r.chunk.id in ids]
-    first_ids = {r.chunk.id for r in first}
+    first_ids = {retrieved.chunk.id for retrieved in first}
     others = [
         RetrievedChunk(chunk=chunk, score=0.0)
         for chunk in chunks
@@ -194,10 +194,16 @@ def _open_section(context: ToolContext, document: str, section: str) -> Passages
     ]
     if not chunks:
         return PassagesResult(f"no document is called {document}")
-    exact = [r for r in chunks if r.chunk.section.casefold() == section.strip().casefold()]
+    exact = [
+        retrieved
+        for retrieved in chunks
+        if retrieved.chunk.section.casefold() == section.strip().casefold()
+    ]
     if matches := exact or [r for r in chunks if is_under_heading(r, section)]:
         return passages_result(matches)
-    headings = list(dict.fromkeys(r.chunk.section for r in chunks if r.chunk.section))
+    headings = list(
+        dict.fromkeys(retrieved.chunk.section for retrieved in chunks if retrieved.chunk.section)
+    )
     raise ToolException(
         f"no such section; there are: {', '.join(headings[:MAX_SUGGESTED_HEADINGS])}"
     )

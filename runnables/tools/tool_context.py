@@ -1,4 +1,4 @@
-"""The context of tools: the documents, the question, and the journal of calls; and their results."""
+"""The context in which tools run, the journal of their calls, and the types of their results."""
 
 import time
 from collections.abc import Iterable, Sequence
