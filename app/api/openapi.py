@@ -132,7 +132,7 @@ class _SchemaGenerator(GenerateJsonSchema):
     """Generates schemas without titles of fields, and without a component for arbitrary JSON."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Return False: fields have no titles."""
+        """Return False, because fields have no titles."""
         return False
 
     def definition_ref_schema(

@@ -81,7 +81,7 @@ def page(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> 
 def admin_page(
     request: Request[Any, Any, Any], files: NamedDependency[PageFiles]
 ) -> Response[bytes]:
-    """Return the admin page. It contains no data: it calls the API with the user's key."""
+    """Return the admin page. It contains no data, but calls the API with the user's key."""
     return _file_response(request, files, "admin.html")
 
 

@@ -132,7 +132,7 @@ class ApiKeyStore:
 def hash_secret(secret: str) -> str:
     """Return the digest of a secret, which is stored instead of the secret.
 
-    A fast hash suffices: secrets are 256 random bits, not passwords that can be guessed.
+    A fast hash is sufficient, because secrets are 256 random bits and not passwords that can be guessed.
     """
     return sha256(secret.encode()).hexdigest()
 

@@ -93,7 +93,7 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 def check_bind_address(settings: Settings, host: str) -> None:
-    """Check that no API key is missing: a public address requires one. Blocks.
+    """Check that an API key is configured if `host` is a public address. Blocks.
 
     Raises ConfigurationError for a public address without an API key, and StoreUnavailable if the
     database does not answer.

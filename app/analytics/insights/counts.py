@@ -1,4 +1,4 @@
-"""Streaming counts over recorded questions: by type, API, error and feedback."""
+"""Counts recorded questions by type, API, error and feedback, without keeping them in memory."""
 
 from collections import Counter, defaultdict, deque
 from datetime import UTC, date

@@ -1,4 +1,4 @@
-"""What gap detection knows about the documentation: word frequencies, glossary and models."""
+"""Provides the word frequencies, glossary and models of the documentation for gap detection."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -69,7 +69,7 @@ class QuestionGrouper:
     ) -> list[QuestionTopic]:
         """Return topics with the 1-based numbers of their groups; a group belongs to at most one topic.
 
-        Never raises: returns an empty list if the model fails or exceeds the timeout.
+        If the model fails or exceeds the timeout, the list is empty, and no error is raised.
         """
         try:
             fitting = self._fit_to_window(groups[:MAX_GROUPS])

@@ -50,7 +50,7 @@ async def complete_chat(
 ) -> Completion | ServerSentEvent:
     """Answer the last user message from the documentation; earlier messages are the history.
 
-    System messages and unknown parameters are ignored: apidesk uses its own instructions.
+    System messages and unknown parameters are ignored, because apidesk uses its own instructions.
     """
     mode = model_mode(data.model, answer_service)
     question, history = await asyncio.to_thread(

@@ -107,7 +107,7 @@ def read_command(text: str) -> ChatCommand | None:
 
 
 class Chat:
-    """One conversation: answers questions and runs commands."""
+    """Answers the questions and runs the commands of one conversation."""
 
     def __init__(
         self,

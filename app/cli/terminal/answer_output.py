@@ -14,7 +14,7 @@ from rich.text import Text
 
 from app.service.ask_command import StreamedAnswer
 from prompts.user_text import user_text
-from schemas.answer import Answer, Event, EventSink, Source
+from schemas.answer import FOOTER_FIELDS, Answer, Event, EventSink, Source
 
 
 class _FoldingTable(markdown.TableElement):
@@ -88,10 +88,11 @@ def _warnings(answer: Answer) -> Iterator[str]:
 
 
 def _footer(answer: Answer) -> str:
-    """Return the confidence (if there are sources), type, model and time of the answer."""
-    labels = user_text(answer.language).answer
-    parts = [f"{labels.confidence} {answer.confidence}"] if answer.sources else []
-    parts += [answer.type, f"{labels.answered_by} {answer.answered_by}"]
+    """Return the footer fields and the time of the answer; the confidence only if there are sources."""
+    labels = user_text(answer.language).answer.fields
+    names = [name for name in FOOTER_FIELDS if answer.sources or name != "confidence"]
+    values = [(labels.get(name, ""), getattr(answer, name)) for name in names]
+    parts = [f"{label} {value}".strip() for label, value in values if value is not None]
     return " · ".join([*parts, f"{answer.timings.get('total', 0)} ms"])
 
 
