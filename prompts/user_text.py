@@ -38,11 +38,11 @@ class AnswerText(ConfigModel):
     nearest: NonEmptyStr
     unverified: NonEmptyStr
     unsupported: NonEmptyStr
-    confidence: NonEmptyStr
-    answered_by: NonEmptyStr
     degraded: NonEmptyStr
     correction_notice: NonEmptyStr
     """Follows streamed text that is not part of the final answer."""
+    fields: dict[str, NonEmptyStr]
+    """Labels of `FOOTER_FIELDS`; a field without a label is printed as its value."""
 
 
 class ChatText(ConfigModel):

@@ -192,6 +192,9 @@ class Answer(ApiModel):
     """Milliseconds per step, and `total`."""
 
 
+FOOTER_FIELDS = ("confidence", "type", "answered_by")
+"""The fields below an answer on a terminal."""
+
 CHAT_FIELDS = ("id", "type", "confidence", "sources", "related_url", "unverified", "structured")
 """The fields that the OpenAI-compatible API returns in addition to the text."""
 
