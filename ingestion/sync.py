@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ingestion.chunking import chunk_document
 from ingestion.providers import ChunkEmbedder
 from ingestion.sources.registry import (
+    EmptyFile,
     KnownFiles,
     UnchangedFile,
     combine_fingerprints,
@@ -143,6 +144,7 @@ class Sync:
                 files=report.expected,
                 documents=report.documents,
                 chunks=report.chunks,
+                empty=report.empty,
             )
             for report in self.reports
             if report.name in self._digests or report.kept
@@ -189,6 +191,7 @@ class Sync:
             documents=indexed.documents,
             unchanged=indexed.documents,
             chunks=indexed.chunks,
+            empty=indexed.empty,
         )
         self.reports.append(report)
         self._digests[name] = indexed.digest
@@ -212,6 +215,9 @@ class Sync:
                         seen_ids |= result.ids
                         fingerprints.append(result.fingerprint)
                         self._count_unchanged(report, result)
+                    case EmptyFile():
+                        fingerprints.append(result.fingerprint)
+                        report.empty.append(result.name)
                     case SourceError():
                         report.refused.append(str(result))
                 self._on_progress()
@@ -244,6 +250,7 @@ class Sync:
         removed = before.keys() - {chunk.id for chunk in chunks}
         self._dropped_ids |= removed
         report.documents += 1
+        report.operations += bool(document.api_url)
         report.chunks += len(chunks)
         if not before:
             report.added += 1

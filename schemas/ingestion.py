@@ -45,6 +45,10 @@ class SourceReport(ApiModel, frozen=False):
     """Chunks written, and embedded if there is an embedding model."""
     kept: int = 0
     """Indexed documents that the source no longer has but that were not deleted."""
+    operations: int = 0
+    """Documents read in this run that describe an API operation."""
+    empty: list[str] = Field(default_factory=list)
+    """Files read in this run that have no body, by their path within the source."""
     refused: list[str] = Field(default_factory=list)
     """One line per unreadable document and per refused deletion."""
 

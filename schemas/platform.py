@@ -113,6 +113,8 @@ class PageSourceConfig(ConfigModel):
     """A page is skipped if one of these values is true, such as `draft`."""
     metadata: dict[str, str] = Field(default_factory=dict)
     """Metadata names and the values that they are read from."""
+    api_pages: bool = True
+    """Whether pages that describe API operations are read as such; otherwise they are prose."""
 
 
 class MarkdownSourceConfig(PageSourceConfig):

@@ -28,7 +28,7 @@ from reportlab.platypus import (
 )
 
 from ingestion.platform_config import read_platform
-from ingestion.sources.registry import FileResult, UnchangedFile, count_files, read_source
+from ingestion.sources.registry import EmptyFile, FileResult, count_files, read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import FilesSourceConfig, SourceLimits
@@ -554,8 +554,8 @@ def test_html_parsing_is_not_quadratic(tmp_path: Path, file: str, html: bytes) -
 def test_empty_and_random_files_are_skipped_or_refused(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"empty{suffix}").write_bytes(b"")
     (empty,) = read_results(tmp_path)
-    assert isinstance(empty, UnchangedFile)
-    assert not empty.ids
+    assert isinstance(empty, EmptyFile)
+    assert empty.name.startswith("empty")
     (tmp_path / f"empty{suffix}").unlink()
     refusal(tmp_path, f"junk{suffix}", random.Random(7).randbytes(9_000))
 

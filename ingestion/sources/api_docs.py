@@ -19,8 +19,10 @@ SUFFIXES = {".json"}
 TableRow = tuple[str, ...]
 
 
-def _document(source: ApiDocsSourceConfig, _limits: SourceLimits, path: Path) -> SourceDocument:
-    return api_document(source, _parse(path))
+def _documents(
+    source: ApiDocsSourceConfig, _limits: SourceLimits, path: Path
+) -> list[SourceDocument]:
+    return [api_document(source, _parse(path))]
 
 
 def _parse(path: Path) -> ApiDocument:
@@ -55,7 +57,7 @@ def api_document(
         api_name=api.name,
         api_url=api.url,
         metadata=_metadata(api),
-        sections=tuple(_sections(api)),
+        sections=tuple(api_sections(api)),
     )
 
 
@@ -64,7 +66,8 @@ def _metadata(api: ApiDocument) -> dict[str, str]:
     return version | ({"deprecated": "true"} if api.deprecated else {})
 
 
-def _sections(api: ApiDocument) -> Iterator[Section]:
+def api_sections(api: ApiDocument) -> Iterator[Section]:
+    """Yield the sections of `api` that have content."""
     labels = user_text(api.language).api_document
     template = load_template("api_section")
     for kind, rows in _tables(api, labels):
@@ -123,4 +126,4 @@ def _description(parameter: Parameter, labels: SectionLabels) -> str:
     return f"{parameter.description} {labels.values}: {values}".strip()
 
 
-READER = FolderReader[ApiDocsSourceConfig](lambda _: SUFFIXES, _document)
+READER = FolderReader[ApiDocsSourceConfig](lambda _: SUFFIXES, _documents)

@@ -13,7 +13,7 @@ from ingestion.sources.formats.docx import read_docx
 from ingestion.sources.formats.html import read_html
 from ingestion.sources.formats.pdf import read_pdf
 from ingestion.sources.formats.text import read_txt
-from ingestion.sources.pages import PageContent, page_document
+from ingestion.sources.pages import PageContent, page_documents
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.platform import FilesSourceConfig, SourceLimits
@@ -39,16 +39,22 @@ def file_suffixes(source: FilesSourceConfig) -> set[str]:
     return set(source.suffixes or _FORMATS)
 
 
-def _document(source: FilesSourceConfig, limits: SourceLimits, path: Path) -> SourceDocument | None:
+def read_content(source: FilesSourceConfig, limits: SourceLimits, path: Path) -> PageContent:
+    """Return the content of a file; without parts if it is empty. Raises SourceError."""
     data = read_bytes(path)
     if not data.strip():
-        return None
+        return PageContent({}, [])
     content = _FORMATS[path.suffix.lower()](data, source, limits)
     if sum(len(part.markdown) for part in content.parts) > MAX_DOCUMENT_CHARS:
         raise SourceError(
             f"contains more than {MAX_DOCUMENT_CHARS / 1_000_000:g} million characters"
         )
-    return page_document(source, path, content.values, content.parts)
+    return content
 
 
-READER = FolderReader[FilesSourceConfig](file_suffixes, _document)
+def _documents(source: FilesSourceConfig, limits: SourceLimits, path: Path) -> list[SourceDocument]:
+    values, parts = read_content(source, limits, path)
+    return page_documents(source, path, values, parts)
+
+
+READER = FolderReader[FilesSourceConfig](file_suffixes, _documents)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import quote
 
-from ingestion.sources.registry import FileResult, KnownFiles, UnchangedFile
+from ingestion.sources.registry import EmptyFile, FileResult, KnownFiles, UnchangedFile
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
 
-READER_VERSION = 1
+READER_VERSION = 2
 """Increase it when the same file yields a different document, so that indexed files are read again."""
 
 PageValues = Mapping[str, object]
@@ -28,17 +28,17 @@ FolderT = TypeVar("FolderT", bound=FolderSource)
 
 
 class FolderReader(Generic[FolderT]):
-    """A SourceReader for folders of files with one document per file.
+    """A SourceReader for folders of files.
 
     `suffixes` returns the suffixes that a source accepts, lower case with the dot. `parse` returns
-    the document of a file, or None for a file without one, and raises SourceError for a file that
+    the documents of a file, none for a file without content, and raises SourceError for a file that
     is refused; a refused file does not end the run.
     """
 
     def __init__(
         self,
         suffixes: Callable[[FolderT], Set[str]],
-        parse: Callable[[FolderT, SourceLimits, Path], SourceDocument | None],
+        parse: Callable[[FolderT, SourceLimits, Path], list[SourceDocument]],
     ) -> None:
         self._suffixes = suffixes
         self._parse = parse
@@ -54,13 +54,16 @@ class FolderReader(Generic[FolderT]):
         for path in self._list_files(source):
             try:
                 fingerprint = _fingerprint(path, source.path, version, limits)
-                document = None if fingerprint in known else self._parse(source, limits, path)
+                is_known = fingerprint in known
+                documents = [] if is_known else self._parse(source, limits, path)
             except SourceError as error:
                 yield SourceError(f"{_relative_name(path, source.path)}: {error}")
                 continue
-            if document is None:
-                yield UnchangedFile(fingerprint, known.get(fingerprint, frozenset()))
-            else:
+            if is_known:
+                yield UnchangedFile(fingerprint, known[fingerprint])
+            elif not documents:
+                yield EmptyFile(fingerprint, _relative_name(path, source.path))
+            for document in documents:
                 yield document.model_copy(update={"fingerprint": fingerprint})
 
     def count_files(self, source: FolderT) -> int:

@@ -10,7 +10,10 @@ import yaml
 from frontmatter.default_handlers import BaseHandler
 
 from ingestion.sources.folder import FolderReader, PageValues, read_text
-from ingestion.sources.pages import PagePart, page_document
+from ingestion.sources.links import LinkResolver
+from ingestion.sources.mdx_fields import tables_of_fields
+from ingestion.sources.pages import PageContent, PagePart, page_documents
+from ingestion.text.clean_markdown import to_plain_markdown
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, SourceLimits
@@ -30,11 +33,36 @@ class _TomlHandler(BaseHandler):
 _HANDLERS = [*frontmatter.handlers, _TomlHandler()]
 
 
-def _document(
-    source: MarkdownSourceConfig, _limits: SourceLimits, path: Path
-) -> SourceDocument | None:
+def _convert_table(html: str) -> str:
+    # Imported here: most sources have no HTML tables, and the parser takes half a second to load.
+    from ingestion.sources.formats.html_markdown import table_to_markdown
+
+    return table_to_markdown(html)
+
+
+def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
+    """Return the front matter and the plain Markdown of a page. Raises SourceError."""
     values, body = _split_front_matter(path)
-    return page_document(source, path, values, [PagePart(body)])
+    body = LinkResolver(source, _front_matter).resolve(body, path)
+    plain = to_plain_markdown(tables_of_fields(body), _convert_table)
+    return PageContent(_normalized(values), [PagePart(plain)])
+
+
+def _documents(
+    source: MarkdownSourceConfig, limits: SourceLimits, path: Path
+) -> list[SourceDocument]:
+    values, parts = read_content(source, limits, path)
+    return page_documents(source, path, values, parts)
+
+
+def _front_matter(path: Path) -> PageValues:
+    return _normalized(_split_front_matter(path)[0])
+
+
+def _normalized(values: PageValues) -> PageValues:
+    """Return front matter whose `slug` fits into a URL template, without Docusaurus's leading slash."""
+    slug = values.get("slug")
+    return {**values, "slug": slug.strip("/")} if isinstance(slug, str) else values
 
 
 def _split_front_matter(path: Path) -> tuple[PageValues, str]:
@@ -55,4 +83,4 @@ def _split_front_matter(path: Path) -> tuple[PageValues, str]:
     return (values or {}, body.strip()) if isinstance(values or {}, dict) else ({}, text)
 
 
-READER = FolderReader[MarkdownSourceConfig](lambda _: SUFFIXES, _document)
+READER = FolderReader[MarkdownSourceConfig](lambda _: SUFFIXES, _documents)

@@ -3,18 +3,29 @@
 Shared by the readers of Markdown folders and of other files.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
+from ingestion.sources.api_docs import api_sections
+from ingestion.sources.api_pages import ApiPage, Operation, read_operations
 from ingestion.sources.folder import PageValues, page_url, path_values
+from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Section, SourceDocument
 from schemas.platform import PageSourceConfig
 
 MAX_TITLE_CHARS = 500
+
+MARKUP_SUFFIXES = {".md", ".mdx", ".html", ".htm"}
+"""Pages whose text is markup: it is cleaned, and API operations are recognised in it."""
+
+TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
+"""Front matter of Mintlify, Docusaurus and Hugo that names a page without a `title`."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +45,23 @@ class PageContent(NamedTuple):
     parts: list[PagePart]
 
 
-def page_document(
+@dataclass(frozen=True)
+class ParsedPage:
+    """A page with its values, before it becomes documents."""
+
+    document_id: str
+    title: str
+    url: str
+    values: PageValues
+    parts: Sequence[tuple[PagePart, list[MarkdownBlock]]]
+    api: ApiPage
+    """Its API operations; without any, all blocks are prose."""
+
+
+def parse_page(
     source: PageSourceConfig, path: Path, values: PageValues, parts: Iterable[PagePart]
-) -> SourceDocument | None:
-    """Return the page at `path` as a document; None when it is skipped or has no body.
+) -> ParsedPage | None:
+    """Parse the page at `path`; None when it is skipped or has no body.
 
     `values` are the page's own, from front matter or document properties; values from its file name
     and path are added. Raises ConfigurationError for a malformed `page_url`.
@@ -48,23 +72,110 @@ def page_document(
     parsed = [(part, parse_blocks(part.markdown)) for part in parts]
     if not any(block.kind != "heading" for _, blocks in parsed for block in blocks):
         return None
-    title = _text(merged.get(source.title)) or _first_heading(parsed) or path.stem
-    title = title[:MAX_TITLE_CHARS]
-    document_url = page_url(source.page_url, merged)
-    sections = tuple(
-        _apply_part_values(source, merged, part, section, document_url)
-        for part, blocks in parsed
-        for section in _sections(blocks, title, part.heading)
-    )
-    return SourceDocument(
-        id=path.relative_to(source.path).with_suffix("").as_posix(),
-        source=source.name,
+    title = (_page_title(source, merged) or _first_heading(parsed) or path.stem)[:MAX_TITLE_CHARS]
+    api = ApiPage((), ())
+    if source.api_pages and len(parsed) == 1 and path.suffix.lower() in MARKUP_SUFFIXES:
+        api = read_operations(parsed[0][1], title, _declared_operation(merged))
+    return ParsedPage(
+        document_id=path.relative_to(source.path).with_suffix("").as_posix(),
         title=title,
-        language=detect_language(title + "".join(section.body for section in sections)),
-        page_url=document_url,
-        metadata=_metadata(source, merged),
+        url=page_url(source.page_url, merged),
+        values=merged,
+        parts=parsed,
+        api=api,
+    )
+
+
+def page_documents(
+    source: PageSourceConfig, path: Path, values: PageValues, parts: Iterable[PagePart]
+) -> list[SourceDocument]:
+    """Return the documents of the page at `path`: the page, or each API operation that it describes.
+
+    Arguments and errors as in `parse_page`. Empty when the page is skipped or has no body.
+    """
+    page = parse_page(source, path, values, parts)
+    if page is None:
+        return []
+    if page.api.operations:
+        return list(_operation_documents(source, page))
+    is_markup = path.suffix.lower() in MARKUP_SUFFIXES
+    sections = tuple(
+        _apply_part_values(source, page.values, part, section, page.url)
+        for part, blocks in page.parts
+        for section in _sections(blocks, page.title, part.heading, is_markup)
+    )
+    return [_document(source, page, sections)]
+
+
+def _document(
+    source: PageSourceConfig, page: ParsedPage, sections: tuple[Section, ...]
+) -> SourceDocument:
+    return SourceDocument(
+        id=page.document_id,
+        source=source.name,
+        title=page.title,
+        language=detect_language(page.title + "".join(section.body for section in sections)),
+        page_url=page.url,
+        metadata=_metadata(source, page.values),
         sections=sections,
     )
+
+
+def _operation_documents(source: PageSourceConfig, page: ParsedPage) -> Iterator[SourceDocument]:
+    """Yield a document per operation, then one with the prose around several operations."""
+    operations = page.api.operations
+    seen: set[str] = set()
+    for operation in operations:
+        document_id = page.document_id
+        if len(operations) > 1:
+            document_id = f"{page.document_id}#{_slug(operation.name)}"
+            if document_id in seen:
+                document_id = f"{document_id}-{operation.method.lower()}-{len(seen)}"
+        seen.add(document_id)
+        yield _operation_document(source, page, operation, document_id)
+    prose = tuple(_sections(page.api.prose, page.title, (), True))
+    if prose:
+        yield _document(source, page, prose)
+
+
+def _operation_document(
+    source: PageSourceConfig, page: ParsedPage, operation: Operation, document_id: str
+) -> SourceDocument:
+    """Return the seven API sections of an operation, followed by the rest of its text as prose."""
+    prose = tuple(_sections(operation.prose, operation.name, (), True))
+    language = detect_language(operation.name + "".join(section.body for section in prose))
+    api = operation.document(
+        api_id=document_id,
+        service_id=_text(page.values.get("folder")) or source.name,
+        language=language,
+    )
+    return SourceDocument(
+        id=document_id,
+        source=source.name,
+        title=operation.name,
+        language=language,
+        page_url=page.url,
+        service_id=api.service_id,
+        api_id=document_id,
+        api_name=operation.name,
+        api_url=api.url,
+        metadata=_metadata(source, page.values),
+        sections=(*api_sections(api), *prose),
+    )
+
+
+def _page_title(source: PageSourceConfig, values: PageValues) -> str:
+    names = (source.title, *TITLE_NAMES) if source.title == "title" else (source.title,)
+    return next(filter(None, (_text(values.get(name)) for name in names)), "")
+
+
+def _declared_operation(values: PageValues) -> str:
+    """Return the operation that Mintlify's front matter names: `openapi: POST /v1/x`."""
+    return next(filter(None, (_text(values.get(name)) for name in ("openapi", "api"))), "")
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^\w]+", "-", text.lower()).strip("-")[:60] or "operation"
 
 
 def _merge_values(
@@ -124,17 +235,22 @@ def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]]) -> st
 
 
 def _sections(
-    blocks: list[MarkdownBlock], title: str, parents: tuple[str, ...]
+    blocks: Iterable[MarkdownBlock], title: str, parents: tuple[str, ...], is_markup: bool
 ) -> Iterator[Section]:
-    """Yield the blocks between two headings as a section, with its path of headings."""
+    """Yield the blocks between two headings as a section, with its path of headings.
+
+    The text of `is_markup` pages is cleaned of entities and escapes.
+    """
     headings: list[tuple[int, str]] = []
     body: list[str] = []
     for block in blocks:
         if block.kind != "heading":
-            body.append(block.text)
+            body.append(clean_text(block.text) if is_markup else block.text)
             continue
         yield from _section(parents, headings, body, title)
-        headings = [h for h in headings if h[0] < block.level] + [(block.level, block.title)]
+        headings = [h for h in headings if h[0] < block.level] + [
+            (block.level, unescape(block.title))
+        ]
         body = []
     yield from _section(parents, headings, body, title)
 
@@ -142,7 +258,7 @@ def _sections(
 def _section(
     parents: tuple[str, ...], headings: list[tuple[int, str]], body: list[str], title: str
 ) -> Iterator[Section]:
-    if body:
+    if any(text.strip() for text in body):
         path = (*parents, *(text for _, text in headings))
         yield Section(
             kind="prose",

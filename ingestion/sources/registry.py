@@ -21,14 +21,23 @@ KnownFiles = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True)
 class UnchangedFile:
-    """A file with nothing to index: it has not changed, or it contains no document."""
+    """A file that has not changed since it was indexed."""
 
     fingerprint: str
     ids: frozenset[str]
     """Ids of its documents that are already indexed."""
 
 
-FileResult = SourceDocument | UnchangedFile | SourceError
+@dataclass(frozen=True)
+class EmptyFile:
+    """A file without content: it has only headings, or it is skipped."""
+
+    fingerprint: str
+    name: str
+    """Its path within the source."""
+
+
+FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError
 """The result of reading a file; a SourceError states in one line why the file was refused."""
 
 ConfigT = TypeVar("ConfigT", contravariant=True)

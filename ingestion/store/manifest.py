@@ -52,6 +52,8 @@ class IndexedSource(_StoredModel):
     files: int | None
     documents: int
     chunks: int
+    empty: list[str] = Field(default_factory=list)
+    """Files without a body."""
 
 
 class IndexedSources(_StoredModel):

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from schemas.ingestion import IngestionRun
+from schemas.ingestion import IngestionRun, SourceReport
 
 if TYPE_CHECKING:
     from app.cli.setup.model_check import ModelCheck
@@ -35,11 +35,22 @@ def print_run_table(run: IngestionRun, console: Console) -> None:
         table.add_row(source.name, *map(str, numbers))
     if run.sources:
         console.print(table)
+    for source in run.sources:
+        _print_notes(source, console)
     for line in run.refused:
         console.print(Text(f"refused  {line}", style="yellow"), soft_wrap=True)
     summary = "compared, nothing was written," if run.options.dry_run else "done"
     if run.state in ("succeeded", "partial"):
         console.print(f"{summary} in {run.seconds:.1f} s")
+
+
+def _print_notes(source: SourceReport, console: Console) -> None:
+    """Print how many API operations were read, and which files have no body."""
+    if source.operations:
+        console.print(f"{source.name}: {source.operations} API operations read")
+    if source.empty:
+        names = ", ".join(source.empty)
+        console.print(f"{source.name}: without a body: {names}", soft_wrap=True)
 
 
 def print_checks(checks: "list[ModelCheck]") -> None:

@@ -126,6 +126,13 @@ def html_to_markdown(content: Tag) -> str:
     return str(_Converter().convert_soup(content)).strip()
 
 
+def table_to_markdown(html: str) -> str:
+    """Return an HTML table as a Markdown table. Raises SourceError for one that is too large."""
+    from ingestion.sources.formats.html import parse_html
+
+    return html_to_markdown(parse_html(html))
+
+
 def _number_list_items(content: Tag) -> None:
     """Store the number of each list item; markdownify would count all items again for each one."""
     for items in content.find_all("ol"):
@@ -201,7 +208,10 @@ class _Converter(MarkdownConverter):
         return f"\n\n{fence}{_code_language(el)}\n{text}\n{fence}\n\n" if text.strip() else ""
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        return f" {_UNESCAPED_BAR.sub(_ESCAPED_BAR, ' '.join(text.split()))} |"
+        # Indentation with non-breaking spaces shows nesting; parsers of Markdown would strip it.
+        spaces = re.match(r"\s*", text)
+        indent = "&nbsp;" * sum(c in "\u00a0\u2003\u3000" for c in spaces[0]) if spaces else ""
+        return f" {indent}{_UNESCAPED_BAR.sub(_ESCAPED_BAR, ' '.join(text.split()))} |"
 
     convert_th = convert_td
 

@@ -1,0 +1,243 @@
+"""Finds where a Markdown page states the method and path of an API operation.
+
+A statement is a heading (`POST /v1/x`), a table or labelled lines (`Method: POST`), or a request line of
+its own. An example of a call, such as a curl command, counts only on a page that states nothing.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, cast
+from urllib.parse import urlsplit
+
+from ingestion.sources.api_tables import parts_of, text_of
+from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
+
+METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
+
+MAX_LABEL_CHARS = 24
+"""Characters beside a call in a paragraph that still only labels it."""
+
+MAX_FACT_CHARS = 1_000
+"""Maximum length of a block whose labelled lines are read; longer blocks are prose."""
+
+_TARGET = r"(?:https?://[^\s`|<>\"')，。]+|/[^\s`|<>\"')，。]*)"
+CALL = re.compile(rf"(?<![\w/])({METHODS})(?:\*\*|[`\s:|\]】)）]|&nbsp;|<[^>]*>)+({_TARGET})")
+_METHOD_ALONE = re.compile(rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?![\w/])")
+_TARGET_ALONE = re.compile(_TARGET)
+_URL_LABEL = re.compile(
+    r"(?:[a-z]+\s+){0,2}(?:url|uri|path|endpoint|address)|route"
+    r"|(?:https?\s*)?[\u4e00-\u9fff]{0,4}\s*(?:url|uri|地址|路径|链接)|接口",
+    re.IGNORECASE,
+)
+_METHOD_LABEL = re.compile(
+    r"(?:[a-z]+\s+){0,2}(?:method|verb)|(?:request|http)\s*type"
+    r"|(?:http\s*)?[\u4e00-\u9fff]{0,4}(?:方式|方法|类型|method)",
+    re.IGNORECASE,
+)
+_LABELLED_LINE = re.compile(
+    r"^[\s>*\-+•]*(?:\*\*|__|`)?\s*([^:：|*`]{1,24}?)\s*(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?\s*(\S.*)$"
+)
+_HAS_LABEL = re.compile(r"[^:：]{1,40}[:：]")
+_CURL = re.compile(r"^\s*(?:\$\s*)?curl\b", re.MULTILINE)
+_CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
+_CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
+_CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
+_REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({_TARGET})")
+_DECLARED = re.compile(rf"\W*({METHODS})\s+(\S+)", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\{[^}]*\}|:[A-Za-z_]\w*|<[^>]*>")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place where a page gives the method and the URL of an operation."""
+
+    method: Method
+    url: str
+    block: int
+    """Index of the block."""
+    is_stated: bool
+    """Whether the page states it; otherwise it is an example of a call."""
+
+
+def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
+    """Return the first mark of each operation. `declared` is an operation in the front matter."""
+    has_method = any(_METHOD_ALONE.search(block.text) for block in blocks)
+    found = list(_stated_marks(blocks)) if has_method else []
+    if match := _DECLARED.match(declared):
+        found.insert(0, _mark(match[1], match[2], 0))
+    if not found and has_method:
+        examples = list(_example_marks(blocks))
+        paths = {(mark.method, path_of(mark.url)) for mark in examples}
+        found = examples if len(paths) == 1 else []  # a tutorial calls several operations
+    first: dict[tuple[str, str], Mark] = {}
+    for mark in found:
+        first.setdefault((mark.method, path_of(mark.url)), mark)
+    return list(first.values())
+
+
+def split_by_mark(
+    blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]
+) -> list[tuple[Mark, int, int]]:
+    """Return each mark with the range of blocks that belong to it: all blocks if it is the only one."""
+    if len(marks) <= 1:
+        return [(mark, 0, len(blocks)) for mark in marks]
+    starts = [_start(blocks, before.block + 1, mark.block) for before, mark in pairwise(marks)]
+    levels = [blocks[start].level for start in starts if blocks[start].kind == "heading"]
+    starts.insert(0, _first_start(blocks, marks[0].block, min(levels, default=0)))
+    ends = [*starts[1:], len(blocks)]
+    return list(zip(marks, starts, ends, strict=True))
+
+
+def path_of(url: str) -> str:
+    """Return the path of a URL with every placeholder as `{}`."""
+    path = urlsplit(url).path if "://" in url else url
+    return _PLACEHOLDER.sub("{}", path).rstrip("/")
+
+
+def _mark(method: str, url: str, block: int, is_stated: bool = True) -> Mark:
+    url = (
+        re.sub(r"\\([_\-.{}])", r"\1", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
+        .rstrip(".,;:。，；*`")
+        .split("?")[0]
+    )
+    return Mark(cast(Method, method.upper()), url, block, is_stated)
+
+
+def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
+    facts = _LabelledFacts()
+    for index, block in enumerate(blocks):
+        if block.kind == "heading":
+            if block.level <= 2 and not is_fact_label(block.title):
+                facts = _LabelledFacts()
+            facts.label = block.title
+            if call := CALL.search(block.text):
+                yield _mark(call[1], call[2], index)
+        elif block.kind == "fence":
+            if (request := _request_line(block, index)) and request.is_stated:
+                yield request
+            else:
+                yield from facts.read(_pairs(block, facts), index)
+        elif call := _only_call(block):
+            yield _mark(call[1], call[2], index)
+        else:
+            yield from facts.read(_pairs(block, facts), index)
+            facts.label = _bold_label(block)
+
+
+def is_fact_label(text: str) -> bool:
+    """Return whether a label announces the URL or the method of an operation."""
+    return _matches(_URL_LABEL, text) or _matches(_METHOD_LABEL, text)
+
+
+def _matches(pattern: re.Pattern[str], label: str) -> bool:
+    return any(pattern.fullmatch(part) for part in parts_of(label))
+
+
+def _bold_label(block: MarkdownBlock) -> str:
+    """Return the text of a paragraph that is only a bold label."""
+    match = re.fullmatch(r"\s*\*\*([^*]{1,24})\*\*[:：]?\s*", block.text)
+    return match[1] if match else ""
+
+
+def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str]]:
+    """Return label and value of each row or line; a block under a label is the label's value."""
+    if block.kind == "table":
+        return _table_pairs(block)
+    if is_fact_label(facts.label):
+        return [(facts.label, block.text)]
+    return _labelled_pairs(block)
+
+
+class _LabelledFacts:
+    """A method and a URL that a page gives under labels, one after the other."""
+
+    def __init__(self) -> None:
+        self.label = ""
+        """The heading or bold text right before a block."""
+        self._method = ""
+        self._url = ""
+
+    def read(self, pairs: Sequence[tuple[str, str]], block: int) -> Iterator[Mark]:
+        """Yield a mark once both are known."""
+        for label, value in pairs:
+            is_url, is_method = _matches(_URL_LABEL, label), _matches(_METHOD_LABEL, label)
+            call = CALL.search(value) if is_url or is_method else None
+            if call:
+                self._method, self._url = call[1], call[2]
+            elif is_method and (method := _METHOD_ALONE.search(value)):
+                self._method = method[1]
+            elif is_url and (target := _TARGET_ALONE.search(value)):
+                self._url = target[0]
+            if self._method and self._url:
+                yield _mark(self._method, self._url, block)
+                self._method = self._url = ""
+
+
+def _only_call(block: MarkdownBlock) -> re.Match[str] | None:
+    """Return the call of a paragraph that contains nothing else, apart from a short label."""
+    call = CALL.search(block.text)
+    if call is None or block.kind not in ("paragraph", "other", "list"):
+        return None
+    rest = text_of(block.text).replace(call[1], "", 1).replace(text_of(call[2]), "", 1)
+    rest = rest.strip(" `*:：")
+    is_label = len(rest) <= MAX_LABEL_CHARS and not re.search(r"[.。!?！？,，]", rest)
+    return call if is_label else None
+
+
+def _request_line(block: MarkdownBlock, index: int) -> Mark | None:
+    """Return the request line of a code block; it is a statement if the block has no other line."""
+    opening, *rest = block.text.splitlines()
+    lines = [line for line in rest if line.strip() and not line.lstrip().startswith(("```", "~~~"))]
+    match = _REQUEST_LINE.match(lines[0]) if lines else None
+    if match is None or (len(lines) > 1 and "http" not in opening.lower()):
+        return None
+    return _mark(match[1], match[2], index, is_stated=len(lines) == 1)
+
+
+def _example_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
+    for index, block in enumerate(blocks):
+        if block.kind != "fence":
+            continue
+        if _CURL.search(block.text) and (target := _CURL_URL.search(block.text)):
+            stated = _CURL_METHOD.search(block.text)
+            default = "POST" if _CURL_DATA.search(block.text) else "GET"
+            yield _mark(stated[1] if stated else default, target[0], index, is_stated=False)
+        elif request := _request_line(block, index):
+            yield request
+
+
+def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
+    """Return label and value of each row; of the header and the row if there is only one row."""
+    rows = parse_table(block.text)
+    if len(rows) == 2:
+        across = [(text_of(label), value) for label, value in zip(*rows, strict=False)]
+        if any(_matches(_URL_LABEL, label) for label, _ in across):
+            return across
+    return [(text_of(row[0]), row[1]) for row in rows if 2 <= len(row) <= 3]
+
+
+def _labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
+    """Return label and value of lines such as `**Method**: POST`."""
+    lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
+    labelled = (line for line in lines if _HAS_LABEL.match(line))
+    matches = filter(None, map(_LABELLED_LINE.match, labelled))
+    return [(text_of(match[1]), match[2]) for match in matches]
+
+
+def _start(blocks: Sequence[MarkdownBlock], lowest: int, mark: int) -> int:
+    """Return the last of the highest headings from `lowest` to the block of the mark."""
+    headings = [i for i in range(lowest, mark + 1) if blocks[i].kind == "heading"]
+    if not headings or blocks[mark].kind == "heading":
+        return mark
+    level = min(blocks[i].level for i in headings)
+    return max(i for i in headings if blocks[i].level == level)
+
+
+def _first_start(blocks: Sequence[MarkdownBlock], mark: int, level: int) -> int:
+    """Return the last heading of the level of the other operations, else the start of the page."""
+    same = [i for i in range(mark + 1) if blocks[i].kind == "heading" and blocks[i].level == level]
+    return max(same, default=0)

@@ -1,0 +1,60 @@
+"""The Markdown dialects of documentation generators become plain Markdown."""
+
+from pathlib import Path
+
+import pytest
+
+from ingestion.sources.registry import read_source
+from ingestion.text.clean_markdown import clean_text, to_plain_markdown
+from schemas.document import SourceDocument
+from schemas.platform import MarkdownSourceConfig, SourceLimits
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        (":::note Watch out\nBody\n:::", "**Watch out**\n\nBody"),
+        ("> [!NOTE]\n> Body", "> **Note**\n>\n> Body"),
+        ('!!! tip "Hi"\n    inside\n\nafter', "**Hi**\n\ninside\n\nafter"),
+        ("<Note>Careful</Note>", "**Note**\n\nCareful"),
+        ("import X from 'y'\n\ntext {/* hidden */}<!-- too -->", "text "),
+        ("![A chart](a.png) and <img alt='B'>", "A chart and B"),
+        ("Use <your_token> and `<b>`", "Use <your_token> and `<b>`"),
+        ("```html\n<b>&gt;</b>\n```", "```html\n<b>&gt;</b>\n```"),
+    ],
+)
+def test_markup_is_converted(written: str, plain: str) -> None:
+    assert to_plain_markdown(written) == plain
+
+
+@pytest.mark.parametrize(
+    ("written", "clean"),
+    [
+        ("us\\-east\\-2, user\\_id", "us-east-2, user_id"),
+        ("a &gt; b&nbsp;&amp; c", "a > b & c"),
+        ("limit ==5 QPS==", "limit 5 QPS"),
+        ("call &lt;token&gt;", "call `<token>`"),
+        ("two  spaces", "two spaces"),
+        ("`a\\_b &gt;`", "`a\\_b &gt;`"),
+    ],
+)
+def test_text_is_cleaned(written: str, clean: str) -> None:
+    assert clean_text(written) == clean
+
+
+def test_links_lead_to_the_pages_they_name(tmp_path: Path) -> None:
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "a.md").write_text("See [B](../b.md#x), [C](c.md), [W](https://w.x).")
+    (tmp_path / "b.md").write_text("---\nslug: /bee\n---\nBody")
+    source = MarkdownSourceConfig(
+        kind="markdown",
+        name="docs",
+        path=tmp_path,
+        page_url=("https://x.y/{slug}", "https://x.y/{path}"),
+    )
+    (page,) = [
+        document
+        for document in read_source(source, SourceLimits())
+        if isinstance(document, SourceDocument) and document.id == "guides/a"
+    ]
+    assert page.sections[0].body == "See [B](https://x.y/bee#x), C, [W](https://w.x)."
