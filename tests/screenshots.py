@@ -46,6 +46,9 @@ def main() -> None:
             with opened(browser, url, size | CHINESE) as page:
                 ask(page, "怎么发货")
                 take(page, f"page-{name}")
+            with opened(browser, url, size | ENGLISH | {"color_scheme": "light"}) as page:
+                ask(page, "how do I sign a request?")
+                take(page, f"page-{name}-en")
             with opened(browser, url, size | ENGLISH) as page:
                 take(page, f"page-{name}-start")
                 ask(page, "what does error 44203 mean?")

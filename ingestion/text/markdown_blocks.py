@@ -62,7 +62,7 @@ def parse_blocks(markdown: str) -> list[MarkdownBlock]:
 
 
 def _unparsed_block(lines: list[str]) -> list[MarkdownBlock]:
-    """Return `lines`, which have no token (such as link definitions), as a block; empty if all are blank."""
+    """Return lines without a token, such as link definitions, as a block; empty if all are blank."""
     text = "\n".join(lines).strip("\n")
     return [MarkdownBlock("other", text)] if text.strip() else []
 
