@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Literal, cast
 from urllib.parse import urlsplit
 
-from ingestion.sources.api_tables import parts_of, text_of
+from ingestion.sources.api_columns import parts_of, text_of
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]

@@ -6,50 +6,39 @@ parameters, responses or errors. All other blocks of the page stay prose.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
-from urllib.parse import urlsplit
 
+from ingestion.sources.api_columns import (
+    Columns,
+    Table,
+    columns_of,
+    is_error_table,
+    is_named_values,
+    is_parameter_table,
+    is_status_table,
+    text_of,
+)
+from ingestion.sources.api_errors import error_codes, listed_errors, scopes_in, scopes_of_rows
 from ingestion.sources.api_marks import (
     CALL,
     METHODS,
     Mark,
-    Method,
     find_marks,
     is_fact_label,
     path_of,
     split_by_mark,
 )
-from ingestion.sources.api_tables import (
-    Columns,
-    Table,
-    columns_of,
-    error_codes,
-    is_error_table,
-    is_named_values,
-    is_parameter_table,
-    is_status_table,
-    listed_errors,
-    listed_parameters,
-    parameters,
-    scopes_in,
-    scopes_of_rows,
-    text_of,
-)
+from ingestion.sources.api_operation import Operation, Role
+from ingestion.sources.api_tables import listed_parameters, parameters
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
-from schemas.api_document import ApiDocument, ErrorCode, Parameter, PermissionPackage
-from schemas.choices import Language
+from schemas.api_document import ErrorCode, Parameter
 
-MAX_DESCRIPTION_CHARS = 300
 MAX_LABEL_CHARS = 60
 """A longer paragraph before a table does not label it."""
 MAX_SCOPE_SENTENCE_CHARS = 300
 """A longer paragraph does not state the permissions of an operation."""
 MAX_NAME_CHARS = 80
-
-Role = Literal["headers", "public", "request", "response", "errors", "permissions", ""]
-"""What a table or list holds."""
 
 _ROLE_PATTERNS: Mapping[Role, str] = MappingProxyType(
     {
@@ -88,61 +77,6 @@ _GENERIC_HEADING = re.compile(
     rf"|overview|definition|syntax|usage|reference|(?-i:{METHODS})\b.*)\W*",
     re.IGNORECASE,
 )
-
-
-@dataclass
-class Operation:
-    """An operation of an API as a page describes it."""
-
-    method: Method
-    url: str
-    name: str
-    request_headers: list[Parameter] = field(default_factory=list)
-    public_parameters: list[Parameter] = field(default_factory=list)
-    request_parameters: list[Parameter] = field(default_factory=list)
-    response_parameters: list[Parameter] = field(default_factory=list)
-    error_codes: list[ErrorCode] = field(default_factory=list)
-    permissions: list[PermissionPackage] = field(default_factory=list)
-    prose: list[MarkdownBlock] = field(default_factory=list)
-    """The blocks that are none of these, in order."""
-    evidence: list[str] = field(default_factory=list)
-    """Why the page is read as an operation, for people: one clause per mark, table and list."""
-    has_labelled_parameters: bool = False
-    """Whether a heading or label announces parameters, and they say whether they are required."""
-
-    def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
-        """Return the operation in the format of API documents; a host in the URL becomes a server."""
-        address = urlsplit(self.url)
-        return ApiDocument(
-            service_id=service_id,
-            api_id=api_id,
-            name=self.name,
-            method=self.method,
-            url=address.path or self.url,
-            language=language,
-            description=self._description(),
-            request_headers=tuple(self.request_headers),
-            public_parameters=tuple(self.public_parameters),
-            request_parameters=tuple(self.request_parameters),
-            response_parameters=tuple(self.response_parameters),
-            error_codes=tuple(self.error_codes),
-            permission_packages=tuple(self.permissions),
-            servers=(f"{address.scheme}://{address.netloc}",) if address.netloc else (),
-        )
-
-    def _description(self) -> str:
-        paragraphs = (text_of(block.text) for block in self.prose if block.kind == "paragraph")
-        described = (text for text in paragraphs if len(text) > 8 and not CALL.search(text))
-        return next(described, "")[:MAX_DESCRIPTION_CHARS]
-
-    def parameters_of(self, role: Role) -> list[Parameter]:
-        """Return the list that parameters of `role` belong to."""
-        lists: dict[Role, list[Parameter]] = {
-            "headers": self.request_headers,
-            "public": self.public_parameters,
-            "response": self.response_parameters,
-        }
-        return lists.get(role, self.request_parameters)
 
 
 @dataclass(frozen=True)

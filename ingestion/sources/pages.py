@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingestion.sources.api_docs import api_sections
-from ingestion.sources.api_pages import ApiPage, Operation, read_operations
+from ingestion.sources.api_operation import Operation
+from ingestion.sources.api_pages import ApiPage, read_operations
 from ingestion.sources.folder import PageValues, page_url, path_values
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language

@@ -1,0 +1,169 @@
+"""Recognises the columns of tables on API pages by their headers, in Chinese and English.
+
+Headers are matched by word, in any column order. Nothing here knows a platform.
+"""
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ingestion.text.markdown_blocks import plain_text
+
+Table = Sequence[Sequence[str]]
+"""Rows of cells, the header first."""
+
+
+def words_pattern(*words: str) -> re.Pattern[str]:
+    """Return a pattern for a header cell that consists of one of `words`."""
+    return re.compile(rf"(?:{'|'.join(words)})", re.IGNORECASE)
+
+
+_COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    {
+        "http_status": words_pattern(
+            r"http\s*(?:status|code|状态).*", r"status(?:\s*code)?", "状态码"
+        ),
+        "code": words_pattern(
+            r"(?:(?:api|biz|business|sub)[\s_-]*)?(?:error|err|return|result)[\s_-]*(?:code|no\.?|number)s?",
+            r"codes?",
+            r"(?:业务|子|平台)?(?:错误|返回|异常|响应|结果|业务|失败)(?:码|代码|编码|编号)",
+            r"代码|编码",
+            r"errors?",
+        ),
+        "remedy": words_pattern(
+            r".*(?:解决|处理|排查|应对|修复|建议).*",
+            r"(?:suggested\s+)?(?:solution|remedy|fix|resolution|action|handling|troubleshooting"
+            r"|how to (?:fix|handle|resolve)|what to do)s?.*",
+        ),
+        "cause": words_pattern(
+            r"(?:错误|可能|失败|产生)?(?:的)?原因.*", r"(?:possible\s+)?(?:cause|reason)s?"
+        ),
+        "required": words_pattern(
+            r"(?:是否)?(?:必填|必选|必须|必传|必需|必要|必输)(?:项|字段)?",
+            r"(?:is[\s_]*)?(?:required|mandatory)\??",
+            r"req\.?",
+            r"presence",
+            r"m\s*/\s*o",
+            r"o\s*/\s*m",
+        ),
+        "optional": words_pattern(r"(?:是否)?(?:可选|选填|可空)", r"(?:is[\s_]*)?optional\??"),
+        "type": words_pattern(
+            r"(?:数据|参数|字段|值)?(?:类型|格式)",
+            r"(?:data|value|field|param(?:eter)?)?\s*types?",
+            r"schema|format",
+        ),
+        "default": words_pattern(r"(?:默认|缺省)(?:值)?", r"defaults?(?:\s+value)?"),
+        "example": words_pattern(
+            r"(?:示例|样例|举例|例子|例)(?:值)?", r"(?:examples?|samples?|e\.g\.)(?:\s+values?)?"
+        ),
+        "values": words_pattern(
+            r"(?:取值(?:范围)?|枚举(?:值)?|可选值|允许值|范围)",
+            r"(?:enum(?:eration)?s?|(?:allowed|possible|accepted|valid)\s+values?|values?|range|options)",
+        ),
+        "location": words_pattern(
+            r"(?:参数)?(?:位置|传参方式|传递方式)",
+            r"(?:in|location|where|passed\s+in|param(?:eter)?\s+in)",
+        ),
+        "name": words_pattern(
+            r"(?:请求|响应|返回|查询|路径|入|出|公共|消息|请求头|头部|header|body|query|path)*\s*(?:参数|字段|属性|变量|键|请求头|头部|头域|header)?(?:名称|名|代码|标识|key)?|变量名?|英文名称?",
+            r"(?:(?:request|response|query|path|body|header|form|json|attribute|object)\s+)*(?:param(?:eter)?|field|property|attribute|argument|key|header|variable|member|element)s?(?:\s*(?:name|key|id))?",
+            r"names?",
+        ),
+        "description": words_pattern(
+            r"(?:参数|字段)?中文(?:名|名称|含义)?|(?:参数|字段|详细|错误|功能|返回|响应|提示|结果)?(?:描述|说明|含义|解释|备注|释义|信息|意义|场景|场合)(?:信息)?",
+            r"(?:(?:error|detailed|short|field)\s+)?(?:descriptions?|desc\.?|notes?|remarks?|meanings?|details?|comments?|explanations?|purpose|messages?|msg|text|definition|summary|when|condition|scenario)",
+        ),
+    }
+)
+_PART = re.compile(
+    r"\s*(?:/|\||（|）|\(|\)|<br\s*/?>|\n|、|&nbsp;)\s*|(?<=[\u4e00-\u9fff])\s+(?=[A-Za-z])|(?<=[A-Za-z])\s+(?=[\u4e00-\u9fff])",
+    re.IGNORECASE,
+)
+
+
+def text_of(cell: str) -> str:
+    """Return a cell as plain text: no markup, entities decoded, line breaks as spaces."""
+    without_breaks = re.sub(
+        r"<br\s*/?>|</?(?:p|li|ul|ol|div)[^>]*>", " ", cell, flags=re.IGNORECASE
+    )
+    return " ".join(html.unescape(plain_text(without_breaks)).replace("\u200b", "").split())
+
+
+def parts_of(text: str) -> list[str]:
+    """Return a label and, if it is in two languages, its parts: `请求方式 / Method`."""
+    text = text_of(text).strip(" *:：?？#.")
+    return [text, *(part.strip() for part in _PART.split(text) if part.strip() not in ("", text))]
+
+
+def _column(header: str) -> str | None:
+    """Return what a header cell names, or None."""
+    for part in parts_of(header):
+        for name, pattern in _COLUMNS.items():
+            if part and pattern.fullmatch(part):
+                return name
+    return None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where each kind of column is, by name; -1 where a table has none."""
+
+    at: Mapping[str, int]
+
+    def cell(self, row: Sequence[str], name: str) -> str:
+        """Return the cell of column `name` in `row`, empty where there is none."""
+        index = self.at.get(name, -1)
+        return row[index] if 0 <= index < len(row) else ""
+
+    def renamed(self, old: str, new: str) -> "Columns":
+        """Return the columns with `old` read as `new`."""
+        return Columns({new if name == old else name: index for name, index in self.at.items()})
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.at
+
+
+def columns_of(header: Sequence[str], rows: Table = ()) -> Columns:
+    """Return the columns that a header row names; the first of two with the same meaning counts.
+
+    Of two columns with names, the one with identifiers in `rows` counts: 字段名 beside 变量名.
+    """
+    at: dict[str, int] = {}
+    for index, cell in enumerate(header):
+        name = _column(cell)
+        is_better = name == "name" and name in at and not _has_identifiers(rows, at[name])
+        if name is not None and (name not in at or (is_better and _has_identifiers(rows, index))):
+            at[name] = index
+    return Columns(at)
+
+
+def _has_identifiers(rows: Table, index: int) -> bool:
+    cells = [text_of(row[index]) for row in rows if index < len(row)]
+    return bool(cells) and all(re.search(r"[A-Za-z_]\w", cell) for cell in cells)
+
+
+def is_parameter_table(columns: Columns) -> bool:
+    """Whether the header is that of parameters: a name, and a type or whether it is required."""
+    return (
+        "name" in columns
+        and ("type" in columns or "required" in columns or "optional" in columns)
+        and "code" not in columns
+    )
+
+
+def is_named_values(columns: Columns) -> bool:
+    """Whether the header has names and descriptions only: parameters if a heading says so."""
+    return "name" in columns and "description" in columns and "code" not in columns
+
+
+def is_error_table(columns: Columns) -> bool:
+    """Whether the header is that of error codes."""
+    told = any(name in columns for name in ("description", "cause", "remedy"))
+    return "code" in columns and "type" not in columns and "required" not in columns and told
+
+
+def is_status_table(columns: Columns) -> bool:
+    """Whether the header is that of HTTP statuses: error codes if a heading says so."""
+    return "http_status" in columns and "description" in columns and "type" not in columns
