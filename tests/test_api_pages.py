@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.api_operation import Operation
+from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import read_operations
 from ingestion.sources.registry import EmptyFile, read_source
 from ingestion.text.markdown_blocks import parse_blocks
@@ -137,7 +137,7 @@ HTML = """<html><body><h1>suppressions/delete</h1>
 <tr><td>&nbsp;&nbsp;text</td><td>string</td><td>Y</td></tr></table></body></html>"""
 
 
-def read(markdown: str) -> tuple[Operation, ...]:
+def read(markdown: str) -> tuple[PageOperation, ...]:
     return read_operations(parse_blocks(markdown), "Page").operations
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from ingestion.text.markdown_blocks import plain_text
 
-Table = Sequence[Sequence[str]]
+TableRows = Sequence[Sequence[str]]
 """Rows of cells, the header first."""
 
 
@@ -125,7 +125,7 @@ class Columns:
         return name in self.at
 
 
-def columns_of(header: Sequence[str], rows: Table = ()) -> Columns:
+def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     """Return the columns that a header row names; the first of two with the same meaning counts.
 
     Of two columns with names, the one with identifiers in `rows` counts: 字段名 beside 变量名.
@@ -139,7 +139,7 @@ def columns_of(header: Sequence[str], rows: Table = ()) -> Columns:
     return Columns(at)
 
 
-def _has_identifiers(rows: Table, index: int) -> bool:
+def _has_identifiers(rows: TableRows, index: int) -> bool:
     cells = [text_of(row[index]) for row in rows if index < len(row)]
     return bool(cells) and all(re.search(r"[A-Za-z_]\w", cell) for cell in cells)
 

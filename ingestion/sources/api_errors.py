@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ingestion.sources.api_columns import Columns, Table, text_of, words_pattern
+from ingestion.sources.api_columns import Columns, TableRows, text_of, words_pattern
 from ingestion.sources.api_tables import LIST_ITEM
 from schemas.api_document import ErrorCode, PermissionPackage
 
@@ -14,7 +14,7 @@ _MESSAGE = words_pattern(
 _NO_CODE = re.compile(r"^[\W_]*$")
 
 
-def error_codes(rows: Table, header: Sequence[str], columns: Columns) -> tuple[ErrorCode, ...]:
+def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tuple[ErrorCode, ...]:
     """Return the codes of an error table; an HTTP status beside the code goes into the message."""
     key = "code" if "code" in columns else "http_status"
     message_at = next(
@@ -68,7 +68,7 @@ def scopes_in(text: str) -> list[PermissionPackage]:
     return [PermissionPackage(name=name, description=about) for name, about in found.items()]
 
 
-def scopes_of_rows(rows: Table) -> list[PermissionPackage]:
+def scopes_of_rows(rows: TableRows) -> list[PermissionPackage]:
     """Return a permission per row: the first cell names it, the second describes it."""
     return [
         PermissionPackage(name=text_of(row[0]), description=text_of(row[1]) if row[1:] else "")

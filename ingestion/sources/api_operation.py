@@ -18,7 +18,7 @@ Role = Literal["headers", "public", "request", "response", "errors", "permission
 
 
 @dataclass
-class Operation:
+class PageOperation:
     """An operation of an API as a page describes it."""
 
     method: Method

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from ingestion.sources.api_columns import (
     Columns,
-    Table,
+    TableRows,
     columns_of,
     is_error_table,
     is_named_values,
@@ -29,7 +29,7 @@ from ingestion.sources.api_marks import (
     path_of,
     split_by_mark,
 )
-from ingestion.sources.api_operation import Operation, Role
+from ingestion.sources.api_operation import PageOperation, Role
 from ingestion.sources.api_tables import listed_parameters, parameters
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
 from schemas.api_document import ErrorCode, Parameter
@@ -83,7 +83,7 @@ _GENERIC_HEADING = re.compile(
 class ApiPage:
     """The operations of a page and its remaining blocks."""
 
-    operations: tuple[Operation, ...]
+    operations: tuple[PageOperation, ...]
     prose: tuple[MarkdownBlock, ...]
 
 
@@ -94,7 +94,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     `POST /v1/messages`.
     """
     ranges = split_by_mark(blocks, find_marks(blocks, declared))
-    operations: list[Operation] = []
+    operations: list[PageOperation] = []
     prose: list[MarkdownBlock] = []
     done = 0
     for mark, start, end in ranges:
@@ -108,7 +108,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     return ApiPage(tuple(operations), (*prose, *blocks[done:]))
 
 
-def _is_evident(mark: Mark, operation: Operation) -> bool:
+def _is_evident(mark: Mark, operation: PageOperation) -> bool:
     """A stated call needs any table of an API; an example needs parameters that are announced."""
     if not mark.is_stated:
         return operation.has_labelled_parameters and bool(operation.request_parameters)
@@ -125,7 +125,7 @@ class _OperationReader:
 
     def __init__(self, mark: Mark, blocks: Sequence[MarkdownBlock], title: str) -> None:
         self._blocks = blocks
-        self._operation = Operation(
+        self._operation = PageOperation(
             mark.method, mark.url, _without_number(title) or _name(mark, blocks)
         )
         how = "stated" if mark.is_stated else "called in an example"
@@ -133,7 +133,7 @@ class _OperationReader:
         self._headings: list[tuple[int, str]] = []
         self._label = ""
 
-    def read(self) -> Operation:
+    def read(self) -> PageOperation:
         """Return the operation."""
         for block in self._blocks:
             if block.kind == "heading":
@@ -179,7 +179,7 @@ class _OperationReader:
                     return role
         return ""
 
-    def _add_table(self, header: Sequence[str], rows: Table) -> bool:
+    def _add_table(self, header: Sequence[str], rows: TableRows) -> bool:
         columns, role = columns_of(header, rows), self._role()
         if role == "errors" and "code" not in columns and "name" in columns:
             columns = columns.renamed("name", "code")
@@ -199,7 +199,7 @@ class _OperationReader:
             return self._add_parameters(found_parameters, role, is_announced)
         return False
 
-    def _is_fact_table(self, rows: Table) -> bool:
+    def _is_fact_table(self, rows: TableRows) -> bool:
         """Whether a table gives the URL or method; its permissions are read, and it stays prose."""
         labels = [text_of(row[0]) for row in rows if row]
         if not any(is_fact_label(text) for text in labels):

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Sequence
 
-from ingestion.sources.api_columns import Columns, Table, parts_of, text_of
+from ingestion.sources.api_columns import Columns, TableRows, parts_of, text_of
 from schemas.api_document import AllowedValue, Parameter
 
 _INDENT = re.compile(
@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z_$@\u4e00-\u9fff{][\w\-.$@\[\]:{}*\u4e00-\u9fff/]*")
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
-def parameters(rows: Table, columns: Columns, location: str = "") -> tuple[Parameter, ...]:
+def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[Parameter, ...]:
     """Return the parameters of a table; rows indented under another become its children.
 
     Raises nothing: a row without a name is left out.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingestion.sources.api_docs import api_sections
-from ingestion.sources.api_operation import Operation
+from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import ApiPage, read_operations
 from ingestion.sources.folder import PageValues, page_url, path_values
 from ingestion.text.clean_markdown import clean_text
@@ -140,7 +140,7 @@ def _operation_documents(source: PageSourceConfig, page: ParsedPage) -> Iterator
 
 
 def _operation_document(
-    source: PageSourceConfig, page: ParsedPage, operation: Operation, document_id: str
+    source: PageSourceConfig, page: ParsedPage, operation: PageOperation, document_id: str
 ) -> SourceDocument:
     """Return the seven API sections of an operation, followed by the rest of its text as prose."""
     prose = tuple(_sections(operation.prose, operation.name, (), True))

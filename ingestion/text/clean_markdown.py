@@ -158,7 +158,7 @@ _HIGHLIGHT = re.compile(
 )
 _ANGLES = re.compile(r"<(/?[A-Za-z][^<>\n`]{0,60})>")
 _AUTOLINK = re.compile(r"(?:https?|mailto|ftp):")
-_SPACES = re.compile(r"(?<=\S)[ \t\u00a0\u2000-\u200a\u3000]{2,}(?=\S)")
+_SPACES = re.compile(r"(?<=[^\s|])[ \t\u00a0\u2000-\u200a\u3000]{2,}(?=[^\s|])")
 _WIDE_INDENT = re.compile(r"(^\s*|\|[ \t]*)([\u00a0\u2000-\u200a\u3000]+)")
 _DELIMITER = re.compile(r"^[\s|:-]+$")
 

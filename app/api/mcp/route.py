@@ -1,4 +1,4 @@
-"""POST /mcp: call the MCP server. The MCP SDK is not imported before the first request."""
+"""POST /mcp: call the MCP server. The MCP SDK is imported at the first request, so that a start is fast."""
 
 import asyncio
 from types import ModuleType
