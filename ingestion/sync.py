@@ -30,7 +30,7 @@ from ingestion.stored_documents import StoredDocuments
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
-from schemas.platform import SourceConfig, SourceLimits
+from schemas.platform import PageSourceConfig, SourceConfig, SourceLimits
 
 MAX_VANISHED_SHARE = 0.3
 """If a larger share of a source's documents is missing, they are assumed lost rather than deleted."""
@@ -202,6 +202,7 @@ class Sync:
         self.reports.append(report)
         seen_ids: set[str] = set()
         fingerprints: list[str] = []
+        is_pages = isinstance(source, PageSourceConfig)
         try:
             report.expected = count_files(source)
             known_files = self._known_files(source.name)
@@ -209,6 +210,7 @@ class Sync:
                 match result:
                     case SourceDocument():
                         seen_ids.add(result.id)
+                        report.operations += is_pages and bool(result.api_url)
                         fingerprints.append(result.fingerprint)
                         yield from self._document_chunks(report, result)
                     case UnchangedFile():
@@ -250,7 +252,6 @@ class Sync:
         removed = before.keys() - {chunk.id for chunk in chunks}
         self._dropped_ids |= removed
         report.documents += 1
-        report.operations += bool(document.api_url)
         report.chunks += len(chunks)
         if not before:
             report.added += 1

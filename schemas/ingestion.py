@@ -46,7 +46,7 @@ class SourceReport(ApiModel, frozen=False):
     kept: int = 0
     """Indexed documents that the source no longer has but that were not deleted."""
     operations: int = 0
-    """Documents read in this run that describe an API operation."""
+    """API operations among the pages read in this run."""
     empty: list[str] = Field(default_factory=list)
     """Files read in this run that have no body, by their path within the source."""
     refused: list[str] = Field(default_factory=list)

@@ -269,7 +269,7 @@ def test_search_shows_scores(open_admin: Open) -> None:
     found = page.locator(".results > li").first
     expect(found.locator(".score b")).to_have_text(re.compile(r"^\d+(\.\d+)?$"))
     expect(found.get_by_role("heading")).to_contain_text(PAYLOADS[0])
-    expect(found.locator(".excerpt")).to_contain_text(f"needs vinegar. {PAYLOADS[0]}")
+    expect(found.locator(".excerpt")).to_contain_text("needs vinegar. alert(1)")
     expect(found.locator(".from")).to_have_text("docs")
     assert found.get_by_role("link").count() == 0, "its page is no web address"
     found.get_by_role("button", name="Show full text").click()

@@ -465,7 +465,7 @@ def test_hostile_document_and_model_output_are_inert(
         answered(page)
         expect(page.locator(".step").first).to_contain_text("The kettle needs vinegar.")
         page.locator(".source-button").first.click()
-        expect(page.get_by_role("dialog")).to_contain_text(PAYLOADS[1])
+        expect(page.get_by_role("dialog")).to_contain_text("alert(1)")
         assert made_of_it(page) == []
 
 
