@@ -47,7 +47,7 @@ def main() -> None:
                 ask(page, "怎么发货")
                 take(page, f"page-{name}")
             with opened(browser, url, size | ENGLISH | {"color_scheme": "light"}) as page:
-                ask(page, "how do I sign a request?")
+                ask(page, "what does error 44203 mean?")
                 take(page, f"page-{name}-en")
             with opened(browser, url, size | ENGLISH) as page:
                 take(page, f"page-{name}-start")
