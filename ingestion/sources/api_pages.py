@@ -256,16 +256,6 @@ def _role_of_column(header: Sequence[str], columns: Columns) -> Role:
     return next(matches, "")
 
 
-def _section_name(blocks: Sequence[MarkdownBlock], mark: int) -> str:
-    """Return the heading of the section with the mark, if it names an operation; not the page's title."""
-    above = [block for block in blocks[: mark + 1] if block.kind == "heading"]
-    if len(above) < 2 or any(block.level == above[-1].level for block in above[1:-1]):
-        return ""
-    own = _without_number(CALL.sub("", above[-1].title))
-    is_generic = _GENERIC_HEADING.fullmatch(own) or any(p.search(own) for _, p in _ROLES)
-    return "" if not own or is_generic else own
-
-
 def _without_number(heading: str) -> str:
     """Return a heading without its section number."""
     return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", heading).strip(" -–—:：`")
