@@ -9,10 +9,10 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import SecretStr
 
-from app.cli.setup.model_check import probe_model
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from runnables.models.chat_model import FAILURE_THRESHOLD
+from runnables.models.chat_models import probe_model
 from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.run_context import with_deadline
 from schemas.answer import Answer

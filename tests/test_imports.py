@@ -34,6 +34,11 @@ def test_layer_imports_only_lower_layers(path: Path) -> None:
     assert imported_layers(path.read_text(encoding="utf-8")) <= ALLOWED[layer]
 
 
+def test_only_the_command_line_imports_its_modules() -> None:
+    users = {path for path in FILES if "from app.cli" in path.read_text(encoding="utf-8")}
+    assert all(path.is_relative_to(ROOT / "app" / "cli") for path in users)
+
+
 def test_only_the_store_imports_milvus() -> None:
     users = {path for path in FILES if "pymilvus" in path.read_text(encoding="utf-8")}
     assert {path.relative_to(ROOT).as_posix() for path in users} == {

@@ -19,11 +19,11 @@ from langsmith.utils import get_env_var
 from pydantic import SecretStr
 from structlog.contextvars import bound_contextvars
 
-from app.cli.setup.model_check import probe_model
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from app.telemetry.logs import configure_logging
+from runnables.models.chat_models import probe_model
 from schemas.answer import Answer
 from schemas.errors import ConfigurationError, ModelRefused
 from schemas.question import Turn

@@ -10,10 +10,10 @@ from litestar.di import NamedDependency
 from litestar.openapi import ResponseSpec
 
 from app.api.openapi import OPERATING_TAG
-from app.cli.setup.model_check import probe_model
 from app.service.answer_service import AnswerService
 from app.telemetry.ingestion_metrics import collect_ingestion_metrics
 from runnables.models.chat_model import ChatModel
+from runnables.models.chat_models import probe_model
 from schemas.base import ApiModel
 from schemas.errors import ApideskError, ModelError
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import uvicorn
 
-from app.cli.terminal.progress import ingestion_progress
 from app.main import create_app
 from app.security.access import CREATE_KEY_HINT, is_loopback
 from app.security.api_keys import Keyring
@@ -23,6 +22,7 @@ from app.serving.gc_tuning import freeze_objects
 from app.serving.local_server import announce_server
 from app.telemetry.ingestion_metrics import log_ingestion_run
 from app.telemetry.logs import configure_logging, is_json
+from app.telemetry.progress import ingestion_progress
 from ingestion.job import ProgressCallback
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings

@@ -1,13 +1,16 @@
-"""The chat models named in the settings."""
+"""Opens and probes the chat models named in the settings."""
 
 from dataclasses import dataclass
 from functools import partial
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
+from langsmith import tracing_context
 
 from ingestion.providers import ModelRole, connection_options, open_client
 from runnables.models.chat_model import ChatModel, disable_chunk_timeout, request_stream_usage
 from runnables.models.concurrency import ConcurrencyLimiter
+from runnables.run_context import with_deadline
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"
@@ -15,6 +18,9 @@ EXTRACTIVE = "extractive"
 
 DEFAULT_CONTEXT_TOKENS = 8_192
 """Assumed context window of a model whose window is unknown, in tokens."""
+
+PROBE_TIMEOUT_S = 15.0
+"""Seconds to wait for the answer of a model that is probed."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,12 @@ def open_judge_model(
     if not settings.judge_model:
         return None
     return _open(settings, limiter or ConcurrencyLimiter(settings.max_concurrency), "JUDGE")
+
+
+async def probe_model(model: ChatModel) -> None:
+    """Call `model` once with a short prompt. Raises ModelError, which is also in `model.last_error`."""
+    with tracing_context(enabled=False):
+        await model.ask([HumanMessage("ping")], with_deadline({}, PROBE_TIMEOUT_S))
 
 
 def _open(settings: Settings, limiter: ConcurrencyLimiter, prefix: str) -> ChatModel:

@@ -24,8 +24,8 @@ from app.analytics.evaluation.result import (
 )
 from app.analytics.evaluation.retrieval_probe import RetrievalProbe
 from app.analytics.evaluation.scoring import ProbeResult, route_result
-from app.cli.terminal.progress import ingestion_progress
 from app.service.answer_service import AnswerService, open_answer_service
+from app.telemetry.progress import ingestion_progress
 from ingestion.text.language import detect_language
 from runnables.retrieval.retriever import RetrievalMode
 from runnables.run_context import with_deadline

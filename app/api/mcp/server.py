@@ -32,13 +32,13 @@ from mcp_types import (
 )
 
 from app.api.mcp.toolbox import TOOL_RESULTS, Toolbox, tools_by_name
-from app.cli.terminal.progress import ingestion_progress
 from app.security.access import Connection, count_tool_call
 from app.security.api_keys import Caller
 from app.security.token_meter import TokenMeter
 from app.service.answer_service import open_answer_service
 from app.service.container import Container
 from app.serving.local_server import LocalServer, read_local_server
+from app.telemetry.progress import ingestion_progress
 from runnables.tools.middleware import arguments_schema
 from schemas.errors import ApideskError, StoreLocked, StoreUnavailable
 from schemas.platform import PlatformInfo

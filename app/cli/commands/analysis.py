@@ -175,7 +175,7 @@ def replay(
     from app.analytics.replay.report import print_replay
     from app.analytics.replay.run import ReplayOptions
     from app.analytics.replay.run import replay as replay_questions
-    from app.cli.terminal.progress import question_progress
+    from app.telemetry.progress import question_progress
 
     if plot:
         check_plot(plot)

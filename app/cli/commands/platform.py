@@ -46,7 +46,7 @@ def init(
     from app.cli.setup.interview import InterviewAnswers, draft_from_openapi, interview
     from app.cli.setup.platform_file import check_overwrite, write_platform_file
     from app.cli.setup.trial import run_trial
-    from app.cli.terminal.progress import ingestion_progress
+    from app.telemetry.progress import ingestion_progress
     from schemas.platform import SourceLimits
 
     if openapi is not None and documents is not None:

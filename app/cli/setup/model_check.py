@@ -5,18 +5,15 @@ import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from langchain_core.messages import HumanMessage
-from langsmith import tracing_context
-
 from ingestion.providers import ModelRole, model_errors, open_embeddings
-from runnables.models.chat_model import ChatModel
-from runnables.models.chat_models import open_chat_models, open_judge_model
-from runnables.run_context import with_deadline
+from runnables.models.chat_models import (
+    PROBE_TIMEOUT_S,
+    open_chat_models,
+    open_judge_model,
+    probe_model,
+)
 from schemas.errors import ModelError
 from schemas.settings import Settings
-
-CHECK_TIMEOUT_S = 15.0
-"""Seconds to wait for the answer of a model."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +41,11 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
 
         async def embed() -> None:
             with model_errors(role):
-                async with asyncio.timeout(CHECK_TIMEOUT_S):
+                async with asyncio.timeout(PROBE_TIMEOUT_S):
                     await embeddings.aembed_query("ping")
 
         checks.append(_timed(role, embed()))
     return list(await asyncio.gather(*checks))
-
-
-async def probe_model(model: ChatModel) -> None:
-    """Call `model` once with a short prompt. Raises ModelError, which is also in `model.last_error`."""
-    with tracing_context(enabled=False):
-        await model.ask([HumanMessage("ping")], with_deadline({}, CHECK_TIMEOUT_S))
 
 
 async def _timed(role: ModelRole, call: Awaitable[None]) -> ModelCheck:

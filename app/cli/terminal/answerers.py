@@ -11,7 +11,7 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import httpx
 from httpx_sse import SSEError, aconnect_sse
@@ -34,6 +34,8 @@ EVENT_MODELS: dict[EventName, type[ApiModel]] = {
 
 EXTRA_TIMEOUT_S = 5.0
 """Seconds added to the server's request timeout, to connect and to transfer the answer."""
+
+ModelT = TypeVar("ModelT", bound=ApiModel)
 
 
 class TerminalAnswerer(Answerer, Protocol):
@@ -77,7 +79,7 @@ class RemoteAnswerer:
         with self._translate_errors():
             response = await self._client.post("/retrieve", json=_body(command))
             content = _checked(response, response.json())
-            return [Source.model_validate(source) for source in content["sources"]]
+            return [_read(Source, source) for source in content["sources"]]
 
     async def _stream_answer(
         self, body: Mapping[str, object], on_event: EventSink | None
@@ -85,14 +87,14 @@ class RemoteAnswerer:
         async with aconnect_sse(self._client, "POST", "/ask", json=body) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
                 await stream.response.aread()
-                return Answer.model_validate(_checked(stream.response, stream.response.json()))
+                return _read(Answer, _checked(stream.response, stream.response.json()))
             async for sent in stream.aiter_sse():
                 if sent.event == "error":
                     raise ApideskError(sent.json()["detail"])
                 if sent.event == "answer":
-                    return Answer.model_validate_json(sent.data)
+                    return _read(Answer, sent.json())
                 if on_event is not None and sent.event in EVENT_MODELS:
-                    data = EVENT_MODELS[sent.event].model_validate_json(sent.data)
+                    data = _read(EVENT_MODELS[sent.event], sent.json())
                     await on_event(Event(sent.event, data))
         raise SSEError("the events ended before the answer")
 
@@ -107,6 +109,11 @@ class RemoteAnswerer:
 
 def _body(command: AskCommand) -> dict[str, object]:
     return {"question": command.text} | ({"k": command.k} if command.k else {})
+
+
+def _read(model: type[ModelT], content: object) -> ModelT:
+    """Return the object in `content`, without the fields that only a newer server knows."""
+    return model.model_validate(content, extra="ignore")
 
 
 def _checked(response: httpx.Response, content: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import httpx
 
-from app.cli.terminal.progress import ingestion_progress
 from app.serving.local_server import LocalServer, read_local_server
+from app.telemetry.progress import ingestion_progress
 from ingestion.job import IngestionJob, ProgressCallback, check_not_running, run_in_thread
 from ingestion.platform_config import read_platform
 from schemas.errors import (

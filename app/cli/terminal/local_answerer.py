@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from app.cli.terminal.progress import ingestion_progress
 from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
 from app.service.middleware import SessionAnswerer
 from app.service.session_store import SessionStore
+from app.telemetry.progress import ingestion_progress
 from schemas.answer import Answer, EventSink, Source
 from schemas.settings import Settings
 

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from schemas.ingestion import IngestionRun, SourceReport
+from app.telemetry.progress import print_run_table
+from schemas.ingestion import IngestionRun
 
 if TYPE_CHECKING:
     from app.cli.setup.model_check import ModelCheck
@@ -21,36 +22,6 @@ def print_ingestion_run(run: IngestionRun, as_json: bool) -> None:
         print(run.model_dump_json(by_alias=True, indent=2))
     else:
         print_run_table(run, Console(highlight=False))
-
-
-def print_run_table(run: IngestionRun, console: Console) -> None:
-    """Print the counts of a run by source, and the refused documents."""
-    counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("source")
-    for name in (*counts, "chunks", "written"):
-        table.add_column(name, justify="right")
-    for source in run.sources:
-        numbers = [getattr(source, name) for name in (*counts, "chunks", "written")]
-        table.add_row(source.name, *map(str, numbers))
-    if run.sources:
-        console.print(table)
-    for source in run.sources:
-        _print_notes(source, console)
-    for line in run.refused:
-        console.print(Text(f"refused  {line}", style="yellow"), soft_wrap=True)
-    summary = "compared, nothing was written," if run.options.dry_run else "done"
-    if run.state in ("succeeded", "partial"):
-        console.print(f"{summary} in {run.seconds:.1f} s")
-
-
-def _print_notes(source: SourceReport, console: Console) -> None:
-    """Print how many API operations were read, and which files have no body."""
-    if source.operations:
-        console.print(f"{source.name}: {source.operations} API operations read")
-    if source.empty:
-        names = ", ".join(source.empty)
-        console.print(f"{source.name}: without a body: {names}", soft_wrap=True)
 
 
 def print_checks(checks: "list[ModelCheck]") -> None:

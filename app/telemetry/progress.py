@@ -1,13 +1,18 @@
-"""Shows progress on stderr, with bars on a terminal and with lines otherwise."""
+"""Shows the progress of ingestion runs and evaluations on stderr, and prints the result of a run.
+
+Progress is shown with bars on a terminal and with lines otherwise. The server and the command line both
+use it.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+from rich.text import Text
 
-from app.cli.terminal.tables import print_run_table
-from schemas.ingestion import IngestionRun
+from schemas.ingestion import IngestionRun, SourceReport
 
 OnProgress = Callable[[IngestionRun], None]
 
@@ -90,3 +95,33 @@ def question_progress() -> Iterator[Callable[[int, int], None]]:
     ) as bars:
         task = bars.add_task("asking", total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def print_run_table(run: IngestionRun, console: Console) -> None:
+    """Print the counts of a run by source, and the refused documents."""
+    counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("source")
+    for name in (*counts, "chunks", "written"):
+        table.add_column(name, justify="right")
+    for source in run.sources:
+        numbers = [getattr(source, name) for name in (*counts, "chunks", "written")]
+        table.add_row(source.name, *map(str, numbers))
+    if run.sources:
+        console.print(table)
+    for source in run.sources:
+        _print_notes(source, console)
+    for line in run.refused:
+        console.print(Text(f"refused  {line}", style="yellow"), soft_wrap=True)
+    summary = "compared, nothing was written," if run.options.dry_run else "done"
+    if run.state in ("succeeded", "partial"):
+        console.print(f"{summary} in {run.seconds:.1f} s")
+
+
+def _print_notes(source: SourceReport, console: Console) -> None:
+    """Print how many API operations were read, and which files have no body."""
+    if source.operations:
+        console.print(f"{source.name}: {source.operations} API operations read")
+    if source.empty:
+        names = ", ".join(source.empty)
+        console.print(f"{source.name}: without a body: {names}", soft_wrap=True)
