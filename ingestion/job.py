@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 from langchain_core.embeddings import Embeddings
+from sqlalchemy.engine import Engine
 from structlog.contextvars import bound_contextvars
 
 from ingestion.platform_config import read_platform
@@ -59,15 +60,16 @@ class IngestionJob:
         self._stopping = threading.Event()
 
     @classmethod
-    def connect(cls, settings: Settings) -> "IngestionJob":
+    def connect(cls, settings: Settings, engine: Engine | None = None) -> "IngestionJob":
         """Connect to the stores in `settings` and return a job. It blocks.
 
-        Raises ConfigurationError, StoreLocked or StoreUnavailable.
+        `engine` is the database of `settings` if the caller has opened it already. Raises
+        ConfigurationError, StoreLocked or StoreUnavailable.
         """
         embeddings = open_embeddings(settings)
-        return cls(
-            settings, Collection.connect(settings), embeddings, IngestionRunStore.open(settings)
-        )
+        collection = Collection.connect(settings)
+        runs = IngestionRunStore.open(settings, engine)
+        return cls(settings, collection, embeddings, runs)
 
     def close(self) -> None:
         """Close the stores."""

@@ -37,27 +37,28 @@ class IngestionRunStore:
     """
 
     def __init__(self, engine: Engine, collection: str) -> None:
-        self._engine = engine
+        self.engine = engine
+        """The database, which the other stores of the process may share."""
         self._collection = collection
 
     @classmethod
-    def open(cls, settings: Settings) -> "IngestionRunStore":
-        """Open the runs in the database of `settings`.
+    def open(cls, settings: Settings, engine: Engine | None = None) -> "IngestionRunStore":
+        """Open the runs in the database of `settings`, or in `engine` if it is open already.
 
         Raises ConfigurationError for an invalid URL and StoreUnavailable if the database does not
         answer.
         """
-        return cls(open_engine(settings), settings.collection_id)
+        return cls(engine or open_engine(settings), settings.collection_id)
 
     def close(self) -> None:
         """Close all database connections."""
-        self._engine.dispose()
+        self.engine.dispose()
 
     def save(self, run: IngestionRun) -> None:
         """Insert or update `run`."""
         row = {"started_at": run.started_at, "report": run.model_dump_json()}
         is_run = runs_table.c.id == run.id
-        with database_errors(), self._engine.begin() as connection:
+        with database_errors(), self.engine.begin() as connection:
             if not connection.execute(runs_table.update().where(is_run).values(row)).rowcount:
                 connection.execute(
                     runs_table.insert().values(id=run.id, collection=self._collection, **row)
@@ -87,7 +88,7 @@ class IngestionRunStore:
             .order_by(runs_table.c.started_at.desc())
             .limit(limit)
         )
-        with database_errors(), self._engine.connect() as connection:
+        with database_errors(), self.engine.connect() as connection:
             return [
                 IngestionRun.model_validate_json(row.report) for row in connection.execute(query)
             ]

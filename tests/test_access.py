@@ -147,7 +147,8 @@ def test_route_without_a_scope_requires_admin(tmp_path: Path) -> None:
     settings = read_settings(database_url=url, rate_limit_address="2/minute", admin_key=ADMIN_KEY)
     with closing(ApiKeyStore.open(settings)) as stored:
         ask_key = bearer(stored.add("n", ("ask",), None)[1])
-    guard = AuthGuard(Keyring.open(settings), RateLimiter(settings))
+    keyring = Keyring(ApiKeyStore.open(settings), settings.admin_key)
+    guard = AuthGuard(keyring, RateLimiter(settings))
     problems: dict[Any, Any] = {ApideskError: apidesk_problem}
     plugin = ProblemDetailsPlugin(ProblemDetailsConfig(exception_to_problem_detail_map=problems))
     app = Litestar(

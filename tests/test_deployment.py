@@ -22,6 +22,7 @@ from app.service.answer_service import AnswerService
 from app.service.ingestion_service import STOP_TIMEOUT_S
 from app.serving.server import graceful_timeout_s
 from app.telemetry.metrics import Metrics
+from ingestion.database.engine import open_engine
 from ingestion.platform_config import read_platform
 from ingestion.store.collection import Collection
 from schemas.errors import StoreUnavailable
@@ -176,6 +177,7 @@ def paths() -> set[str]:
     nothing = SimpleNamespace()
     answer_service = SimpleNamespace(
         settings=settings,
+        engine=open_engine(settings),
         platform=platform,
         job=SimpleNamespace(embeddings=None),
         collection=nothing,

@@ -105,8 +105,8 @@ def test_weak_admin_key_is_rejected(value: str) -> None:
 
 @contextmanager
 def opened(settings: Settings, **options: Any) -> Iterator[Keyring]:
-    with closing(Keyring.open(settings, **options)) as ring:
-        yield ring
+    with closing(ApiKeyStore.open(settings)) as store:
+        yield Keyring(store, settings.admin_key, **options)
 
 
 def test_keyring_identifies_callers(settings: Settings, keys: ApiKeyStore) -> None:
@@ -180,7 +180,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_running_server_picks_up_new_and_revoked_keys(
     settings: Settings, keys: ApiKeyStore
 ) -> None:
-    ring = Keyring.open(settings)
+    ring = Keyring(keys, settings.admin_key)
 
     async def scenario() -> None:
         key, text = await asyncio.to_thread(keys.add, "n", ("ask",), None)
@@ -197,7 +197,7 @@ def test_last_snapshot_is_used_while_the_database_is_down(
     settings: Settings, keys: ApiKeyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = keys.add("n", ("ask",), None)[1]
-    ring = Keyring.open(settings)
+    ring = Keyring(keys, settings.admin_key)
 
     async def scenario() -> None:
         with keys._engine.begin() as connection:

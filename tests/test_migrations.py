@@ -8,14 +8,19 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
-from sqlalchemy.engine import Engine
+from sqlalchemy import create_engine, inspect, text
+from sqlalchemy.engine import URL, Engine
 
+import ingestion.database.engine
 import ingestion.database.migrations
+from app.main import create_app
+from app.service.answer_service import connect_answer_service
 from ingestion.database.engine import HEAD, open_engine
 from ingestion.database.tables import metadata
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
+from tests.conftest import make_settings
+from tests.http_client import http_client
 
 
 def open_database(url: str) -> Engine:
@@ -77,3 +82,21 @@ def test_concurrent_upgrades_create_the_tables_once(url: str) -> None:
     assert {revision(engine) for engine in engines} == {HEAD}
     for engine in engines:
         engine.dispose()
+
+
+def test_answer_service_and_routes_share_one_database(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Engine] = []
+
+    def create(url: URL) -> Engine:
+        opened.append(create_engine(url))
+        return opened[-1]
+
+    monkeypatch.setattr(ingestion.database.engine, "_create_engine", create)
+    answer_service = connect_answer_service(make_settings(tmp_path_factory))
+    with http_client(create_app(answer_service)) as client:
+        assert client.get("/ingestions").json() == {"ingestions": []}
+        assert client.delete("/sessions/none").status_code == 404
+    answer_service.job.close()
+    assert len(opened) == 1

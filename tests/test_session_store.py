@@ -24,6 +24,7 @@ from app.api.fields import SessionId
 from app.api.problems import apidesk_problem, http_problem
 from app.security.api_keys import anonymous
 from app.service.session_store import MAX_NAME_CHARS, SessionStore
+from ingestion.database.engine import open_engine
 from ingestion.runs import IngestionRunStore
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
@@ -42,11 +43,14 @@ def make_settings(url: str, **overrides: int) -> Settings:
 
 @asynccontextmanager
 async def open_store(url: str, **overrides: int) -> AsyncIterator[SessionStore]:
-    store = await asyncio.to_thread(SessionStore.open, make_settings(url, **overrides))
+    settings = make_settings(url, **overrides)
+    engine = await asyncio.to_thread(open_engine, settings)
+    store = SessionStore(engine, settings)
     try:
         yield store
     finally:
         await asyncio.to_thread(store.close)
+        await asyncio.to_thread(engine.dispose)
 
 
 def with_store(url: str, use: Callable[[SessionStore], Awaitable[T]], **overrides: int) -> T:
@@ -78,7 +82,7 @@ def append_and_read(url: str, *turns: Turn, **overrides: int) -> tuple[Turn, ...
 def count_turns(url: str) -> int:
     """The number of turns of all owners."""
     runs = IngestionRunStore.open(make_settings(url))
-    with closing(runs), runs._engine.connect() as connection:
+    with closing(runs), runs.engine.connect() as connection:
         count: int = connection.exec_driver_sql("SELECT count(*) FROM turns").scalar_one()
     return count
 
@@ -287,8 +291,8 @@ def test_locked_rows_are_skipped_when_pruning(postgres: Postgres) -> None:
 
 
 def test_empty_database_can_be_opened_concurrently(url: str) -> None:
-    def open_and_close(number: int) -> None:
-        (IngestionRunStore, SessionStore)[number % 2].open(make_settings(url)).close()
+    def open_and_close(_: int) -> None:
+        open_engine(make_settings(url)).dispose()
 
     with ThreadPoolExecutor(12) as threads:
         list(threads.map(open_and_close, range(24)))
@@ -356,7 +360,7 @@ def test_open_error_names_the_setting_without_the_password(
     url: str, error: type[ApideskError], message: str
 ) -> None:
     with pytest.raises(error, match="APIDESK_DATABASE_URL") as raised:
-        SessionStore.open(make_settings(url))
+        open_engine(make_settings(url))
     assert message in str(raised.value)
     assert "secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -366,7 +370,7 @@ def test_open_error_names_the_setting_without_the_password(
 def test_missing_driver_names_the_package(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigurationError) as raised:
-        SessionStore.open(make_settings(url))
+        open_engine(make_settings(url))
     assert (
         str(raised.value)
         == "APIDESK_DATABASE_URL: needs a package: pip install 'apidesk[postgres]'"
@@ -424,7 +428,8 @@ def http(tmp_path: Path) -> Iterator[TestClient[Litestar]]:
 
     with_store(url, prepare)
     problems: dict[Any, Any] = {ApideskError: apidesk_problem, HTTPException: http_problem}
-    with closing(SessionStore.open(make_settings(url))) as store:
+    settings = make_settings(url)
+    with closing(SessionStore(open_engine(settings), settings)) as store:
         app = Litestar(
             [delete_session],
             logging_config=None,

@@ -179,7 +179,7 @@ class Keyring:
     """The API keys of the database, the admin key of the environment, and the key of local commands."""
 
     def __init__(
-        self, keys: ApiKeyStore, admin_key: SecretStr | None, local_key: str | None
+        self, keys: ApiKeyStore, admin_key: SecretStr | None, local_key: str | None = None
     ) -> None:
         self._store = keys
         self._keys_by_id = _by_id(keys)
@@ -188,14 +188,6 @@ class Keyring:
         self._admin_digest = hash_secret(admin_key.get_secret_value()) if admin_key else None
         self._local_digest = hash_secret(local_key) if local_key else None
         self._no_digest = hash_secret(secrets.token_urlsafe())
-
-    @classmethod
-    def open(cls, settings: Settings, local_key: str | None = None) -> "Keyring":
-        """Open the keyring of `settings`. Blocks.
-
-        Raises ConfigurationError for an invalid URL, and StoreUnavailable if the database does not answer.
-        """
-        return cls(ApiKeyStore.open(settings), settings.admin_key, local_key)
 
     @property
     def required(self) -> bool:
@@ -219,7 +211,7 @@ class Keyring:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Refresh the snapshot within the block, and close the keyring at its end."""
+        """Refresh the snapshot within the block, and store the last uses of the keys at its end."""
         refreshing = asyncio.create_task(self._refresh_periodically())
         try:
             yield
@@ -227,11 +219,6 @@ class Keyring:
             refreshing.cancel()
             with suppress(StoreUnavailable):
                 await asyncio.to_thread(self._write_last_uses)
-            self.close()
-
-    def close(self) -> None:
-        """Close every connection to the database."""
-        self._store.close()
 
     async def _refresh_periodically(self) -> None:
         interval = REFRESH_INTERVAL_S

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable, RunnableLambda
 from langsmith import tracing_context
+from sqlalchemy.engine import Engine
 
 from app.service.ask_command import AskCommand, check_question
 from app.service.in_flight import InFlight
 from app.telemetry.metrics import Metrics
 from app.telemetry.run_observer import RunObserver
 from app.telemetry.tracing import open_tracing
+from ingestion.database.engine import open_engine
 from ingestion.job import IngestionJob, ProgressCallback
 from ingestion.platform_config import read_platform
 from ingestion.text.language import detect_language
@@ -40,7 +42,16 @@ if TYPE_CHECKING:
 class AnswerService:
     """Answers questions about one platform from one collection."""
 
-    def __init__(self, settings: Settings, platform: PlatformConfig, job: IngestionJob) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        platform: PlatformConfig,
+        job: IngestionJob,
+        engine: Engine | None = None,
+    ) -> None:
+        """`engine` is the database of `settings`; None opens it, which blocks."""
+        self.engine = engine or open_engine(settings)
+        """The database of sessions, records, keys and cached answers."""
         self.settings = settings
         self.platform = platform
         self.job = job
@@ -202,24 +213,28 @@ class AnswerService:
         return self.platform.platform.language
 
 
-def connect_answer_service(settings: Settings) -> AnswerService:
-    """Return a service that is connected to its store, without loading the collection.
+def connect_answer_service(settings: Settings, engine: Engine | None = None) -> AnswerService:
+    """Return a service that is connected to its store, without loading the collection. Blocks.
 
-    Raises ApideskError.
+    `engine` is its database if the caller has opened it already. Raises ApideskError.
     """
     platform = read_platform(settings.platform)
-    return AnswerService(settings, platform, IngestionJob.connect(settings))
+    job = IngestionJob.connect(settings, engine)
+    return AnswerService(settings, platform, job, job.runs.engine)
 
 
 @asynccontextmanager
 async def open_answer_service(
-    settings: Settings, progress: ProgressCallback = lambda run: None
+    settings: Settings,
+    progress: ProgressCallback = lambda run: None,
+    engine: Engine | None = None,
 ) -> AsyncIterator[AnswerService]:
     """Open a service that is ready to answer, and close it at the end of the block.
 
-    If the platform has never been indexed, it is indexed first. Raises ApideskError.
+    If the platform has never been indexed, it is indexed first. `engine` is the database of `settings` if
+    the caller has opened it already; it is closed with the service. Raises ApideskError.
     """
-    answer_service = await asyncio.to_thread(connect_answer_service, settings)
+    answer_service = await asyncio.to_thread(connect_answer_service, settings, engine)
     try:
         job = answer_service.job
         if await asyncio.to_thread(job.collection.exists):

@@ -22,27 +22,27 @@ from app.service.record_writer import RecordWriter
 from app.service.records import RecordStore
 from app.service.session_store import SessionStore
 from app.telemetry.metrics import measure_loop_lag
-from ingestion.database.engine import open_engine
 
 
 class Container:
-    """Contains the objects that the routes use, for one answer service. The constructor blocks.
+    """Contains the objects that the routes use, for one answer service, and shares its database.
 
-    It raises ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
+    The constructor blocks. It raises ConfigurationError for invalid settings, and StoreUnavailable if the
+    database does not answer.
     """
 
     def __init__(self, answer_service: AnswerService, local_key: str | None = None) -> None:
         settings = answer_service.settings
-        self._engine = open_engine(settings)
+        engine = answer_service.engine
         self.answer_service = answer_service
         self.limits = RateLimiter(settings)
-        self.keyring = Keyring(ApiKeyStore(self._engine), settings.admin_key, local_key)
+        self.keyring = Keyring(ApiKeyStore(engine), settings.admin_key, local_key)
         self.ingestions = IngestionService(answer_service.job)
-        self.session_store = SessionStore(self._engine, settings)
-        self.record_writer = RecordWriter(self._engine, settings)
-        self.reports = InsightsReports(RecordStore(self._engine), answer_service)
+        self.session_store = SessionStore(engine, settings)
+        self.record_writer = RecordWriter(engine, settings)
+        self.reports = InsightsReports(RecordStore(engine), answer_service)
         self.suggestions = SuggestedQuestions(answer_service.collection)
-        self._answer_cache = AnswerCache(self._engine, settings.cache_days)
+        self._answer_cache = AnswerCache(engine, settings.cache_days)
         self.answerer = self._build_answerer()
 
     @asynccontextmanager
@@ -55,7 +55,7 @@ class Container:
         answer_service = self.answer_service
         is_embedded = answer_service.settings.embedded
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(asyncio.to_thread, self._engine.dispose)
+            stack.push_async_callback(asyncio.to_thread, answer_service.engine.dispose)
             stack.push_async_callback(self.limits.close)
             stack.callback(self.session_store.close)
             stack.callback(self._answer_cache.close)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Connection, Row, Select, select
 from sqlalchemy.engine import Engine
 
-from ingestion.database.engine import database_errors, open_engine
+from ingestion.database.engine import database_errors
 from ingestion.database.tables import turns_table
 from ingestion.text.language import storable_text
 from schemas.question import Turn
@@ -49,15 +49,6 @@ class SessionStore:
         self._threads = ThreadPoolExecutor(MAX_THREADS, "sessions")
         self._next_sweep = time.monotonic()
 
-    @classmethod
-    def open(cls, settings: Settings) -> "SessionStore":
-        """Open the store in the database of `settings`. Blocks.
-
-        Raises ConfigurationError for an invalid URL, and StoreUnavailable if the database does not
-        answer.
-        """
-        return cls(open_engine(settings), settings)
-
     async def read(self, owner: str, session: str) -> tuple[Turn, ...]:
         """Return the turns of the session within the limits, oldest first. Raises StoreUnavailable."""
         return await self._in_thread(lambda: self._read(owner, session))
@@ -71,9 +62,8 @@ class SessionStore:
         return await self._in_thread(lambda: self._delete(owner, session))
 
     def close(self) -> None:
-        """Wait for running queries and close all connections. Blocks."""
+        """Wait for running queries. Blocks. The database stays open."""
         self._threads.shutdown()
-        self._engine.dispose()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         run_in_context = copy_context().run  # log lines of the thread include the request id

@@ -13,16 +13,18 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from sqlalchemy.engine import Engine
 
 from app.main import create_app
 from app.security.access import CREATE_KEY_HINT, is_loopback
-from app.security.api_keys import Keyring
+from app.security.api_keys import ApiKeyStore, Keyring
 from app.service.answer_service import AnswerService, open_answer_service
 from app.serving.gc_tuning import freeze_objects
 from app.serving.local_server import announce_server
 from app.telemetry.ingestion_metrics import log_ingestion_run
 from app.telemetry.logs import configure_logging, is_json
 from app.telemetry.progress import ingestion_progress
+from ingestion.database.engine import open_engine
 from ingestion.job import ProgressCallback
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings
@@ -43,13 +45,14 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
     service cannot be opened.
     """
     configure_logging(settings.log_level, settings.log_format)
-    await asyncio.to_thread(check_bind_address, settings, host)
+    engine = await asyncio.to_thread(open_engine, settings)
+    await asyncio.to_thread(check_bind_address, settings, engine, host)
     # After uvicorn has stopped, it raises the signal again: SystemExit lets the stack below close.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     async with AsyncExitStack() as stack:
         with first_ingestion_progress(settings) as progress:
             answer_service = await stack.enter_async_context(
-                open_answer_service(settings, progress)
+                open_answer_service(settings, progress, engine)
             )
         key = secrets.token_urlsafe(32)
         config = create_uvicorn_config(answer_service, key, host, port)
@@ -92,15 +95,13 @@ class _AnnouncedServer(uvicorn.Server):
             await self.lifespan.shutdown()
 
 
-def check_bind_address(settings: Settings, host: str) -> None:
+def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
     """Check that an API key is configured if `host` is a public address. Blocks.
 
     Raises ConfigurationError for a public address without an API key, and StoreUnavailable if the
     database does not answer.
     """
-    keyring = Keyring.open(settings)
-    keyring.close()
-    if keyring.required:
+    if Keyring(ApiKeyStore(engine), settings.admin_key).required:
         return
     if not is_loopback(host):
         raise ConfigurationError(

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import uvicorn
 from litestar.types import ASGIApp, Receive, Scope, Send
+from sqlalchemy.engine import Engine
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
@@ -27,6 +28,7 @@ from app.serving.server import (
 )
 from app.telemetry.logs import configure_logging
 from app.telemetry.metrics import remove_process_gauges
+from ingestion.database.engine import open_engine
 from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
 from schemas.settings import PREFIX, Settings, variable_if_unset
 
@@ -52,8 +54,9 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
             f"{PREFIX}WORKERS={settings.workers}: the embedded store serves one process, "
             f"name a Milvus server in {PREFIX}MILVUS_URI"
         )
-    check_bind_address(settings, host)
-    asyncio.run(_open_once(settings))
+    engine = open_engine(settings)
+    check_bind_address(settings, engine, host)
+    asyncio.run(_open_once(settings, engine))
     config = uvicorn.Config(
         partial(create_worker_app, settings),
         host,
@@ -77,14 +80,14 @@ def create_worker_app(settings: Settings) -> ASGIApp:
     return _WorkerApp(settings)
 
 
-async def _open_once(settings: Settings) -> None:
+async def _open_once(settings: Settings, engine: Engine) -> None:
     """Open the answer service once before the workers start.
 
     A platform that has never been indexed is indexed, and errors in the settings are reported once
     instead of by each worker.
     """
     with first_ingestion_progress(settings) as progress:
-        async with open_answer_service(settings, progress):
+        async with open_answer_service(settings, progress, engine):
             pass
 
 

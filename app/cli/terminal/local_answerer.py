@@ -14,11 +14,11 @@ from schemas.settings import Settings
 
 
 class LocalAnswerer:
-    """Answers questions within the sessions of the database. The constructor blocks."""
+    """Answers questions within the sessions of the database."""
 
     def __init__(self, answer_service: AnswerService) -> None:
         self._answer_service = answer_service
-        self._sessions = SessionStore.open(answer_service.settings)
+        self._sessions = SessionStore(answer_service.engine, answer_service.settings)
         self._session_answerer = SessionAnswerer(answer_service, self._sessions)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
@@ -42,6 +42,6 @@ async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer
             answer_service = await stack.enter_async_context(
                 open_answer_service(settings, progress)
             )
-        answerer = await asyncio.to_thread(LocalAnswerer, answer_service)
+        answerer = LocalAnswerer(answer_service)
         stack.push_async_callback(asyncio.to_thread, answerer.close)
         yield answerer
