@@ -17,8 +17,7 @@ from ingestion.store.client import (
     with_ids,
 )
 from ingestion.store.manifest import CollectionManifest, catalogue_version, collection_version
-from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row
-from ingestion.text.words import query_text, with_characters
+from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row, query_terms
 from schemas.choices import Language
 from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
 from schemas.errors import CollectionMissing
@@ -106,7 +105,11 @@ class CollectionReader(ABC):
         The documents are in the order of their chunks, best first. `vectors` are the embeddings of
         `questions`; only the dense route needs them.
         """
-        queries = list(vectors) if route == "dense" else list(map(_search_words, questions))
+        queries = (
+            list(vectors)
+            if route == "dense"
+            else [" ".join(query_terms(question)) for question in questions]
+        )
         fields = ["source", "document_id"]
         return [
             [document_key(hit["entity"]) for hit in hits]
@@ -224,7 +227,7 @@ class CollectionReader(ABC):
         filters: Filters,
         fields: list[str],
     ) -> list[dict[str, Any]]:
-        query = vector if route == "dense" else _search_words(question)
+        query = vector if route == "dense" else " ".join(query_terms(question))
         return self._search_all([query], k, route, filters, fields)[0]
 
     def _search_all(
@@ -250,11 +253,6 @@ class CollectionReader(ABC):
                 output_fields=fields,
             )
         return [list(query_hits) for query_hits in hits]
-
-
-def _search_words(question: str) -> str:
-    """Return the query string for the full-text index, with Chinese words also split into characters."""
-    return " ".join(with_characters(query_text(question).split()))
 
 
 def _score(hit: dict[str, Any], route: SearchRoute) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingestion.store.catalogue import ENTRY_FIELDS, words_name
 from ingestion.store.client import MilvusRow, row_pages
-from ingestion.text.words import stem, vocabulary_words, with_characters
+from ingestion.text.words import query_text, stem, vocabulary_words, with_characters
 from schemas.document import Chunk
 
 if TYPE_CHECKING:
@@ -96,6 +96,17 @@ def chunk_words(chunk: Chunk) -> list[str]:
     return vocabulary_words(embedded_text(chunk))
 
 
+def indexed_terms(chunk: Chunk, words: Sequence[str]) -> list[str]:
+    """Return the terms of the full-text index for `chunk`; `words` are its `chunk_words`."""
+    # The words of the title count twice: the topic of a page weighs more than a passing mention.
+    return list(with_characters(map(stem, [*vocabulary_words(chunk.title), *words])))
+
+
+def query_terms(question: str) -> list[str]:
+    """Return the terms to search the full-text index for."""
+    return list(with_characters(query_text(question).split()))
+
+
 def word_rows(counts: Counter[str]) -> Iterator[MilvusRow]:
     """Yield a vocabulary row for each word with a positive count."""
     for word, count in counts.items():
@@ -114,9 +125,8 @@ def read_words(client: "MilvusClient", alias: str) -> Counter[str]:
 
 
 def _chunk_row(chunk: Chunk, words: list[str]) -> MilvusRow:
-    # The words of the title count twice: the topic of a page weighs more than a passing mention.
-    weighted = with_characters(map(stem, [*vocabulary_words(chunk.title), *words]))
-    search_text = " ".join(weighted).encode()[:MAX_SEARCH_TEXT_BYTES].decode(errors="ignore")
+    search_text = " ".join(indexed_terms(chunk, words))
+    search_text = search_text.encode()[:MAX_SEARCH_TEXT_BYTES].decode(errors="ignore")
     return chunk.model_dump() | {"search_text": search_text}
 
 
