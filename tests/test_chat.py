@@ -90,13 +90,13 @@ CHATS: dict[str, tuple[str, list[str]]] = {
         [
             "Update SKU Price > Error codes",
             "Idempotency key",
-            "上一个回答没有 [7]。",
+            "上一个回答没有出处 [7]。",
         ],
     ),
     "what was retrieved": ("怎么发货\n/retrieved\n", ["score", "发货流程"]),
     "nothing to copy to": ("怎么发货\n/copy\n", ["输出不是终端，无法复制。"]),
     "commands without an answer": ("/sources\n/retrieved\n/copy\n", ["还没有回答。"] * 3),
-    "anew": ("怎么发货\n/new\n/sources\n", ["新的会话。", "还没有回答。"]),
+    "anew": ("怎么发货\n/new\n/sources\n", ["已开始新对话。", "还没有回答。"]),
     "help": ("/help\n", ["/retrieved  显示", "Ctrl-C"]),
     "nothing after /quit": ("/quit\n/help\n", []),
     "off topic": ("今天天气怎么样\n/sources\n", ["请换一个问题试试", "上一个回答没有引用文档。"]),
@@ -378,7 +378,7 @@ def test_chat_at_a_pseudo_terminal(
     }
     with announced_server(AnswerService(settings, sample_service.platform, sample_service.job)):
         terminal = open_terminal([str(APIDESK), "chat"], environment)
-        assert "青桥开放平台" in terminal.read_to("/help 列出命令")
+        assert "青桥开放平台" in terminal.read_to("/help 列出全部命令")
         terminal.type(
             f"what does error 44203 mean?{ALT_ENTER}token=9f8e7d6c5b4a39281706f5e4d3c2b1a0\r"
         )
@@ -392,7 +392,7 @@ def test_chat_at_a_pseudo_terminal(
         terminal.read_to("已中断。")
         assert model_server.abandoned.wait(TIMEOUT_S), "the answer goes on"
         terminal.type("/h")
-        terminal.read_to("列出命令")
+        terminal.read_to("列出全部命令")
         terminal.type("\t\r")
         terminal.read_to("/quit")
         terminal.read_to("› ")

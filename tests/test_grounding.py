@@ -133,7 +133,7 @@ def test_answer_without_supported_steps_is_not_covered(
         "请检查网络连接。[2]",
         related_url=[SHIP_PAGE],
     )
-    assert answer.answer == [f"{sample_service.platform.platform.name}的文档没有写到这个问题。"]
+    assert answer.answer == [f"{sample_service.platform.platform.name}的文档没有涉及这个问题。"]
     assert not answer.sources
     assert not answer.related_url
     assert answer.confidence == "low"

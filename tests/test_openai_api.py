@@ -130,7 +130,7 @@ def test_completion_ends_with_source_links(plain: OpenAI) -> None:
 def test_off_topic_question_is_refused(plain: OpenAI) -> None:
     (choice,) = complete(plain, user("今天天气怎么样")).choices
     assert choice.message.content
-    assert "依据" not in choice.message.content
+    assert "出处" not in choice.message.content
     assert choice.message.annotations == []
     assert (choice.message.model_extra or {})["apidesk"]["type"] == "unknown"
 
@@ -187,7 +187,7 @@ def spoken(role: str, content: object) -> ChatMessage:
 
 
 def test_history_contains_answered_questions_only(sample_service: AnswerService) -> None:
-    answered = "看[1]。\n\n**依据**\n\n- [1] [发货](https://open.example.com/a)"
+    answered = "看[1]。\n\n**出处**\n\n- [1] [发货](https://open.example.com/a)"
     image = {"type": "image_url", "image_url": {"url": "data:"}}
     messages = [
         spoken("developer", "Be brief."),
@@ -261,9 +261,9 @@ def test_step_is_sent_before_the_model_finishes(
     begun = [next(coming), next(coming)]
     assert text_of(begun) == STEPS[0]
     text = text_of([*begun, *coming])
-    withdrawn, _, answer = text.partition("\n\n---\n\n请忽略以上内容。更正后的回答：\n\n")
+    withdrawn, _, answer = text.partition("\n\n---\n\n请忽略以上内容，以下是更正后的回答：\n\n")
     assert withdrawn == STEPS[0]
-    assert "**依据**" in answer
+    assert "**出处**" in answer
     assert parse_answer_text(text) == parse_answer_text(answer)
 
 

@@ -64,7 +64,7 @@ EXAMPLE_STEP = (
 EXAMPLE_ANSWER = Answer(
     id="01a1ff87-c014-73d0-a8f6-8c1069c64748",
     question="what does error 44203 mean?",
-    introduction="Hello, this is the documentation desk of the Qingqiao Open Platform.",
+    introduction="Hello, this is the documentation assistant of the Qingqiao Open Platform.",
     answer=[EXAMPLE_STEP],
     related_url=["https://open.example.com/#/api?apiId=1206"],
     type="api_call",
