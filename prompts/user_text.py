@@ -20,7 +20,7 @@ _API_SECTIONS = [kind for kind in get_args(SectionKind) if kind != "prose"]
 
 
 def _complete(*keys: str) -> AfterValidator:
-    """Return a validator that a mapping has all of `keys`."""
+    """Return a validator that rejects a mapping in which one of `keys` is missing."""
 
     def check(mapping: Mapping[Any, str]) -> Mapping[Any, str]:
         if missing := [key for key in keys if key not in mapping]:
@@ -62,7 +62,7 @@ class ChatText(ConfigModel):
 
 
 class SectionLabels(ConfigModel):
-    """Text that API documents are rendered with: section titles, table columns, connecting words."""
+    """Text in rendered API documents: section titles, table columns, connecting words."""
 
     sections: Annotated[dict[SectionKind, NonEmptyStr], _complete(*_API_SECTIONS)]
     """The title of each section that only API documents have."""

@@ -31,7 +31,7 @@ MAX_SCANNED_DOCUMENTS = 12
 """Maximum number of documents whose chunks are searched for error codes."""
 
 MAX_NAME_CHARS = 60
-"""Maximum length of a title or heading in a question, in characters; longer ones are not natural."""
+"""Maximum length of a title or heading in a question, in characters; longer questions sound unnatural."""
 
 
 class QuestionSubject(NamedTuple):

@@ -45,8 +45,8 @@ STORE_TIMEOUT_S = 300
 def run_workers(settings: Settings, host: str, port: int) -> None:
     """Serve with `settings.workers` processes until a signal stops them.
 
-    Raises ConfigurationError for an embedded store, ConfigurationError for a public address without API
-    keys, and ApideskError if the answer service cannot be opened or a worker cannot start.
+    Raises ConfigurationError for an embedded store or for a public address without API keys, and
+    ApideskError if the answer service cannot be opened or a worker cannot start.
     """
     configure_logging(settings.log_level, settings.log_format)
     if settings.embedded:

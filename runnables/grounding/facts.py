@@ -1,4 +1,4 @@
-"""Fact check, which looks up the names in an answer in the chunks that it cites."""
+"""Fact check: every name in an answer is looked up in the chunks that the answer cites."""
 
 import re
 from collections.abc import Iterable, Iterator

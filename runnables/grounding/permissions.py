@@ -29,7 +29,7 @@ _NOT_IN_NAMES = {
 
 
 def extract_permissions(text: str) -> Iterator[Mention]:
-    """Yield the permissions that `text` names; an expression such as "this package" is no name."""
+    """Yield the permissions that `text` names; an expression such as "this package" is not a name."""
     for match in _PERMISSION_NOUN.finditer(text):
         words = list(_name_words(text, match.start()))
         if words:

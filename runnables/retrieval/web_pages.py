@@ -96,7 +96,7 @@ def _is_safe_link(url: str) -> bool:
 def _is_in_domains(url: str, domains: tuple[str, ...]) -> bool:
     """Return whether `url` is in one of `domains`; true if `domains` is empty.
 
-    As for Tavily, a domain may begin with `*.` and may have a path, which is ignored.
+    As in Tavily's API, a domain may begin with `*.`. A path in it is ignored.
     """
     host = httpx.URL(url).host
     hosts = (re.sub(r"^https?://|^\*\.|/.*$", "", domain) for domain in domains)

@@ -96,7 +96,7 @@ def _content_words(text: str, glossary: Glossary | None) -> list[str]:
 def _terms(word: str, documented: float) -> Iterator[TopicTerm]:
     """Yield the term of `word`, and for an uncommon Chinese word the terms of its characters.
 
-    By its characters, 代金券 is similar to 优惠券.
+    The characters make 代金券 similar to 优惠券, because both contain 券.
     """
     everyday = 10 ** (zipf_frequency(word) - 9)
     is_developer_word = word in DEVELOPER_WORDS
