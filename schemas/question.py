@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -98,6 +99,28 @@ AnswerMode = Literal["pipeline", "tools"]
 """`tools`: a model researches with tools before the answer is written."""
 
 
+@dataclass
+class ExtractedDetails:
+    """The details found in a question, and the question without them."""
+
+    text: str
+    """The question from which they were extracted."""
+    prose: str
+    """The text around the details, on one line."""
+    paths: list[str] = field(default_factory=list)
+    """API paths, without scheme, host and query."""
+    request_param: dict[str, JsonValue] = field(default_factory=dict)
+    response: JsonValue = None
+    error: str | None = None
+    trace_id: str | None = None
+
+    @property
+    def search_query(self) -> str:
+        """The text to search for: without pasted values, which no document contains, unless that is all."""
+        parts = [self.prose, *self.paths, self.error or ""]
+        return " ".join(part for part in parts if part) or self.text
+
+
 class Question(ApiModel):
     """A question, as the steps of the pipeline use it."""
 
@@ -115,6 +138,8 @@ class Question(ApiModel):
     """The caller's wording if `text` was condensed from it, else empty."""
     small_talk: bool = False
     """Whether a follow-up asks nothing, such as thanks or a greeting."""
+    details: ExtractedDetails | None = Field(default=None, exclude=True, repr=False)
+    """The details pasted into the question; read them with `extract_details.details_of`."""
 
 
 class StructuredQuestion(ApiModel):

@@ -16,6 +16,7 @@ from app.service.answer_service import AnswerService
 from runnables.models.chat_models import open_chat_models
 from runnables.question.classify import classify_by_rules
 from runnables.question.condense import build_condense
+from runnables.question.extract_details import extract_details
 from runnables.question.follow_up import conversation_subject, make_standalone
 from runnables.question.small_talk import is_small_talk
 from runnables.retrieval.query_analysis import Glossary
@@ -384,7 +385,10 @@ def test_history_does_not_make_questions_on_topic(
 
 def is_off_topic(answer_service: AnswerService, question: str) -> bool:
     glossary = Glossary(answer_service.platform.glossary)
-    return classify_by_rules(question, answer_service.collection, glossary).type == "unknown"
+    return (
+        classify_by_rules(extract_details(question), answer_service.collection, glossary).type
+        == "unknown"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+import app.masking.masking
 from app.masking.masking import has_secret, mask, mask_json
+from app.masking.text_spans import TextSpan
 from app.service import record_writer
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
@@ -307,3 +309,21 @@ def test_json_is_masked_by_keys(value: JsonValue, expected: JsonValue) -> None:
 def test_long_repetitions_do_not_hang(unit: str) -> None:
     text = unit * (20_000 // len(unit)) + "”"
     assert mask(mask(text)) == mask(text)
+
+
+def test_question_is_scanned_once_on_its_way(
+    serve_samples: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its record, its turn and the cache share the scan; its answer and restated form are other texts."""
+    question = 'what does error 44203 mean? {"app_secret": "9f8e7d6c5b4a3f2e", "code": 44203}'
+    scanned: list[str] = []
+
+    def find(text: str) -> list[TextSpan]:
+        scanned.append(text)
+        return secrets_in(text)
+
+    secrets_in = app.masking.masking._secrets
+    monkeypatch.setattr(app.masking.masking, "_secrets", find)
+    client = serve_samples(cache_answers=True)
+    assert client.post("/ask", json={"question": question, "session": "s"}).status_code == 200
+    assert scanned.count(question) == 1

@@ -1,6 +1,7 @@
 """Masks secrets in texts. For example, mask("sign=9f8e…&page=1") returns "sign=‹sign›&page=1"."""
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 
 from pydantic import JsonValue
@@ -25,14 +26,10 @@ _MIN_KNOWN_CHARS = 4
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
     """Replace each secret and each item of personal data in `text` with ‹name›.
 
-    `known_secrets` maps secrets that `find_secrets` found in another text to their names; they are
+    `known_secrets` maps secrets that a `SecretScan` found in another text to their names; they are
     replaced as well. Masking a masked text does not change it.
     """
-    parts, position = [], 0
-    for span in _merge_overlapping([*_secrets(text), *_repeated(text, known_secrets)]):
-        parts += [text[position : span.start], span.quote, f"‹{span.label}›", span.quote]
-        position = span.end
-    return "".join([*parts, text[position:]])
+    return _replace(text, _merge_overlapping([*_secrets(text), *_repeated(text, known_secrets)]))
 
 
 def mask_json(value: JsonValue) -> JsonValue:
@@ -54,14 +51,35 @@ def mask_json(value: JsonValue) -> JsonValue:
     return value if masked == str(value) else masked
 
 
-def find_secrets(text: str) -> Mapping[str, str]:
-    """Return the secrets in `text` with their names, to mask them in texts derived from `text`.
+class SecretScan:
+    """The secrets of one text, which is scanned when the first of them is needed, and only once."""
 
-    A derived text may lack the syntax from which a secret can be recognised. Secrets shorter than
-    `_MIN_KNOWN_CHARS` are not returned.
-    """
-    found = {text[span.start : span.end]: span.label for span in _secrets(text)}
-    return {secret: label for secret, label in found.items() if len(secret) >= _MIN_KNOWN_CHARS}
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether `masked` differs from the text."""
+        return bool(self._spans)
+
+    @property
+    def masked(self) -> str:
+        """The text with ‹name› in place of each secret, as `mask` returns it."""
+        return _replace(self._text, self._spans)
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """The secrets with their names, to mask them in texts derived from the text.
+
+        A derived text may lack the syntax from which a secret can be recognised. Secrets shorter than
+        `_MIN_KNOWN_CHARS` are left out.
+        """
+        found = {self._text[span.start : span.end]: span.label for span in self._spans}
+        return {secret: label for secret, label in found.items() if len(secret) >= _MIN_KNOWN_CHARS}
+
+    @cached_property
+    def _spans(self) -> list[TextSpan]:
+        return _secrets(self._text)
 
 
 def has_secret(text: str) -> bool:
@@ -99,6 +117,15 @@ def _secrets(text: str) -> list[TextSpan]:
     shaped = list(find_secrets_by_shape(rest))
     personal = find_personal_data(blank_out(rest, _positions(shaped)))
     return _merge_overlapping([*named, *repeated, *shaped, *personal])
+
+
+def _replace(text: str, spans: Iterable[TextSpan]) -> str:
+    """Return `text` with the label of each span in its place."""
+    parts, position = [], 0
+    for span in spans:
+        parts += [text[position : span.start], span.quote, f"‹{span.label}›", span.quote]
+        position = span.end
+    return "".join([*parts, text[position:]])
 
 
 def _positions(spans: list[TextSpan]) -> list[tuple[int, int]]:

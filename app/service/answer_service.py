@@ -133,14 +133,21 @@ class AnswerService:
         return [Source.from_chunk(number, chunk) for number, chunk in enumerate(chunks, 1)]
 
     def build_question(self, command: AskCommand) -> Question:
-        """Return the question for the pipeline, with a new id. Raises QuestionError."""
+        """Return the question for the pipeline: that of `command`, or one with a new id.
+
+        Raises QuestionError.
+        """
+        if command.question is not None:
+            return command.question
         check_question(command.text, self.settings)
+        details = extract_details(command.text)
         return Question(
             text=command.text,
             k=command.k or self.settings.top_k,
-            language=command.language or self._detect_language(command.text),
+            language=command.language or self._detect_language(details.prose),
             filters=command.filters or Filters(),
             history=command.history,
+            details=details,
         )
 
     async def warm_up(self) -> None:
@@ -205,9 +212,8 @@ class AnswerService:
             return DegradedReason.TOOLS_UNAVAILABLE
         return None
 
-    def _detect_language(self, text: str) -> Language:
-        """Return the question's language, or the platform's if only details such as code were pasted."""
-        prose = extract_details(text).prose
+    def _detect_language(self, prose: str) -> Language:
+        """Return the language of `prose`, or the platform's if only details such as code were pasted."""
         if any(character.isalpha() for character in prose):
             return detect_language(prose)
         return self.platform.platform.language

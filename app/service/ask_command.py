@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from schemas.answer import Answer, Event, EventSink, Source, Sources, Step
 from schemas.choices import Language
 from schemas.errors import QuestionError, QuestionTooLong
-from schemas.question import AnswerMode, Filters, StructuredQuestion, Turn
+from schemas.question import AnswerMode, Filters, Question, StructuredQuestion, Turn
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import BaseCallbackHandler
+
+    from app.masking.masking import SecretScan
 
 
 class StreamedAnswer:
@@ -65,6 +67,10 @@ class AskCommand:
     """The account that is charged for the tokens."""
     fresh: bool = False
     """Whether to bypass the cache."""
+    question: Question | None = field(default=None, repr=False)
+    """The question for the pipeline; None until a middleware or the answer service builds it."""
+    secrets: "SecretScan | None" = field(default=None, repr=False)
+    """The secrets in `text`; None until a middleware scans it."""
     history: tuple[Turn, ...] = ()
     """The earlier turns of the session, oldest first."""
     callbacks: "tuple[BaseCallbackHandler, ...]" = field(default=(), repr=False)

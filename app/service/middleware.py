@@ -15,14 +15,14 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 
-from app.masking.masking import find_secrets, has_secret, mask
+from app.masking.masking import SecretScan, mask
 from app.security.rate_limits import RateLimiter
 from app.service.answer_cache import AnswerCache, CachedAnswer, document_digests
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
 from app.service.in_flight import SingleFlight
 from app.service.record_writer import RecordWriter
-from app.service.records import build_failed_record, build_record
+from app.service.records import build_failed_record, build_record, scan_secrets
 from app.service.session_store import SessionStore
 from schemas.answer import Answer, Event, EventSink, Source
 from schemas.document import Chunk, RetrievedChunk
@@ -46,6 +46,7 @@ class RecordingAnswerer:
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Answer and record the question. Raises ApideskError."""
         started = time.monotonic()
+        command = replace(command, secrets=SecretScan(command.text))
         try:
             answer = await self._answerer.ask(command, on_event)
         except BaseException as error:
@@ -114,8 +115,7 @@ class CachingAnswerer:
         started = time.monotonic()
         question = self._answer_service.build_question(command)
         key = self._cache_key(command, question)
-        # The wrapped answerer builds the question again, but need not detect the language again.
-        command = replace(command, language=question.language)
+        command = replace(command, question=question)
         if command.fresh:
             self._lookups.labels("bypass").inc()
             answer = await self._answerer.ask(command, on_event)
@@ -219,7 +219,7 @@ def _failure_code(error: BaseException) -> str:
 
 def _build_turn(command: AskCommand, answer: Answer) -> Turn:
     """Return the turn to store. Secrets in the question and the answer are masked."""
-    masked = partial(mask, known_secrets=find_secrets(command.text))
+    masked = partial(mask, known_secrets=scan_secrets(command).secrets)
     structured = answer.structured
     return Turn(
         question=masked(answer.question),
@@ -238,7 +238,7 @@ def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
     stored either.
     """
     is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
-    return not answer.cached and is_sound and not has_secret(command.text)
+    return not answer.cached and is_sound and not scan_secrets(command).has_secret
 
 
 def _as_source(chunk: Chunk) -> Source:

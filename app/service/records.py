@@ -10,12 +10,13 @@ from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 from sqlalchemy.engine import Engine
 
 from app.analytics.insights.terms import MAX_QUESTION_CHARS
-from app.masking.masking import find_secrets, mask
+from app.masking.masking import SecretScan, mask
 from app.service.ask_command import AskCommand
 from ingestion.database.engine import database_errors
 from ingestion.database.tables import questions_table
 from ingestion.text.language import storable_text
 from runnables.grounding.support import coverage
+from runnables.question.extract_details import search_query
 from schemas.answer import Answer, Page, Source
 from schemas.question import Filters
 from schemas.record import Feedback, QuestionRecord, RecordedPage
@@ -34,8 +35,9 @@ def build_record(command: AskCommand, answer: Answer, milliseconds: int) -> Ques
     """Return the record of a question that was answered."""
     structured = answer.structured
     api = _documented_api(answer)
-    secrets = find_secrets(command.text)
-    return _build_base(command, milliseconds).model_copy(
+    scan = scan_secrets(command)
+    secrets = scan.secrets
+    return _build_base(command, scan.masked, milliseconds).model_copy(
         update={
             "id": answer.id,
             "understood": _mask_text(answer.question, secrets),
@@ -58,16 +60,22 @@ def build_record(command: AskCommand, answer: Answer, milliseconds: int) -> Ques
 
 def build_failed_record(command: AskCommand, code: str, milliseconds: int) -> QuestionRecord:
     """Return the record of a question that failed; `code` is the error's code, or `abandoned`."""
-    return _build_base(command, milliseconds).model_copy(update={"failure": code})
+    masked = mask(command.text[:MAX_TEXT_CHARS])  # the question may be longer than allowed
+    return _build_base(command, masked, milliseconds).model_copy(update={"failure": code})
 
 
-def _build_base(command: AskCommand, milliseconds: int) -> QuestionRecord:
+def scan_secrets(command: AskCommand) -> SecretScan:
+    """Return the secrets in the question, which one middleware scans for the others."""
+    return command.secrets or SecretScan(command.text)
+
+
+def _build_base(command: AskCommand, masked: str, milliseconds: int) -> QuestionRecord:
     return QuestionRecord(
         id=uuid4().hex,
         owner=command.owner,
         asked_at=datetime.now(UTC),
         session=command.session,
-        question=_mask_text(command.text, {}),
+        question=storable_text(masked)[:MAX_TEXT_CHARS],
         language=command.language,
         mode=command.mode,
         k=command.k,
@@ -107,7 +115,7 @@ def _question_coverage(answer: Answer) -> float:
     It is recorded, because the record does not contain the cited texts.
     """
     cited = " ".join(f"{source.title} {source.section} {source.text}" for source in answer.sources)
-    return round(coverage(answer.question[:MAX_QUESTION_CHARS], cited), 4)
+    return round(coverage(search_query(answer.question[:MAX_QUESTION_CHARS]), cited), 4)
 
 
 def _mask_text(text: str, secrets: Mapping[str, str]) -> str:

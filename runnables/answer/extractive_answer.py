@@ -17,7 +17,7 @@ from runnables.answer import excerpts
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.question.extract_details import error_codes, extract_details
+from runnables.question.extract_details import details_of, error_codes
 from runnables.question.topic_scorer import TopicScorer
 from runnables.run_context import named_step
 from runnables.state import Draft, PipelineState, with_draft
@@ -86,7 +86,7 @@ def extractive_answer(
         f"{excerpts.shorten(text, MAX_STEP_CHARS)} [{numbers[chunk.id]}]" for text, chunk in steps
     ]
     draft = AnswerDraft(
-        question=extract_details(question.text).prose or question.text,
+        question=details_of(question).prose or question.text,
         introduction=platform_info.greeting.in_language(question.language),
         answer=answer or [not_covered_sentence(platform_info, question.language)],
     )

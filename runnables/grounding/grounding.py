@@ -17,7 +17,7 @@ from runnables.grounding.grounded_step import (
 from runnables.grounding.judge import Judge
 from runnables.grounding.support import coverage
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.question.extract_details import extract_details
+from runnables.question.extract_details import details_of
 from runnables.run_context import named_step
 from runnables.state import PipelineState, Research
 from schemas.answer import Answer, Confidence, Page, Refused, Source
@@ -88,7 +88,7 @@ def _empty_answer(
     research = state.get("research", Research())
     restated, greeting = draft.answer.question.strip(), draft.answer.introduction
     if question.original_text or not restated or not grounder.is_free_of_claims(restated):
-        restated = extract_details(question.text).prose or question.text
+        restated = details_of(question).prose or question.text
     if not greeting or not grounder.is_free_of_claims(greeting):
         greeting = platform_info.greeting.in_language(question.language)
     return Answer(
@@ -174,7 +174,7 @@ def _confidence(
         return "low"
     is_sound = not doubtful and not draft.degraded
     if draft.answered_by == EXTRACTIVE:
-        covered = coverage(state["question"].text, _text(sources))
+        covered = coverage(details_of(state["question"]).search_query, _text(sources))
         if covered < LOW_QUOTE_COVERAGE:
             return "low"
         return "high" if is_sound and covered >= HIGH_QUOTE_COVERAGE else "medium"

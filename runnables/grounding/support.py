@@ -12,7 +12,7 @@ from ingestion.text.language import COMMON_ZIPF, RAREST_ZIPF, detect_language, z
 from ingestion.text.words import index_words, may_be_noun, normalise, stem, vocabulary_words
 from runnables.grounding.citations import strip_citations
 from runnables.grounding.quantities import Quantity, extract_quantities
-from runnables.question.extract_details import error_codes, search_query
+from runnables.question.extract_details import error_codes
 from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk
 
@@ -54,12 +54,13 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_/.\-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w*|[
 # --- questions ------------------------------------------------------------------------------------
 
 
-def coverage(question: str, cited: str) -> float:
-    """Return the weighted share of the content words and error codes of `question` in `cited`, 0 to 1.
+def coverage(query: str, cited: str) -> float:
+    """Return the weighted share of the content words and error codes of `query` in `cited`, 0 to 1.
 
-    Words that are rare in everyday language weigh more. Text pasted into the question is ignored.
+    `query` is a question without pasted details (`search_query`). Words that are rare in everyday language
+    weigh more.
     """
-    weighted_terms = list(_weighted_terms(search_query(question)))
+    weighted_terms = list(_weighted_terms(query))
     cited_terms = set(map(stem, vocabulary_words(cited))) | set(error_codes(cited))
     total = sum(weight for _, weight in weighted_terms)
     covered = sum(weight for term, weight in weighted_terms if term in cited_terms)

@@ -10,7 +10,7 @@ from ingestion.text.markdown_blocks import parse_table, plain_text
 from ingestion.text.words import split_words
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
-from runnables.question.extract_details import ExtractedDetails, error_codes, extract_details
+from runnables.question.extract_details import details_of, error_codes
 from runnables.question.topic_scorer import TOPIC_THRESHOLD, TopicScorer
 from runnables.retrieval.evidence import api_url_candidates
 from runnables.retrieval.query_analysis import Glossary
@@ -20,7 +20,7 @@ from schemas.answer import DegradedReason, Event
 from schemas.document import Chunk
 from schemas.errors import ModelError
 from schemas.platform import PlatformInfo
-from schemas.question import Question, QuestionType, StructuredQuestion
+from schemas.question import ExtractedDetails, Question, QuestionType, StructuredQuestion
 
 NAME = "structured-question"
 
@@ -88,17 +88,21 @@ def build_rule_classifier(
     """Return the step that classifies by rules, without a model."""
 
     async def classify(question: Question, config: RunnableConfig) -> Classification:
-        structured = await asyncio.to_thread(classify_by_rules, question.text, collection, glossary)
+        structured = await asyncio.to_thread(
+            classify_by_rules, details_of(question), collection, glossary
+        )
         await emit(config, Event("structured", structured))
         return Classification(structured)
 
     return named_step(NAME, classify)
 
 
-def classify_by_rules(text: str, collection: Collection, glossary: Glossary) -> StructuredQuestion:
-    """Classify `text` by its pasted details, its words and the chunks found for it. Blocks."""
-    details = extract_details(text)
-    expanded = " ".join([details.search_query or text, *glossary.equivalents(text)])
+def classify_by_rules(
+    details: ExtractedDetails, collection: Collection, glossary: Glossary
+) -> StructuredQuestion:
+    """Classify a question by its pasted details, its words and the chunks found for it. Blocks."""
+    text = details.text
+    expanded = " ".join([details.search_query, *glossary.equivalents(text)])
     chunks = [
         retrieved.chunk for retrieved in collection.search(expanded, CANDIDATE_CHUNKS, "full_text")
     ]

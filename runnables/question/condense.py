@@ -12,14 +12,14 @@ from ingestion.text.language import estimate_tokens
 from prompts import load_prompt
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
-from runnables.question.extract_details import URL, ExtractedDetails, error_codes, extract_details
+from runnables.question.extract_details import URL, details_of, error_codes, extract_details
 from runnables.question.follow_up import history_text, make_standalone, new_words
 from runnables.question.small_talk import is_small_talk, strip_small_talk
 from runnables.run_context import named_step, remaining_seconds, with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion
 from schemas.platform import PlatformInfo
-from schemas.question import Question, Turn
+from schemas.question import ExtractedDetails, Question, Turn
 
 NAME = "condense"
 
@@ -27,7 +27,7 @@ TIME_SHARE = 0.25
 """Share of the remaining time that condensing may take; all other steps need the rest."""
 
 MAX_TURNS = 8
-"""Maximum number of turns in the prompt, the latest ones."""
+"""Maximum number of turns in the prompt; older turns are left out."""
 
 MAX_ANSWER_CHARS = 800
 """Maximum length of each answer in the prompt, in characters."""
@@ -90,15 +90,16 @@ def build_condense(
             return question.model_copy(update={"small_talk": True})
         if condensed is not None:
             return _with_text(question, condensed.question)
-        text = await asyncio.to_thread(make_standalone, question.text, question.history)
+        details = details_of(question)
+        text = await asyncio.to_thread(make_standalone, question.text, question.history, details)
         return _with_text(question, text)
 
     return named_step(NAME, condense)
 
 
-def may_be_small_talk(text: str) -> bool:
-    """Return whether `text` contains no question and no details, so that it may be small talk."""
-    details = extract_details(text)
+def may_be_small_talk(details: ExtractedDetails) -> bool:
+    """Return whether a text contains no question and no details, so that it may be small talk."""
+    text = details.text
     pasted = details.paths or details.trace_id or details.response or details.request_param
     return not (pasted or error_codes(text) or _INTERROGATIVE.search(text))
 
@@ -126,7 +127,7 @@ class _Condenser:
         timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
         variables = self._variables(question, text)
         reply = (await self._output.ask_first(self._models, variables, timed)).value
-        if reply.small_talk and may_be_small_talk(question.text):
+        if reply.small_talk and may_be_small_talk(details_of(question)):
             return reply
         condensed = " ".join(reply.question.replace(_BODY, " ").split())
         details = extract_details(text)

@@ -2,10 +2,11 @@
 
 import json
 import re
-from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue, TypeAdapter
+
+from schemas.question import ExtractedDetails, Question
 
 JsonObject = dict[str, JsonValue]
 
@@ -37,32 +38,13 @@ _MESSAGE_KEYS = ("code", "errcode", "error_code", "error", "message", "msg", "er
 _SUCCESS = {"0", "200", "success", "ok", "true"}
 
 
-@dataclass
-class ExtractedDetails:
-    """The details found in a question, and the question without them."""
-
-    prose: str
-    """The text around the details, on one line."""
-    paths: list[str] = field(default_factory=list)
-    """API paths, without scheme, host and query."""
-    request_param: JsonObject = field(default_factory=dict)
-    response: JsonValue = None
-    error: str | None = None
-    trace_id: str | None = None
-
-    @property
-    def search_query(self) -> str:
-        """The text to search for, without pasted values, which no document contains. May be empty."""
-        return " ".join(part for part in [self.prose, *self.paths, self.error or ""] if part)
-
-
 def extract_details(question: str) -> ExtractedDetails:
-    """Return the details pasted into `question`; text in no recognised format stays prose."""
+    """Return the details pasted into `question`; all other text stays prose."""
     bodies, prose = _take_json(question)
     urls, prose = _take(URL, prose)
     traces, prose = _take(_TRACE, prose)
     paths, prose = _take(_PATH, prose)
-    details = ExtractedDetails(prose=_one_line(prose))
+    details = ExtractedDetails(question, _one_line(prose))
     for url in urls:
         path, query = _path_and_query(url)
         details.paths.append(path)
@@ -75,9 +57,17 @@ def extract_details(question: str) -> ExtractedDetails:
     return details
 
 
+def details_of(question: Question) -> ExtractedDetails:
+    """Return the details of the question's text; extract them again only if the text has changed."""
+    details = question.details
+    if details is not None and details.text == question.text:
+        return details
+    return extract_details(question.text)
+
+
 def search_query(question: str) -> str:
     """Return the text to search for; `question` itself if it consists of pasted values only."""
-    return extract_details(question).search_query or question
+    return extract_details(question).search_query
 
 
 def error_codes(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from ingestion.text.words import split_words, stem, vocabulary_words
 from runnables.question.extract_details import error_codes, extract_details
 from runnables.question.small_talk import CLAUSE_END, strip_small_talk
 from runnables.question.topic_scorer import DEVELOPER_WORDS
-from schemas.question import Turn
+from schemas.question import ExtractedDetails, Turn
 
 MAX_ELLIPTICAL_WORDS = {"zh": 14, "en": 7}
 """Maximum number of words in a text, by language, that omits its subject and has no pronoun or opener."""
@@ -105,9 +105,14 @@ _IGNORED_STEMS = _API_STEMS | _FRAME_STEMS
 _DEVELOPER_STEMS = frozenset(map(stem, DEVELOPER_WORDS))
 
 
-def make_standalone(text: str, history: Sequence[Turn]) -> str:
-    """Return `text` with the subject of the conversation inserted if it has none of its own."""
-    if len(text) > MAX_TEXT_CHARS or _names_subject(text):
+def make_standalone(
+    text: str, history: Sequence[Turn], details: ExtractedDetails | None = None
+) -> str:
+    """Return `text` with the subject of the conversation inserted if it has none of its own.
+
+    `details` are those of `text` if they have been extracted already.
+    """
+    if len(text) > MAX_TEXT_CHARS or _names_subject(details or extract_details(text)):
         return text
     subject = conversation_subject(history)
     if not subject:
@@ -169,9 +174,8 @@ def _omits_subject(rest: str, has_opener: bool, subject: str, history: Sequence[
     return is_short and prose == rest and not new and not repeats
 
 
-def _names_subject(text: str) -> bool:
-    """Return whether `text` identifies its subject by a path, trace id, pasted error or error code."""
-    details = extract_details(text)
+def _names_subject(details: ExtractedDetails) -> bool:
+    """Return whether a text identifies its subject by a path, trace id, pasted error or error code."""
     failed = details.response is not None and details.error
     return bool(details.paths or details.trace_id or failed or error_codes(details.prose))
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from runnables.question.extract_details import search_query
+from runnables.question.extract_details import details_of
 from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.retrieval.ranking import diversify, interleave
 from runnables.retrieval.rerank import RERANK_DEPTH, RerankStep
@@ -40,7 +40,7 @@ class ChunkSearch:
         `terms` are additional search terms for the question. If `rerank` is false, the order of the
         retriever is kept, which saves a call of the reranker.
         """
-        query, k = search_query(question.text), question.k
+        query, k = details_of(question).search_query, question.k
         if self._rerank is None or not rerank:
             chunks = await self._retrieve_parts(query, question.filters, config, terms, k)
             return diversify(chunks, k)

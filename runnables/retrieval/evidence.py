@@ -7,12 +7,12 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.store.collection import Collection
 from ingestion.text.words import index_words, query_text
-from runnables.question.extract_details import search_query
+from runnables.question.extract_details import details_of
 from runnables.retrieval.chunk_search import ChunkSearch
 from runnables.run_context import named_step
 from runnables.state import PipelineState
 from schemas.document import Chunk, RetrievedChunk
-from schemas.question import StructuredQuestion
+from schemas.question import Question, StructuredQuestion
 
 SUFFICIENT_WORD_SHARE = 0.8
 """Minimum share of a question's words in one chunk for which the first retrieval may suffice."""
@@ -34,20 +34,20 @@ def build_expand_query(search: ChunkSearch) -> Runnable[PipelineState, PipelineS
         question, terms = state["question"], state["classification"].structured.search_terms
         if not terms or await search.is_only_language(question):
             return state
-        share = best_word_share(question.text, state["retrieved"])
+        share = best_word_share(question, state["retrieved"])
         if share >= SUFFICIENT_WORD_SHARE:
             by_terms = question.model_copy(update={"text": " ".join(terms)})
             retrieved = await search.retrieve(by_terms, config, rerank=False)
-            if share > best_word_share(by_terms.text, retrieved):
+            if share > best_word_share(by_terms, retrieved):
                 return state
         return {**state, "retrieved": await search.retrieve(question, config, terms)}
 
     return named_step("expand-query", expand_query)
 
 
-def best_word_share(text: str, chunks: Sequence[RetrievedChunk]) -> float:
-    """Return the largest share of the content words of `text` in one of `chunks`, 0 to 1."""
-    words = set(query_text(search_query(text)).split())
+def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> float:
+    """Return the largest share of the content words of `question` in one of `chunks`, 0 to 1."""
+    words = set(query_text(details_of(question).search_query).split())
     if not words:
         return 0.0
     shares = (

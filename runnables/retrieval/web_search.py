@@ -14,7 +14,7 @@ import httpx
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import SecretStr
 
-from runnables.question.extract_details import search_query
+from runnables.question.extract_details import details_of
 from runnables.retrieval.web_pages import chunk_page, parse_pages
 from runnables.run_context import child_config, deadline_timeout, named_step, with_deadline
 from runnables.state import PipelineState
@@ -72,7 +72,7 @@ class WebSearch:
 
         A question with filters returns no chunks, because filters select documents of the collection.
         """
-        query = search_query(question.text)[:MAX_QUERY_CHARS].strip()
+        query = details_of(question).search_query[:MAX_QUERY_CHARS].strip()
         if not query or question.filters != Filters():
             return []
         output = await self._step.ainvoke(query, child_config(config, RUN_NAME))

@@ -181,7 +181,7 @@ def _restrict_to(
         for chunk in chunks
         if chunk.id not in first_ids and question.filters.allow(chunk)
     ]
-    return first + sorted(others, key=lambda r: -best_word_share(question.text, [r]))
+    return first + sorted(others, key=lambda r: -best_word_share(question, [r]))
 
 
 def _open_section(context: ToolContext, document: str, section: str) -> PassagesResult:
