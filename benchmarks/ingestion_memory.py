@@ -20,8 +20,8 @@ from ingestion.job import IngestionJob
 from ingestion.providers import open_embeddings
 from ingestion.runs import IngestionRunStore
 from ingestion.store.client import open_milvus
-from ingestion.store.collection import Collection
 from ingestion.store.manifest import expected_manifest
+from ingestion.store.milvus_collection import MilvusCollection
 from schemas.settings import Settings
 from tests.milvus_server import MilvusServer
 
@@ -54,8 +54,10 @@ def measure_memory(settings: Settings) -> IngestionMemory:
     """Index everything and return the memory of this process."""
     import_everything()
     # It is Milvus Lite that serves, though at an address: it has Lite's tokenizer and no aliases.
-    manifest = expected_manifest(settings, lite=True)
-    collection = Collection(open_milvus(settings), settings.collection, manifest, in_place=True)
+    manifest = expected_manifest(settings, "standard")
+    collection = MilvusCollection(
+        open_milvus(settings), settings.collection, manifest, in_place=True
+    )
     ingestion = IngestionJob(
         settings, collection, open_embeddings(settings), IngestionRunStore.open(settings)
     )

@@ -21,9 +21,8 @@ from ingestion.sources.registry import (
     read_source,
 )
 from ingestion.store.client import batches
-from ingestion.store.collection import Collection
+from ingestion.store.collection import Collection, CollectionWriter
 from ingestion.store.manifest import IndexedSource
-from ingestion.store.next_collection_writer import CollectionWriter
 from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.store.schema import Vector
 from ingestion.stored_documents import StoredDocuments
@@ -82,6 +81,8 @@ class Sync:
         Raises ApideskError. The collection then answers as before or, on a server, with what has been
         written so far; the next run continues.
         """
+        if not self._options.dry_run:
+            self._collection.recover(self._options.rebuild)
         if not self._options.rebuild:
             self._collection.check()
         manifest = self._collection.stored_manifest()

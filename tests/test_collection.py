@@ -14,7 +14,7 @@ from ingestion.store.cache import ReadThroughCache
 from ingestion.store.client import BATCH_ROWS
 from ingestion.store.collection import Collection
 from ingestion.store.manifest import CollectionManifest, IndexedSources, RouteCalibration
-from ingestion.store.reader import SearchRoute
+from ingestion.store.collection import SearchRoute
 from ingestion.store.schema import Vector, embedded_text
 from ingestion.text.words import split_words
 from schemas.document import Chunk, Section, SourceDocument

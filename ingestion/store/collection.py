@@ -1,33 +1,33 @@
-"""Connects to the collection of chunks, checks its manifest and opens its writers.
+"""The collection of chunks: what questions read from it and what ingestion writes to it.
 
-Its base class `CollectionReader` searches and reads it.
+There are two implementations. `MilvusCollection` is an alias on a Milvus server, which searches.
+`EmbeddedCollection` answers from a snapshot in a file and keeps its rows in Milvus Lite. Both index the
+same words with the same BM25 parameters, so they rank alike.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Collection as Sized
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
 from ingestion.providers import ModelRole
-from ingestion.store.catalogue import drop_leftovers, words_name
-from ingestion.store.client import is_lite, literal, milvus_errors, open_milvus, row_pages
-from ingestion.store.in_place_writer import InPlaceWriter
-from ingestion.store.manifest import (
-    CollectionManifest,
-    IndexedSource,
-    RouteCalibration,
-    collection_version,
-    expected_manifest,
-    read_manifest,
-    read_sources,
-    write_manifest,
-    write_sources,
-)
-from ingestion.store.next_collection_writer import CollectionWriter, NextCollectionWriter
-from ingestion.store.reader import CollectionReader
+from ingestion.store.catalogue import DocumentKey
+from ingestion.store.manifest import CollectionManifest, IndexedSource, RouteCalibration
+from ingestion.store.schema import Vector
+from schemas.choices import Language
+from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
 from schemas.errors import CollectionMismatch, CollectionMissing
+from schemas.question import Filters
 from schemas.settings import Settings
 
-if TYPE_CHECKING:
-    from pymilvus import MilvusClient
+SearchRoute = Literal["full_text", "dense"]
+"""An index that is searched: by words or by embeddings."""
+
+NO_FILTERS = Filters()
+"""Matches every chunk."""
+
+WARM_UP_QUESTION = "预热 warm-up"
+"""Question that is searched after loading, so that the first user does not wait for dictionaries."""
 
 
 class StoredChunk(NamedTuple):
@@ -40,141 +40,196 @@ class StoredChunk(NamedTuple):
     fingerprint: str
 
 
-class Collection(CollectionReader):
-    """The collection that a Milvus alias points to.
+class CollectionWriter(ABC):
+    """Writes the chunks of one ingestion run. No chunk is deleted before `finish`."""
 
-    Every method blocks; call them in a worker thread.
+    @abstractmethod
+    def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
+        """Write new or changed `chunks`. `vectors` are their embeddings; None without a model."""
+
+    @abstractmethod
+    def finish(self, dropped: Sized[str]) -> CollectionManifest:
+        """Delete the chunks with the ids `dropped`, complete the collection and return its manifest."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Clean up after a failure."""
+
+
+class Collection(ABC):
+    """The chunks of a platform, searchable by words and, with an embedding model, by vectors.
+
+    Every method blocks; call them in a worker thread. Reads raise CollectionMissing if nothing has been
+    indexed, CollectionMismatch if the collection was created with other settings, and StoreUnavailable if
+    the store does not answer. They see what other processes have written.
     """
 
-    def __init__(
-        self, client: "MilvusClient", alias: str, expected: CollectionManifest, in_place: bool
-    ) -> None:
-        """Initialise the collection; `load` must be called before searching.
-
-        `expected` is the manifest of a collection that is created with the current settings. If
-        `in_place` is true, runs update rows; otherwise each run writes a new collection.
-        """
-        super().__init__(client, alias)
+    def __init__(self, alias: str, expected: CollectionManifest) -> None:
+        """`expected` is the manifest of a collection that is created with the current settings."""
+        self._alias = alias
         self._expected = expected
-        self._in_place = in_place
 
-    @classmethod
-    def connect(cls, settings: Settings) -> "Collection":
+    @staticmethod
+    def connect(settings: Settings) -> "Collection":
         """Connect to the store in `settings`. Raises StoreLocked and StoreUnavailable."""
-        client = open_milvus(settings)
-        lite = settings.embedded or is_lite(client)
-        expected = expected_manifest(settings, lite=lite)
-        return cls(client, settings.collection, expected, in_place=not lite)
+        # Imported here: each implementation imports this module, and pymilvus takes seconds to import.
+        if settings.embedded:
+            from ingestion.store.embedded_collection import EmbeddedCollection
 
-    def close(self) -> None:
-        """Close the connection; an embedded store stays locked until the process ends."""
-        self._client.close()
+            return EmbeddedCollection.open(settings)
+        from ingestion.store.milvus_collection import MilvusCollection
+
+        return MilvusCollection.open(settings)
 
     @property
     def embedding_role(self) -> ModelRole:
         """The embedding model of this collection."""
         return ModelRole("EMBEDDING", self._expected.embedding_model)
 
-    def exists(self) -> bool:
-        """Return whether anything has been indexed under this alias."""
-        with milvus_errors():
-            return bool(self._client.has_collection(self._alias))
+    @property
+    @abstractmethod
+    def manifest(self) -> CollectionManifest:
+        """The manifest of the loaded collection. Raises CollectionMissing before `load`."""
 
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Return whether anything has been indexed."""
+
+    @abstractmethod
     def load(self) -> None:
-        """Load the collection for searching and run one query to warm it up.
+        """Load the collection for searching, and warm it up with one query.
 
         Raises CollectionMissing if there is none or its rows are lost, and CollectionMismatch if it was
         created with other settings.
         """
-        with self._reloader.exclusive_load():
-            if not self._client.has_collection(self._alias):
-                self._manifest = None
-                _ = self.manifest  # raises CollectionMissing
-            version = collection_version(self._client, self._alias)
-            manifest = read_manifest(self._client, self._alias)
-            self._check_manifest(manifest)
-            self._client.load_collection(self._alias)
-            self._client.load_collection(words_name(self._alias))
-            self._check_rows(manifest)
-            self._manifest = manifest
-            self._clear_caches()
-            self._reloader.mark_loaded(version)
-            self.search("预热 warm-up", 1, "full_text")
 
-    def check(self) -> None:
-        """Raise CollectionMismatch if the stored collection was created with other settings."""
-        with milvus_errors():
-            if self._client.has_collection(self._alias):
-                self._check_manifest(read_manifest(self._client, self._alias))
+    @abstractmethod
+    def refresh(self) -> None:
+        """Load the collection again if another process has written it."""
 
+    # --- searching and reading --------------------------------------------------------------------
+
+    @abstractmethod
+    def search_ids(
+        self,
+        question: str,
+        k: int,
+        route: SearchRoute,
+        vector: Vector | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> dict[str, float]:
+        """Return the ids and scores of the best `k` chunks that match `filters`, best first.
+
+        `vector` is the embedding of `question`; only the dense route needs it. Higher scores are better.
+        """
+
+    @abstractmethod
+    def search_documents(
+        self, questions: Sequence[str], k: int, route: SearchRoute, vectors: Sequence[Vector]
+    ) -> list[list[DocumentKey]]:
+        """Return the documents of the best `k` chunks for each of `questions`.
+
+        The documents are in the order of their chunks, best first. `vectors` are the embeddings of
+        `questions`; only the dense route needs them.
+        """
+
+    @abstractmethod
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return the chunks with these ids, in the order of `ids`; unknown ids are skipped."""
+
+    @abstractmethod
+    def neighbours(self, chunk: Chunk) -> list[Chunk]:
+        """Return the chunks before and after `chunk` in its document, if they exist."""
+
+    @abstractmethod
+    def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
+        """Return all chunks of these documents, sorted by document and position."""
+
+    @abstractmethod
+    def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
+        """Return all chunks of the APIs with one of these URLs or names, sorted by position."""
+
+    @abstractmethod
+    def sample(self, count: int) -> list[Chunk]:
+        """Return a sample of about `count` chunks; it is the same for the same collection."""
+
+    @abstractmethod
+    def catalogue(self) -> list[CatalogueEntry]:
+        """Return an entry per document, sorted by source and id. Do not modify the list.
+
+        The list is cached until a run writes the collection.
+        """
+
+    @abstractmethod
+    def word_counts(self, words: Iterable[str]) -> dict[str, int]:
+        """Return how often each of `words` occurs in all chunks. Words that do not occur are omitted."""
+
+    @abstractmethod
+    def languages(self) -> frozenset[Language]:
+        """Return the languages of the documents."""
+
+    def search(
+        self, question: str, k: int, route: SearchRoute, vector: Vector | None = None
+    ) -> list[RetrievedChunk]:
+        """Search by one route and return the best `k` chunks, best first."""
+        scores = self.search_ids(question, k, route, vector)
+        return [
+            RetrievedChunk(chunk=chunk, score=scores[chunk.id])
+            for chunk in self.chunks_by_id(list(scores))
+        ]
+
+    def chunks_of_document(self, document_id: str, source: str) -> list[Chunk]:
+        """Return all chunks of one document, sorted by position."""
+        return self.chunks_of_documents([(source, document_id)])
+
+    # --- ingestion --------------------------------------------------------------------------------
+
+    @abstractmethod
     def stored_manifest(self) -> CollectionManifest | None:
         """Return the stored manifest without comparing it to the settings; None without a collection.
 
         Raises CollectionMismatch if apidesk did not create the collection.
         """
-        with milvus_errors():
-            return read_manifest(self._client, self._alias) if self.exists() else None
 
+    @abstractmethod
     def save_calibration(self, calibration: RouteCalibration) -> None:
         """Store the calibration of the routes in the manifest."""
-        manifest = self.manifest.model_copy(update={"calibration": calibration})
-        with milvus_errors():
-            name = self._client.describe_alias(self._alias)["collection_name"]
-            write_manifest(self._client, name, manifest)
-        self._manifest = manifest
 
+    @abstractmethod
     def indexed_sources(self) -> dict[str, IndexedSource]:
-        """Return the state of every source after the last run; empty if that run was incomplete.
+        """Return the state of every source after the last run; empty if that run was incomplete."""
 
-        Raises CollectionMismatch if apidesk did not create the collection.
-        """
-        with milvus_errors():
-            if not self._client.has_collection(self._alias):
-                return {}
-            manifest = read_manifest(self._client, self._alias)
-            if manifest.incomplete or self._is_damaged(manifest):
-                return {}
-            return read_sources(self._client, self._alias)
-
+    @abstractmethod
     def save_indexed_sources(self, sources: dict[str, IndexedSource]) -> None:
         """Store the state of every source after this run."""
-        with milvus_errors():
-            if sources != read_sources(self._client, self._alias):
-                write_sources(self._client, self._alias, sources)
 
+    @abstractmethod
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Yield every stored chunk, even with other settings, except the chunks of `excluded_sources`.
+        """Yield every stored chunk, even with other settings, except the chunks of `excluded_sources`."""
+
+    @abstractmethod
+    def recover(self, rebuild: bool) -> None:
+        """Complete or remove what an interrupted run has left. Call it at the start of a run.
 
         Raises CollectionMismatch if apidesk did not create the collection.
         """
-        with milvus_errors():
-            if not self._client.has_collection(self._alias):
-                return
-            read_manifest(self._client, self._alias)
-            self._client.load_collection(self._alias)
-            expression = f"source not in {literal(excluded_sources)}" if excluded_sources else ""
-            for page in row_pages(self._client, self._alias, list(StoredChunk._fields), expression):
-                yield from (StoredChunk(**row) for row in page)
 
+    @abstractmethod
     def writer(self, rebuild: bool) -> CollectionWriter:
         """Return a writer for one run, which receives only new and changed chunks unless it rebuilds.
 
         Raises CollectionMismatch if apidesk did not create the collection. Without `rebuild`, also
         raises CollectionMismatch if the collection was created with other settings.
         """
-        with milvus_errors():
-            stored = None
-            if self._client.has_collection(self._alias):
-                stored = read_manifest(self._client, self._alias)
-                if not rebuild:
-                    self._check_manifest(stored)
-            if stored is not None and self._is_damaged(stored):
-                stored = None
-            drop_leftovers(self._client, self._alias)
-        if stored is not None and self._in_place and not rebuild:
-            return InPlaceWriter(self._client, self._alias, stored)
-        previous = None if rebuild else stored
-        return NextCollectionWriter(self._client, self._alias, self._expected, previous)
+
+    def check(self) -> None:
+        """Raise CollectionMismatch if the stored collection was created with other settings."""
+        if stored := self.stored_manifest():
+            self._check_manifest(stored)
 
     def _check_manifest(self, manifest: CollectionManifest) -> None:
         if difference := manifest.difference(self._expected):
@@ -183,14 +238,9 @@ class Collection(CollectionReader):
                 "run `apidesk ingest --rebuild` to rebuild it"
             )
 
-    def _check_rows(self, manifest: CollectionManifest) -> None:
-        if self._is_damaged(manifest):
-            raise CollectionMissing(
-                f"the collection {self._alias} is damaged ({manifest.rows} rows were written, none "
-                "are left): run `apidesk ingest`"
-            )
 
-    def _is_damaged(self, manifest: CollectionManifest) -> bool:
-        """Return whether the rows are lost. A damaged embedded store opens as an empty one."""
-        rows = int(self._client.get_collection_stats(self._alias)["row_count"])
-        return bool(manifest.rows) and not rows
+def loaded(manifest: CollectionManifest | None) -> CollectionManifest:
+    """Return `manifest`. Raises CollectionMissing if it is None."""
+    if manifest is None:
+        raise CollectionMissing("nothing has been indexed yet: run `apidesk ingest`")
+    return manifest

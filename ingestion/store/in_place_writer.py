@@ -21,13 +21,13 @@ from ingestion.store.catalogue import (
     words_name,
 )
 from ingestion.store.client import batches, literal, milvus_errors, row_pages, with_ids
+from ingestion.store.collection import CollectionWriter
 from ingestion.store.manifest import (
     CollectionManifest,
     catalogue_version,
     write_finished_manifest,
     write_manifest,
 )
-from ingestion.store.next_collection_writer import CollectionWriter
 from ingestion.store.schema import (
     CHUNK_FIELDS,
     Vector,

@@ -98,11 +98,13 @@ class CollectionManifest(_StoredModel):
         return self.analyzer.partition("/")[0]
 
 
-def expected_manifest(settings: Settings, *, lite: bool) -> CollectionManifest:
-    """Return the manifest of a collection created with `settings` in Milvus Lite or on a server."""
-    # Both tokenizers split at spaces. Milvus Lite does not have `whitespace`. On a server, `standard`
-    # may also split Chinese words.
-    tokenizer = "standard" if lite else "whitespace"
+def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
+    """Return the manifest of a collection created with `settings`.
+
+    `tokenizer` splits the indexed words, which are separated by spaces. It is `whitespace` on a Milvus
+    server, where `standard` may also split Chinese words; Milvus Lite has only `standard`. Embedded
+    collections do not use Milvus's index; their tokenizer is `apidesk`.
+    """
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",
         analyzer=f"{tokenizer}/{WORDS_VERSION}",

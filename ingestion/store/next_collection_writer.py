@@ -1,4 +1,4 @@
-"""The interface of collection writers, and the writer that builds a new collection for each run.
+"""The writer that builds a new collection for a run.
 
 `NextCollectionWriter` builds a new collection and then moves the alias to it, so that searches use the
 old collection until the new one is complete. Rebuilds always use this writer. On Milvus Lite every run
@@ -10,7 +10,6 @@ in the chunks, and the catalogue, which contains one row per document.
 """
 
 import time
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection as Sized
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from ingestion.store.catalogue import (
     words_name,
 )
 from ingestion.store.client import BATCH_ROWS, MilvusRow, batches, milvus_errors, row_pages
+from ingestion.store.collection import CollectionWriter
 from ingestion.store.manifest import CollectionManifest, write_finished_manifest
 from ingestion.store.schema import (
     COPIED_FIELDS,
@@ -43,22 +43,6 @@ from schemas.document import Chunk
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
-
-
-class CollectionWriter(ABC):
-    """Writes the chunks of one ingestion run. No chunk is deleted before `finish`."""
-
-    @abstractmethod
-    def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write new or changed `chunks`. `vectors` are their embeddings; None without a model."""
-
-    @abstractmethod
-    def finish(self, dropped: Sized[str]) -> CollectionManifest:
-        """Delete the chunks with the ids `dropped`, complete the collection and return its manifest."""
-
-    @abstractmethod
-    def abandon(self) -> None:
-        """Clean up after a failure."""
 
 
 class NextCollectionWriter(CollectionWriter):

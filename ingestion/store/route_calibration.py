@@ -14,9 +14,8 @@ from collections.abc import Sequence
 
 from ingestion.providers import ChunkEmbedder
 from ingestion.store.catalogue import DocumentKey
-from ingestion.store.collection import Collection
+from ingestion.store.collection import Collection, SearchRoute
 from ingestion.store.manifest import CollectionManifest, RouteCalibration
-from ingestion.store.reader import SearchRoute
 from ingestion.text.words import vocabulary_words
 from schemas.document import Chunk
 

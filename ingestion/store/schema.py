@@ -46,6 +46,21 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
     _create(client, name, _chunk_schema(client, dimension, tokenizer), index)
 
 
+def create_record(client: "MilvusClient", name: str, dimension: int | None) -> None:
+    """Create the collection `name` for rows that are not searched, with vectors of `dimension` if any."""
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    _add_chunk_fields(schema)
+    if not dimension:
+        _create_lookup_table(client, name, schema)
+        return
+    from pymilvus import DataType
+
+    schema.add_field("dense", DataType.FLOAT_VECTOR, dim=dimension)
+    index = client.prepare_index_params()
+    index.add_index("dense", index_type="FLAT", metric_type="COSINE")
+    _create(client, name, schema, index)
+
+
 def create_words(client: "MilvusClient", name: str) -> None:
     """Create the vocabulary collection `name`."""
     from pymilvus import DataType
@@ -136,15 +151,7 @@ def _chunk_schema(
     from pymilvus import DataType, Function, FunctionType
 
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
-    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=64)
-    for name in ("source", "document_id", "title", "section", "kind", "language",
-                 "content_hash", "fingerprint", "service_id", "api_id", "api_name", "api_url",
-                 "page_url"):  # fmt: skip
-        schema.add_field(name, DataType.VARCHAR, max_length=4096)
-    schema.add_field("position", DataType.INT64)
-    schema.add_field("metadata", DataType.JSON)
-    schema.add_field("body", DataType.VARCHAR, max_length=65_535)
-    schema.add_field("text", DataType.VARCHAR, max_length=65_535)
+    _add_chunk_fields(schema)
     schema.add_field(
         "search_text",
         DataType.VARCHAR,
@@ -164,6 +171,21 @@ def _chunk_schema(
     if dimension:
         schema.add_field("dense", DataType.FLOAT_VECTOR, dim=dimension)
     return schema
+
+
+def _add_chunk_fields(schema: "CollectionSchema") -> None:
+    """Add a field for each of `CHUNK_FIELDS`."""
+    from pymilvus import DataType
+
+    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=64)
+    for name in ("source", "document_id", "title", "section", "kind", "language",
+                 "content_hash", "fingerprint", "service_id", "api_id", "api_name", "api_url",
+                 "page_url"):  # fmt: skip
+        schema.add_field(name, DataType.VARCHAR, max_length=4096)
+    schema.add_field("position", DataType.INT64)
+    schema.add_field("metadata", DataType.JSON)
+    schema.add_field("body", DataType.VARCHAR, max_length=65_535)
+    schema.add_field("text", DataType.VARCHAR, max_length=65_535)
 
 
 def _create_lookup_table(client: "MilvusClient", name: str, schema: "CollectionSchema") -> None:

@@ -20,7 +20,7 @@ from pydantic import ConfigDict
 
 from ingestion.providers import ModelRole, model_errors
 from ingestion.store.collection import Collection
-from ingestion.store.reader import NO_FILTERS
+from ingestion.store.collection import NO_FILTERS
 from ingestion.store.schema import Vector
 from runnables.retrieval.query_analysis import extract_identifiers
 from runnables.retrieval.ranking import (

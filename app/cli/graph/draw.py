@@ -9,6 +9,7 @@ from ingestion.platform_config import read_platform
 from ingestion.providers import open_embeddings
 from ingestion.store.collection import Collection
 from ingestion.store.manifest import expected_manifest
+from ingestion.store.milvus_collection import MilvusCollection
 from runnables.factory import PipelineFactory
 from runnables.models.chat_models import open_chat_models
 from runnables.models.concurrency import ConcurrencyLimiter
@@ -42,8 +43,8 @@ def read_pipeline(settings: Settings, mode: AnswerMode) -> DiagramPart:
 def _unconnected_collection(settings: Settings) -> Collection:
     """Return a collection without a client. The steps need a collection, but drawing does not use it."""
     no_client = cast(Any, None)
-    expected = expected_manifest(settings, lite=settings.embedded)
-    return Collection(no_client, settings.collection, expected, in_place=not settings.embedded)
+    expected = expected_manifest(settings, "whitespace")
+    return MilvusCollection(no_client, settings.collection, expected, in_place=True)
 
 
 def draw(part: DiagramPart, output_format: str) -> bytes:

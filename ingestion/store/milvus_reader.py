@@ -1,8 +1,7 @@
-"""Searches and reads a loaded collection."""
+"""Searches and reads a collection on a Milvus server."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ingestion.store.cache import CollectionReloader, ReadThroughCache
 from ingestion.store.catalogue import DocumentKey, document_key, read_catalogue, words_name
@@ -16,18 +15,15 @@ from ingestion.store.client import (
     of_documents,
     with_ids,
 )
+from ingestion.store.collection import NO_FILTERS, Collection, SearchRoute, loaded
 from ingestion.store.manifest import CollectionManifest, catalogue_version, collection_version
 from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row, query_terms
 from schemas.choices import Language
 from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
-from schemas.errors import CollectionMissing
 from schemas.question import Filters
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
-
-SearchRoute = Literal["full_text", "dense"]
-"""An index that is searched: by words or by embeddings."""
 
 MAX_CACHED_WORDS = 50_000
 """Maximum number of words whose counts are cached, about 5 MB."""
@@ -35,20 +31,17 @@ MAX_CACHED_WORDS = 50_000
 MAX_CACHED_CHUNKS = 1_000
 """Maximum number of chunks in each of the caches by id and by position, about 5 MB per cache."""
 
-NO_FILTERS = Filters()
-"""Matches every chunk."""
 
-
-class CollectionReader(ABC):
+class MilvusReader(Collection):
     """Searches and reads the collection that an alias points to.
 
     Reads check, at most once a second, whether another process has written the collection, and load it
-    again if so. Every method blocks and raises the same errors as `load`.
+    again if so.
     """
 
-    def __init__(self, client: "MilvusClient", alias: str) -> None:
+    def __init__(self, client: "MilvusClient", alias: str, expected: CollectionManifest) -> None:
+        super().__init__(alias, expected)
         self._client = client
-        self._alias = alias
         self._manifest: CollectionManifest | None = None
         self._counts = ReadThroughCache(self._read_word_counts, MAX_CACHED_WORDS)
         self._by_id = ReadThroughCache(self._read_by_id, MAX_CACHED_CHUNKS)
@@ -58,16 +51,10 @@ class CollectionReader(ABC):
         """Version and entries of the cached catalogue."""
         self._reloader = CollectionReloader(self._read_version, self.load)
 
-    @abstractmethod
-    def load(self) -> None:
-        """Load the collection and clear the caches. Raises CollectionMissing and CollectionMismatch."""
-
     @property
     def manifest(self) -> CollectionManifest:
         """The manifest of the loaded collection. Raises CollectionMissing before `load`."""
-        if self._manifest is None:
-            raise CollectionMissing("nothing has been indexed yet: run `apidesk ingest`")
-        return self._manifest
+        return loaded(self._manifest)
 
     def refresh(self) -> None:
         """Load the collection again if another process has written it."""
@@ -127,10 +114,6 @@ class CollectionReader(ABC):
         positions = (chunk.position - 1, chunk.position + 1)
         keys = ((chunk.source, chunk.document_id, position) for position in positions)
         return list(self._by_position.get(keys).values())
-
-    def chunks_of_document(self, document_id: str, source: str) -> list[Chunk]:
-        """Return all chunks of one document, sorted by position."""
-        return self._query_chunks(of_documents([(source, document_id)]))
 
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
         """Return all chunks of these documents, sorted by document and position."""

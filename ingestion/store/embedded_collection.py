@@ -1,0 +1,392 @@
+"""A collection in files: questions are answered from the snapshot, which several processes can read."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from ingestion.store.catalogue import DocumentKey, entry_key
+from ingestion.store.client import batches
+from ingestion.store.collection import (
+    NO_FILTERS,
+    WARM_UP_QUESTION,
+    Collection,
+    CollectionWriter,
+    SearchRoute,
+    StoredChunk,
+    loaded,
+)
+from ingestion.store.lite_record import LiteRecord
+from ingestion.store.manifest import (
+    CollectionManifest,
+    IndexedSource,
+    RouteCalibration,
+    expected_manifest,
+)
+from ingestion.store.postings import Lengths, Mask, Scores, best_numbers, score_terms
+from ingestion.store.schema import Vector, query_terms
+from ingestion.store.snapshot import (
+    MANIFEST_KEY,
+    MAX_VARIABLES,
+    SOURCES_KEY,
+    VERSION_KEY,
+    decode_chunk,
+    get_manifest,
+    get_state,
+    open_snapshot,
+    placeholders,
+    set_manifest,
+    set_state,
+    snapshot_errors,
+    snapshot_path,
+    transaction,
+)
+from ingestion.store.snapshot_writer import SnapshotWriter
+from schemas.choices import Language
+from schemas.document import CatalogueEntry, Chunk
+from schemas.question import Filters
+from schemas.settings import Settings
+
+TOKENIZER = "apidesk"
+"""Name of the full-text index in the manifest."""
+
+_SOURCES = TypeAdapter(dict[str, IndexedSource])
+
+
+@dataclass
+class _LoadedState:
+    """What is kept in memory of one version of the snapshot."""
+
+    version: str
+    manifest: CollectionManifest | None
+    lengths: Lengths
+    languages: frozenset[Language]
+    catalogue: list[CatalogueEntry] | None = None
+    vectors: Scores | None = None
+    """A row per chunk number, of length 1; read when the dense route is first used."""
+    masks: dict[str, Mask] = field(default_factory=dict)
+    """Which chunk numbers match the filters, by their JSON."""
+
+
+class EmbeddedCollection(Collection):
+    """The collection in a snapshot.
+
+    Each read is one transaction. It sees the last finished run, also one by another process. Opening
+    the collection reads nothing, and Milvus Lite is only opened to write.
+    """
+
+    def __init__(self, path: Path, record: LiteRecord, expected: CollectionManifest) -> None:
+        """`path` is the file of the snapshot."""
+        super().__init__(record.alias, expected)
+        self._path = path
+        self._record = record
+        self._connection = open_snapshot(path)
+        self._lock = RLock()
+        """Held by the thread that uses the connection."""
+        self._state = _LoadedState("", None, Lengths({}), frozenset())
+
+    @classmethod
+    def open(cls, settings: Settings) -> Self:
+        """Open the files in `settings`. Raises ConfigurationError and StoreUnavailable."""
+        expected = expected_manifest(settings, TOKENIZER)
+        return cls(snapshot_path(settings), LiteRecord(settings), expected)
+
+    def close(self) -> None:
+        """Close the snapshot."""
+        with self._lock:
+            self._connection.close()
+
+    def exists(self) -> bool:
+        """Return whether anything has been indexed."""
+        with self._reading() as (connection, _):
+            return bool(get_state(connection, MANIFEST_KEY))
+
+    def load(self) -> None:
+        """Check the manifest, and run a query to load dictionaries."""
+        self._check_manifest(self.manifest)
+        self.search(WARM_UP_QUESTION, 1, "full_text")
+
+    def refresh(self) -> None:
+        """Load the collection again if another process has written it."""
+        self._check_manifest(self.manifest)
+
+    @property
+    def manifest(self) -> CollectionManifest:
+        """The manifest of the collection. Raises CollectionMissing."""
+        with self._reading() as (_, state):
+            return loaded(state.manifest)
+
+    def search_ids(
+        self,
+        question: str,
+        k: int,
+        route: SearchRoute,
+        vector: Vector | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> dict[str, float]:
+        """Return the ids and scores of the best `k` chunks that match `filters`, best first."""
+        with self._reading() as (connection, state):
+            self._check_manifest(loaded(state.manifest))
+            mask = None if filters == NO_FILTERS else _mask(connection, state, filters)
+            if route == "full_text":
+                scores = score_terms(connection, Counter(query_terms(question)), state.lengths)
+                minimum = 0.0
+            else:
+                scores, minimum = _similarities(connection, state, vector or []), -2.0
+            numbers = best_numbers(scores, k, mask, minimum)
+            ids = _ids(connection, numbers)
+        return {ids[number]: float(scores[number]) for number in numbers if number in ids}
+
+    def search_documents(
+        self, questions: Sequence[str], k: int, route: SearchRoute, vectors: Sequence[Vector]
+    ) -> list[list[DocumentKey]]:
+        """Return the documents of the best `k` chunks for each of `questions`."""
+        results: list[list[DocumentKey]] = []
+        for index, question in enumerate(questions):
+            vector = vectors[index] if route == "dense" else None
+            ids = list(self.search_ids(question, k, route, vector))
+            rows = self._rows("id", ids, "id, source, document_id")
+            documents = {chunk_id: (source, document) for chunk_id, source, document in rows}
+            results.append([documents[chunk_id] for chunk_id in ids if chunk_id in documents])
+        return results
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return the chunks with these ids, in the order of `ids`; unknown ids are skipped."""
+        wanted = list(dict.fromkeys(ids))
+        chunks = {
+            chunk.id: chunk
+            for batch in batches(wanted, MAX_VARIABLES)
+            for chunk in self._chunks(f"id IN {placeholders(batch)}", batch)
+        }
+        return [chunks[chunk_id] for chunk_id in wanted if chunk_id in chunks]
+
+    def neighbours(self, chunk: Chunk) -> list[Chunk]:
+        """Return the chunks before and after `chunk` in its document, if they exist."""
+        condition = "source = ? AND document_id = ? AND position IN (?, ?)"
+        values = [chunk.source, chunk.document_id, chunk.position - 1, chunk.position + 1]
+        return self._chunks(condition, values)
+
+    def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
+        """Return all chunks of these documents, sorted by document and position."""
+        with self._lock:
+            chunks = [
+                chunk
+                for key in dict.fromkeys(documents)
+                for chunk in self._chunks("source = ? AND document_id = ?", key)
+            ]
+        return sorted(chunks, key=lambda chunk: (chunk.source, chunk.document_id, chunk.position))
+
+    def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
+        """Return all chunks of the APIs with one of these URLs or names, sorted by position."""
+        conditions = [
+            f"({column} IN {placeholders(values)} AND {column} <> '')"
+            for column, values in (("api_url", urls), ("api_name", names))
+            if values
+        ]
+        return self._chunks(" OR ".join(conditions), [*urls, *names]) if conditions else []
+
+    def sample(self, count: int) -> list[Chunk]:
+        """Return the chunks with the lowest ids, a uniform sample because ids are hashes."""
+        return self._chunks("id IN (SELECT id FROM chunk ORDER BY id LIMIT ?)", [count])
+
+    def catalogue(self) -> list[CatalogueEntry]:
+        """Return an entry per document, sorted by source and id. Do not modify the list."""
+        with self._reading() as (connection, state):
+            if state.catalogue is None:
+                rows = connection.execute("SELECT entry FROM document")
+                entries = (CatalogueEntry.model_validate_json(entry) for (entry,) in rows)
+                state.catalogue = sorted(entries, key=entry_key)
+            return state.catalogue
+
+    def word_counts(self, words: Iterable[str]) -> dict[str, int]:
+        """Return how often each of `words` occurs in all chunks. Words that do not occur are omitted."""
+        counts: dict[str, int] = {}
+        with self._reading() as (connection, _):
+            for batch in batches(words, MAX_VARIABLES):
+                condition = f"word IN {placeholders(batch)}"
+                counts.update(connection.execute(f"SELECT * FROM word WHERE {condition}", batch))
+        return counts
+
+    def languages(self) -> frozenset[Language]:
+        """Return the languages of the documents."""
+        with self._reading() as (_, state):
+            return state.languages
+
+    def stored_manifest(self) -> CollectionManifest | None:
+        """Return the stored manifest without comparing it to the settings; None without a collection."""
+        with self._reading() as (connection, _):
+            return get_manifest(connection)
+
+    def save_calibration(self, calibration: RouteCalibration) -> None:
+        """Store the calibration of the routes in the manifest."""
+        manifest = self.manifest.model_copy(update={"calibration": calibration})
+        with self._writing() as connection:
+            set_manifest(connection, manifest)
+            self._state.manifest = manifest
+
+    def indexed_sources(self) -> dict[str, IndexedSource]:
+        """Return the state of every source after the last run; empty if it is unknown."""
+        with self._reading() as (connection, _):
+            text = get_state(connection, SOURCES_KEY)
+        return _SOURCES.validate_json(text) if text else {}
+
+    def save_indexed_sources(self, sources: dict[str, IndexedSource]) -> None:
+        """Store the state of every source after this run."""
+        if sources != self.indexed_sources():
+            with self._writing() as connection:
+                set_state(connection, SOURCES_KEY, _SOURCES.dump_json(sources).decode())
+
+    def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
+        """Yield every stored chunk, even with other settings, except the chunks of `excluded_sources`."""
+        with self._reading() as (connection, _):
+            rows = connection.execute(
+                f"SELECT {', '.join(StoredChunk._fields)} FROM chunk "
+                f"WHERE source NOT IN {placeholders(excluded_sources)}",
+                list(excluded_sources),
+            ).fetchall()
+        yield from map(StoredChunk._make, rows)
+
+    def recover(self, rebuild: bool) -> None:
+        """Complete what an interrupted run has left, or restore a missing snapshot from Milvus Lite."""
+        with self._reading() as (connection, state):
+            manifest = state.manifest
+            has_journal = connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is not None
+        if manifest is None:
+            self._record.check_manifest(None if rebuild else self._expected)
+            if not rebuild:
+                self._restore()
+        elif has_journal:
+            with self._lock, snapshot_errors(self._path):
+                self._record.replay_journal(self._connection, manifest)
+
+    def _restore(self) -> None:
+        writer, is_empty = self._writer(rebuild=False), True
+        try:
+            for chunks, vectors in self._record.stored_rows(bool(self._expected.embedding_model)):
+                writer.put(chunks, vectors)
+                is_empty = False
+            if not is_empty:
+                writer.finish_restoring()
+        except BaseException:
+            writer.abandon()
+            raise
+
+    def writer(self, rebuild: bool) -> CollectionWriter:
+        """Return a writer for one run, which receives only new and changed chunks unless it rebuilds."""
+        if not rebuild:
+            self.check()
+        return self._writer(rebuild)
+
+    def _writer(self, rebuild: bool) -> SnapshotWriter:
+        return SnapshotWriter(self._path, self._record, self._expected, rebuild=rebuild)
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
+        """Read in one transaction; the state in memory is that of the version which is read."""
+        with self._lock, snapshot_errors(self._path):
+            if self._connection.in_transaction:  # within another read of this thread
+                yield self._connection, self._state
+                return
+            with transaction(self._connection):
+                version = get_state(self._connection, VERSION_KEY)
+                if version != self._state.version:
+                    self._state = _load_state(self._connection, version)
+                yield self._connection, self._state
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with (
+            self._lock,
+            snapshot_errors(self._path),
+            transaction(self._connection, "IMMEDIATE"),
+        ):
+            yield self._connection
+
+    def _rows(self, column: str, values: Sequence[object], fields: str) -> list[tuple[Any, ...]]:
+        """Return `fields` of the chunks whose `column` is one of `values`."""
+        with self._reading() as (connection, _):
+            return [
+                row
+                for batch in batches(values, MAX_VARIABLES)
+                for row in connection.execute(
+                    f"SELECT {fields} FROM chunk WHERE {column} IN {placeholders(batch)}", batch
+                )
+            ]
+
+    def _chunks(self, condition: str, values: Sequence[object]) -> list[Chunk]:
+        """Return the chunks that match `condition`, sorted by document and position."""
+        with self._reading() as (connection, state):
+            self._check_manifest(loaded(state.manifest))
+            rows = connection.execute(
+                f"SELECT content.chunk FROM chunk JOIN content USING (number) WHERE {condition} "
+                "ORDER BY source, document_id, position",
+                values,
+            ).fetchall()
+        return [decode_chunk(data) for (data,) in rows]
+
+
+def _load_state(connection: sqlite3.Connection, version: str) -> _LoadedState:
+    rows = connection.execute("SELECT number, words, language FROM chunk").fetchall()
+    return _LoadedState(
+        version,
+        get_manifest(connection),
+        Lengths({number: words for number, words, _ in rows}),
+        frozenset(language for _, _, language in rows),
+    )
+
+
+def _ids(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
+    return {
+        number: chunk_id
+        for batch in batches(numbers, MAX_VARIABLES)
+        for number, chunk_id in connection.execute(
+            f"SELECT number, id FROM chunk WHERE number IN {placeholders(batch)}", batch
+        )
+    }
+
+
+def _mask(connection: sqlite3.Connection, state: _LoadedState, filters: Filters) -> Mask:
+    """Return which chunk numbers match `filters`; computed once per version of the snapshot."""
+    key = filters.model_dump_json()
+    if key not in state.masks:
+        conditions, values = ["1"], list[object]()
+        for column, value in (("service_id", filters.service), ("source", filters.source)):
+            if value is not None:
+                conditions.append(f"{column} = ?")
+                values.append(value)
+        for name, value in filters.metadata.items():
+            conditions.append("json_extract(metadata, ?) = ?")
+            values += [f"$.{json.dumps(name, ensure_ascii=False)}", value]
+        query = f"SELECT number FROM chunk WHERE {' AND '.join(conditions)}"
+        mask = np.zeros(len(state.lengths), dtype=np.bool_)
+        mask[[number for (number,) in connection.execute(query, values)]] = True
+        state.masks[key] = mask
+    return state.masks[key]
+
+
+def _similarities(connection: sqlite3.Connection, state: _LoadedState, vector: Vector) -> Scores:
+    """Return the cosine similarity of `vector` to the vector of every chunk number; -2 without one."""
+    if state.vectors is None:
+        state.vectors = _read_vectors(connection, len(state.lengths), len(vector))
+    query = np.array(vector, dtype=np.float32)
+    length = float(np.linalg.norm(query)) or 1.0
+    similarities: Scores = state.vectors @ (query / length)
+    similarities[~state.vectors.any(axis=1)] = -2.0
+    return similarities
+
+
+def _read_vectors(connection: sqlite3.Connection, count: int, dimension: int) -> Scores:
+    """Return the vectors of all chunk numbers, scaled to length 1; zeros for unused numbers."""
+    vectors = np.zeros((count, dimension), dtype=np.float32)
+    for number, components in connection.execute("SELECT number, components FROM vector"):
+        vectors[number] = np.frombuffer(components, np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths == 0, 1, lengths)

@@ -1,0 +1,149 @@
+"""The record of an embedded collection: its rows and vectors in Milvus Lite.
+
+Questions do not read it. It receives what a run has changed in the snapshot, and the snapshot is restored
+from it if it is missing. Milvus Lite is open only meanwhile, because it locks its file.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingestion.store.catalogue import drop_leftovers, move_alias
+from ingestion.store.client import batches, milvus_errors, open_milvus, row_pages
+from ingestion.store.manifest import CollectionManifest, read_manifest, write_manifest
+from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row, create_record
+from ingestion.store.snapshot import (
+    MAX_VARIABLES,
+    REPLACED_KEY,
+    decode_chunk,
+    get_state,
+    placeholders,
+    set_state,
+    transaction,
+)
+from schemas.document import Chunk
+from schemas.errors import CollectionMismatch
+from schemas.settings import Settings
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+
+class LiteRecord:
+    """The rows of a collection in the Milvus Lite file of `settings`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.alias = settings.collection
+        self._settings = settings
+
+    def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
+        """Copy the chunks in the journal of a snapshot to Milvus Lite, and empty the journal.
+
+        Raises StoreLocked if another process has the file open, and StoreUnavailable. The journal then
+        remains, and the next run copies it.
+        """
+        with self._open() as client:
+            exists = client.has_collection(self.alias)
+            if exists and not get_state(connection, REPLACED_KEY):
+                ids = [chunk_id for (chunk_id,) in connection.execute("SELECT id FROM journal")]
+                for batch in batches(ids, MAX_VARIABLES):
+                    _replace_rows(client, self.alias, connection, batch)
+                client.flush(self.alias)
+                write_manifest(client, self.alias, manifest)
+            else:
+                name = self._write_next_collection(client, connection, manifest)
+                move_alias(client, self.alias, name)
+                drop_leftovers(client, self.alias)
+        with transaction(connection, "IMMEDIATE"):
+            connection.execute("DELETE FROM journal")
+            set_state(connection, REPLACED_KEY, "")
+
+    def check_manifest(self, expected: CollectionManifest | None) -> None:
+        """Check that the collection, if it exists, was created by apidesk and matches `expected`.
+
+        Raises CollectionMismatch. If `expected` is None, the settings are not compared.
+        """
+        if not Path(self._settings.milvus_uri).exists():
+            return
+        with self._open() as client:
+            if not client.has_collection(self.alias):
+                return
+            manifest = read_manifest(client, self.alias)
+            if expected and (difference := manifest.difference(expected)):
+                raise CollectionMismatch(
+                    f"the collection {self.alias} was made with {difference}: "
+                    "run `apidesk ingest --rebuild` to rebuild it"
+                )
+
+    def stored_rows(self, with_vectors: bool) -> Iterator[tuple[list[Chunk], list[Vector] | None]]:
+        """Yield all chunks and, if `with_vectors`, their vectors, in batches."""
+        if not Path(self._settings.milvus_uri).exists():
+            return
+        with self._open() as client:
+            if not client.has_collection(self.alias):
+                return
+            client.load_collection(self.alias)
+            fields = [*CHUNK_FIELDS, "dense"] if with_vectors else CHUNK_FIELDS
+            for page in row_pages(client, self.alias, fields):
+                for rows in batches(page):
+                    vectors = [row["dense"] for row in rows] if with_vectors else None
+                    yield [chunk_from_row(row) for row in rows], vectors
+
+    def _write_next_collection(
+        self, client: "MilvusClient", connection: sqlite3.Connection, manifest: CollectionManifest
+    ) -> str:
+        """Write all chunks into a new collection; return its name."""
+        name = f"{self.alias}_{time.time_ns()}"
+        row = connection.execute("SELECT length(components) / 4 FROM vector LIMIT 1").fetchone()
+        create_record(client, name, row[0] if row else None)
+        ids = [chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunk")]
+        for batch in batches(ids, MAX_VARIABLES):
+            client.insert(name, _rows(connection, batch))
+        client.flush(name)
+        write_manifest(client, name, manifest)
+        return name
+
+    @contextmanager
+    def _open(self) -> Iterator["MilvusClient"]:
+        """Open Milvus Lite within the block, so that other processes can open it afterwards."""
+        client = open_milvus(self._settings)
+        try:
+            with milvus_errors():
+                yield client
+        finally:
+            client.close()
+            # Closing the client does not close the file.
+            from milvus_lite.server_manager import server_manager_instance
+
+            server_manager_instance.release_server(self._settings.milvus_uri)
+
+
+def _replace_rows(
+    client: "MilvusClient", name: str, connection: sqlite3.Connection, ids: list[str]
+) -> None:
+    """Write the chunks with these ids, and delete those that the snapshot no longer has."""
+    rows = _rows(connection, ids)
+    if rows:
+        client.upsert(name, rows)
+    if deleted := sorted(set(ids) - {str(row["id"]) for row in rows}):
+        client.delete(name, ids=deleted)
+
+
+def _rows(connection: sqlite3.Connection, ids: list[str]) -> list[dict[str, object]]:
+    """Return the rows of the chunks with these ids, as far as they exist."""
+    stored = connection.execute(
+        "SELECT content.chunk, components FROM chunk JOIN content USING (number) "
+        f"LEFT JOIN vector USING (number) WHERE id IN {placeholders(ids)}",
+        ids,
+    )
+    rows: list[dict[str, object]] = []
+    for data, components in stored:
+        vector = np.frombuffer(components, np.float32).tolist() if components else None
+        row = decode_chunk(data).model_dump()
+        rows.append(row | ({"dense": vector} if vector else {"unused": [0.0, 0.0]}))
+    return rows

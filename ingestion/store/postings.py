@@ -1,0 +1,147 @@
+"""The full-text index of a snapshot: posting lists in SQLite, scored by BM25 with NumPy.
+
+The scores are those of Lucene's BM25, with the parameters of the Milvus index, so both stores rank alike.
+Scores are computed when a question is asked. Therefore a run writes only the posting lists of the words
+in changed chunks, while an index of precomputed scores must be rebuilt when any length changes.
+"""
+
+import sqlite3
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ingestion.store.client import batches
+from ingestion.store.schema import BM25_PARAMS
+from ingestion.store.snapshot import MAX_VARIABLES, placeholders
+
+K1, B = BM25_PARAMS["bm25_k1"], BM25_PARAMS["bm25_b"]
+
+MAX_COUNT = 2**16 - 1
+"""Maximum stored number of occurrences of a term in a chunk."""
+
+Numbers = npt.NDArray[np.uint32]
+Scores = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+
+_CHUNK_TYPE, _COUNT_TYPE = np.dtype("<u4"), np.dtype("<u2")
+
+
+class Lengths:
+    """The indexed lengths of all chunks, in words, by chunk number; 0 for unused numbers."""
+
+    def __init__(self, lengths: Mapping[int, int]) -> None:
+        size = max(lengths, default=-1) + 1
+        values = np.zeros(size, dtype=np.float32)
+        if lengths:
+            values[np.fromiter(lengths, dtype=np.int64)] = np.fromiter(lengths.values(), np.float32)
+        self.chunks = len(lengths)
+        """Number of chunks."""
+        mean = float(values.sum()) / max(1, self.chunks)
+        self.norms = K1 * (1 - B + B * values / max(mean, 1.0))
+        """The denominator's part that depends on the length of the chunk."""
+
+    def __len__(self) -> int:
+        """Return the number of chunk numbers, including unused ones."""
+        return len(self.norms)
+
+
+def score_terms(connection: sqlite3.Connection, terms: Counter[str], lengths: Lengths) -> Scores:
+    """Return the BM25 score of every chunk number for `terms`; 0 for chunks without any of them."""
+    scores = np.zeros(len(lengths), dtype=np.float32)
+    for term, chunks, counts in read_postings(connection, terms):
+        frequency = len(chunks)
+        idf = np.log1p((lengths.chunks - frequency + 0.5) / (frequency + 0.5))
+        weight = np.float32(terms[term] * idf * (K1 + 1))
+        occurrences = counts.astype(np.float32)
+        scores[chunks] += weight * occurrences / (occurrences + lengths.norms[chunks])
+    return scores
+
+
+def best_numbers(scores: Scores, k: int, mask: Mask | None, minimum: float) -> list[int]:
+    """Return the `k` numbers with the highest scores above `minimum` within `mask`, best first.
+
+    Chunks with equal scores are in the order of their numbers.
+    """
+    candidates = scores if mask is None else np.where(mask, scores, -np.inf)
+    count = min(k, len(candidates))
+    if not count:
+        return []
+    threshold = np.partition(candidates, len(candidates) - count)[len(candidates) - count]
+    numbers = np.flatnonzero(candidates >= max(threshold, np.nextafter(minimum, np.inf)))
+    order = np.argsort(-candidates[numbers], kind="stable")
+    return [int(number) for number in numbers[order][:count]]
+
+
+def read_postings(
+    connection: sqlite3.Connection, terms: Iterable[str]
+) -> Iterator[tuple[str, Numbers, npt.NDArray[np.uint16]]]:
+    """Yield each indexed term of `terms` with its chunk numbers and its occurrences in each."""
+    for batch in batches(terms, MAX_VARIABLES):
+        rows = connection.execute(
+            f"SELECT term, chunks, counts FROM posting WHERE term IN {placeholders(batch)}", batch
+        )
+        for term, chunks, counts in rows:
+            yield term, np.frombuffer(chunks, _CHUNK_TYPE), np.frombuffer(counts, _COUNT_TYPE)
+
+
+class PostingsUpdate:
+    """Collects the terms of added and removed chunks, and writes their posting lists at the end."""
+
+    def __init__(self) -> None:
+        self._term_numbers: dict[str, int] = {}
+        self._terms, self._chunks, self._counts = array("I"), array("I"), array("H")
+        self._removed: set[int] = set()
+
+    def add(self, number: int, terms: Sequence[str]) -> None:
+        """Add the chunk `number`, whose indexed text consists of `terms`."""
+        for term, count in Counter(terms).items():
+            self._terms.append(self._term_numbers.setdefault(term, len(self._term_numbers)))
+            self._chunks.append(number)
+            self._counts.append(min(count, MAX_COUNT))
+
+    def remove(self, number: int, terms: Iterable[str]) -> None:
+        """Remove the chunk `number` from the posting lists of `terms`, the terms it was added with."""
+        self._removed.add(number)
+        for term in terms:
+            self._term_numbers.setdefault(term, len(self._term_numbers))
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Write the posting lists of all terms of added and removed chunks."""
+        terms = np.frombuffer(self._terms, np.uint32) if self._terms else np.zeros(0, np.uint32)
+        order = np.argsort(terms, kind="stable")
+        starts = np.searchsorted(terms[order], np.arange(len(self._term_numbers) + 1))
+        chunks = np.array(self._chunks, _CHUNK_TYPE)[order]
+        counts = np.array(self._counts, _COUNT_TYPE)[order]
+        removed = np.fromiter(self._removed, _CHUNK_TYPE)
+        for batch in batches(self._term_numbers.items(), MAX_VARIABLES):
+            stored = {
+                term: rest for term, *rest in read_postings(connection, [t for t, _ in batch])
+            }
+            written, emptied = [], []
+            for term, number in batch:
+                added = slice(starts[number], starts[number + 1])
+                merged = _merge(stored.get(term), removed, chunks[added], counts[added])
+                if merged is None:
+                    emptied.append((term,))
+                else:
+                    written.append((term, merged[0].tobytes(), merged[1].tobytes()))
+            connection.executemany("INSERT OR REPLACE INTO posting VALUES (?, ?, ?)", written)
+            connection.executemany("DELETE FROM posting WHERE term = ?", emptied)
+
+
+def _merge(
+    stored: Sequence[npt.NDArray[np.uint32]] | None,
+    removed: Numbers,
+    chunks: Numbers,
+    counts: npt.NDArray[np.uint16],
+) -> tuple[Numbers, npt.NDArray[np.uint16]] | None:
+    """Return a posting list without `removed` and with `chunks`, sorted; None if it is empty."""
+    if stored is not None:
+        remaining = ~np.isin(stored[0], removed)
+        chunks = np.concatenate([stored[0][remaining], chunks])
+        counts = np.concatenate([stored[1][remaining], counts])
+    order = np.argsort(chunks, kind="stable")
+    return (chunks[order], counts[order]) if len(chunks) else None

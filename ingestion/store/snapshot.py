@@ -1,0 +1,175 @@
+"""The snapshot of an embedded collection: one SQLite file that any number of processes can read.
+
+Milvus Lite lets only one process open its file and reads every row for each search. Therefore questions
+are answered from this file: the chunks, their full-text index, their vectors, the vocabulary and the
+catalogue. An ingestion run changes it in one transaction, so readers see the state before the run until
+the run ends, and a run that dies changes nothing. `lite_record.py` then copies the changes to Milvus Lite.
+
+The file is in SQLite's WAL mode and is memory-mapped. docs/decisions/0014-embedded-snapshot.md compares
+the alternatives.
+"""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ingestion.store.manifest import CollectionManifest
+from schemas.document import Chunk
+from schemas.errors import ConfigurationError, StoreUnavailable
+from schemas.settings import Settings
+
+FORMAT_VERSION = 1
+"""Version of the tables below, stored as SQLite's `user_version`. Increment it with every change."""
+
+MMAP_BYTES = 4 * 2**30
+"""Maximum size of the memory-mapped part of the file."""
+
+LOCK_TIMEOUT_S = 30
+"""Seconds to wait for another process that writes the file."""
+
+MAX_VARIABLES = 500
+"""Maximum number of variables in one statement; SQLite allows 32,766."""
+
+MANIFEST_KEY, VERSION_KEY, SOURCES_KEY, REPLACED_KEY = "manifest", "version", "sources", "replaced"
+"""Keys of the table `state`.
+
+`version` changes with every run, and `replaced` says that the record must be rebuilt as a whole.
+"""
+
+_TABLES = """
+CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+-- `number` is the position of a chunk in posting lists and arrays. `words` is its indexed length.
+CREATE TABLE chunk (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, source TEXT NOT NULL,
+    document_id TEXT NOT NULL, position INTEGER NOT NULL, language TEXT NOT NULL,
+    service_id TEXT NOT NULL, api_name TEXT NOT NULL, api_url TEXT NOT NULL,
+    metadata TEXT NOT NULL, content_hash TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    words INTEGER NOT NULL
+);
+CREATE INDEX chunk_document ON chunk (source, document_id, position);
+CREATE INDEX chunk_api_name ON chunk (api_name) WHERE api_name <> '';
+CREATE INDEX chunk_api_url ON chunk (api_url) WHERE api_url <> '';
+
+CREATE TABLE content (number INTEGER PRIMARY KEY, chunk BLOB NOT NULL);
+CREATE TABLE vector (number INTEGER PRIMARY KEY, components BLOB NOT NULL);
+
+-- The chunks that contain a term (uint32, ascending) and how often (uint16).
+CREATE TABLE posting (term TEXT PRIMARY KEY, chunks BLOB NOT NULL, counts BLOB NOT NULL);
+CREATE TABLE word (word TEXT PRIMARY KEY, occurrences INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE document (
+    source TEXT, document_id TEXT, entry TEXT NOT NULL, PRIMARY KEY (source, document_id)
+) WITHOUT ROWID;
+
+-- Ids of chunks that were written or deleted and that Milvus Lite does not have yet.
+CREATE TABLE journal (id TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+def snapshot_path(settings: Settings) -> Path:
+    """Return the path of the snapshot, which is next to the Milvus Lite file of `settings`."""
+    return Path(f"{settings.milvus_uri}.{settings.collection}.sqlite")
+
+
+def open_snapshot(path: Path) -> sqlite3.Connection:
+    """Open the snapshot at `path`, and create an empty one if there is none.
+
+    The connection may be shared by threads that take turns. Transactions are explicit. Raises
+    ConfigurationError if the file cannot be created, and StoreUnavailable if it is not a snapshot.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"APIDESK_MILVUS_URI: {path.parent}: {error.strerror}") from None
+    with snapshot_errors(path):
+        connection = sqlite3.connect(
+            path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+        connection.execute(f"PRAGMA mmap_size = {MMAP_BYTES}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        if _format_version(connection) != FORMAT_VERSION:
+            _create_tables(connection)
+    return connection
+
+
+@contextmanager
+def snapshot_errors(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite in the block as StoreUnavailable."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreUnavailable(
+            f"{path} cannot be used ({error}); if it is damaged, delete it and run `apidesk ingest`"
+        ) from error
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, kind: str = "DEFERRED") -> Iterator[None]:
+    """Run the block in a transaction, which is rolled back if the block raises."""
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+def get_state(connection: sqlite3.Connection, key: str) -> str:
+    """Return a value of the table `state`; empty if it is not set."""
+    row = connection.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else ""
+
+
+def set_state(connection: sqlite3.Connection, key: str, value: str) -> None:
+    """Set a value of the table `state`; an empty value removes it."""
+    if value:
+        connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (key, value))
+    else:
+        connection.execute("DELETE FROM state WHERE key = ?", (key,))
+
+
+def get_manifest(connection: sqlite3.Connection) -> CollectionManifest | None:
+    """Return the manifest of the snapshot; None if nothing has been indexed."""
+    text = get_state(connection, MANIFEST_KEY)
+    return CollectionManifest.model_validate_json(text) if text else None
+
+
+def set_manifest(connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
+    """Store the manifest of the snapshot."""
+    set_state(connection, MANIFEST_KEY, manifest.model_dump_json(by_alias=True))
+
+
+def encode_chunk(chunk: Chunk) -> bytes:
+    """Return `chunk` as compressed JSON."""
+    return zlib.compress(chunk.model_dump_json(by_alias=False).encode(), 1)
+
+
+def decode_chunk(data: bytes) -> Chunk:
+    """Return the chunk that `encode_chunk` encoded."""
+    return Chunk.model_validate_json(zlib.decompress(data), by_name=True)
+
+
+def placeholders(values: Iterable[object]) -> str:
+    """Return `(?, ?, ...)` for `values`."""
+    return f"({', '.join('?' for _ in values)})"
+
+
+def _format_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables; a snapshot of another version is emptied, and restored from Milvus Lite."""
+    with transaction(connection, "IMMEDIATE"):
+        if _format_version(connection) == FORMAT_VERSION:
+            return  # another process was faster
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        for (name,) in tables.fetchall():
+            connection.execute(f'DROP TABLE "{name}"')
+        for statement in _TABLES.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")

@@ -1,0 +1,222 @@
+"""Writes one ingestion run into a snapshot, in one transaction, and then into Milvus Lite."""
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Collection as Sized
+from collections.abc import Iterator, Sequence
+from itertools import chain, count
+from pathlib import Path
+
+import numpy as np
+
+from ingestion.store.catalogue import CatalogueBuilder, DocumentKey, entry_key
+from ingestion.store.client import batches
+from ingestion.store.collection import CollectionWriter
+from ingestion.store.lite_record import LiteRecord
+from ingestion.store.manifest import CollectionManifest
+from ingestion.store.postings import PostingsUpdate
+from ingestion.store.schema import Vector, chunk_words, indexed_terms
+from ingestion.store.snapshot import (
+    MAX_VARIABLES,
+    REPLACED_KEY,
+    SOURCES_KEY,
+    VERSION_KEY,
+    decode_chunk,
+    encode_chunk,
+    get_manifest,
+    open_snapshot,
+    placeholders,
+    set_manifest,
+    set_state,
+    snapshot_errors,
+)
+from schemas.document import Chunk
+
+BATCH_DOCUMENTS = 100
+"""Documents whose entries are written together."""
+
+
+class SnapshotWriter(CollectionWriter):
+    """Updates a snapshot; readers see the changes when `finish` commits them.
+
+    The ids of changed chunks are committed with them, in the table `journal`. Milvus Lite receives them
+    afterwards, and the next run resumes that if the process dies in between.
+    """
+
+    def __init__(
+        self, path: Path, record: LiteRecord, expected: CollectionManifest, *, rebuild: bool
+    ) -> None:
+        """`path` is the file of the snapshot, and `expected` the manifest of the settings.
+
+        With `rebuild`, the new state consists only of the chunks that are written.
+        """
+        self._path = path
+        self._record = record
+        self._expected = expected
+        self._rebuild = rebuild
+        self._connection: sqlite3.Connection | None = None
+        """Open from the first change to the end of the run."""
+        self._numbers: Iterator[int] = count()
+        """Numbers for new chunks."""
+        self._postings = PostingsUpdate()
+        self._words = Counter[str]()
+        self._documents: set[DocumentKey] = set()
+        """Documents whose entry in the catalogue must be written."""
+
+    def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
+        """Write `chunks`; chunks with the same ids are replaced."""
+        with snapshot_errors(self._path):
+            connection = self._begin()
+            before = self._remove(connection, [chunk.id for chunk in chunks])
+            for index, chunk in enumerate(chunks):
+                number = before[chunk.id] if chunk.id in before else next(self._numbers)
+                vector = vectors[index] if vectors is not None else None
+                self._insert(connection, number, chunk, vector)
+
+    def finish(self, dropped: Sized[str]) -> CollectionManifest:
+        """Delete the dropped chunks, commit the new state and copy the changes to Milvus Lite."""
+        with snapshot_errors(self._path):
+            connection = self._begin()
+            for ids in batches(sorted(dropped), MAX_VARIABLES):
+                self._remove(connection, ids)
+            manifest = self._commit(connection)
+            self._record.replay_journal(connection, manifest)
+            self.abandon()
+        return manifest
+
+    def finish_restoring(self) -> None:
+        """Commit chunks that were read from Milvus Lite, which therefore has them already."""
+        with snapshot_errors(self._path):
+            connection = self._begin()
+            connection.execute("DELETE FROM journal")
+            self._commit(connection)
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Undo what is not committed."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _begin(self) -> sqlite3.Connection:
+        """Return the connection, with a transaction that is begun by the first call."""
+        if self._connection is None:
+            self._connection = open_snapshot(self._path)
+            self._connection.execute("BEGIN IMMEDIATE")
+            if self._rebuild:
+                _clear(self._connection)
+            self._numbers = _unused_numbers(self._connection)
+        return self._connection
+
+    def _commit(self, connection: sqlite3.Connection) -> CollectionManifest:
+        self._postings.write(connection)
+        self._write_words(connection)
+        self._write_documents(connection)
+        manifest = self._write_manifest(connection)
+        connection.commit()
+        return manifest
+
+    def _insert(
+        self, connection: sqlite3.Connection, number: int, chunk: Chunk, vector: Vector | None
+    ) -> None:
+        words = chunk_words(chunk)
+        terms = indexed_terms(chunk, words)
+        self._postings.add(number, terms)
+        self._words.update(words)
+        self._documents.add((chunk.source, chunk.document_id))
+        row = (
+            number, chunk.id, chunk.source, chunk.document_id, chunk.position, chunk.language,
+            chunk.service_id, chunk.api_name, chunk.api_url,
+            json.dumps(chunk.metadata, ensure_ascii=False), chunk.content_hash, chunk.fingerprint,
+            len(terms),
+        )  # fmt: skip
+        execute = connection.execute
+        execute(f"INSERT INTO chunk VALUES {placeholders(row)}", row)
+        execute("INSERT INTO content VALUES (?, ?)", (number, encode_chunk(chunk)))
+        if vector is not None:
+            components = np.array(vector, dtype=np.float32).tobytes()
+            execute("INSERT INTO vector VALUES (?, ?)", (number, components))
+        execute("INSERT OR IGNORE INTO journal VALUES (?)", (chunk.id,))
+
+    def _remove(self, connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
+        """Remove the chunks with these ids, as far as they exist; return their numbers by id."""
+        rows = connection.execute(
+            "SELECT number, content.chunk FROM chunk JOIN content USING (number) "
+            f"WHERE id IN {placeholders(ids)}",
+            ids,
+        ).fetchall()
+        numbers: dict[str, int] = {}
+        for number, data in rows:
+            chunk = decode_chunk(data)
+            numbers[chunk.id] = number
+            words = chunk_words(chunk)
+            self._postings.remove(number, indexed_terms(chunk, words))
+            self._words.subtract(words)
+            self._documents.add((chunk.source, chunk.document_id))
+        removed = [(number,) for number in numbers.values()]
+        for table in ("chunk", "content", "vector"):
+            connection.executemany(f"DELETE FROM {table} WHERE number = ?", removed)
+        connection.executemany(
+            "INSERT OR IGNORE INTO journal VALUES (?)", [(chunk_id,) for chunk_id in numbers]
+        )
+        return numbers
+
+    def _write_words(self, connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO word VALUES (?, ?) "
+            "ON CONFLICT DO UPDATE SET occurrences = occurrences + excluded.occurrences",
+            [(word, change) for word, change in self._words.items() if change],
+        )
+        connection.execute("DELETE FROM word WHERE occurrences <= 0")
+
+    def _write_documents(self, connection: sqlite3.Connection) -> None:
+        """Write the entry of each changed document; delete those of documents without chunks."""
+        for keys in batches(sorted(self._documents), BATCH_DOCUMENTS):
+            builder = CatalogueBuilder()
+            builder.add(chunk.model_dump() for key in keys for chunk in _document(connection, key))
+            connection.executemany(
+                "DELETE FROM document WHERE source = ? AND document_id = ?", keys
+            )
+            connection.executemany(
+                "INSERT INTO document VALUES (?, ?, ?)",
+                [(*entry_key(entry), entry.model_dump_json()) for entry in builder.entries()],
+            )
+
+    def _write_manifest(self, connection: sqlite3.Connection) -> CollectionManifest:
+        rows = connection.execute("SELECT count(*) FROM chunk").fetchone()[0]
+        words = connection.execute("SELECT sum(occurrences) FROM word").fetchone()[0]
+        previous = get_manifest(connection)
+        calibration = previous.calibration if previous else None
+        manifest = self._expected.model_copy(
+            update={"rows": rows, "words": words or 0, "calibration": calibration}
+        )
+        set_manifest(self._connection, manifest)
+        set_state(self._connection, VERSION_KEY, str(time.time_ns()))
+        set_state(self._connection, SOURCES_KEY, "")
+        return manifest
+
+
+def _document(connection: sqlite3.Connection, key: DocumentKey) -> Iterator[Chunk]:
+    rows = connection.execute(
+        "SELECT content.chunk FROM chunk JOIN content USING (number) "
+        "WHERE source = ? AND document_id = ?",
+        key,
+    )
+    return (decode_chunk(data) for (data,) in rows.fetchall())
+
+
+def _clear(connection: sqlite3.Connection) -> None:
+    """Empty the snapshot, and note that the record must be replaced as a whole."""
+    tables = ("chunk", "content", "vector", "posting", "word", "document", "journal", "state")
+    for table in tables:
+        connection.execute(f"DELETE FROM {table}")
+    set_state(connection, REPLACED_KEY, "true")
+
+
+def _unused_numbers(connection: sqlite3.Connection) -> Iterator[int]:
+    """Return the numbers for new chunks: those of deleted chunks first."""
+    used = {number for (number,) in connection.execute("SELECT number FROM chunk")}
+    end = max(used, default=-1) + 1
+    return chain((number for number in range(end) if number not in used), count(end))
