@@ -21,11 +21,19 @@ GeneratedFrom = Literal["title", "link", "error_code", "sentence"]
 """The part of a document that a question was generated from."""
 
 
+UNANSWERABLE = "unanswerable"
+"""The kind of a question about the platform that the documents do not answer."""
+
+
 def _list(value: object) -> object:
     """Wrap a single name in a list; turn None into an empty list."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
+
+
+Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list), Field(min_length=1)]
+"""Alternative strings for a fact; one of them suffices."""
 
 
 class EvaluationQuestion(BaseModel):
@@ -35,18 +43,30 @@ class EvaluationQuestion(BaseModel):
 
     question: NonEmptyStr = Field(validation_alias=AliasChoices("question", "query"))
     gold: Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list)] = ()
-    """The id, page url, api url or api name of each document that answers the question.
+    """The name of each document that answers the question.
 
-    It is empty for an off-topic question.
+    A name is an id, page url, api url, api name, file path or operation such as `POST /orders`. It is
+    empty for an off-topic or unanswerable question.
     """
+    facts: Annotated[tuple[Fact, ...], BeforeValidator(_list)] = ()
+    """The facts that a right answer states."""
+    kind: str = ""
+    """What the question asks for, such as `limit`, or `unanswerable`."""
+    id: Annotated[str, BeforeValidator(str)] = ""
     type: QuestionType | None = None
     generated_from: GeneratedFrom | None = Field(default=None, alias="made")
     """The part of a document from which the question was generated; None if a person wrote it."""
 
     @property
+    def is_unanswerable(self) -> bool:
+        """Whether the documents do not answer the question: it names neither documents nor facts."""
+        return not (self.gold or self.facts)
+
+    @property
     def label(self) -> QuestionType | None:
-        """The expected type. A question without gold documents is `unknown`."""
-        return self.type or (None if self.gold else "unknown")
+        """The expected type; None if it is open. A question of kind `unanswerable` is not off-topic."""
+        is_off_topic = self.is_unanswerable and self.kind != UNANSWERABLE
+        return self.type or ("unknown" if is_off_topic else None)
 
 
 def read_questions(path: Path) -> list[EvaluationQuestion]:
@@ -78,7 +98,8 @@ def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None
             f"{path}: contains handwritten questions: pass it as QUESTIONS, or set another --save"
         )
     lines = [
-        question.model_dump_json(by_alias=True, exclude_none=True) + "\n" for question in questions
+        question.model_dump_json(by_alias=True, exclude_defaults=True) + "\n"
+        for question in questions
     ]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

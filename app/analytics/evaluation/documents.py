@@ -1,8 +1,11 @@
 """Indexes the documents of a collection by name, and keeps a sample to generate questions from."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from hashlib import sha256
+from itertools import islice
+from pathlib import PurePosixPath
 
 from app.analytics.evaluation.dataset import EvaluationQuestion
 from app.analytics.evaluation.measures import GoldDocuments
@@ -13,8 +16,17 @@ from schemas.errors import QuestionError
 SAMPLE_DOCUMENTS = 2_000
 """Maximum number of documents that questions are generated from."""
 
+READ_BATCH = 200
+"""Number of documents that are read at once."""
+
 MAX_NAMES_IN_ERROR = 3
 """Maximum number of unknown names in an error message."""
+
+_METHOD = re.compile(r"`(GET|PUT|POST|DELETE|OPTIONS|HEAD|PATCH|TRACE|QUERY)`")
+"""The method of an API, as its section `request_url` states it."""
+
+_OPERATION = re.compile(r"([A-Z]+) +(/\S*)")
+"""An operation as OpenAPI names it: method and path."""
 
 
 def document_key(chunk: Chunk) -> str:
@@ -34,16 +46,21 @@ class DocumentIndex:
         self.sample: list[list[Chunk]] = []
         self.count = 0
         self._by_name: dict[str, set[str]] = defaultdict(set)
+        self._by_operation: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        """Keys of documents by method and API url."""
 
     @classmethod
     def read(cls, collection: Collection, sample: int = SAMPLE_DOCUMENTS) -> "DocumentIndex":
         """Index `collection`, and keep the chunks of at most `sample` documents. Raises StoreError."""
         index = cls()
         ids = {(stored.source, stored.document_id) for stored in collection.stored_chunks()}
-        for position, (source, document_id) in enumerate(
-            sorted(ids, key=lambda key: shuffle_key("/".join(key)))
-        ):
-            index.add(collection.chunks_of_document(document_id, source), keep=position < sample)
+        keys = iter(sorted(ids, key=lambda key: shuffle_key("/".join(key))))
+        while batch := list(islice(keys, READ_BATCH)):
+            by_document: dict[str, list[Chunk]] = defaultdict(list)
+            for chunk in collection.chunks_of_documents(batch):
+                by_document[document_key(chunk)].append(chunk)
+            for chunks in by_document.values():
+                index.add(chunks, keep=len(index.sample) < sample)
         index.sample.sort(key=lambda chunks: document_key(chunks[0]))
         return index
 
@@ -53,14 +70,40 @@ class DocumentIndex:
             return
         self.count += 1
         for chunk in chunks:
+            key = document_key(chunk)
             for name in (chunk.document_id, chunk.page_url, chunk.api_url, chunk.api_name):
-                self._by_name[name].add(document_key(chunk))
+                self._by_name[name].add(key)
+            if chunk.api_url and chunk.kind == "request_url":
+                for method in _METHOD.findall(chunk.body):
+                    self._by_operation[method][chunk.api_url].add(key)
         if keep:
             self.sample.append(chunks)
 
     def documents_named(self, name: str) -> frozenset[str]:
-        """Return the keys of the documents whose id, page url, api url or api name is `name`."""
-        return frozenset(self._by_name.get(name, ())) if name else frozenset()
+        """Return the keys of the documents that `name` refers to.
+
+        It is an id, page url, api url or api name; otherwise an operation such as `POST /orders`, whose
+        path may lack the server's base path; otherwise the path of a file, from any folder above it.
+        """
+        if not name:
+            return frozenset()
+        if name in self._by_name:
+            return frozenset(self._by_name[name])
+        if operation := _OPERATION.fullmatch(name):
+            return frozenset(self._documents_of_operation(operation[1], operation[2]))
+        return frozenset(self._documents_of_file(name))
+
+    def _documents_of_operation(self, method: str, path: str) -> set[str]:
+        """Return the documents of an operation, with the shortest base path that matches."""
+        by_url = self._by_operation.get(method, {})
+        urls = [url for url in by_url if url.endswith(path)]
+        return by_url[min(urls, key=len)] if urls else set()
+
+    def _documents_of_file(self, name: str) -> set[str]:
+        """Return the documents with the path `name`; leading folders may be missing from their ids."""
+        parts = PurePosixPath(name).with_suffix("").parts
+        ids = ("/".join(parts[start:]) for start in range(len(parts)))
+        return next((self._by_name[id] for id in ids if id in self._by_name), set())
 
     def name_of(self, chunks: list[Chunk]) -> str | None:
         """Return the page url or id of the document of `chunks` if it is unique, or None."""
@@ -88,6 +131,6 @@ class DocumentIndex:
         unlisted = len(missing) - MAX_NAMES_IN_ERROR
         more = f" and {unlisted} more" if unlisted > 0 else ""
         raise QuestionError(
-            f"gold: no document has the id, page url, api url or api name {listed}{more}",
+            f"gold: no document has the id, page url, api url, api name or path {listed}{more}",
             field="questions",
         )

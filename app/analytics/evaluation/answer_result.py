@@ -1,0 +1,93 @@
+"""Models of evaluated answers, which `apidesk evaluate --answers --json` prints."""
+
+from typing import Literal
+
+from app.analytics.evaluation.dataset import Fact
+from schemas.answer import Confidence
+from schemas.base import ApiModel
+
+K = 5
+"""Number of chunks that the facts are looked for in."""
+
+Outcome = Literal["answered", "not_covered", "refused"]
+"""`refused`: the question is off-topic; `not_covered`: no step cites a source."""
+
+CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
+
+
+class RetrievedSection(ApiModel):
+    """A retrieved chunk."""
+
+    document: str
+    """Document key: `source/document_id`."""
+    title: str
+    section: str
+    relevant: bool
+    """Whether it belongs to a gold document."""
+
+
+class AnswerResult(ApiModel):
+    """A question with what was retrieved for it and, unless only retrieval is measured, its answer."""
+
+    id: str
+    question: str
+    kind: str
+    gold: tuple[str, ...]
+    facts: tuple[Fact, ...]
+    unanswerable: bool
+    """Whether a right answer says that the documents do not cover the question."""
+    retrieved: tuple[RetrievedSection, ...]
+    """The first five chunks."""
+    page: bool | None
+    """Whether a gold document is among them; None without gold documents."""
+    evidence: bool | None
+    """Whether they state all facts; None without facts."""
+    missing_evidence: tuple[Fact, ...]
+    """The facts that they do not state."""
+    outcome: Outcome | None = None
+    """None if only retrieval is measured, as for the fields below."""
+    confidence: Confidence | None = None
+    right: bool | None = None
+    """Whether the answer states all facts or, if the question is unanswerable, quotes nothing.
+
+    None without facts.
+    """
+    missing_facts: tuple[Fact, ...] = ()
+    """The facts that the answer does not state."""
+    steps: tuple[str, ...] = ()
+
+
+class Reliability(ApiModel):
+    """The answers of one confidence level that quote a source."""
+
+    confidence: Confidence
+    answers: int
+    right: float | None
+    """Share of right answers; None without answers."""
+
+
+class AnswerScores(ApiModel):
+    """Shares over the questions, from 0 to 1. A share is None if no question counts for it."""
+
+    answerable: int
+    page: float | None
+    """A gold document is among the first five chunks."""
+    evidence: float | None
+    """The first five chunks state all facts."""
+    right: float | None
+    """The answer states all facts."""
+    right_of_evidence: float | None
+    """`right` divided by `evidence`."""
+    high_and_wrong: float | None
+    """The confidence is `high`, but the answer is not right."""
+    refused: float | None
+    """The question was refused as off-topic."""
+    not_covered: float | None
+    """The answer quotes nothing."""
+    unanswerable: int
+    honest: float | None
+    """Of the unanswerable questions: refused, not covered or answered with confidence `low`."""
+    unanswerable_high: float | None
+    """Of the unanswerable questions: answered with confidence `high`."""
+    reliability: tuple[Reliability, ...]
+    """One entry per confidence level, highest first."""

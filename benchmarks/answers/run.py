@@ -1,0 +1,121 @@
+"""Asks the questions of the sets, one after the other."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langsmith import tracing_context
+
+from app.analytics.evaluation.answer_probe import AnswerProbe
+from app.analytics.evaluation.answer_result import AnswerResult, Outcome
+from app.analytics.evaluation.answer_scoring import outcome_of
+from app.analytics.evaluation.dataset import EvaluationQuestion
+from app.analytics.evaluation.documents import DocumentIndex
+from app.service.answer_service import open_answer_service
+from app.service.ask_command import AskCommand
+from benchmarks.answers.index_cache import indexed_settings
+from benchmarks.answers.sets import EVERYDAY, Part, off_topic_questions, read_set
+from schemas.answer import Answer
+from schemas.settings import Settings
+
+OnDetail = Callable[[dict[str, Any]], None]
+"""Receives the details of a question as a JSON object."""
+
+NOT_IN_DETAILS = {"id", "question", "answer", "sources", "timings", "language", "answered_by"}
+"""Fields of an answer that its details leave out, because they hold them already or vary."""
+
+
+@dataclass(frozen=True)
+class OffTopic:
+    """How questions that no developer platform answers are treated over the samples."""
+
+    off_topic: int
+    let_through: float
+    """Share of the off-topic questions that are not refused."""
+    answered: float
+    """Share of the off-topic questions that get a quote."""
+    on_topic: int
+    refused: float
+    """Share of the questions of the set `everyday` that are refused."""
+
+
+def measure_set(
+    name: str,
+    part: Part,
+    data: Path,
+    cache: Path,
+    on_detail: OnDetail = lambda detail: None,
+    retrieval_only: bool = False,
+) -> list[AnswerResult]:
+    """Return the results of one part of the set `name`. Raises ApideskError."""
+    results = []
+    with tracing_context(enabled=False), indexed_settings(name, data, cache) as settings:
+        asked = asyncio.run(_ask_all(settings, read_set(name, part), retrieval_only))
+    for result, answer in asked:
+        results.append(result)
+        on_detail({"set": name, **result.model_dump(by_alias=True), **_details(answer)})
+    return results
+
+
+def measure_off_topic(
+    part: Part, data: Path, cache: Path, on_detail: OnDetail = lambda detail: None
+) -> OffTopic | None:
+    """Ask off-topic questions and those of the set `everyday` over the samples; None without data."""
+    off_topic = off_topic_questions(data)
+    if not off_topic:
+        return None
+    on_topic = [question.question for question in read_set(EVERYDAY, part)]
+    with tracing_context(enabled=False), indexed_settings(EVERYDAY, data, cache) as settings:
+        outcomes = asyncio.run(_outcomes(settings, [*off_topic, *on_topic]))
+    outside, inside = outcomes[: len(off_topic)], outcomes[len(off_topic) :]
+    for topic, texts, found in (("off", off_topic, outside), ("on", on_topic, inside)):
+        for text, outcome in zip(texts, found, strict=True):
+            on_detail({"set": "offtopic", "question": text, "topic": topic, "outcome": outcome})
+    return OffTopic(
+        off_topic=len(outside),
+        let_through=1 - _share(outside, "refused"),
+        answered=_share(outside, "answered"),
+        on_topic=len(inside),
+        refused=_share(inside, "refused"),
+    )
+
+
+async def _ask_all(
+    settings: Settings, questions: Sequence[EvaluationQuestion], retrieval_only: bool
+) -> list[tuple[AnswerResult, Answer | None]]:
+    async with open_answer_service(settings) as answer_service:
+        documents = await asyncio.to_thread(DocumentIndex.read, answer_service.collection, 0)
+        documents.check_gold(questions)
+        probe = AnswerProbe(answer_service, documents)
+        return [await _ask(probe, question, retrieval_only) for question in questions]
+
+
+async def _outcomes(settings: Settings, texts: Sequence[str]) -> list[Outcome]:
+    async with open_answer_service(settings) as answer_service:
+        return [outcome_of(await answer_service.ask(AskCommand(text))) for text in texts]
+
+
+async def _ask(
+    probe: AnswerProbe, question: EvaluationQuestion, retrieval_only: bool
+) -> tuple[AnswerResult, Answer | None]:
+    if retrieval_only:
+        return await probe.retrieve(question), None
+    return await probe.ask(question)
+
+
+def _details(answer: Answer | None) -> dict[str, Any]:
+    """Return the other fields of the answer, and its sources without their texts."""
+    if answer is None:
+        return {}
+    rest = answer.model_dump(mode="json", by_alias=True, exclude=NOT_IN_DETAILS)
+    sources: Iterator[dict[str, Any]] = (
+        source.model_dump(by_alias=True, include={"number", "document_id", "section", "score"})
+        for source in answer.sources
+    )
+    return {"sources": list(sources), **rest}
+
+
+def _share(outcomes: Sequence[str], wanted: str) -> float:
+    return sum(outcome == wanted for outcome in outcomes) / len(outcomes)

@@ -1,0 +1,156 @@
+"""The question sets, and the documents that each set asks about."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions
+from schemas.settings import SAMPLE_PLATFORM
+
+QUESTIONS = Path(__file__).resolve().parents[1] / "questions"
+
+Part = Literal["work", "measure"]
+"""The part to develop with, and the part that is only measured."""
+
+PARTS: tuple[Part, ...] = get_args(Part)
+
+PLATFORM = """
+[platform]
+name = {name}
+description = {description}
+audience = "developers"
+tone = "plain"
+greeting = "Hello."
+refusal = "This question is not about {title}."
+language = "{language}"
+
+[[sources]]
+name = "docs"
+kind = "{kind}"
+path = {path}
+"""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The documentation of one platform."""
+
+    name: str
+    title: str
+    description: str
+    language: Literal["zh", "en"]
+    kind: Literal["markdown", "openapi"]
+    path: str
+    """Path below the folder of the data."""
+
+    def platform_toml(self, data: Path) -> str:
+        """Return the contents of its platform.toml; the documents are below the folder `data`."""
+        return PLATFORM.format(
+            name=_quote(self.title),
+            description=_quote(self.description),
+            title=self.title,
+            language=self.language,
+            kind=self.kind,
+            path=_quote(str((data / self.path).resolve())),
+        )
+
+
+CORPORA = (
+    Corpus(
+        "dify_md",
+        "Dify",
+        "Dify：构建 AI 应用、工作流和知识库的平台，包括云服务、自托管、插件和 API",
+        "zh",
+        "markdown",
+        "markdown/dify_zh",
+    ),
+    Corpus(
+        "milvus_md",
+        "Milvus",
+        "Milvus, a vector database: installation, administration, data and search",
+        "en",
+        "markdown",
+        "markdown/milvus_en",
+    ),
+    Corpus(
+        "napcat",
+        "NapCat",
+        "NapCat：QQ 机器人的消息、好友、群和文件接口",
+        "zh",
+        "openapi",
+        "openapi/napcat.zh.openapi31.json",
+    ),
+    Corpus(
+        "wechatpay",
+        "微信支付",
+        "微信支付：下单、退款、转账、分账、账单、营销和商户接口",
+        "zh",
+        "openapi",
+        "openapi/wechatpay.zh.swagger2.json",
+    ),
+    Corpus(
+        "slack",
+        "Slack",
+        "The Slack Web API: messages, channels, users, files and administration",
+        "en",
+        "openapi",
+        "openapi/slack.en.swagger2.json",
+    ),
+    Corpus(
+        "dify_api",
+        "Dify API",
+        "The Dify API: chat, workflows, files, audio and knowledge bases",
+        "en",
+        "openapi",
+        "openapi/dify.en.openapi30.json",
+    ),
+)
+
+EVERYDAY = "everyday"
+"""The set about the samples in the repository."""
+
+SETS = (*(corpus.name for corpus in CORPORA), EVERYDAY)
+
+
+def read_set(name: str, part: Part) -> list[EvaluationQuestion]:
+    """Return one part of the set `name`. Raises QuestionError."""
+    return read_questions(QUESTIONS / part / f"{name}.jsonl")
+
+
+def is_available(name: str, data: Path) -> bool:
+    """Return whether the documents of the set `name` are there."""
+    return name == EVERYDAY or (data / _corpus(name).path).exists()
+
+
+def write_platform(name: str, data: Path, folder: Path) -> Path:
+    """Return the path of the set's platform.toml, which is written to `folder` unless it is a sample."""
+    if name == EVERYDAY:
+        return SAMPLE_PLATFORM
+    path = folder / "platform.toml"
+    path.write_text(_corpus(name).platform_toml(data), encoding="utf-8")
+    return path
+
+
+def corpus_files(name: str, data: Path) -> Iterator[Path]:
+    """Yield the files that the set's documents are read from, in a stable order."""
+    root = SAMPLE_PLATFORM.parent if name == EVERYDAY else data / _corpus(name).path
+    yield from [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
+
+
+def off_topic_questions(data: Path) -> list[str]:
+    """Return the questions that no developer platform answers; empty if the file is missing."""
+    path = data / "offtopic.jsonl"
+    if not path.is_file():
+        return []
+    return [json.loads(line)["query"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _corpus(name: str) -> Corpus:
+    return next(corpus for corpus in CORPORA if corpus.name == name)
+
+
+def _quote(text: str) -> str:
+    """Return `text` as a TOML string; JSON strings are TOML strings."""
+    return json.dumps(text, ensure_ascii=False)

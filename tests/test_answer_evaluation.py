@@ -1,0 +1,232 @@
+"""Scoring of answers against the facts of questions."""
+
+import pytest
+
+from app.analytics.evaluation.answer_result import AnswerResult
+from app.analytics.evaluation.answer_scoring import (
+    answer_scores,
+    outcome_of,
+    score_answer,
+    score_retrieval,
+)
+from app.analytics.evaluation.dataset import EvaluationQuestion
+from app.analytics.evaluation.documents import DocumentIndex
+from app.analytics.evaluation.facts import missing_facts
+from schemas.answer import Answer, Confidence, Source
+from schemas.document import Chunk, SectionKind
+from schemas.question import QuestionType, StructuredQuestion
+
+QUESTION = EvaluationQuestion(
+    question="how long is a token valid",
+    gold=("auth",),
+    facts=(("30 minutes", "half an hour"), ("refresh_token",)),
+)
+UNANSWERABLE = EvaluationQuestion(question="what does it cost", kind="unanswerable")
+
+
+def source(document: str, text: str, number: int = 1) -> Source:
+    """A source whose heading is neutral."""
+    return Source(
+        number=number,
+        source="guides",
+        document_id=document,
+        title="Title",
+        section="Section",
+        page_url="",
+        api_name="",
+        api_url="",
+        score=1.0,
+        text=text,
+    )
+
+
+def answer(*steps: str, confidence: Confidence = "high", type_: QuestionType = "general") -> Answer:
+    """An answer with one source, number 1."""
+    return Answer(
+        id="1",
+        question="",
+        introduction="",
+        answer=list(steps),
+        related_url=[],
+        type=type_,
+        structured=StructuredQuestion(type=type_),
+        sources=[source("auth", "30 minutes")],
+        confidence=confidence,
+        language="en",
+        answered_by="extractive",
+    )
+
+
+def result(question: EvaluationQuestion, given: Answer) -> AnswerResult:
+    """The result of a question for which nothing was retrieved."""
+    return score_answer(score_retrieval(question, [frozenset({"guides/auth"})], []), given)
+
+
+def chunk(document: str, api_url: str = "", method: str = "", kind: SectionKind = "prose") -> Chunk:
+    """A chunk of the source `docs`."""
+    return Chunk(
+        id=f"{document}#{kind}",
+        source="docs",
+        document_id=document,
+        title=document,
+        section="",
+        kind=kind,
+        position=0,
+        language="en",
+        api_url=api_url,
+        body=f"- Method: `{method}`",
+        text="",
+        content_hash="",
+    )
+
+
+# --- facts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("30 minutes", "valid for **30**\n  minutes"),
+        ("max_tokens", "the field `max_tokens`"),
+        ("max_tokens", "the field max\\_tokens"),
+        ("５分钟", "有效期 5分钟"),
+        ("`POST`", "the method post"),
+        ("important", "an _important_ note"),
+        ("a|b", "either a\\|b"),
+    ],
+)
+def test_fact_occurs_despite_markup_width_and_case(fact: str, text: str) -> None:
+    assert missing_facts([(fact,)], text) == []
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [("max_tokens", "the field maxtokens"), ("30 minutes", "30minutes"), ("13", "1 3")],
+)
+def test_fact_does_not_occur_in_similar_text(fact: str, text: str) -> None:
+    assert missing_facts([(fact,)], text) == [(fact,)]
+
+
+def test_one_alternative_suffices_but_every_fact_counts() -> None:
+    facts = [("half an hour", "30 minutes"), ("refresh_token",)]
+    assert missing_facts(facts, "30 minutes") == [("refresh_token",)]
+    assert missing_facts(facts, "half an hour, then refresh_token") == []
+
+
+# --- retrieval and answers ----------------------------------------------------------------------
+
+
+def test_facts_may_be_spread_over_the_first_five_chunks() -> None:
+    texts = ["30 minutes", "", "", "", "refresh_token"]
+    sources = [source("other", text, number) for number, text in enumerate(texts, 1)]
+    found = score_retrieval(QUESTION, [frozenset({"guides/auth"})], sources)
+    assert (found.page, found.evidence) == (False, True)
+
+
+def test_sixth_chunk_does_not_count() -> None:
+    sources = [*(source("other", "") for _ in range(5)), source("auth", "30 minutes refresh_token")]
+    found = score_retrieval(QUESTION, [frozenset({"guides/auth"})], sources)
+    assert (found.page, found.evidence) == (False, False)
+    assert found.missing_evidence == QUESTION.facts
+
+
+def test_answer_is_right_if_its_steps_state_all_facts() -> None:
+    right = result(QUESTION, answer("Half an hour [1]", "Then use `refresh_token` [1]"))
+    wrong = result(QUESTION, answer("Half an hour [1]"))
+    assert (right.right, wrong.right) == (True, False)
+    assert wrong.missing_facts == (("refresh_token",),)
+
+
+def test_citations_are_not_part_of_the_text() -> None:
+    question = EvaluationQuestion(question="how many", gold=("auth",), facts=(("1",),))
+    assert result(question, answer("Two [1]")).right is False
+    assert result(question, answer("items[2]: 1 [1]")).right is True
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome"),
+    [
+        (answer("Quoted [1]"), "answered"),
+        (answer("Not covered."), "not_covered"),
+        (answer("An index: a[7]"), "not_covered"),
+        (answer("Not about this.", type_="unknown"), "refused"),
+    ],
+)
+def test_outcome_depends_on_type_and_citations(given: Answer, outcome: str) -> None:
+    assert outcome_of(given) == outcome
+
+
+def test_unanswerable_question_is_right_without_a_quote() -> None:
+    assert result(UNANSWERABLE, answer("Not covered.")).right is True
+    assert result(UNANSWERABLE, answer("Quoted [1]")).right is False
+
+
+def test_scores_count_what_they_name() -> None:
+    right = "half an hour, refresh_token [1]"
+    results = [
+        result(QUESTION, answer(right)),
+        result(QUESTION, answer("wrong [1]")),
+        result(QUESTION, answer("wrong [1]", confidence="low")),
+        result(QUESTION, answer("Refused.", type_="unknown")),
+        result(UNANSWERABLE, answer("Refused.", type_="unknown")),
+        result(UNANSWERABLE, answer("wrong [1]", confidence="low")),
+        result(UNANSWERABLE, answer("wrong [1]", confidence="medium")),
+        result(UNANSWERABLE, answer("wrong [1]")),
+    ]
+    scores = answer_scores(results)
+    assert (scores.answerable, scores.unanswerable) == (4, 4)
+    assert (scores.right, scores.refused, scores.not_covered) == (0.25, 0.25, 0.0)
+    assert scores.high_and_wrong == 0.5
+    assert (scores.honest, scores.unanswerable_high) == (0.5, 0.25)
+    levels = [(level.confidence, level.answers, level.right) for level in scores.reliability]
+    assert levels == [("high", 3, 1 / 3), ("medium", 1, 0.0), ("low", 2, 0.0)]
+
+
+def test_questions_without_facts_are_not_graded() -> None:
+    question = QUESTION.model_copy(update={"facts": ()})
+    scores = answer_scores([result(question, answer("Quoted [1]"))])
+    assert (scores.page, scores.evidence, scores.right, scores.high_and_wrong) == (
+        0.0,
+        None,
+        None,
+        None,
+    )
+    assert scores.refused == 0.0
+
+
+# --- gold names ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def documents() -> DocumentIndex:
+    """Three operations below the base path /api, two of which share a path, and two pages."""
+    index = DocumentIndex()
+    for id, url, method in (
+        ("list_users", "/api/users", "GET"),
+        ("create_user", "/api/users", "POST"),
+        ("admin_users", "/api/admin/users", "GET"),
+    ):
+        index.add([chunk(id, url, method, "request_url")])
+    index.add([chunk("guides/users")])
+    index.add([chunk("users")])
+    return index
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("POST /users", {"docs/create_user"}),
+        ("GET /users", {"docs/list_users"}),
+        ("GET /admin/users", {"docs/admin_users"}),
+        ("DELETE /users", set()),
+        ("guides/users.mdx", {"docs/guides/users"}),
+        ("site/guides/users.md", {"docs/guides/users"}),
+        ("other/users.md", {"docs/users"}),
+        ("missing.md", set()),
+        ("", set()),
+    ],
+)
+def test_gold_may_be_an_operation_or_a_file(
+    documents: DocumentIndex, name: str, found: set[str]
+) -> None:
+    assert documents.documents_named(name) == found
