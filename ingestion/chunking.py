@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 import yaml
 
@@ -86,7 +87,15 @@ def _front_matter(document: SourceDocument, section: Section) -> str:
         **section.metadata,
     }
     present = {key: value for key, value in keys.items() if value}
-    return yaml.safe_dump(present, allow_unicode=True, sort_keys=False) if present else ""
+    return _dump_yaml(tuple(present.items()))
+
+
+@lru_cache(maxsize=16)
+def _dump_yaml(items: tuple[tuple[str, str], ...]) -> str:
+    # Cached: most chunks of a document have the same front matter, and writing YAML is slow.
+    if not items:
+        return ""
+    return yaml.safe_dump(dict(items), allow_unicode=True, sort_keys=False)
 
 
 def _digest(*parts: str) -> str:

@@ -153,6 +153,7 @@ def test_page_with_a_table_of_facts() -> None:
     assert (operation.method, operation.name) == ("POST", "Page")
     assert operation.document("t", "s", "zh").url == "/open/v1/tickets/:ticket_id"
     assert dict(names(operation.request_parameters)) == {
+        "ticket_id": True,
         "title": True,
         "owner": False,
         "owner.user_id": True,

@@ -180,7 +180,7 @@ def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
         "1. Sort\n2. Join\n   - with &\n3. Hash\n\n````python\nimport hmac\n  # a comment\n```\n````",
         "| Name | Type | Text |\n| --- | --- | --- |\n| berth_id | string | a \\| b c |\n"
         "| berth_id | long | `{ }` |\n| end |  |  |",
-        "**`get()`**\n\ngets\n\nmore\n\nMind the tide.",
+        "- `get()`\n  gets more\n\nMind the tide.",
     ]
 
 

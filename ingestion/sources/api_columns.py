@@ -5,8 +5,9 @@ Headers are matched by word, in any column order. Nothing here knows a platform.
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from types import MappingProxyType
 
 from ingestion.text.markdown_blocks import plain_text
@@ -23,12 +24,12 @@ def words_pattern(*words: str) -> re.Pattern[str]:
 _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
         "http_status": words_pattern(
-            r"http\s*(?:status|code|状态).*", r"status(?:\s*code)?", "状态码"
+            r"http(?:\s*(?:status|code|状态|响应|返回|错误).*)?", r"status(?:\s*code)?", "状态码"
         ),
         "code": words_pattern(
-            r"(?:(?:api|biz|business|sub)[\s_-]*)?(?:error|err|return|result)[\s_-]*(?:code|no\.?|number)s?",
+            r"(?:(?:api|biz|business|sub)[\s_-]*)?(?:error|err|return|result|ret|exception)[\s_-]*(?:code|no\.?|number|name|id|key)s?",
             r"codes?",
-            r"(?:业务|子|平台)?(?:错误|返回|异常|响应|结果|业务|失败)(?:码|代码|编码|编号)",
+            r"(?:业务|子|平台|全局)?(?:错误|返回|异常|响应|结果|业务|失败)(?:码|代码|编码|编号)",
             r"代码|编码",
             r"errors?",
         ),
@@ -41,7 +42,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"(?:错误|可能|失败|产生)?(?:的)?原因.*", r"(?:possible\s+)?(?:cause|reason)s?"
         ),
         "required": words_pattern(
-            r"(?:是否)?(?:必填|必选|必须|必传|必需|必要|必输)(?:项|字段)?",
+            r"(?:是否)?(?:必填|必选|必须|必传|必需|必要|必输|非空)(?:项|字段|提供)?",
             r"(?:is[\s_]*)?(?:required|mandatory)\??",
             r"req\.?",
             r"presence",
@@ -67,20 +68,18 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"(?:in|location|where|passed\s+in|param(?:eter)?\s+in)",
         ),
         "name": words_pattern(
-            r"(?:请求|响应|返回|查询|路径|入|出|公共|消息|请求头|头部|header|body|query|path)*\s*(?:参数|字段|属性|变量|键|请求头|头部|头域|header)?(?:名称|名|代码|标识|key)?|变量名?|英文名称?",
-            r"(?:(?:request|response|query|path|body|header|form|json|attribute|object)\s+)*(?:param(?:eter)?|field|property|attribute|argument|key|header|variable|member|element)s?(?:\s*(?:name|key|id))?",
+            r"(?:请求|响应|返回|查询|路径|入|出|输入|输出|公共|公用|业务|系统|接口|消息|请求头|头部|header|body|query|path)*\s*(?:参数|字段|属性|变量|键|请求头|头部|头域|header)?(?:名称|名|代码|标识|key)?|变量名?|英文名称?|(?:返回|响应)值",
+            r"(?:(?:request|response|query|path|body|header|form|json|attribute|object)\s+)*(?:param(?:eter)?|field|property|attribute|argument|key|header|variable|member|element|option)s?(?:\s*(?:name|key|id))?",
             r"names?",
         ),
         "description": words_pattern(
-            r"(?:参数|字段)?中文(?:名|名称|含义)?|(?:参数|字段|详细|错误|功能|返回|响应|提示|结果)?(?:描述|说明|含义|解释|备注|释义|信息|意义|场景|场合)(?:信息)?",
+            r"(?:参数|字段)?中文(?:名|名称|含义)?|错误码(?:取值|含义|说明|描述|信息)|(?:参数|字段|详细|错误|功能|返回|响应|提示|结果)?(?:描述|说明|含义|解释|备注|释义|信息|意义|场景|场合)(?:信息)?",
             r"(?:(?:error|detailed|short|field)\s+)?(?:descriptions?|desc\.?|notes?|remarks?|meanings?|details?|comments?|explanations?|purpose|messages?|msg|text|definition|summary|when|condition|scenario)",
         ),
     }
 )
-_PART = re.compile(
-    r"\s*(?:/|\||（|）|\(|\)|<br\s*/?>|\n|、|&nbsp;)\s*|(?<=[\u4e00-\u9fff])\s+(?=[A-Za-z])|(?<=[A-Za-z])\s+(?=[\u4e00-\u9fff])",
-    re.IGNORECASE,
-)
+_SEPARATOR = re.compile(r"\s*[/|（）()\[\]【】、]\s*")
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def text_of(cell: str) -> str:
@@ -92,9 +91,16 @@ def text_of(cell: str) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return a label and, if it is in two languages, its parts: `请求方式 / Method`."""
+    """Return a label and its parts: of `类型[长度] Data type` also `类型`, `长度` and `Data type`."""
     text = text_of(text).strip(" *:：?？#.")
-    return [text, *(part.strip() for part in _PART.split(text) if part.strip() not in ("", text))]
+    pieces = (" ".join(words) for piece in _SEPARATOR.split(text) for words in _by_script(piece))
+    return [text, *(piece for piece in pieces if piece not in ("", text))]
+
+
+def _by_script(text: str) -> Iterator[list[str]]:
+    """Yield the runs of words with and without Chinese characters."""
+    for _, words in groupby(text.split(), key=lambda word: bool(_CHINESE.search(word))):
+        yield list(words)
 
 
 def _column(header: str) -> str | None:
@@ -133,15 +139,27 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
         name = _column(cell)
-        is_better = name == "name" and name in at and not _has_identifiers(rows, at[name])
-        if name is not None and (name not in at or (is_better and _has_identifiers(rows, index))):
+        is_better = name == "name" and name in at and _is_better(rows, at[name], index)
+        if name is not None and (name not in at or is_better):
             at[name] = index
     return Columns(at)
 
 
-def _has_identifiers(rows: TableRows, index: int) -> bool:
-    cells = [text_of(row[index]) for row in rows if index < len(row)]
-    return bool(cells) and all(re.search(r"[A-Za-z_]\w", cell) for cell in cells)
+_IDENTIFIER = re.compile(r"\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
+
+
+def is_identifier(cell: str) -> bool:
+    """Return whether a cell is a name as in code, possibly with marks around it."""
+    return _IDENTIFIER.fullmatch(text_of(cell)) is not None
+
+
+def _is_better(rows: TableRows, old: int, new: int) -> bool:
+    """Whether more cells of the column `new` are identifiers than of the column `old`."""
+    return _identifiers(rows, new) > _identifiers(rows, old)
+
+
+def _identifiers(rows: TableRows, index: int) -> int:
+    return sum(is_identifier(row[index]) for row in rows if index < len(row))
 
 
 def is_parameter_table(columns: Columns) -> bool:
@@ -154,16 +172,20 @@ def is_parameter_table(columns: Columns) -> bool:
 
 
 def is_named_values(columns: Columns) -> bool:
-    """Whether the header has names and descriptions only: parameters if a heading says so."""
-    return "name" in columns and "description" in columns and "code" not in columns
+    """Whether the header has names and what they mean: parameters if a heading says so."""
+    is_told = any(name in columns for name in ("description", "values", "default", "example"))
+    return "name" in columns and is_told and "code" not in columns
+
+
+_MEANINGS = ("description", "cause", "remedy")
 
 
 def is_error_table(columns: Columns) -> bool:
     """Whether the header is that of error codes."""
-    told = any(name in columns for name in ("description", "cause", "remedy"))
+    told = any(name in columns for name in _MEANINGS)
     return "code" in columns and "type" not in columns and "required" not in columns and told
 
 
 def is_status_table(columns: Columns) -> bool:
-    """Whether the header is that of HTTP statuses: error codes if a heading says so."""
-    return "http_status" in columns and "description" in columns and "type" not in columns
+    """Whether the header is that of HTTP statuses, each with what it means."""
+    return "http_status" in columns and any(name in columns for name in _MEANINGS)

@@ -1,21 +1,26 @@
-"""Reads error codes and permissions in tables, lists and sentences of API pages."""
+"""Reads the error codes in tables and lists of API pages."""
 
 import re
 from collections.abc import Sequence
 
 from ingestion.sources.api_columns import Columns, TableRows, text_of, words_pattern
 from ingestion.sources.api_tables import LIST_ITEM
-from schemas.api_document import ErrorCode, PermissionPackage
+from schemas.api_document import ErrorCode
 
 _MESSAGE = words_pattern(
-    r"(?:错误|返回|提示|异常|响应)?(?:信息|消息|提示|文案|名称)",
+    r"(?:错误|返回|提示|异常|响应)?(?:信息|消息|提示|文案|名称)|错误码取值",
     r"(?:error|err|return)?[\s_-]*(?:messages?|msg|name|text|string|type|description|desc)",
 )
-_NO_CODE = re.compile(r"^[\W_]*$")
+_NO_CODE = re.compile(r"^(?:[\W_]*|default)$", re.IGNORECASE)
+_STATUS = re.compile(r"[1-5](?:\d\d|xx)\b.*|default", re.IGNORECASE)
+_NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 
 
 def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tuple[ErrorCode, ...]:
-    """Return the codes of an error table; an HTTP status beside the code goes into the message."""
+    """Return the codes of an error table; an HTTP status beside the code goes into the message.
+
+    Of a table of HTTP statuses, those below 400 are no errors.
+    """
     key = "code" if "code" in columns else "http_status"
     message_at = next(
         (
@@ -31,6 +36,8 @@ def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tup
     for row in rows:
         code = text_of(columns.cell(row, key)).strip("`")
         if not code or len(code) > 80 or _NO_CODE.match(code.replace("-", "")):
+            continue
+        if key == "http_status" and _NO_ERROR_STATUS.fullmatch(code):
             continue
         message = text_of(row[message_at]) if 0 <= message_at < len(row) else ""
         description = text_of(columns.cell(row, "description"))
@@ -51,30 +58,9 @@ def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tup
     return tuple(found)
 
 
-_SCOPE = re.compile(r"`([^`\n]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.][\w*-]+)+)(?![\w/])")
-_SCOPE_SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>")
-
-
-def scopes_in(text: str) -> list[PermissionPackage]:
-    """Return the permissions in a cell, list or sentence: code spans and dotted names.
-
-    What follows a name on its line describes it.
-    """
-    found: dict[str, str] = {}
-    for line in _SCOPE_SEPARATOR.split(text.replace("\\_", "_")):
-        for match in _SCOPE.finditer(line):
-            about = text_of(line[match.end() :]).strip(" :：-–—|()（）.。")
-            found.setdefault(match[1] or match[2], about)
-    return [PermissionPackage(name=name, description=about) for name, about in found.items()]
-
-
-def scopes_of_rows(rows: TableRows) -> list[PermissionPackage]:
-    """Return a permission per row: the first cell names it, the second describes it."""
-    return [
-        PermissionPackage(name=text_of(row[0]), description=text_of(row[1]) if row[1:] else "")
-        for row in rows
-        if row and text_of(row[0])
-    ]
+def are_statuses(rows: TableRows, columns: Columns) -> bool:
+    """Return whether all codes are HTTP statuses."""
+    return all(_STATUS.fullmatch(text_of(columns.cell(row, "code"))) for row in rows)
 
 
 def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:

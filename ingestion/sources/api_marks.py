@@ -6,7 +6,7 @@ its own. An example of a call, such as a curl command, counts only on a page tha
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, cast
 from urllib.parse import urlsplit
@@ -24,10 +24,14 @@ MAX_LABEL_CHARS = 24
 MAX_FACT_CHARS = 1_000
 """Maximum length of a block whose labelled lines are read; longer blocks are prose."""
 
-_TARGET = r"(?:https?://[^\s`|<>\"')，。]+|/[^\s`|<>\"')，。]*)"
+_BASE_VARIABLE = r"\$?\{\{?[\w.-]+\}?\}(?=/)"
+"""A variable for the address of the server, as in Postman: `{{baseUrl}}/v1/x`."""
+_TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<[\w-]+>|[^\s`|<>\"')，。])*)"
 CALL = re.compile(rf"(?<![\w/])({METHODS})(?:\*\*|[`\s:|\]】)）]|&nbsp;|<[^>]*>)+({_TARGET})")
 _METHOD_ALONE = re.compile(rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?![\w/])")
 _TARGET_ALONE = re.compile(_TARGET)
+_BARE_CALL = re.compile(rf"({METHODS})\s+({_TARGET})", re.IGNORECASE)
+"""A call without other text; only then may the method be in lower case."""
 _URL_LABEL = re.compile(
     r"(?:[a-z]+\s+){0,2}(?:url|uri|path|endpoint|address)|route"
     r"|(?:https?\s*)?[\u4e00-\u9fff]{0,4}\s*(?:url|uri|地址|路径|链接)|接口",
@@ -47,8 +51,8 @@ _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IG
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
 _REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({_TARGET})")
-_DECLARED = re.compile(rf"\W*({METHODS})\s+(\S+)", re.IGNORECASE)
-_PLACEHOLDER = re.compile(r"\{[^}]*\}|:[A-Za-z_]\w*|<[^>]*>")
+DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>")
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,16 @@ class Mark:
     """Index of the block."""
     is_stated: bool
     """Whether the page states it; otherwise it is an example of a call."""
+    is_declared: bool = False
+    """Whether the front matter states it: the page is the reference of this operation."""
 
 
 def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
     """Return the first mark of each operation. `declared` is an operation in the front matter."""
     has_method = any(_METHOD_ALONE.search(block.text) for block in blocks)
-    found = list(_stated_marks(blocks)) if has_method else []
-    if match := _DECLARED.match(declared):
-        found.insert(0, _mark(match[1], match[2], 0))
+    found = [*_stated_marks(blocks), *_overview_marks(blocks)] if has_method else []
+    if match := DECLARED_CALL.search(declared):
+        found.insert(0, replace(_mark(match[1], match[2], 0), is_declared=True))
     if not found and has_method:
         examples = list(_example_marks(blocks))
         paths = {(mark.method, path_of(mark.url)) for mark in examples}
@@ -76,7 +82,7 @@ def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
     first: dict[tuple[str, str], Mark] = {}
     for mark in found:
         first.setdefault((mark.method, path_of(mark.url)), mark)
-    return list(first.values())
+    return sorted(first.values(), key=lambda mark: mark.block)
 
 
 def split_by_mark(
@@ -89,7 +95,16 @@ def split_by_mark(
     levels = [blocks[start].level for start in starts if blocks[start].kind == "heading"]
     starts.insert(0, _first_start(blocks, marks[0].block, min(levels, default=0)))
     ends = [*starts[1:], len(blocks)]
-    return list(zip(marks, starts, ends, strict=True))
+    return [
+        (mark, start, _end(blocks, start, end))
+        for mark, start, end in zip(marks, starts, ends, strict=True)
+    ]
+
+
+def path_names(url: str) -> list[str]:
+    """Return the names of the placeholders in the path of a URL."""
+    path = urlsplit(url).path if "://" in url else url
+    return [match.strip("{}:<> ") for match in _PLACEHOLDER.findall(path)]
 
 
 def path_of(url: str) -> str:
@@ -99,33 +114,34 @@ def path_of(url: str) -> str:
 
 
 def _mark(method: str, url: str, block: int, is_stated: bool = True) -> Mark:
-    url = (
-        re.sub(r"\\([_\-.{}])", r"\1", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
-        .rstrip(".,;:。，；*`")
-        .split("?")[0]
-    )
+    url = re.sub(f"^{_BASE_VARIABLE}", "", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
+    url = re.sub(r"\\([_\-.{}])", r"\1", url).rstrip(".,;:。，；*`").split("?")[0]
     return Mark(cast(Method, method.upper()), url, block, is_stated)
 
 
 def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
     facts = _LabelledFacts()
     for index, block in enumerate(blocks):
-        if block.kind == "heading":
-            if block.level <= 2 and not is_fact_label(block.title):
-                facts = _LabelledFacts()
-            facts.label = block.title
-            if call := CALL.search(block.text):
-                yield _mark(call[1], call[2], index)
-        elif block.kind == "fence":
-            if (request := _request_line(block, index)) and request.is_stated:
-                yield request
-            else:
-                yield from facts.read(_pairs(block, facts), index)
-        elif call := _only_call(block):
+        is_heading = block.kind == "heading"
+        if is_heading and block.level <= 2 and not is_fact_label(block.title):
+            facts = _LabelledFacts()
+        if call := _call(block):
             yield _mark(call[1], call[2], index)
+        elif target := _only_target(block):
+            yield from facts.read([("URL", target)], index)
         else:
             yield from facts.read(_pairs(block, facts), index)
-            facts.label = _bold_label(block)
+        facts.label = block.title if is_heading else _bold_label(block)
+
+
+def _call(block: MarkdownBlock) -> re.Match[str] | None:
+    """Return the call that a block states with its method."""
+    if block.kind == "heading":
+        return CALL.search(block.text)
+    if block.kind == "fence":
+        lines = _code_lines(block)
+        return _REQUEST_LINE.match(lines[0]) if len(lines) == 1 else None
+    return _only_call(block)
 
 
 def is_fact_label(text: str) -> bool:
@@ -145,11 +161,13 @@ def _bold_label(block: MarkdownBlock) -> str:
 
 def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str]]:
     """Return label and value of each row or line; a block under a label is the label's value."""
+    if block.kind == "heading":
+        return labelled_pairs(MarkdownBlock("other", block.title))
     if block.kind == "table":
         return _table_pairs(block)
     if is_fact_label(facts.label):
         return [(facts.label, block.text)]
-    return _labelled_pairs(block)
+    return labelled_pairs(block)
 
 
 class _LabelledFacts:
@@ -177,8 +195,18 @@ class _LabelledFacts:
                 self._method = self._url = ""
 
 
+def _only_target(block: MarkdownBlock) -> str:
+    """Return the URL of a code block or quotation that contains nothing else."""
+    if block.kind not in ("fence", "other") or len(block.text) > MAX_FACT_CHARS:
+        return ""
+    text = re.sub(r"^[>\s]*(?:`{3,}.*)?", "", block.text, flags=re.MULTILINE).strip()
+    return text if _TARGET_ALONE.fullmatch(text) else ""
+
+
 def _only_call(block: MarkdownBlock) -> re.Match[str] | None:
     """Return the call of a paragraph that contains nothing else, apart from a short label."""
+    if block.kind == "paragraph" and (bare := _BARE_CALL.fullmatch(block.text.strip(" `*"))):
+        return bare
     call = CALL.search(block.text)
     if call is None or block.kind not in ("paragraph", "other", "list"):
         return None
@@ -188,14 +216,20 @@ def _only_call(block: MarkdownBlock) -> re.Match[str] | None:
     return call if is_label else None
 
 
-def _request_line(block: MarkdownBlock, index: int) -> Mark | None:
-    """Return the request line of a code block; it is a statement if the block has no other line."""
-    opening, *rest = block.text.splitlines()
-    lines = [line for line in rest if line.strip() and not line.lstrip().startswith(("```", "~~~"))]
+def _code_lines(block: MarkdownBlock) -> list[str]:
+    """Return the lines of a code block without its fences and blank lines."""
+    lines = block.text.splitlines()[1:]
+    return [line for line in lines if line.strip() and not line.lstrip().startswith(("```", "~~~"))]
+
+
+def _example_request(block: MarkdownBlock, index: int) -> Mark | None:
+    """Return the request line of an HTTP message in a code block."""
+    lines = _code_lines(block)
     match = _REQUEST_LINE.match(lines[0]) if lines else None
-    if match is None or (len(lines) > 1 and "http" not in opening.lower()):
+    opening = block.text.partition("\n")[0].lower()
+    if match is None or ("http" not in opening and not re.search(r"\sHTTP/\d", lines[0])):
         return None
-    return _mark(match[1], match[2], index, is_stated=len(lines) == 1)
+    return _mark(match[1], match[2], index, is_stated=False)
 
 
 def _example_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
@@ -206,8 +240,20 @@ def _example_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
             stated = _CURL_METHOD.search(block.text)
             default = "POST" if _CURL_DATA.search(block.text) else "GET"
             yield _mark(stated[1] if stated else default, target[0], index, is_stated=False)
-        elif request := _request_line(block, index):
+        elif request := _example_request(block, index):
             yield request
+
+
+def _overview_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
+    """Yield the calls of a table of contents, each at the heading that its row names."""
+    headings = {block.title: i for i, block in enumerate(blocks) if block.kind == "heading"}
+    for block in blocks:
+        if block.kind == "table" and CALL.search(block.text):
+            for row in parse_table(block.text):
+                call = next(filter(None, map(CALL.search, row)), None)
+                named = next((headings[t] for t in map(text_of, row) if t in headings), None)
+                if call and named is not None:
+                    yield _mark(call[1], call[2], named)
 
 
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
@@ -220,7 +266,7 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     return [(text_of(row[0]), row[1]) for row in rows if 2 <= len(row) <= 3]
 
 
-def _labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
+def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     """Return label and value of lines such as `**Method**: POST`."""
     lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
     labelled = (line for line in lines if _HAS_LABEL.match(line))
@@ -235,6 +281,12 @@ def _start(blocks: Sequence[MarkdownBlock], lowest: int, mark: int) -> int:
         return mark
     level = min(blocks[i].level for i in headings)
     return max(i for i in headings if blocks[i].level == level)
+
+
+def _end(blocks: Sequence[MarkdownBlock], start: int, end: int) -> int:
+    """Return where the section that begins with the heading at `start` ends, at most `end`."""
+    level = blocks[start].level
+    return next((i for i in range(start + 1, end) if 0 < blocks[i].level < level), end)
 
 
 def _first_start(blocks: Sequence[MarkdownBlock], mark: int, level: int) -> int:

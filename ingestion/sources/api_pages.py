@@ -5,78 +5,47 @@ parameters, responses or errors. All other blocks of the page stay prose.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from ingestion.sources.api_columns import (
     Columns,
     TableRows,
     columns_of,
     is_error_table,
+    is_identifier,
     is_named_values,
     is_parameter_table,
     is_status_table,
     text_of,
 )
-from ingestion.sources.api_errors import error_codes, listed_errors, scopes_in, scopes_of_rows
+from ingestion.sources.api_errors import are_statuses, error_codes, listed_errors
 from ingestion.sources.api_marks import (
-    CALL,
-    METHODS,
     Mark,
     find_marks,
     is_fact_label,
-    path_of,
+    labelled_pairs,
+    path_names,
     split_by_mark,
 )
+from ingestion.sources.api_names import page_operation_name, section_operation_name
 from ingestion.sources.api_operation import PageOperation, Role
+from ingestion.sources.api_roles import Announcements, role_of_column
+from ingestion.sources.api_scopes import (
+    is_scope_label,
+    scopes_in,
+    scopes_of_facts,
+    scopes_of_rows,
+    scopes_of_sentences,
+    scopes_of_value,
+)
 from ingestion.sources.api_tables import listed_parameters, parameters
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
-from schemas.api_document import ErrorCode, Parameter
+from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 
 MAX_LABEL_CHARS = 60
 """A longer paragraph before a table does not label it."""
-MAX_SCOPE_SENTENCE_CHARS = 300
-"""A longer paragraph does not state the permissions of an operation."""
-MAX_NAME_CHARS = 80
-
-_ROLE_PATTERNS: Mapping[Role, str] = MappingProxyType(
-    {
-        "permissions": r"权限|授权范围|\bscopes?\b|\bpermissions?\b",
-        "errors": r"错误|异常码|返回码|状态码|失败码|\berrors?\b"
-        r"|\b(?:status|return|response|result) codes?\b",
-        "public": r"(?:公共|通用|全局)(?:请求|入|系统)?(?:参数|头)"
-        r"|\b(?:common|public|global) (?:request )?(?:param|field|argument)",
-        "headers": r"请求头|头部|报文头|\bheaders?\b",
-        "response": r"响应|返回|出参|应答|输出|回参|\bresponses?\b|\breturns?\b|\boutput\b|\bresult\b",
-        "request": r"请求|入参|查询|路径|参数|字段|输入|\brequests?\b|\bquery\b|\bpath\b|\bbody\b"
-        r"|\bparam(?:eter)?s?\b|\bargs?\b|\barguments?\b|\binputs?\b|\bform\b|\bpayload\b|\bfields?\b",
-    }
-)
-"""Words that announce what a table holds. The order matters: an error response is about errors."""
-_ROLES = tuple(
-    (role, re.compile(pattern, re.IGNORECASE)) for role, pattern in _ROLE_PATTERNS.items()
-)
-_ROLES_BY_COLUMN = ("headers", "response")
-"""Roles that the title of the name column decides: `Header`, `Response field`."""
-_LOCATIONS = (
-    ("path", re.compile(r"\bpath\b|路径", re.IGNORECASE)),
-    ("query", re.compile(r"\bquery\b|查询", re.IGNORECASE)),
-    ("body", re.compile(r"\bbody\b|请求体|\bpayload\b|消息体", re.IGNORECASE)),
-)
-_SCOPE_LABEL = re.compile(r".*(?:权限|授权范围|scopes?|permissions?|oauth).*", re.IGNORECASE)
-_NEEDS_SCOPE = re.compile(
-    r"(?:需要|所需|要求|申请|开通|权限)[^。]{0,20}(?:权限|[:：])"
-    r"|\b(?:requires?|needs?|required|scopes?|permissions?)\b.{0,60}\b(?:scopes?|permissions?)\b"
-    r"|\b(?:scopes?|permissions?)\b\W{0,6}[:：`]",
-    re.IGNORECASE,
-)
-_GENERIC_HEADING = re.compile(
-    r"[\W\d]*(?:请求|基本信息|概述|接口(?:信息|地址|说明|描述|概述|定义)?"
-    r"|请求(?:地址|方式|方法|url|说明)|http\s*(?:请求|request)|requests?|endpoints?|urls?|method|api"
-    rf"|overview|definition|syntax|usage|reference|(?-i:{METHODS})\b.*)\W*",
-    re.IGNORECASE,
-)
+_PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 
 @dataclass(frozen=True)
@@ -98,10 +67,16 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     prose: list[MarkdownBlock] = []
     done = 0
     for mark, start, end in ranges:
-        operation = _OperationReader(
-            mark, blocks[start:end], title if len(ranges) == 1 else ""
-        ).read()
+        section = blocks[start:end]
+        is_only = len(ranges) == 1
+        name = (
+            page_operation_name(mark, section, title)
+            if is_only
+            else section_operation_name(mark, section)
+        )
+        operation = _OperationReader(mark, section, name).read()
         if _is_evident(mark, operation):
+            _add_path_parameters(operation)
             operations.append(operation)
             prose += blocks[done:start]
             done = end
@@ -110,6 +85,8 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
 
 def _is_evident(mark: Mark, operation: PageOperation) -> bool:
     """A stated call needs any table of an API; an example needs parameters that are announced."""
+    if mark.is_declared:
+        return True
     if not mark.is_stated:
         return operation.has_labelled_parameters and bool(operation.request_parameters)
     return bool(
@@ -120,84 +97,130 @@ def _is_evident(mark: Mark, operation: PageOperation) -> bool:
     )
 
 
+def _add_path_parameters(operation: PageOperation) -> None:
+    """Add the placeholders of the URL that no table describes; all placeholders are required."""
+    names = path_names(operation.url)
+    operation.request_parameters = [
+        parameter.model_copy(update={"required": True}) if parameter.name in names else parameter
+        for parameter in operation.request_parameters
+    ]
+    described = {parameter.name for parameter in operation.request_parameters}
+    count = sum(parameter.location == "path" for parameter in operation.request_parameters)
+    if count < len(names):
+        operation.request_parameters[:0] = [
+            Parameter(name=name, type="string", required=True, location="path")
+            for name in names
+            if name and name not in described
+        ]
+
+
 class _OperationReader:
     """Reads the blocks of one operation."""
 
-    def __init__(self, mark: Mark, blocks: Sequence[MarkdownBlock], title: str) -> None:
+    def __init__(self, mark: Mark, blocks: Sequence[MarkdownBlock], name: str) -> None:
         self._blocks = blocks
-        self._operation = PageOperation(
-            mark.method, mark.url, _without_number(title) or _name(mark, blocks)
-        )
+        self._operation = PageOperation(mark.method, mark.url, name)
         how = "stated" if mark.is_stated else "called in an example"
         self._operation.evidence.append(f"{mark.method} {mark.url} is {how}")
-        self._headings: list[tuple[int, str]] = []
-        self._label = ""
+        self._above = Announcements()
 
     def read(self) -> PageOperation:
         """Return the operation."""
         for block in self._blocks:
             if block.kind == "heading":
-                self._enter(block)
+                self._above.enter(block.level, block.title)
             elif self._is_part(block):
-                self._label = ""
+                self._above.end_label()
                 continue
-            elif block.kind == "paragraph":
-                self._read_paragraph(block)
+            elif block.kind == "paragraph" and self._add_paragraph(block):
+                self._above.end_label()
+            elif block.kind in ("paragraph", "list", "other"):
+                self._read_text(block)
+            else:
+                self._above.end_label()
             self._operation.prose.append(block)
         self._operation.prose = _without_empty_headings(self._operation.prose)
         return self._operation
 
-    def _read_paragraph(self, block: MarkdownBlock) -> None:
-        """Note a label for the next block, and the permissions that a sentence names."""
+    def _read_text(self, block: MarkdownBlock) -> None:
+        """Note a label for the next block, and the permissions that lines and sentences name."""
         text = text_of(block.text)
+        is_permission = self._above.role() == "permissions"
         is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)
-        self._label = text if len(text) <= MAX_LABEL_CHARS and not is_sentence else ""
-        if len(text) <= MAX_SCOPE_SENTENCE_CHARS and _NEEDS_SCOPE.search(text):
-            self._operation.permissions += scopes_in(block.text)
+        is_label = block.kind == "paragraph" and len(text) <= MAX_LABEL_CHARS and not is_sentence
+        self._above.note_label(text if is_label else "")
+        labelled = [(k, v) for k, v in labelled_pairs(block) if is_scope_label(k)]
+        if labelled:
+            self._add_permissions([scope for _, v in labelled for scope in scopes_of_value(v)])
+        elif is_permission:
+            self._add_permissions(scopes_of_value(block.text))
+        else:
+            self._add_permissions(scopes_of_sentences(block.text))
 
-    def _enter(self, heading: MarkdownBlock) -> None:
-        while self._headings and self._headings[-1][0] >= heading.level:
-            self._headings.pop()
-        self._headings.append((heading.level, heading.title))
-        self._label = ""
+    def _add_permissions(self, found: Sequence[PermissionPackage]) -> bool:
+        known = {scope.name for scope in self._operation.permissions}
+        self._operation.permissions += [scope for scope in found if scope.name not in known]
+        return bool(found)
 
     def _is_part(self, block: MarkdownBlock) -> bool:
         """Add a table or list to the operation; return whether it was one of its parts."""
         if block.kind == "list":
             return self._add_list(block)
         rows = parse_table(block.text) if block.kind == "table" else []
-        return len(rows) > 1 and self._add_table(rows[0], rows[1:])
+        is_part = bool(rows) and self._add_table(rows[0], rows[1:])
+        if rows and not is_part:
+            self._note(rows[0], "stays prose")
+        return is_part
 
-    def _context(self) -> list[str]:
-        """Return the texts that announce a block, the nearest first."""
-        return [text for text in (self._label, *(t for _, t in reversed(self._headings))) if text]
-
-    def _role(self) -> Role:
-        for text in self._context():
-            for role, pattern in _ROLES:
-                if pattern.search(text):
-                    return role
-        return ""
+    def _note(self, header: Sequence[str], what: str) -> None:
+        """Note how a table was read."""
+        title = " | ".join(filter(None, map(text_of, header)))
+        under = next((f" under {text!r}" for text in self._above.texts()), "")
+        self._operation.evidence.append(f"table [{title}]{under}: {what}")
 
     def _add_table(self, header: Sequence[str], rows: TableRows) -> bool:
-        columns, role = columns_of(header, rows), self._role()
+        columns, role = columns_of(header, rows), self._above.role()
         if role == "errors" and "code" not in columns and "name" in columns:
             columns = columns.renamed("name", "code")
-        if is_error_table(columns) or (role == "errors" and is_status_table(columns)):
-            return self._add_errors(error_codes(rows, header, columns))
-        if role == "permissions" and (found := scopes_of_rows(rows)):
-            self._operation.permissions += found
+        if role == "response" and "http_status" not in columns and are_statuses(rows, columns):
+            columns = columns.renamed("code", "http_status")
+        is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
+        if is_codes or (is_status_table(columns) and role in ("errors", "response", "")):
+            found = error_codes(rows, header, columns)
+            self._add_errors(found, header)
+            return bool(found) and len(found) == len(rows)
+        if role == "permissions" and self._add_permissions(scopes_of_rows(rows)):
+            self._note(header, "permissions")
             return True
         if not is_parameter_table(columns) and self._is_fact_table([header, *rows]):
             return False
-        role = _role_of_column(header, columns) or role
-        is_announced = role in ("headers", "public", "request", "response")
+        role = role_of_column(header, columns) or role
+        is_announced = role in _PARAMETER_ROLES
         if is_parameter_table(columns) or (is_announced and is_named_values(columns)):
-            found_parameters = parameters(rows, columns, self._location(role))
-            is_explicit = is_announced and ("required" in columns or "optional" in columns)
-            self._operation.has_labelled_parameters |= bool(found_parameters) and is_explicit
-            return self._add_parameters(found_parameters, role, is_announced)
+            found_parameters = parameters(rows, columns, self._above.location(role))
+            return self._add_parameters(found_parameters, role, columns, header)
+        if is_announced and not columns.at:
+            return self._add_rows_of_text([header, *rows], role)
         return False
+
+    def _add_rows_of_text(self, rows: TableRows, role: Role) -> bool:
+        """Read a table whose rows are a name and a text such as "string, required. The name."."""
+        if len(rows[0]) == 1:
+            items = [f"- {row[0]}" for row in rows[1:] if row]
+        elif all(len(row) > 1 and is_identifier(row[0]) for row in rows):
+            items = [f"- `{text_of(row[0])}` {' '.join(row[1:])}" for row in rows]
+        else:
+            return False
+        found = listed_parameters("\n".join(items), self._above.location(role))
+        return self._add_parameters(found, role, Columns({}), rows[0])
+
+    def _add_paragraph(self, block: MarkdownBlock) -> bool:
+        """Read a paragraph such as "**name** string Required" as a parameter; it stays prose."""
+        role = self._above.role()
+        if role not in _PARAMETER_ROLES or not block.text.startswith(("**", "`")):
+            return False
+        found = listed_parameters(f"- {block.text}", self._above.location(role))
+        return self._add_parameters(found, role, Columns({}), ["paragraph"])
 
     def _is_fact_table(self, rows: TableRows) -> bool:
         """Whether a table gives the URL or method; its permissions are read, and it stays prose."""
@@ -205,74 +228,39 @@ class _OperationReader:
         if not any(is_fact_label(text) for text in labels):
             return False
         for label, row in zip(labels, rows, strict=True):
-            if _SCOPE_LABEL.fullmatch(label):
-                self._operation.permissions += scopes_in("\n".join(row[1:]))
+            self._add_permissions(scopes_of_facts(label, "\n".join(row[1:])))
         return True
 
-    def _add_errors(self, found: Sequence[ErrorCode]) -> bool:
+    def _add_errors(self, found: Sequence[ErrorCode], header: Sequence[str]) -> bool:
         self._operation.error_codes += found
         if found:
-            self._operation.evidence.append(f"{len(found)} error codes")
+            self._note(header, f"{len(found)} error codes")
         return bool(found)
 
-    def _add_parameters(self, found: Sequence[Parameter], role: Role, is_announced: bool) -> bool:
+    def _add_parameters(
+        self, found: Sequence[Parameter], role: Role, columns: Columns, header: Sequence[str]
+    ) -> bool:
         if not found:
             return False
+        states_required = "required" in columns or "optional" in columns
+        if not states_required and self._above.says_required():
+            found = [parameter.model_copy(update={"required": True}) for parameter in found]
+        is_labelled = role in _PARAMETER_ROLES and (states_required or not columns.at)
+        self._operation.has_labelled_parameters |= is_labelled
         self._operation.parameters_of(role).extend(found)
-        where = (
-            f"under {self._context()[0]!r}" if is_announced and self._context() else "by columns"
-        )
-        self._operation.evidence.append(f"{len(found)} {role or 'request'} parameters {where}")
+        self._note(header, f"{len(found)} {role or 'request'} parameters")
         return True
 
     def _add_list(self, block: MarkdownBlock) -> bool:
         """Read a list such as "`name` (type, required): text" by what announces it."""
-        role, items = self._role(), parse_list_items(block.text)
+        role, items = self._above.role(), parse_list_items(block.text)
+        header = ["list"]
         if role == "permissions":
-            self._operation.permissions += (found := scopes_in(block.text))
-            return bool(found)
+            return self._add_permissions(scopes_in(block.text))
         if role == "errors":
-            return self._add_errors(listed_errors(items))
-        found_parameters = listed_parameters(block.text, self._location(role)) if role else ()
-        self._operation.has_labelled_parameters |= bool(found_parameters)
-        return self._add_parameters(found_parameters, role, True)
-
-    def _location(self, role: Role) -> str:
-        if role not in ("request", ""):
-            return ""
-        matches = (
-            name for text in self._context() for name, pattern in _LOCATIONS if pattern.search(text)
-        )
-        return next(matches, "")
-
-
-def _role_of_column(header: Sequence[str], columns: Columns) -> Role:
-    title = columns.cell(header, "name")
-    matches = (
-        role
-        for role, pattern in _ROLES
-        if role in _ROLES_BY_COLUMN and pattern.search(text_of(title))
-    )
-    return next(matches, "")
-
-
-def _without_number(heading: str) -> str:
-    """Return a heading without its section number."""
-    return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", heading).strip(" -–—:：`")
-
-
-def _name(mark: Mark, blocks: Sequence[MarkdownBlock]) -> str:
-    """Return the name of one of several operations: its heading, else its first sentence."""
-    headings = [block.title for block in blocks if block.kind == "heading"]
-    own = _without_number(CALL.sub("", headings[0])) if headings else ""
-    if own and not _GENERIC_HEADING.fullmatch(own):
-        return own
-    paragraphs = (text_of(block.text) for block in blocks if block.kind == "paragraph")
-    text = next((t for t in paragraphs if not CALL.search(t) and not re.search(r"[:：]", t)), "")
-    sentence = re.split(r"(?<=[.。!！])\s*", text)[0].rstrip(".。")
-    if 0 < len(sentence) <= MAX_NAME_CHARS:
-        return sentence
-    return f"{mark.method} {path_of(mark.url)}"
+            return self._add_errors(listed_errors(items), header)
+        found = listed_parameters(block.text, self._above.location(role)) if role else ()
+        return self._add_parameters(found, role, Columns({}), header)
 
 
 def _without_empty_headings(blocks: Iterable[MarkdownBlock]) -> list[MarkdownBlock]:

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ingestion.sources.api_columns import Columns, TableRows, parts_of, text_of
 from schemas.api_document import AllowedValue, Parameter
@@ -19,6 +19,8 @@ _REQUIRED_TEXT = re.compile(
     r"^\W*(?:required|mandatory|必填|必选|必传)(?![\w-]*\s+(?:if|when|unless|for))(?!.{0,3}(?:当|若|如果))",
     re.IGNORECASE,
 )
+_REQUIRED_IN_TYPE = re.compile(r"\brequired\b|必填|必选", re.IGNORECASE)
+_OPTIONAL_TEXT = re.compile(r"\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
 _IN_NAME = re.compile(
     r"(?:[\s(（\[]*(?:\brequired\b|\bmandatory\b|必填|必选|必传)[)）\]]*|(?<=\w)\s*\*+\s*$|^\s*\*\s*(?=\w))",
     re.IGNORECASE,
@@ -37,12 +39,51 @@ def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[P
     Raises nothing: a row without a name is left out.
     """
     flat: list[tuple[int, Parameter]] = []
+    marks: list[bool | None] = []
     for row in rows:
-        raw = columns.cell(row, "name")
-        width, name, marked = _name_of(raw)
+        width, name, mark = _name_of(columns.cell(row, "name"))
         if name:
-            flat.append((width, _parameter(row, columns, name, marked, location)))
-    return _nested(flat)
+            mark = _is_required(row, columns, mark)
+            marks.append(mark)
+            flat.append((width, _parameter(row, columns, name, bool(mark), location)))
+    if False in marks and True not in marks and not _states_required(columns):
+        flat = [
+            (width, parameter.model_copy(update={"required": mark is None}))
+            for (width, parameter), mark in zip(flat, marks, strict=True)
+        ]
+    return tuple(_without_wrappers(_nested(flat)))
+
+
+def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
+    """Yield the parameters; of a row for the whole body, as generators write it, its children."""
+    for parameter in found:
+        is_body = parameter.name == "body" and parameter.location == "body"
+        if parameter.children and (is_body or parameter.name == "anonymous"):
+            yield from parameter.children
+        else:
+            yield parameter
+
+
+def _states_required(columns: Columns) -> bool:
+    return "required" in columns or "optional" in columns
+
+
+def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> bool | None:
+    """Return whether a row states that its parameter is required; None if it says nothing.
+
+    `mark` is what the cell with the name says.
+    """
+    if "required" in columns:
+        return any(map(_REQUIRED_MARK.match, parts_of(text_of(columns.cell(row, "required")))))
+    if "optional" in columns:
+        return text_of(columns.cell(row, "optional")).lower() in ("否", "no", "n", "false", "×")
+    if mark is not None:
+        return mark
+    kind, description = (text_of(columns.cell(row, name)) for name in ("type", "description"))
+    if _REQUIRED_TEXT.match(description) or _REQUIRED_IN_TYPE.search(kind):
+        return True
+    others = (cell for index, cell in enumerate(row) if index != columns.at["name"])
+    return False if any(map(_OPTIONAL_TEXT.match, others)) else None
 
 
 def _name_of(cell: str) -> tuple[int, str, bool | None]:
@@ -54,6 +95,7 @@ def _name_of(cell: str) -> tuple[int, str, bool | None]:
         text,
         flags=re.IGNORECASE,
     )
+    text = re.sub(r"[*_]+([└├│─\s]+)[*_]+", r"\1", text)
     text = re.sub(r"\\([_\-.*>\[\]{}#+$])", r"\1", text)
     indent = _INDENT.match(text)
     width = _width(indent[0]) if indent else 0
@@ -78,23 +120,10 @@ def _width(indent: str) -> int:
 
 
 def _parameter(
-    row: Sequence[str], columns: Columns, name: str, marked: bool | None, location: str
+    row: Sequence[str], columns: Columns, name: str, required: bool, location: str
 ) -> Parameter:
     kind = text_of(columns.cell(row, "type"))
     description = text_of(columns.cell(row, "description"))
-    stated = text_of(columns.cell(row, "required"))
-    if "required" in columns:
-        required = any(map(_REQUIRED_MARK.match, parts_of(stated)))
-    elif "optional" in columns:
-        required = text_of(columns.cell(row, "optional")).lower() in ("否", "no", "n", "false", "×")
-    else:
-        required = bool(marked) or (
-            marked is None
-            and (
-                _REQUIRED_TEXT.match(description) is not None
-                or re.search(r"\brequired\b|必填|必选", kind, re.IGNORECASE) is not None
-            )
-        )
     kind = re.sub(
         r"[,，;；(（]?\s*(?:\brequired\b|\boptional\b|必填|必选|可选|选填)[)）]?",
         "",
@@ -178,8 +207,9 @@ LIST_ITEM = re.compile(
 )
 _ITEM_TYPE = re.compile(
     r"^[\s—–:-]*[(（\[]\s*([^)）\]]*)[)）\]]"
-    r"|^[\s—–:-]*[*_]?\b(string|integer|int|number|boolean|bool|object|array(?:\s+of\s+\w+|<\w+>)?"
-    r"|long|float|double)\b[*_]?",
+    r"|^[\s—–:-]*[*_`]*\b((?:string|integer|int(?:32|64)?|number|boolean|bool|object|long|float|double"
+    r"|decimal|enum|hash|map|dict(?:ionary)?|list|file|date(?:time)?|timestamp|uuid|any"
+    r"|array(?:\s+of\s+\w+|<\w+>)?)(?:\[\])?(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
     re.IGNORECASE,
 )
 _STATED = re.compile(

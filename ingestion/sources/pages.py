@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingestion.sources.api_docs import api_sections
+from ingestion.sources.api_marks import DECLARED_CALL
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import ApiPage, read_operations
 from ingestion.sources.folder import PageValues, page_url, path_values
@@ -71,12 +72,14 @@ def parse_page(
     if merged is None or any(_is_true(merged.get(key)) for key in source.skip):
         return None
     parsed = [(part, parse_blocks(part.markdown)) for part in parts]
-    if not any(block.kind != "heading" for _, blocks in parsed for block in blocks):
+    declared = _declared_operation(merged) if source.api_pages else ""
+    has_body = any(block.kind != "heading" for _, blocks in parsed for block in blocks)
+    if not has_body and not declared:
         return None
     title = (_page_title(source, merged) or _first_heading(parsed) or path.stem)[:MAX_TITLE_CHARS]
     api = ApiPage((), ())
     if source.api_pages and len(parsed) == 1 and path.suffix.lower() in MARKUP_SUFFIXES:
-        api = read_operations(parsed[0][1], title, _declared_operation(merged))
+        api = read_operations(parsed[0][1], title, declared)
     return ParsedPage(
         document_id=path.relative_to(source.path).with_suffix("").as_posix(),
         title=title,
@@ -172,7 +175,8 @@ def _page_title(source: PageSourceConfig, values: PageValues) -> str:
 
 def _declared_operation(values: PageValues) -> str:
     """Return the operation that Mintlify's front matter names: `openapi: POST /v1/x`."""
-    return next(filter(None, (_text(values.get(name)) for name in ("openapi", "api"))), "")
+    named = (_text(values.get(name)) for name in ("openapi", "api"))
+    return next(filter(DECLARED_CALL.search, named), "")
 
 
 def _slug(text: str) -> str:

@@ -151,7 +151,7 @@ _ADMONITIONS = frozenset(
         "deprecated",
     ]
 )
-_TITLES = ("title", "label", "name", "header", "heading", "tabName", "value")
+_TITLES = ("title", "label", "name", "header", "heading", "tabName", "text", "value")
 _ESCAPE = re.compile(r"\\([-_.()\[\]{}+=~&%$@:;,'\"/?^!<>])")
 _HIGHLIGHT = re.compile(
     r"(?<![=\w])==(?=\S)([^=\n]+?)(?<=\S)==(?![=\w])|\+\+(?=\S)([^+\n]+?)(?<=\S)\+\+"
@@ -159,6 +159,8 @@ _HIGHLIGHT = re.compile(
 _ANGLES = re.compile(r"<(/?[A-Za-z][^<>\n`]{0,60})>")
 _AUTOLINK = re.compile(r"(?:https?|mailto|ftp):")
 _SPACES = re.compile(r"(?<=[^\s|])[ \t\u00a0\u2000-\u200a\u3000]{2,}(?=[^\s|])")
+_LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
+"""A bold line right below a table: it labels what follows, but a parser takes it as a row."""
 _WIDE_INDENT = re.compile(r"(^\s*|\|[ \t]*)([\u00a0\u2000-\u200a\u3000]+)")
 _DELIMITER = re.compile(r"^[\s|:-]+$")
 
@@ -205,7 +207,8 @@ def _keep_indentation(line: str) -> str:
 
 
 _NEEDS_CONVERSION = re.compile(
-    r"<|\{/\*|:::|\[!|!\[|^\s*(?:!!!|\?\?\?|===)|^(?:import|export)\s|[\u00a0\u2000-\u200a\u3000]",
+    r"<|\{/\*|:::|\[!|!\[|^\s*(?:!!!|\?\?\?|===)|^(?:import|export)\s|\|[ \t]*\n[ \t]*\*\*"
+    r"|[\u00a0\u2000-\u200a\u3000]",
     re.MULTILINE,
 )
 
@@ -214,6 +217,7 @@ def _prose(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
     if not _NEEDS_CONVERSION.search(text):
         return text
     text = _outside_code(text, partial(_COMMENT.sub, ""))
+    text = _LABEL_BELOW_TABLE.sub(r"\1\n\n\2", text)
     text = "\n".join(map(_keep_indentation, text.split("\n")))
     if table_to_markdown is not None:
         text = _TABLE.sub(lambda match: f"\n\n{table_to_markdown(match[0])}\n\n", text)
@@ -221,7 +225,27 @@ def _prose(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
         _admonitions(line for line in text.split("\n") if not _MODULE_LINE.match(line))
     )
     text = _outside_code(text, lambda part: _IMAGE.sub(lambda match: match[1], part))
+    if "<" not in text:
+        return text
+    text = "\n".join(map(_clean_row, text.split("\n")))
     return _outside_code(text, lambda part: _TAG.sub(_tag, part))
+
+
+def _clean_row(line: str) -> str:
+    """Return a row of a table without tags; blocks become line breaks within their cell."""
+    if "|" not in line or "<" not in line:
+        return line
+    line = _outside_code(line, lambda part: _TAG.sub(_row_tag, part))
+    return re.sub(r"(\|[ \t]*)<br>", r"\1", re.sub(r"(?:<br>\s*)+", "<br>", line))
+
+
+def _row_tag(match: re.Match[str]) -> str:
+    text = _tag(match).strip("\n")
+    if match[2][0].isupper():
+        return f" {text.replace('**', '')} " if text else ""
+    return {"- ": "<br>", "": "<br>" if match[2].lower() in ("p", "div", "ul", "ol") else ""}.get(
+        text, text
+    )
 
 
 def _outside_code(text: str, change: Callable[[str], str]) -> str:
@@ -302,6 +326,8 @@ def _component(name: str, values: Mapping[str, str]) -> str:
     """Return an MDX component's title in bold, on a line of its own; a badge stays as text."""
     if name in ("Required", "Optional"):
         return f" ({name.lower()})"
+    if values.get("method") and (path := values.get("path") or values.get("url")):
+        return f"\n\n`{values['method'].upper()} {path}`\n\n"
     title = next((values[key] for key in _TITLES if values.get(key)), "")
     if name.lower() in _ADMONITIONS:
         return f"\n\n{_bold(name, title)}\n\n"

@@ -61,6 +61,8 @@ _BOILERPLATE = (
 )
 _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
+_BADGE = re.compile(r"badge|lozenge", re.IGNORECASE)
+"""Classes of labels in headings, such as "Beta": they are not part of the name."""
 _INVISIBLE_START = re.compile(
     r"<(?:(?P<comment>!--)|(?P<other>[!?])|(?P<name>script|style|noscript)\b)", re.IGNORECASE
 )
@@ -181,6 +183,11 @@ def _remove_boilerplate(content: Tag) -> None:
             for header in content.find_all("header")
             if not header.find_parent(["article", "section"])
         ]
+    unwanted += [
+        badge
+        for heading in content.find_all(_HEADINGS)
+        for badge in heading.find_all(class_=_BADGE)
+    ]
     for tag in [*unwanted, *content.select(_BOILERPLATE)]:
         if not tag.decomposed:
             tag.decompose()

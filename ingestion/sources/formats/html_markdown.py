@@ -107,6 +107,9 @@ def _span(cell: Tag, name: str) -> int:
     return max(1, min(1000, int(value))) if value.isdecimal() and len(value) < 6 else 1
 
 
+MAX_INDENTATION = 80
+"""Characters of indentation in a cell."""
+
 MAX_WRITTEN_CHARS = 60_000_000
 """Characters written on all levels: each level of nesting writes its text again."""
 
@@ -114,6 +117,8 @@ _LANGUAGE = re.compile(r"(?:language|lang|highlight(?:-source)?|brush)[-:]\s?([\
 _LINE_START = re.compile(
     r"^( {0,3})(#{1,6}(?=\s|$)|`{3,}|~{3,}|=+[ \t]*$|-{2,}[ \t]*$)", re.MULTILINE
 )
+_LEFT_SPACE = re.compile(r"(?:padding|margin)-left\s*:\s*([\d.]{1,6})(px|em)", re.IGNORECASE)
+_WIDE_SPACES = "\u00a0\u2002\u2003\u3000"
 _UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
 _ESCAPED_BAR = r"\\|"
 _MARKUP = re.compile(r"([\\*_`<\[{])")
@@ -181,9 +186,13 @@ class _Converter(MarkdownConverter):
 
     def convert_dt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         text = " ".join(text.split())
-        return f"\n\n**{text}**\n\n" if text and "_inline" not in parent_tags else f"{text} "
+        if not text or "_inline" in parent_tags:
+            return f"{text} "
+        return f"\n- {text}\n" if _is_definition(el) else f"\n\n**{text}**\n\n"
 
     def convert_dd(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        if "_inline" not in parent_tags and _is_definition(el.find_previous_sibling("dt")):
+            return f"\n  {' '.join(text.split())}\n"
         return f"\n\n{text.strip()}\n\n" if "_inline" not in parent_tags else f" {text.strip()} "
 
     def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
@@ -208,10 +217,8 @@ class _Converter(MarkdownConverter):
         return f"\n\n{fence}{_code_language(el)}\n{text}\n{fence}\n\n" if text.strip() else ""
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        # Indentation with non-breaking spaces shows nesting; parsers of Markdown would strip it.
-        spaces = re.match(r"\s*", text)
-        indent = "&nbsp;" * sum(c in "\u00a0\u2003\u3000" for c in spaces[0]) if spaces else ""
-        return f" {indent}{_UNESCAPED_BAR.sub(_ESCAPED_BAR, ' '.join(text.split()))} |"
+        # Indentation shows nesting; parsers of Markdown would strip spaces.
+        return f" {'&nbsp;' * _indentation(el)}{_UNESCAPED_BAR.sub(_ESCAPED_BAR, ' '.join(text.split()))} |"
 
     convert_th = convert_td
 
@@ -224,6 +231,25 @@ class _Converter(MarkdownConverter):
         if "_inline" in parent_tags:
             return text
         return f"\n\n{'#' * max(1, min(6, n))} {text}\n\n" if text else ""
+
+
+def _is_definition(term: Tag | None) -> bool:
+    """Return whether the term of a definition list is a name in code: the list describes fields."""
+    return term is not None and term.find("code") is not None
+
+
+def _indentation(cell: Tag) -> int:
+    """Return the width of the space before the text of a cell, in characters."""
+    width = 0
+    for tag in [cell, *cell.find_all(style=True)]:
+        if match := _LEFT_SPACE.search(str(tag.get("style", ""))):
+            width += round(float(match[1]) / (8 if match[2].lower() == "px" else 0.5))
+    for text in cell.strings:
+        spaces = text[: len(text) - len(text.lstrip())]
+        width += sum(character in _WIDE_SPACES for character in spaces)
+        if len(spaces) < len(text):
+            break
+    return min(width, MAX_INDENTATION)
 
 
 def _in_heading(parent_tags: set[str]) -> bool:

@@ -1,0 +1,122 @@
+"""Decides from headings and labels what a table or list of an API page holds."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from ingestion.sources.api_columns import Columns, parts_of, text_of
+from ingestion.sources.api_operation import Role
+
+_PATTERNS: Mapping[Role, str] = MappingProxyType(
+    {
+        "permissions": r"权限|授权(?:范围|信息)|<scopes?>|<permissions?>",
+        "errors": r"错误|异常码|返回码|状态码(?!\W*[123]\d\d)|失败码|<errors?>|<exceptions?>"
+        r"|<(?:status|return|response|result) codes?>(?!\W*[123]\d\d)",
+        "public": r"(?:公共|通用|全局)(?:请求|入|系统)?(?:参数|头)"
+        r"|<(?:common|public|global) (?:request )?(?:param|field|argument)",
+        "headers": r"请求头|头部|报文头|<headers?>",
+        "response": r"响应|返回|出参|应答|输出|回参|<responses?>|<returns?>|<output>|<result>",
+        "request": r"请求|入参|查询|路径|参数|字段|输入|<requests?>|<query>|<path>|<body>"
+        r"|<param(?:eter)?s?>|<args?>|<arguments?>|<inputs?>|<form>|<payload>|<fields?>",
+    }
+)
+"""Words that announce what a table holds. The order matters: an error response is about errors."""
+
+
+def _words(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern in which `<` and `>` stand for the start and the end of an English word."""
+    pattern = pattern.replace("<", "(?<![A-Za-z])").replace(">", "(?![A-Za-z])")
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_ROLES = tuple((role, _words(pattern)) for role, pattern in _PATTERNS.items())
+_ROLES_BY_COLUMN = ("headers", "response")
+"""Roles that the title of the name column decides: `Header`, `Response field`."""
+_NEUTRAL = re.compile(
+    r"(?:参数|字段|属性)(?:说明|描述|列表|详情|定义|含义|解释)?|说明"
+    r"|(?:param(?:eter)?|field|attribute|propert(?:y|ie))s?(?: (?:description|list|detail|table)s?)?",
+    re.IGNORECASE,
+)
+"""Labels that say that parameters follow, but not of what: the text before them decides."""
+_LOCATIONS = (
+    ("path", _words("<path>|路径")),
+    ("query", _words("<query>|查询(?:参数|字符串|条件)")),
+    ("body", _words("<body>|请求体|<payload>|消息体")),
+)
+_REQUIRED = re.compile(r"(?:required|mandatory)\b|必填|必选|必传", re.IGNORECASE)
+
+
+class Announcements:
+    """The headings and labels above the current block of a page."""
+
+    def __init__(self) -> None:
+        self._headings: list[tuple[int, str]] = []
+        self._labels: list[str] = []
+        """Labels since the last heading."""
+        self._is_label_next = False
+
+    def enter(self, level: int, heading: str) -> None:
+        """Note a heading, which ends those of its level and below."""
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
+        self._headings.append((level, heading))
+        self._labels = []
+        self._is_label_next = False
+
+    def note_label(self, text: str) -> None:
+        """Note the text of a paragraph; an empty text labels nothing."""
+        self._is_label_next = bool(text)
+        if text:
+            self._labels.append(text)
+
+    def end_label(self) -> None:
+        """Note that the block after the last label has been read."""
+        self._is_label_next = False
+
+    def texts(self) -> list[str]:
+        """Return the texts that announce the current block, the nearest first.
+
+        A label counts only for the next block. The label before it counts, too, if the label itself
+        does not tell requests from responses.
+        """
+        labels = self._labels[:-3:-1] if self._is_label_next else []
+        if labels and not _is_neutral(labels[0]):
+            labels = labels[:1]
+        return [*labels, *(text for _, text in reversed(self._headings))]
+
+    def role(self) -> Role:
+        """Return what the current block holds."""
+        texts = self.texts()
+        decisive = [text for text in texts if not _is_neutral(text)]
+        return next(_roles(decisive), "") or next(_roles(texts), "")
+
+    def location(self, role: Role) -> str:
+        """Return where the parameters of the current block are sent: path, query or body."""
+        if role not in ("request", ""):
+            return ""
+        matches = (
+            name for text in self.texts() for name, pattern in _LOCATIONS if pattern.search(text)
+        )
+        return next(matches, "")
+
+    def says_required(self) -> bool:
+        """Whether the nearest text announces parameters that are all required."""
+        return any(_REQUIRED.match(text) for text in self.texts()[:1])
+
+
+def _is_neutral(text: str) -> bool:
+    return any(map(_NEUTRAL.fullmatch, parts_of(text)))
+
+
+def _roles(texts: Sequence[str]) -> Iterator[Role]:
+    for text in texts:
+        yield from (role for role, pattern in _ROLES if pattern.search(text))
+
+
+def role_of_column(header: Sequence[str], columns: Columns) -> Role:
+    """Return the role that the title of the name column states."""
+    title = text_of(columns.cell(header, "name"))
+    matches = (
+        role for role, pattern in _ROLES if role in _ROLES_BY_COLUMN and pattern.search(title)
+    )
+    return next(matches, "")

@@ -1,0 +1,286 @@
+"""API pages in the layouts of common documentation tools become operations."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ingestion.sources import files, markdown
+from ingestion.sources.api_operation import PageOperation
+from ingestion.sources.pages import parse_page
+from schemas.api_document import Parameter
+from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
+
+WIDDERSHINS = """## createPets
+
+`POST /pets`
+
+<h3 id="createpets-parameters">Parameters</h3>
+
+|Name|In|Type|Required|Description|
+|---|---|---|---|---|
+|body|body|object|true|none|
+|» name|body|string|true|The name|
+
+<h3 id="createpets-responses">Responses</h3>
+
+|Status|Meaning|Description|Schema|
+|---|---|---|---|
+|200|OK|A pet|[Pet](#schemapet)|
+|404|Not Found|No such pet|[Error](#schemaerror)|
+
+<h3 id="createpets-responseschema">Response Schema</h3>
+
+Status Code **200**
+
+|Name|Type|Required|Restrictions|Description|
+|---|---|---|---|---|
+|*anonymous*|object|false|none|none|
+|» owner|object|false|none|none|
+|»» id|string|true|none|none|
+"""
+
+OPENAPI_GENERATOR = """# PetApi
+
+| Method | HTTP request | Description |
+|---|---|---|
+| [**addPet**](PetApi.md#addPet) | **POST** /pet | Add a pet |
+| [**deletePet**](PetApi.md#deletePet) | **DELETE** /pet/{petId} | Delete a pet |
+
+# **addPet**
+
+| Name | Type | Description  | Notes |
+|---|---|---|---|
+| **name** | **String** | Its name | |
+
+# **deletePet**
+
+| Name | Type | Description  | Notes |
+|---|---|---|---|
+| **petId** | **Long** | The pet | |
+| **key** | **String** | | [optional] |
+"""
+
+POSTMAN = """# Acme
+
+## Create user
+
+### Method: POST
+
+>```
+>{{baseUrl}}/users/:org
+>```
+
+### Query Params
+
+|Param|value|
+|---|---|
+|dry_run|true|
+"""
+
+ONE_COLUMN = """## List issues
+
+```
+GET /repos/{owner}/issues
+```
+
+#### Path parameters
+
+| Name, Type, Description |
+| --- |
+| `owner` string **Required** The account. |
+
+#### Query parameters
+
+| Name, Type, Description |
+| --- |
+| `state` string Can be `open`. |
+
+### HTTP response status codes
+
+| Status code | Reason |
+| --- | --- |
+| `200` | OK |
+| `404` | Not found |
+"""
+
+YAPI = """## 添加宠物
+
+**Path：** /pet
+
+**Method：** POST
+
+### 请求参数
+
+**Headers**
+
+| 参数名称 | 是否必须 | 示例 |
+| --- | --- | --- |
+| X-App | 是 | a |
+**Body**
+
+<table><thead><tr><th>名称</th><th>类型</th><th>是否必须</th></tr></thead><tbody>
+<tr><td><span style="padding-left: 0px">data</span></td><td>object</td><td>必须</td></tr>
+<tr><td><span style="padding-left: 20px"><i>├─</i> a</span></td><td>object</td><td>非必须</td></tr>
+<tr><td><span style="padding-left: 40px"><i>├─</i> b</span></td><td>string</td><td>必须</td></tr>
+</tbody></table>
+"""
+
+LABELS_ABOVE_LABELS = """# 入库
+
+**请求方式：** POST（**HTTPS**）
+**请求地址：** https://api.acme.example/in?access_token=TOKEN
+
+**参数说明：**
+
+| 含义 | 类型(长度) | 必填 | 参数 |
+| --- | --- | --- | --- |
+| 单号 | String(32) | 是 | orderNo |
+
+**权限说明：**
+
+应用须拥有「入库」权限包（`wms.in.write`）。
+
+**返回结果：**
+
+```json
+{"errcode": 0}
+```
+
+**参数说明：**
+
+| 含义 | 类型 | 参数 |
+| --- | --- | --- |
+| 返回码 | Number | errcode |
+"""
+
+BILINGUAL = """# 下单 Create
+
+- 请求URL Endpoint：`https://api.acme.example/v3/pay`
+- 请求方式 Method：`POST`
+- 所需权限：pay_write、pay_read
+
+## 请求参数 Request Parameters
+
+|字段名 Field|变量名 Variable|类型[长度] Type|必填 Required|
+|:--|:--|:--|:--|
+|商户号 Merchant ID|mch_id|string[1,32]|是 Y|
+|商品 Item|item|object|否 N|
+|&emsp;编码 ID|&emsp;id|string|是 Y|
+
+## 错误码 Error Codes
+
+|状态码 HTTP|错误码 Code|描述 Description|
+|:--|:--|:--|
+|400|PARAM_ERROR|参数错误|
+"""
+
+JSX = """# Rates
+
+## Get rates
+
+<Endpoint method="post" path="/v1/rates" />
+
+Returns rates. **OAuth scopes required:** `rates:read`. Pass `currency` to convert.
+
+#### Body
+
+| Field | Type | Description |
+| :-- | :-- | :-- |
+| `id` <Required /> | `string` | <ul><li>`a`</li></ul> |
+| `currency` <Badge text="beta" /> | `string` | Optional. |
+
+#### Errors
+
+| Status | Reason |
+| --- | --- |
+| 410 | Too late. |
+"""
+
+PARAGRAPHS = """# post method
+
+```
+POST https://acme.example/api/post
+```
+
+## Required arguments
+
+**`token`**`string`
+
+The token.
+
+## Optional arguments
+
+**`as_user`**`boolean`Optional
+
+## Errors
+
+| Error | Description |
+| --- | --- |
+| `not_found` | No channel. |
+"""
+
+HTML_LISTS = """<html><body><h1>Get pet</h1><p><span>get</span> <span>https://a.example/pets/{id}</span></p>
+<h2>Path Params</h2><dl><dt><code>id</code> <i>string</i> <em>required</em></dt><dd>The pet.</dd></dl>
+<h2>Response</h2><table><tr><th>Property</th><th>Type</th></tr>
+<tr><td><code>owner</code></td><td>object</td></tr>
+<tr><td>&nbsp;&nbsp;<code>id</code></td><td>string</td></tr></table></body></html>"""
+
+STYLES = {
+    "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
+    "openapi-generator": (
+        OPENAPI_GENERATOR,
+        ["POST /pet addPet", "name", "DELETE /pet/{petId} deletePet", "petId!", "key"],
+    ),
+    "postman": (POSTMAN, ["POST /users/:org Create user", "org!", "dry_run"]),
+    "one column": (ONE_COLUMN, ["GET /repos/{owner}/issues List issues", "owner!", "state", "404"]),
+    "yapi": (YAPI, ["POST /pet 添加宠物", "X-App!", "data!", "data.a", "data.a.b!"]),
+    "labels above labels": (
+        LABELS_ABOVE_LABELS,
+        ["POST https://api.acme.example/in 入库", "orderNo!", "> errcode", "wms.in.write"],
+    ),
+    "bilingual": (
+        BILINGUAL,
+        ["POST https://api.acme.example/v3/pay 下单 Create", "mch_id!", "item", "item.id!",
+         "PARAM_ERROR", "pay_write", "pay_read"],
+    ),
+    "jsx": (JSX, ["POST /v1/rates Get rates", "id!", "currency", "410", "rates:read"]),
+    "paragraphs": (
+        PARAGRAPHS,
+        ["POST https://acme.example/api/post post method", "token!", "as_user", "not_found"],
+    ),
+    "html": (HTML_LISTS, ["GET https://a.example/pets/{id} Get pet", "id!", "> owner", "> owner.id"]),
+}  # fmt: skip
+"""Page and expected lines by style. `!` marks required parameters and `>` those of the response."""
+
+
+def names(parameters: Sequence[Parameter], parent: str) -> Iterator[str]:
+    """Yield the dotted name of each parameter, with `!` if it is required."""
+    for each in parameters:
+        yield f"{parent}{each.name}{'!' * each.required}"
+        yield from names(each.children, f"{parent}{each.name}.")
+
+
+def lines(operation: PageOperation) -> Iterator[str]:
+    yield f"{operation.method} {operation.url} {operation.name}"
+    yield from names([*operation.request_headers, *operation.request_parameters], "")
+    yield from names(operation.response_parameters, "> ")
+    yield from (error.code for error in operation.error_codes)
+    yield from (scope.name for scope in operation.permissions)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_page_is_read(style: str, tmp_path: Path) -> None:
+    text, expected = STYLES[style]
+    if style == "html":
+        path = tmp_path / "page.html"
+        path.write_text(text, encoding="utf-8")
+        html = FilesSourceConfig(kind="files", name="docs", path=tmp_path)
+        page = parse_page(html, path, *files.read_content(html, SourceLimits(), path))
+    else:
+        path = tmp_path / "page.mdx"
+        path.write_text(text, encoding="utf-8")
+        source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+        page = parse_page(source, path, *markdown.read_content(source, SourceLimits(), path))
+    assert page is not None
+    assert [line for each in page.api.operations for line in lines(each)] == expected
