@@ -21,7 +21,7 @@ from app.cli.commands.base import load_settings, platform_option, report_errors,
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
-    help="Number of processes; more than one needs a Milvus server.  [default: APIDESK_WORKERS, else 1]",
+    help="Number of processes.  [default: APIDESK_WORKERS, else 1]",
 )
 @platform_option
 @report_errors
@@ -63,7 +63,7 @@ def mcp(platform: Path | None) -> None:
     """Serve the documentation to coding agents (MCP).
 
     Offers tools of the Model Context Protocol on stdin and stdout. Coding agents start this command.
-    While `apidesk serve` holds the store, calls go to that server.
+    While `apidesk serve` has the store open, calls go to that server.
     """
     from app.api.mcp.server import serve_stdio
 
