@@ -25,6 +25,7 @@ PromptName = Literal[
     "extractive",
     "rerank",
     "judge",
+    "grade",
     "same_topic",
     "tools",
 ]
@@ -37,6 +38,7 @@ TAGS = (
     "details",
     "question",
     "written",
+    "facts",
     "history",
     "turn",
     "groups",

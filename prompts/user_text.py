@@ -1,4 +1,7 @@
-"""Text that users read outside of prompts: one TOML file per language in `prompts/text`."""
+"""Text that users read outside of prompts, also on the web page.
+
+`prompts/text` contains one TOML file per language.
+"""
 
 import tomllib
 from collections.abc import Mapping
@@ -100,6 +103,15 @@ class SectionLabels(ConfigModel):
     without_credentials: str
 
 
+class SetupText(ConfigModel):
+    """Text that `apidesk init` writes into platform.toml, with `{name}` for the platform's name."""
+
+    audience: NonEmptyStr
+    tone: NonEmptyStr
+    greeting: NonEmptyStr
+    refusal: NonEmptyStr
+
+
 class UserText(ConfigModel):
     """All user-facing text in one language."""
 
@@ -110,6 +122,13 @@ class UserText(ConfigModel):
     """Templates of suggested questions, with `{name}` and, in `section`, `{title}`."""
     chat: ChatText
     api_document: SectionLabels
+    languages: Annotated[dict[Language, NonEmptyStr], _complete(*LANGUAGES)]
+    """The names of the languages in prompts."""
+    setup: SetupText
+    page: dict[str, NonEmptyStr]
+    """Texts of the question page by the names that its scripts use."""
+    admin: dict[str, NonEmptyStr]
+    """Texts of the admin page, in addition to those of the question page."""
 
     def degraded_sentence(self, reason: str) -> str:
         """Return the sentence for `reason`, or `reason` itself if it is not a DegradedReason.

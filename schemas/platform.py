@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from schemas.base import ConfigModel, NonEmptyStr
@@ -141,28 +148,25 @@ SourceConfig = Annotated[
 ]
 
 
-class LocalizedText(ConfigModel):
+class LocalizedText(RootModel[dict[Language, NonEmptyStr]]):
     """A sentence per language; in platform.toml one string stands for all languages."""
 
-    # One field per language of `schemas.choices.Language`.
-    zh: NonEmptyStr | None = None
-    en: NonEmptyStr | None = None
+    model_config = ConfigDict(frozen=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _one_for_both(cls, value: object) -> object:
+    def _one_for_all(cls, value: object) -> object:
         return dict.fromkeys(LANGUAGES, value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _at_least_one(self) -> Self:
-        if not (self.zh or self.en):
+        if not self.root:
             raise PydanticCustomError("missing", "has no sentence")
         return self
 
     def in_language(self, language: Language) -> str:
         """Return the sentence in `language` or, if it is missing, in another language."""
-        sentences = (getattr(self, name) for name in (language, *LANGUAGES))
-        return next((sentence for sentence in sentences if sentence), "")
+        return self.root.get(language) or next(iter(self.root.values()))
 
 
 class PlatformInfo(ConfigModel):

@@ -15,7 +15,7 @@ from app.cli.main import main
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.platform_config import read_platform
-from schemas.choices import Language
+from schemas.choices import LANGUAGES, Language
 from schemas.ingestion import IngestionRun
 from schemas.platform import PlatformInfo
 from tests.conftest import ServiceFactory
@@ -93,9 +93,8 @@ def test_example_is_indexed_by_one_command(example: str, tmp_path: Path) -> None
 def test_example_contains_only_configuration_and_documents(example: str) -> None:
     platform_info = read_platform(platform_of(example)).platform
     for sentences in (platform_info.greeting, platform_info.refusal):
-        assert sentences.zh
-        assert sentences.en
-        assert sentences.zh != sentences.en
+        assert sentences.root.keys() == set(LANGUAGES)
+        assert len(set(sentences.root.values())) == len(LANGUAGES)
     suffixes = {path.suffix for path in (EXAMPLES / example).rglob("*") if path.is_file()}
     assert suffixes <= {".toml", ".pdf", ".md", ".txt"}
 

@@ -1,13 +1,16 @@
 """The files of the web page and their headers over HTTP."""
 
+import json
 import re
-from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
 from app.api.page import STATIC
+from prompts.user_text import user_text
+from schemas.choices import LANGUAGES, Language
 from tests.model_replies import MakeClient
 
 
@@ -19,6 +22,7 @@ from tests.model_replies import MakeClient
         ("/embed", "text/html"),
         ("/widget.js", "text/javascript"),
         ("/assets/js/main.js", "text/javascript"),
+        ("/assets/js/text.js", "text/javascript"),
         ("/assets/css/base.css", "text/css"),
         ("/assets/icon.svg", "image/svg+xml"),
         ("/assets/vendor/markdown-it/markdown-it.esm.min.mjs", "text/javascript"),
@@ -71,25 +75,36 @@ def test_files_contain_no_foreign_urls(client: TestClient[Litestar]) -> None:
                 assert address.startswith(allowed), (file.name, address)
 
 
-@pytest.mark.parametrize("folder", ["js", "js/admin"])
-def test_both_languages_have_the_same_texts(folder: str) -> None:
-    texts_by_language = {
-        language: texts(STATIC / folder / f"text.{language}.js") for language in ("en", "zh")
-    }
-    assert list(texts_by_language["en"]) == list(texts_by_language["zh"])
-    for name, text in texts_by_language["en"].items():
-        assert placeholders_in(text) == placeholders_in(texts_by_language["zh"][name]), name
+def read_module(client: TestClient[Litestar], path: str) -> dict[str, Any]:
+    """Return the exported values of a generated module by name."""
+    exports = re.findall(r"^export const (\w+) = (.*?);$", client.get(path).text, re.M | re.S)
+    return {name: json.loads(value) for name, value in exports}
 
 
-def test_admin_texts_do_not_override_page_texts() -> None:
-    assert not texts(STATIC / "js/text.en.js").keys() & texts(STATIC / "js/admin/text.en.js").keys()
+def test_every_language_has_the_texts_that_the_scripts_use(client: TestClient[Litestar]) -> None:
+    page = read_module(client, "/assets/js/text.js")
+    admin = read_module(client, "/assets/js/admin/text.js")["texts"]
+    files = [*STATIC.rglob("*.js"), *STATIC.glob("*.html")]
+    sources = "".join(path.read_text(encoding="utf-8") for path in files)
+    used = set(re.findall(r'\bt\("(\w+)"|data-(?:text|label)="(\w+)"', sources))
+    names = {name for pair in used for name in pair if name}
+    assert page["texts"].keys() == admin.keys() == set(LANGUAGES)
+    for language in LANGUAGES:
+        assert names <= page["texts"][language].keys() | admin[language].keys()
+        assert set(page["footerFields"]) <= {*page["texts"][language], "type"}
 
 
-def texts(file: Path) -> dict[str, str]:
-    """Return the texts of a file by name, in order."""
-    return dict(re.findall(r'^  (\w+): "(.*)",$', file.read_text(), re.MULTILINE))
+def test_admin_texts_do_not_override_page_texts(client: TestClient[Litestar]) -> None:
+    page = read_module(client, "/assets/js/text.js")["texts"]
+    admin = read_module(client, "/assets/js/admin/text.js")["texts"]
+    for language in LANGUAGES:
+        assert not page[language].keys() & admin[language].keys()
 
 
-def placeholders_in(text: str) -> set[str]:
-    """Return the names of the placeholders."""
-    return set(re.findall(r"\{(\w+)\}", text))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_widget_has_its_label_in_every_language(
+    client: TestClient[Litestar], language: Language
+) -> None:
+    (labels,) = re.findall(r"const labels = (.*);", client.get("/widget.js").text)
+    assert json.loads(labels)[language] == user_text(language).page["widget"]
+    assert user_text(language).page["noScript"] in client.get("/").text

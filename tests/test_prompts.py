@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from prompts import TAGS, PromptName, escape_data, load_prompt
-from schemas.choices import Language
+from schemas.choices import LANGUAGES, Language
 from schemas.platform import PlatformInfo
 
 TEMPLATES = sorted(Path(__file__).resolve().parents[1].joinpath("prompts").glob("*.md.j2"))
@@ -57,14 +57,13 @@ def test_other_angle_brackets_are_kept(text: str) -> None:
 @pytest.mark.parametrize("name", sorted({p.name.split(".")[0] for p in TEMPLATES}))
 def test_every_prompt_exists_in_every_language(name: str) -> None:
     assert {p.name for p in TEMPLATES if p.name.startswith(f"{name}.")} == {
-        f"{name}.zh.md.j2",
-        f"{name}.en.md.j2",
+        f"{name}.{language}.md.j2" for language in LANGUAGES
     }
 
 
 FIRST: dict[str, Any] = {
     "greeting": "您好。",
-    "language": "zh",
+    "answer_language": "中文",
     "chunks": [],
     "passages": [],
     "statements": [],
@@ -73,13 +72,14 @@ FIRST: dict[str, Any] = {
     "structured": "{}",
     "question": "退款怎么做",
     "written": "一",
+    "facts": [["三天"]],
     "draft": "",
 }
 """Variables of a prompt that differ between questions."""
 
 SECOND: dict[str, Any] = {
     "greeting": "Hello.",
-    "language": "en",
+    "answer_language": "English",
     "chunks": [],
     "passages": ["# Refunds"],
     "statements": [{"documents": [1], "text": "Refunds take a day. [1]"}],
@@ -88,6 +88,7 @@ SECOND: dict[str, Any] = {
     "structured": '{"type": "general"}',
     "question": "how do refunds work",
     "written": "two",
+    "facts": [["three days", "3 days"]],
     "draft": "{}",
 }
 

@@ -1,5 +1,6 @@
 """The catalogues of user-facing text are complete, and alike in every language."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -8,13 +9,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from app.api.page_text import QUESTION_PAGE_TEXT, text_modules
 from prompts.user_text import UserText, user_text
 from schemas.answer import DegradedReason
 from schemas.choices import LANGUAGES, Language
 from schemas.errors import ModelError
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE_TEXTS = ROOT / "app" / "api" / "static" / "js"
 
 
 def load_catalogue(language: Language) -> dict[str, Any]:
@@ -46,7 +47,9 @@ def test_catalogues_have_the_same_keys_and_placeholders() -> None:
     assert others == [first] * len(others)
 
 
-@pytest.mark.parametrize("section", ["answer", "degraded", "suggestions", "chat", "api_document"])
+@pytest.mark.parametrize(
+    "section", ["answer", "degraded", "suggestions", "chat", "api_document", "languages", "setup"]
+)
 def test_missing_text_is_an_error(section: str) -> None:
     incomplete = load_catalogue("en")
     incomplete[section].popitem()
@@ -74,11 +77,12 @@ def test_every_model_error_is_a_degraded_reason(error: type[ModelError]) -> None
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_web_page_has_the_sentence_of_every_degraded_reason(language: Language) -> None:
-    text = (PAGE_TEXTS / f"text.{language}.js").read_text(encoding="utf-8")
-    sentences = dict(re.findall(r'^  degraded_(\w+): "(.*)",$', text, re.MULTILINE))
-    assert sentences == {
-        str(reason): user_text(language).degraded[reason] for reason in DegradedReason
-    }
+    (texts,) = re.findall(
+        r"^export const texts = (.*?);$", text_modules()[QUESTION_PAGE_TEXT], re.M | re.S
+    )
+    page = json.loads(texts)[language]
+    for reason in DegradedReason:
+        assert page[f"degraded_{reason}"] == user_text(language).degraded[reason]
 
 
 def test_every_degraded_reason_is_documented() -> None:

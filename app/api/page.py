@@ -1,6 +1,6 @@
 """GET /, /admin, /embed, /widget.js and /assets/{path}: the web pages and their assets.
 
-The files are read once from `static`.
+The files are read once from `static`; those with text in all languages are generated.
 """
 
 from hashlib import sha256
@@ -13,9 +13,12 @@ from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
+from app.api.page_text import no_script_notice, text_modules, widget_labels
 from app.security.headers import ASSET_POLICY, page_policy
 from app.service.answer_service import AnswerService
 from schemas.platform import PlatformInfo
+
+WIDGET = "widget.js"
 
 STATIC = Path(__file__).parent / "static"
 
@@ -44,7 +47,10 @@ class PageFile(NamedTuple):
 
 
 class PageFiles:
-    """The files in `static` by path. HTML pages are rendered with the platform's name and language."""
+    """The files in `static` and the generated modules, by path.
+
+    HTML pages are rendered with the platform's name and language, and the widget with its labels.
+    """
 
     def __init__(self, platform_info: PlatformInfo) -> None:
         pages = Environment(
@@ -55,7 +61,7 @@ class PageFiles:
             for path in sorted(STATIC.rglob("*"))
             if path.suffix in MEDIA_TYPES
             for name in (path.relative_to(STATIC).as_posix(),)
-        }
+        } | {name: PageFile.of(name, text.encode()) for name, text in text_modules().items()}
 
     def get(self, name: str) -> PageFile | None:
         """Return the file at the path `name`, or None."""
@@ -63,9 +69,13 @@ class PageFiles:
 
 
 def _read_content(path: Path, pages: Environment, platform_info: PlatformInfo) -> bytes:
-    if path.suffix != ".html":
+    if path.suffix != ".html" and path.name != WIDGET:
         return path.read_bytes()
-    return pages.get_template(path.name).render(platform=platform_info).encode()
+    template = pages.get_template(path.name)
+    text = template.render(
+        platform=platform_info, no_script=no_script_notice(), labels=widget_labels()
+    )
+    return text.encode()
 
 
 PAGE_POLICY = page_policy(cache=None)
@@ -101,7 +111,7 @@ def embedded_page(
 @get("/widget.js", include_in_schema=False, sync_to_thread=False, needs=None, policy=ASSET_POLICY)
 def widget(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> Response[bytes]:
     """Return the script that adds the widget to another site."""
-    return _file_response(request, files, "widget.js")
+    return _file_response(request, files, WIDGET)
 
 
 @get(

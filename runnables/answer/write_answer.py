@@ -9,6 +9,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts import load_prompt
+from prompts.user_text import user_text
 from runnables.answer.partial_answer import PartialAnswerParser
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.models.chat_model import ChatModel, OnText
@@ -177,10 +178,11 @@ class _AnswerWriter:
         draft: Draft | None = None,
     ) -> PromptVariables:
         question = state["question"]
+        names = user_text(self._platform_info.language).languages
         return {
             "platform_info": self._platform_info,
             "greeting": self._platform_info.greeting.in_language(question.language),
-            "language": question.language,
+            "answer_language": names[question.language],
             "chunks": [(numbers[retrieved.chunk.id], retrieved) for retrieved in chunks],
             "structured": state["classification"].structured.model_dump_json(by_alias=True),
             "question": question.text,

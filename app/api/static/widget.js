@@ -5,8 +5,9 @@
   const { src, dataset } = document.currentScript;
   const base = new URL(".", src);
   const language = (dataset.language ?? document.documentElement.lang) || navigator.language;
-  const zh = language.toLowerCase().startsWith("zh");
-  const label = zh ? "问文档" : "Ask the docs";
+  const labels = {{ labels | tojson }};
+  const code = Object.keys(labels).find((each) => language.toLowerCase().startsWith(each)) ?? "en";
+  const label = labels[code];
 
   const host = document.createElement("apidesk-widget");
   const root = host.attachShadow({ mode: "open" });
@@ -43,7 +44,7 @@
   root.append(button, frame);
 
   button.addEventListener("click", () => {
-    if (!frame.src) frame.src = new URL(`embed?language=${zh ? "zh" : "en"}`, base).href;
+    if (!frame.src) frame.src = new URL(`embed?language=${code}`, base).href;
     frame.hidden = false;
     button.hidden = true;
     frame.focus();

@@ -13,7 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from app.cli.setup.survey import DocumentSurvey, distinct_hosts
 from ingestion.platform_config import read_platform
 from ingestion.text.language import replace_surrogates
-from schemas.choices import Language
+from prompts.user_text import user_text
+from schemas.choices import LANGUAGES, Language
 from schemas.errors import ConfigurationError
 from schemas.platform import OpenApiSourceConfig, SourceConfig
 
@@ -130,7 +131,8 @@ def render(draft: PlatformDraft, folder: Path) -> str:
     environment.filters.update(
         toml=_toml, comment=_printable, relative=lambda path: _relative_path(path, folder)
     )
-    return environment.get_template("platform.toml.j2").render(draft=draft)
+    texts = {language: user_text(language).setup for language in LANGUAGES}
+    return environment.get_template("platform.toml.j2").render(draft=draft, texts=texts)
 
 
 def _toml(value: str | tuple[str, ...]) -> str:

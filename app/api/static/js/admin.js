@@ -3,14 +3,13 @@
 import { InsightsView } from "./admin/insights.js";
 import { IngestionsView } from "./admin/ingestions.js";
 import { SearchView } from "./admin/search.js";
-import en from "./admin/text.en.js";
-import zh from "./admin/text.zh.js";
+import { texts } from "./admin/text.js";
 import { preferenceButtons } from "./bar.js";
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { addTexts, t, translate } from "./i18n.js";
 
-addTexts({ en, zh });
+addTexts(texts);
 
 const byId = (id) => document.getElementById(id);
 const announce = (text) => (byId("status").textContent = text);

@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
-import { switchLanguage, t } from "./i18n.js";
+import { switchLanguage, switchTexts, t } from "./i18n.js";
 import { switchTheme } from "./theme.js";
 
 /** A tool button: an icon with its label as tooltip and accessible name. */
@@ -17,8 +17,9 @@ export function preferenceButtons(translatePage) {
     translatePage();
     document.querySelector("#tools .language").focus();
   };
+  const { languageName, switchTo } = switchTexts();
   return [
-    el("button", { type: "button", class: "quiet language", "aria-label": t("languageLabel"), onclick: changeLanguage }, t("language")),
+    el("button", { type: "button", class: "quiet language", "aria-label": switchTo, onclick: changeLanguage }, languageName),
     toolButton("theme", t("theme"), switchTheme),
   ];
 }

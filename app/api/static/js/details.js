@@ -2,8 +2,12 @@
 
 import { el } from "./dom.js";
 import { t } from "./i18n.js";
+import { footerFields } from "./text.js";
 
-const FIELDS = ["apiName", "apiUrl", "requestParam", "response", "error", "searchTerms", "traceId"];
+const QUESTION_FIELDS = ["apiName", "apiUrl", "requestParam", "response", "error", "searchTerms", "traceId"];
+
+/** The fields of the footer that the page shows elsewhere. */
+const SHOWN_ELSEWHERE = ["confidence", "type"];
 
 /** The `<details>` element of an answer. */
 export function renderDetails(answer) {
@@ -12,12 +16,12 @@ export function renderDetails(answer) {
     { class: "details" },
     el("summary", {}, t("details")),
     el("h3", {}, t("understood")),
-    definitions([["type", t(answer.type)], ...FIELDS.map((name) => [name, formatValue(answer.structured[name])])]),
+    definitions([["type", t(answer.type)], ...QUESTION_FIELDS.map((name) => [name, formatValue(answer.structured[name])])]),
     answer.rounds.length > 0 && el("h3", {}, t("lookedUp")),
     answer.rounds.length > 0 && el("ul", {}, ...answer.rounds.map(toolCall)),
     el("hr"),
     definitions([
-      ["answeredBy", answer.answeredBy],
+      ...footerFields.filter((name) => !SHOWN_ELSEWHERE.includes(name)).map((name) => [name, formatValue(answer[name])]),
       ["time", formatTimings(answer.timings)],
       ["answerId", answer.id],
     ]),
@@ -29,7 +33,7 @@ function definitions(pairs) {
   return el("dl", {}, ...present.flatMap(([name, value]) => [el("dt", {}, t(name)), el("dd", {}, value)]));
 }
 
-/** A value of the structured question; null for an empty value. */
+/** A value of the structured question or of the footer; null for an empty value. */
 function formatValue(value) {
   if (value === null || value === undefined || value === "") return null;
   if (Array.isArray(value)) return value.join(" · ");

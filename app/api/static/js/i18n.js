@@ -1,17 +1,18 @@
 // The texts of the page in the user's language.
 
-import en from "./text.en.js";
-import zh from "./text.zh.js";
 import { browser } from "./store.js";
+import { texts as pageTexts } from "./text.js";
 
-const TEXTS = { en: { ...en }, zh: { ...zh } };
+const LANGUAGES = Object.keys(pageTexts);
+const DEFAULT_LANGUAGE = "en";
+const TEXTS = Object.fromEntries(LANGUAGES.map((code) => [code, { ...pageTexts[code] }]));
 
 let language = initialLanguage();
 
 function initialLanguage() {
   const requested = new URLSearchParams(location.search).get("language");
-  const preferred = browser.get("language") ?? requested ?? navigator.language;
-  return preferred.toLowerCase().startsWith("zh") ? "zh" : "en";
+  const preferred = (browser.get("language") ?? requested ?? navigator.language).toLowerCase();
+  return LANGUAGES.find((code) => preferred.startsWith(code)) ?? DEFAULT_LANGUAGE;
 }
 
 export function currentLanguage() {
@@ -33,15 +34,30 @@ export function t(name, values = {}) {
   return TEXTS[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
 }
 
+/** The locale of a language of answers, or of the page. */
+export function locale(code = language) {
+  return TEXTS[code].locale;
+}
+
 /** Set the texts of elements with `data-text` and the labels of elements with `data-label`. */
 export function translate(root = document) {
-  document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
+  document.documentElement.lang = locale();
   for (const node of root.querySelectorAll("[data-text]")) node.textContent = t(node.dataset.text);
   for (const node of root.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
 }
 
-/** Switch to the other language and remember the choice. */
+/** The name and the label of the button that switches to the next language, in that language. */
+export function switchTexts() {
+  const { languageName, switchTo } = TEXTS[nextLanguage()];
+  return { languageName, switchTo };
+}
+
+/** Switch to the next language and remember the choice. */
 export function switchLanguage() {
-  language = language === "zh" ? "en" : "zh";
+  language = nextLanguage();
   browser.set("language", language);
+}
+
+function nextLanguage() {
+  return LANGUAGES[(LANGUAGES.indexOf(language) + 1) % LANGUAGES.length];
 }

@@ -2,7 +2,7 @@
 
 import { outcome, renderRest } from "./answer.js";
 import { el } from "./dom.js";
-import { t } from "./i18n.js";
+import { locale, t } from "./i18n.js";
 import { renderProblem } from "./problem.js";
 import { renderStep } from "./steps.js";
 import { StreamedAnswer } from "./streamed-answer.js";
@@ -57,7 +57,7 @@ export class Turn {
     if (!this.#streamed.matches(answer)) this.#showSteps(StreamedAnswer.of(answer));
     const kind = outcome(answer);
     this.body.dataset.outcome = kind;
-    this.#steps.lang = answer.language === "zh" ? "zh-CN" : "en";
+    this.#steps.lang = locale(answer.language);
     this.#title.hidden = kind !== "uncovered";
     this.#title.textContent = t("uncovered");
     this.#rest.replaceChildren(...renderRest(this.question, answer));

@@ -1,8 +1,6 @@
 // Numbers, shares, times and durations in the format of the user's language.
 
-import { currentLanguage, t } from "../i18n.js";
-
-const locale = () => (currentLanguage() === "zh" ? "zh-CN" : "en");
+import { locale, t } from "../i18n.js";
 
 export const number = (value) => new Intl.NumberFormat(locale()).format(value);
 
