@@ -1,6 +1,11 @@
 """Scoring of answers against the facts of questions."""
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner, Result
 
 from app.analytics.evaluation.answer_result import AnswerResult
 from app.analytics.evaluation.answer_scoring import (
@@ -12,9 +17,13 @@ from app.analytics.evaluation.answer_scoring import (
 from app.analytics.evaluation.dataset import EvaluationQuestion
 from app.analytics.evaluation.documents import DocumentIndex
 from app.analytics.evaluation.facts import missing_facts
+from app.cli.main import main
 from schemas.answer import Answer, Confidence, Source
 from schemas.document import Chunk, SectionKind
 from schemas.question import QuestionType, StructuredQuestion
+from tests.model_server import ModelServer, Reply
+
+Evaluate = Callable[..., Result]
 
 QUESTION = EvaluationQuestion(
     question="how long is a token valid",
@@ -230,3 +239,121 @@ def test_gold_may_be_an_operation_or_a_file(
     documents: DocumentIndex, name: str, found: set[str]
 ) -> None:
     assert documents.documents_named(name) == found
+
+
+# --- apidesk evaluate --answers -----------------------------------------------------------------
+
+RIGHT = {"id": 1, "question": "签名怎么算", "gold": ["guides/signing.md"], "facts": [["签名", "x"]]}
+WRONG = {"question": "订单发货接口的必填参数", "gold": "1110", "facts": ["a fact of another page"]}
+WEATHER = {"question": "今天天气怎么样", "kind": "unanswerable"}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the store; the first command indexes the samples."""
+    return tmp_path_factory.mktemp("stores")
+
+
+@pytest.fixture
+def evaluate(stores: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Evaluate:
+    """Run the command with the option on the samples, in a folder with the file of questions."""
+    monkeypatch.setenv("APIDESK_MILVUS_URI", str(stores / "milvus.db"))
+    monkeypatch.setenv("APIDESK_DATABASE_URL", f"sqlite:///{stores / 'apidesk.db'}")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+    lines = "\n".join(json.dumps(line) for line in (RIGHT, WRONG, WEATHER))
+    Path("questions.jsonl").write_text(lines, encoding="utf-8")
+
+    def run(*arguments: object, file: str | None = "questions.jsonl") -> Result:
+        given = [*filter(None, [file]), "--answers", *map(str, arguments)]
+        return CliRunner().invoke(main, ["evaluate", *given])
+
+    return run
+
+
+def test_answers_are_scored_as_json(evaluate: Evaluate) -> None:
+    run = evaluate("--json")
+    assert run.exit_code == 0, run.output
+    found = json.loads(run.stdout)
+    assert (found["answeredBy"], found["judge"], found["grades"]) == ("extractive", None, None)
+    assert [each["right"] for each in found["questions"]] == [True, False, True]
+    assert [each["page"] for each in found["questions"]] == [True, True, None]
+    assert found["questions"][1]["missingFacts"] == [["a fact of another page"]]
+    scores = found["scores"]
+    assert (scores["answerable"], scores["right"], scores["page"]) == (2, 0.5, 1.0)
+    assert (scores["unanswerable"], scores["honest"]) == (1, 1.0)
+
+
+def test_answers_are_scored_as_text(evaluate: Evaluate) -> None:
+    run = evaluate()
+    assert run.exit_code == 0, run.output
+    for said in ("2 answerable", "1 unanswerable", "high and wrong", "confidence", "answered by"):
+        assert said in run.stdout
+    assert "1 of 1 answers that are not right" in run.stdout
+    assert "missing (not found): a fact of another page" in run.stdout
+
+
+def test_min_answer_sets_the_exit_code(evaluate: Evaluate) -> None:
+    assert evaluate("--min-answer", 0.5).exit_code == 0
+    failed = evaluate("--min-answer", 0.51)
+    assert failed.exit_code == 1
+    assert "the share of right answers is 0.500, below 0.51" in failed.stderr
+    assert "high and wrong" in failed.stdout  # the results are printed anyway
+
+
+def test_min_answer_fails_if_no_question_has_facts(evaluate: Evaluate) -> None:
+    Path("questions.jsonl").write_text('{"question": "签名怎么算", "gold": ["signing"]}')
+    failed = evaluate("--min-answer", 0.1)
+    assert (failed.exit_code, "right answers is –" in failed.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file", "said"),
+    [
+        ([], None, "--answers requires QUESTIONS"),
+        (["--mode", "dense"], "questions.jsonl", "--mode cannot be combined with --answers"),
+        (["--min-recall", 0.5], "questions.jsonl", "--min-recall cannot be combined"),
+        (["--judge", "nobody:model"], "questions.jsonl", "APIDESK_JUDGE_MODEL"),
+    ],
+)
+def test_invalid_combination_exits_with_2(
+    evaluate: Evaluate, arguments: list[object], file: str | None, said: str
+) -> None:
+    run = evaluate(*arguments, file=file)
+    assert run.exit_code == 2
+    assert said in run.stderr
+
+
+@pytest.mark.parametrize("option", [["--min-answer", "0.5"], ["--judge", "openai:any"]])
+def test_options_of_answers_require_answers(option: list[str]) -> None:
+    run = CliRunner().invoke(main, ["evaluate", *option])
+    assert run.exit_code == 2
+    assert "require --answers" in run.stderr
+
+
+def test_judge_grades_answers_with_facts(
+    evaluate: Evaluate, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APIDESK_JUDGE_BASE_URL", model_server.base_url)
+    monkeypatch.setenv("APIDESK_JUDGE_API_KEY", "test-key")
+    model_server.route(lambda request: "1. 签名 | x" in request.text, {"grade": "correct"})
+    model_server.route(
+        lambda request: "a fact of another page" in request.text, {"grade": "partly"}
+    )
+    found = json.loads(evaluate("--json", "--judge", "openai:scripted-judge").stdout)
+    assert [each["grade"] for each in found["questions"]] == ["correct", "partly", None]
+    assert found["grades"] == {"correct": 1, "partly": 1, "wrong": 0}
+    assert len(model_server.chat_requests) == 2
+    assert "graded by openai:scripted-judge" in evaluate("--judge", "openai:scripted-judge").stdout
+
+
+def test_failing_judge_is_reported(
+    evaluate: Evaluate, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APIDESK_JUDGE_BASE_URL", model_server.base_url)
+    monkeypatch.setenv("APIDESK_JUDGE_API_KEY", "test-key")
+    model_server.route(lambda request: True, Reply(status=401))
+    run = evaluate("--judge", "openai:scripted-judge")
+    assert run.exit_code == 1
+    assert "APIDESK_JUDGE_MODEL" in run.stderr
+    assert "Traceback" not in run.output

@@ -1,6 +1,6 @@
 """Models of evaluated answers, which `apidesk evaluate --answers --json` prints."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from app.analytics.evaluation.dataset import Fact
 from schemas.answer import Confidence
@@ -13,6 +13,11 @@ Outcome = Literal["answered", "not_covered", "refused"]
 """`refused`: the question is off-topic; `not_covered`: no step cites a source."""
 
 CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
+
+Grade = Literal["correct", "partly", "wrong"]
+"""The verdict of a model on an answer, compared with the facts."""
+
+GRADES: tuple[Grade, ...] = get_args(Grade)
 
 
 class RetrievedSection(ApiModel):
@@ -55,6 +60,10 @@ class AnswerResult(ApiModel):
     missing_facts: tuple[Fact, ...] = ()
     """The facts that the answer does not state."""
     steps: tuple[str, ...] = ()
+    grade: Grade | None = None
+    """None without a judge, without facts, or if the answer quotes nothing."""
+    degraded: str | None = None
+    """The reason why the answer was made with less than the settings ask for."""
 
 
 class Reliability(ApiModel):
@@ -91,3 +100,18 @@ class AnswerScores(ApiModel):
     """Of the unanswerable questions: answered with confidence `high`."""
     reliability: tuple[Reliability, ...]
     """One entry per confidence level, highest first."""
+
+
+class AnswerEvaluation(ApiModel):
+    """The result of `apidesk evaluate --answers`."""
+
+    platform: str
+    documents: int
+    answered_by: str
+    """The configured chat model, or `extractive`."""
+    judge: str | None
+    """The model that graded the answers; None without one."""
+    scores: AnswerScores
+    grades: dict[Grade, int] | None
+    """Number of answers of each grade; None without a judge."""
+    questions: tuple[AnswerResult, ...]

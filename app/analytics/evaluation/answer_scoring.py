@@ -56,6 +56,7 @@ def score_answer(result: AnswerResult, answer: Answer) -> AnswerResult:
             "right": right,
             "missing_facts": tuple(missing),
             "steps": tuple(answer.answer),
+            "degraded": answer.degraded,
         }
     )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from app.cli.commands.base import (
     EXIT_FAILED,
@@ -18,9 +19,13 @@ from app.cli.commands.base import (
 
 if TYPE_CHECKING:
     from schemas.insights import Table
+    from schemas.settings import Settings
 
 TABLES: tuple["Table", ...] = ("byType", "byApi", "gaps", "errors", "feedback")
 """The tables of the report. They are repeated here, because importing `schemas.insights` takes 0.1 s."""
+
+RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
+"""Parameters of `evaluate` that concern retrieval alone."""
 
 
 @click.command()
@@ -50,26 +55,92 @@ TABLES: tuple["Table", ...] = ("byType", "byApi", "gaps", "errors", "feedback")
     type=click.Path(path_type=Path, dir_okay=False),
     help="File for generated questions.  [default: data/evaluation/<name>.jsonl]",
 )
+@click.option(
+    "--answers", is_flag=True, help="Measure answers instead of retrieval; requires QUESTIONS."
+)
+@click.option(
+    "--min-answer",
+    type=click.FloatRange(0, 1),
+    help="With --answers, exit with code 1 if the share of right answers is lower.",
+)
+@click.option(
+    "--judge", help="With --answers, let this provider:model grade the answers by their facts."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 @platform_option
 @report_errors
 def evaluate(
     questions: Path | None,
+    answers: bool,
+    min_answer: float | None,
+    judge: str | None,
+    as_json: bool,
+    platform: Path | None,
+    **retrieval: Any,
+) -> None:
+    """Measure the quality of retrieval or, with --answers, of answers.
+
+    Uses the file QUESTIONS, or questions generated from the documents.
+
+    Each line of QUESTIONS is {"question": "...", "gold": ["..."], "facts": [["..."]], "type": "general"}.
+    gold lists the documents that answer the question, each by id, page url, api url, api name, file path
+    or operation (POST /orders). facts lists what a right answer states, each fact as a list of
+    alternative strings; it is required by --answers. A question with neither has no answer in the
+    documents. type is optional.
+    """
+    if not answers:
+        if min_answer is not None or judge is not None:
+            raise click.UsageError("--min-answer and --judge require --answers")
+        _evaluate_retrieval(load_settings(platform), questions, as_json, **retrieval)
+        return
+    if questions is None:
+        raise click.UsageError("--answers requires QUESTIONS")
+    _reject_retrieval_options()
+    _evaluate_answers(load_settings(platform), questions, as_json, min_answer, judge)
+
+
+def _reject_retrieval_options() -> None:
+    """Raise UsageError if an option that concerns retrieval alone is given."""
+    context = click.get_current_context()
+    for name in RETRIEVAL_OPTIONS:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} cannot be combined with --answers")
+
+
+def _evaluate_answers(
+    settings: "Settings",
+    questions: Path,
+    as_json: bool,
+    min_answer: float | None,
+    judge: str | None,
+) -> None:
+    from app.analytics.evaluation.answer_report import print_answers, share_text
+    from app.analytics.evaluation.answer_run import evaluate_answers
+    from app.telemetry.progress import question_progress
+
+    with question_progress() as progress:
+        result = asyncio.run(evaluate_answers(settings, questions, progress, judge))
+    if as_json:
+        click.echo(result.model_dump_json(by_alias=True, indent=2))
+    else:
+        print_answers(result)
+    right = result.scores.right
+    if min_answer is not None and (right is None or right < min_answer):
+        fail(f"the share of right answers is {share_text(right)}, below {min_answer}", EXIT_FAILED)
+
+
+def _evaluate_retrieval(
+    settings: "Settings",
+    questions: Path | None,
+    as_json: bool,
+    *,
     k: int | None,
     mode: Any,
     plot: Path | None,
     min_recall: float | None,
     save: Path | None,
-    as_json: bool,
-    platform: Path | None,
 ) -> None:
-    """Measure the quality of retrieval.
-
-    Uses the file QUESTIONS, or questions generated from the documents.
-
-    Each line of QUESTIONS is {"question": "...", "gold": ["..."], "type": "general"}. gold lists the
-    documents that answer the question, each by id, page url, api url or api name; type is optional.
-    """
     from app.analytics.evaluation.report import print_evaluation
     from app.analytics.evaluation.run import EvaluationOptions, evaluate_retrieval
     from app.analytics.plots import check_plot, plot_recall
@@ -77,7 +148,7 @@ def evaluate(
     if plot:
         check_plot(plot)
     options = EvaluationOptions(questions=questions, k=k, mode=mode, save=save)
-    result = asyncio.run(evaluate_retrieval(load_settings(platform), options))
+    result = asyncio.run(evaluate_retrieval(settings, options))
     if plot:
         plot_recall(result, plot)
     if as_json:

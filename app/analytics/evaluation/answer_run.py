@@ -1,0 +1,85 @@
+"""Runs an evaluation of answers: asks every question as the service does, and scores the answers."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from langsmith import tracing_context
+
+from app.analytics.evaluation.answer_judge import AnswerJudge, open_answer_judge
+from app.analytics.evaluation.answer_probe import AnswerProbe
+from app.analytics.evaluation.answer_result import GRADES, AnswerEvaluation, AnswerResult, Grade
+from app.analytics.evaluation.answer_scoring import answer_scores
+from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions
+from app.analytics.evaluation.documents import DocumentIndex
+from app.service.answer_service import open_answer_service
+from app.telemetry.progress import ingestion_progress
+from schemas.settings import Settings
+
+CONCURRENCY = 4
+"""Maximum number of questions that are asked at the same time."""
+
+AnswerProgress = Callable[[int, int], None]
+"""A callback that receives the number of finished questions and the total number."""
+
+
+async def evaluate_answers(
+    settings: Settings,
+    path: Path,
+    progress: AnswerProgress = lambda done, total: None,
+    judge_model: str | None = None,
+) -> AnswerEvaluation:
+    """Ask the questions in the file at `path`, and score the answers. Nothing is recorded or traced.
+
+    `judge_model` is the `provider:model` that grades the answers; None means that no model does. Raises
+    QuestionError for invalid questions, ConfigurationError if a model is invalid, ModelError if a model
+    fails, StoreLocked if a server has the store open, and StoreError if the store fails.
+    """
+    questions = read_questions(path)
+    with ingestion_progress() as show_ingestion, tracing_context(enabled=False):
+        async with open_answer_service(settings, show_ingestion) as answer_service:
+            platform = answer_service.platform.platform
+            judge = (
+                open_answer_judge(settings, judge_model, platform.language) if judge_model else None
+            )
+            documents = await asyncio.to_thread(DocumentIndex.read, answer_service.collection, 0)
+            documents.check_gold(questions)
+            probe = AnswerProbe(answer_service, documents)
+            results = await _ask_all(probe, judge, questions, progress)
+    return AnswerEvaluation(
+        platform=platform.name,
+        documents=documents.count,
+        answered_by=settings.chat_model if answer_service.models else "extractive",
+        judge=judge_model,
+        scores=answer_scores(results),
+        grades=_count_grades(results) if judge_model else None,
+        questions=tuple(results),
+    )
+
+
+async def _ask_all(
+    probe: AnswerProbe,
+    judge: AnswerJudge | None,
+    questions: Sequence[EvaluationQuestion],
+    progress: AnswerProgress,
+) -> list[AnswerResult]:
+    """Return the results in the order of `questions`."""
+    semaphore = asyncio.Semaphore(CONCURRENCY)
+    done = 0
+
+    async def ask(question: EvaluationQuestion) -> AnswerResult:
+        nonlocal done
+        async with semaphore:
+            result, _ = await probe.ask(question)
+            graded = await judge.grade(result) if judge else result
+        done += 1
+        progress(done, len(questions))
+        return graded
+
+    return await asyncio.gather(*map(ask, questions))
+
+
+def _count_grades(results: Sequence[AnswerResult]) -> dict[Grade, int]:
+    counts = Counter(result.grade for result in results)
+    return {grade: counts[grade] for grade in GRADES}
