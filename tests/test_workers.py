@@ -94,6 +94,35 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             site.server.process.wait()
 
 
+def test_workers_share_an_embedded_store(tmp_path: Path) -> None:
+    """Two workers answer from the same files, also after another process has indexed a change."""
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    quotas = tmp_path / "guides" / "quotas.md"
+    quotas.write_text(QUOTAS.format(number=20))
+    environment = {
+        "APIDESK_MILVUS_URI": str(tmp_path / "milvus.db"),
+        "APIDESK_DATABASE_URL": f"sqlite:///{tmp_path / 'apidesk.db'}",
+        "APIDESK_PLATFORM": str(tmp_path / "platform.toml"),
+        "APIDESK_CACHE_ANSWERS": "false",
+        "TMPDIR": str(tmp_path),
+    }
+    server = ServingProcess(tmp_path / "log", environment, ["--workers", "2"])
+    try:
+        server.wait_for_workers(2)
+        for number in (20, 35):
+            quotas.write_text(QUOTAS.format(number=number))
+            command = [APIDESK, "ingest"]
+            subprocess.run(command, env=os.environ | environment, check=True, timeout=TIMEOUT_S)
+            for pid in server.workers:
+                with paused([other for other in server.workers if other != pid]):
+                    answer = ask(server.url, QUESTION).json()
+                assert f"may create {number} tokens" in " ".join(answer["answer"])
+    finally:
+        server.process.kill()
+        server.process.wait()
+
+
 def answers_by_worker(site: Site) -> list[httpx.Response]:
     """The response of each worker, while the others are paused."""
     pids, responses = site.server.workers, []

@@ -23,10 +23,6 @@ async def run_scheduler(settings: Settings) -> None:
     plan = read_platform(settings.platform).ingestion
     if not plan.schedule:
         raise ConfigurationError(f"{settings.platform}: [ingestion] has no schedule")
-    if settings.embedded:
-        raise ConfigurationError(
-            "the embedded store serves one process: `apidesk serve` runs the schedule itself"
-        )
     job = await asyncio.to_thread(IngestionJob.connect, settings)
 
     async def run_job() -> None:

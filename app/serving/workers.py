@@ -29,8 +29,8 @@ from app.serving.server import (
 from app.telemetry.logs import configure_logging
 from app.telemetry.metrics import remove_process_gauges
 from ingestion.database.engine import open_engine
-from schemas.errors import ApideskError, ConfigurationError, StoreUnavailable
-from schemas.settings import PREFIX, Settings, variable_if_unset
+from schemas.errors import ApideskError, StoreUnavailable
+from schemas.settings import Settings, variable_if_unset
 
 METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable of prometheus-client for the directory in which processes share their metrics."""
@@ -45,15 +45,10 @@ STORE_TIMEOUT_S = 300
 def run_workers(settings: Settings, host: str, port: int) -> None:
     """Serve with `settings.workers` processes until a signal stops them.
 
-    Raises ConfigurationError for an embedded store or for a public address without API keys, and
-    ApideskError if the answer service cannot be opened or a worker cannot start.
+    Raises ConfigurationError for a public address without API keys, and ApideskError if the answer
+    service cannot be opened or a worker cannot start.
     """
     configure_logging(settings.log_level, settings.log_format)
-    if settings.embedded:
-        raise ConfigurationError(
-            f"{PREFIX}WORKERS={settings.workers}: the embedded store serves one process, "
-            f"name a Milvus server in {PREFIX}MILVUS_URI"
-        )
     engine = open_engine(settings)
     check_bind_address(settings, engine, host)
     asyncio.run(_open_once(settings, engine))
