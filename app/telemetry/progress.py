@@ -4,8 +4,10 @@ Progress is shown with bars on a terminal and with lines otherwise. The server a
 use it.
 """
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -15,6 +17,9 @@ from rich.text import Text
 from schemas.ingestion import IngestionRun, SourceReport
 
 OnProgress = Callable[[IngestionRun], None]
+
+LINE_INTERVAL_S = 10.0
+"""Seconds between two lines of progress where output is not a terminal."""
 
 
 @contextmanager
@@ -29,11 +34,13 @@ def ingestion_progress(summary: bool = True) -> Iterator[OnProgress]:
 
 
 class _LineDisplay:
-    """Prints a line when a source starts."""
+    """Prints a line when a source starts, and how far the run is every `LINE_INTERVAL_S`."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self.last: IngestionRun | None = None
         self._console = console
+        self._clock = clock
+        self._began_at = self._printed_at = clock()
         self._started: set[str] = set()
 
     def __enter__(self) -> None:
@@ -49,6 +56,14 @@ class _LineDisplay:
             if source.name not in self._started:
                 self._started.add(source.name)
                 self._start_source(source.name)
+        if run.sources and self._clock() - self._printed_at >= LINE_INTERVAL_S:
+            self._printed_at = self._clock()
+            self._print_progress(run)
+
+    def _print_progress(self, run: IngestionRun) -> None:
+        elapsed_s = self._clock() - self._began_at
+        line = progress_line(run.sources, elapsed_s)
+        self._console.print(line, soft_wrap=True)
 
     def _start_source(self, source: str) -> None:
         self._console.print(f"reading {source} …")
@@ -75,14 +90,28 @@ class _BarDisplay(_LineDisplay):
 
     def show(self, run: IngestionRun) -> None:
         """Update the bars."""
-        super().show(run)
+        self.last = run
         for source in run.sources:
+            if source.name not in self._tasks:
+                self._tasks[source.name] = self._progress.add_task(source.name, total=None)
             self._progress.update(
                 self._tasks[source.name], completed=source.documents, total=source.expected
             )
 
-    def _start_source(self, source: str) -> None:
-        self._tasks[source] = self._progress.add_task(source, total=None)
+
+def progress_line(sources: Sequence[SourceReport], elapsed_s: float) -> str:
+    """Return how far a run is: documents, chunks, chunks a second and the time left for its source.
+
+    The time left is omitted while the number of files of the current source is unknown.
+    """
+    documents = sum(source.documents for source in sources)
+    chunks = sum(source.chunks for source in sources)
+    line = f"{documents:,} documents, {chunks:,} chunks, {chunks / elapsed_s:.0f} chunks/s"
+    expected, done = sources[-1].expected, sources[-1].documents
+    if expected and 0 < done < expected:
+        left_s = (expected - done) * elapsed_s / documents
+        line += f", about {timedelta(seconds=round(left_s))} left for {sources[-1].name}"
+    return line
 
 
 @contextmanager
