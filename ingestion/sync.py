@@ -220,7 +220,7 @@ class Sync:
                         self._count_unchanged(report, result)
                     case EmptyFile():
                         fingerprints.append(result.fingerprint)
-                        report.empty.append(result.name)
+                        report.empty += [] if result.is_skipped else [result.name]
                     case SourceError():
                         report.refused.append(str(result))
                 self._on_progress()

@@ -229,6 +229,18 @@ def test_operations_become_api_documents(pages: Path) -> None:
     assert documents["boards"].api_url == ""
 
 
+def test_skipped_page_is_not_reported_as_empty(tmp_path: Path) -> None:
+    (tmp_path / "draft.md").write_text("---\ndraft: true\n---\nText", encoding="utf-8")
+    (tmp_path / "empty.md").write_text("# Only a heading\n", encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path, skip=("draft",))
+    results = list(read_source(source, SourceLimits()))
+    files = [each for each in results if isinstance(each, EmptyFile)]
+    assert [(each.name, each.is_skipped) for each in files] == [
+        ("draft.md", True),
+        ("empty.md", False),
+    ]
+
+
 def test_html_page_is_an_operation(pages: Path) -> None:
     source = FilesSourceConfig(kind="files", name="old", path=pages, suffixes=(".html",))
     (document,) = read_source(source, SourceLimits())

@@ -27,7 +27,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"http(?:\s*(?:status|code|状态|响应|返回|错误).*)?", r"status(?:\s*code)?", "状态码"
         ),
         "code": words_pattern(
-            r"(?:(?:api|biz|business|sub)[\s_-]*)?(?:error|err|return|result|ret|exception)[\s_-]*(?:code|no\.?|number|name|id|key)s?",
+            r"(?:(?:api|biz|business|sub)[\s_-]*)?(?:error|err|return|result|ret|exception)[\s_.-]*(?:code|no\.?|number|name|id|key)s?",
             r"codes?",
             r"(?:业务|子|平台|全局)?(?:错误|返回|异常|响应|结果|业务|失败)(?:码|代码|编码|编号)",
             r"代码|编码",
@@ -68,7 +68,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"(?:in|location|where|passed\s+in|param(?:eter)?\s+in)",
         ),
         "name": words_pattern(
-            r"(?:请求|响应|返回|查询|路径|入|出|输入|输出|公共|公用|业务|系统|接口|消息|请求头|头部|header|body|query|path)*\s*(?:参数|字段|属性|变量|键|请求头|头部|头域|header)?(?:名称|名|代码|标识|key)?|变量名?|英文名称?|(?:返回|响应)值",
+            r"(?:请求|响应|返回|查询|路径|入|出|输入|输出|公共|公用|业务|系统|接口|消息|请求头|头部|header|body|query|path)*\s*(?:参数|字段|属性|变量|键|请求头|头部|头域|header)?(?:名称|名|代码|标识|key)?|变量名?|元素|英文名称?|(?:返回|响应)值",
             r"(?:(?:request|response|query|path|body|header|form|json|attribute|object)\s+)*(?:param(?:eter)?|field|property|attribute|argument|key|header|variable|member|element|option)s?(?:\s*(?:name|key|id))?",
             r"names?",
         ),

@@ -42,6 +42,11 @@ _METHOD_LABEL = re.compile(
     r"|(?:http\s*)?[\u4e00-\u9fff]{0,4}(?:方式|方法|类型|method)",
     re.IGNORECASE,
 )
+_FACT_WORD = re.compile(
+    r"url|uri|path|endpoint|address|route|method|verb|type|地址|路径|链接|接口|方式|方法|类型",
+    re.IGNORECASE,
+)
+"""A word that each label of a URL or a method contains."""
 _LABELLED_LINE = re.compile(
     r"^[\s>*\-+•]*(?:\*\*|__|`)?\s*([^:：|*`]{1,24}?)\s*(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?\s*(\S.*)$"
 )
@@ -150,7 +155,10 @@ def is_fact_label(text: str) -> bool:
 
 
 def _matches(pattern: re.Pattern[str], label: str) -> bool:
-    return any(pattern.fullmatch(part) for part in parts_of(label))
+    # Most labels of a page are neither: a search is cheaper than splitting them into parts.
+    return _FACT_WORD.search(label) is not None and any(
+        pattern.fullmatch(part) for part in parts_of(label)
+    )
 
 
 def _bold_label(block: MarkdownBlock) -> str:
@@ -218,8 +226,9 @@ def _only_call(block: MarkdownBlock) -> re.Match[str] | None:
 
 def _code_lines(block: MarkdownBlock) -> list[str]:
     """Return the lines of a code block without its fences and blank lines."""
-    lines = block.text.splitlines()[1:]
-    return [line for line in lines if line.strip() and not line.lstrip().startswith(("```", "~~~"))]
+    fences = ("```", "~~~")
+    lines = block.text.splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith(fences)]
 
 
 def _example_request(block: MarkdownBlock, index: int) -> Mark | None:
@@ -260,10 +269,10 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     """Return label and value of each row; of the header and the row if there is only one row."""
     rows = parse_table(block.text)
     if len(rows) == 2:
-        across = [(text_of(label), value) for label, value in zip(*rows, strict=False)]
+        across = list(zip(*rows, strict=False))
         if any(_matches(_URL_LABEL, label) for label, _ in across):
             return across
-    return [(text_of(row[0]), row[1]) for row in rows if 2 <= len(row) <= 3]
+    return [(row[0], row[1]) for row in rows if 2 <= len(row) <= 3]
 
 
 def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:

@@ -76,4 +76,5 @@ def _without_call(heading: str) -> str:
 def _without_number(heading: str) -> str:
     """Return a heading without its section number and, as Confluence writes it, its space."""
     own = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
+    own = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", own, flags=re.IGNORECASE)
     return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", own).strip(" -–—:：`")

@@ -136,8 +136,6 @@ class _OperationReader:
                 self._above.end_label()
             elif block.kind in ("paragraph", "list", "other"):
                 self._read_text(block)
-            else:
-                self._above.end_label()
             self._operation.prose.append(block)
         self._operation.prose = _without_empty_headings(self._operation.prose)
         return self._operation

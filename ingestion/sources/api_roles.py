@@ -15,7 +15,8 @@ _PATTERNS: Mapping[Role, str] = MappingProxyType(
         "public": r"(?:公共|通用|全局)(?:请求|入|系统)?(?:参数|头)"
         r"|<(?:common|public|global) (?:request )?(?:param|field|argument)",
         "headers": r"请求头|头部|报文头|<headers?>",
-        "response": r"响应|返回|出参|应答|输出|回参|<responses?>|<returns?>|<output>|<result>",
+        "response": r"响应|返回|出参|应答|输出|回参|<responses?>|<returns?>|<output>|<result>"
+        r"|<(?:get|comes|sent) back>",
         "request": r"请求|入参|查询|路径|参数|字段|输入|<requests?>|<query>|<path>|<body>"
         r"|<param(?:eter)?s?>|<args?>|<arguments?>|<inputs?>|<form>|<payload>|<fields?>",
     }
@@ -76,12 +77,12 @@ class Announcements:
     def texts(self) -> list[str]:
         """Return the texts that announce the current block, the nearest first.
 
-        A label counts only for the next block. The label before it counts, too, if the label itself
-        does not tell requests from responses.
+        A label counts only for the next block, and for one after an example. The label before it counts,
+        too, if the label itself does not tell requests from responses.
         """
         labels = self._labels[:-3:-1] if self._is_label_next else []
-        if labels and not _is_neutral(labels[0]):
-            labels = labels[:1]
+        is_continued = len(labels) == 2 and _is_neutral(labels[0]) and _names_side(labels[1])
+        labels = labels if is_continued else labels[:1]
         return [*labels, *(text for _, text in reversed(self._headings))]
 
     def role(self) -> Role:
@@ -102,6 +103,10 @@ class Announcements:
     def says_required(self) -> bool:
         """Whether the nearest text announces parameters that are all required."""
         return any(_REQUIRED.match(text) for text in self.texts()[:1])
+
+
+def _names_side(label: str) -> bool:
+    return next(_roles([label]), "") in ("headers", "public", "request", "response")
 
 
 def _is_neutral(text: str) -> bool:

@@ -52,7 +52,9 @@ def read_content(source: FilesSourceConfig, limits: SourceLimits, path: Path) ->
     return content
 
 
-def _documents(source: FilesSourceConfig, limits: SourceLimits, path: Path) -> list[SourceDocument]:
+def _documents(
+    source: FilesSourceConfig, limits: SourceLimits, path: Path
+) -> list[SourceDocument] | None:
     values, parts = read_content(source, limits, path)
     return page_documents(source, path, values, parts)
 

@@ -12,7 +12,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Increase it when the same file yields a different document, so that indexed files are read again."""
 
 PageValues = Mapping[str, object]
@@ -31,14 +31,14 @@ class FolderReader(Generic[FolderT]):
     """A SourceReader for folders of files.
 
     `suffixes` returns the suffixes that a source accepts, lower case with the dot. `parse` returns
-    the documents of a file, none for a file without content, and raises SourceError for a file that
-    is refused; a refused file does not end the run.
+    the documents of a file, an empty list for a file without content, and None for a file that the
+    source skips. It raises SourceError for a file that is refused, which does not end the run.
     """
 
     def __init__(
         self,
         suffixes: Callable[[FolderT], Set[str]],
-        parse: Callable[[FolderT, SourceLimits, Path], list[SourceDocument]],
+        parse: Callable[[FolderT, SourceLimits, Path], list[SourceDocument] | None],
     ) -> None:
         self._suffixes = suffixes
         self._parse = parse
@@ -62,8 +62,9 @@ class FolderReader(Generic[FolderT]):
             if is_known:
                 yield UnchangedFile(fingerprint, known[fingerprint])
             elif not documents:
-                yield EmptyFile(fingerprint, _relative_name(path, source.path))
-            for document in documents:
+                name = _relative_name(path, source.path)
+                yield EmptyFile(fingerprint, name, is_skipped=documents is None)
+            for document in documents or ():
                 yield document.model_copy(update={"fingerprint": fingerprint})
 
     def count_files(self, source: FolderT) -> int:

@@ -1,5 +1,6 @@
 """Resolves the relative links of Markdown pages to the URLs of the pages that they name."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ class LinkResolver:
     ) -> None:
         self._source = source
         self._front_matter = front_matter
-        self._root = source.path.resolve()
+        self._root = source.path
         names = {name for template in source.page_url for name in _NAME.findall(template)}
         self._needs_front_matter = not names <= _PATH_NAMES
 
@@ -56,11 +57,10 @@ class LinkResolver:
 
     def _page(self, address: str, path: Path) -> Path | None:
         """Return the file of the source that `address` names, relative to the page or to the site."""
-        base = self._root if address.startswith("/") else path.resolve().parent
-        target = (base / address.strip("/")).resolve()
-        if not target.is_relative_to(self._root):
+        base = self._root if address.startswith("/") else path.parent
+        target = os.path.normpath(base / address.strip("/"))
+        if not target.startswith(f"{self._root}{os.sep}"):
             return None
-        has_suffix = target.suffix in (".md", ".mdx")
-        candidates = [target] if has_suffix else [Path(f"{target}{end}") for end in _SUFFIXES]
-        found = next(filter(Path.is_file, candidates), None)
-        return found and self._source.path / found.relative_to(self._root)
+        ends = ("",) if target.endswith((".md", ".mdx")) else _SUFFIXES
+        found = next((target + end for end in ends if os.path.isfile(target + end)), None)
+        return Path(found) if found else None

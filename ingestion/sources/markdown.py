@@ -50,7 +50,7 @@ def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path
 
 def _documents(
     source: MarkdownSourceConfig, limits: SourceLimits, path: Path
-) -> list[SourceDocument]:
+) -> list[SourceDocument] | None:
     values, parts = read_content(source, limits, path)
     return page_documents(source, path, values, parts)
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 _FIELD = re.compile(
-    r"<(/?)(ParamField|ResponseField|Expandable|Property|Properties)\b((?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{[^{}]*\})*?)(/?)>"
+    r"<(/?)((?:[A-Z]\w*)?(?:Field|Param|Parameter|Prop|Property|Attribute)|Expandable|Properties)\b((?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{[^{}]*\})*?)(/?)>"
 )
 _ATTRIBUTE = re.compile(r"([\w-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]?([^{}\"'`]*)[\"'`]?\})")
 _FLAG = re.compile(r"(?:^|\s)required(?!\s*=\s*\{?[\"']?false)")
-_FIELD_TAGS = ("ParamField", "ResponseField", "Property")
+_GROUP_TAGS = ("Expandable", "Properties")
+_CODE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LOCATIONS = ("path", "query", "body", "header")
 
 
@@ -46,12 +47,19 @@ class _FieldReader:
     def read(self) -> str:
         """Return the page."""
         done = 0
-        for match in _FIELD.finditer(self._text):
+        for match in self._tags():
             self._add_text(self._text[done : match.start()])
             done = match.end()
-            if match[2] in _FIELD_TAGS:
+            if match[2] not in _GROUP_TAGS:
                 self._add_tag(match)
         return "".join([*self._parts, *_tables(self._run), self._text[done:]])
+
+    def _tags(self) -> Iterator[re.Match[str]]:
+        """Yield the tags of components outside code."""
+        code = [match.span() for match in _CODE.finditer(self._text)]
+        for match in _FIELD.finditer(self._text):
+            if not any(start <= match.start() < end for start, end in code):
+                yield match
 
     def _add_text(self, text: str) -> None:
         if self._open:
@@ -73,10 +81,10 @@ class _FieldReader:
 
 def _field(tag: str, attributes: str, depth: int) -> _Field:
     values = {m[1]: (m[2] or m[3] or m[4] or "").strip() for m in _ATTRIBUTE.finditer(attributes)}
-    location = next((name for name in _LOCATIONS if name in values), "")
+    location = next((name for name in _LOCATIONS if name in values), values.get("in", ""))
     return _Field(
-        kind="response" if tag == "ResponseField" else "request",
-        name=values.get(location) or values.get("name", ""),
+        kind="response" if tag.startswith("Response") else "request",
+        name=values.get("name") or values.get(location, ""),
         type=values.get("type", ""),
         required=bool(
             _FLAG.search(_ATTRIBUTE.sub(lambda m: "" if m[1] != "required" else m[0], attributes))

@@ -69,7 +69,7 @@ def parse_page(
     and path are added. Raises ConfigurationError for a malformed `page_url`.
     """
     merged = _merge_values(source, path, values)
-    if merged is None or any(_is_true(merged.get(key)) for key in source.skip):
+    if merged is None or _is_skipped(source, merged):
         return None
     parsed = [(part, parse_blocks(part.markdown)) for part in parts]
     declared = _declared_operation(merged) if source.api_pages else ""
@@ -92,14 +92,15 @@ def parse_page(
 
 def page_documents(
     source: PageSourceConfig, path: Path, values: PageValues, parts: Iterable[PagePart]
-) -> list[SourceDocument]:
+) -> list[SourceDocument] | None:
     """Return the documents of the page at `path`: the page, or each API operation that it describes.
 
-    Arguments and errors as in `parse_page`. Empty when the page is skipped or has no body.
+    Arguments and errors as in `parse_page`. Empty when the page has no body; None when it is skipped.
     """
     page = parse_page(source, path, values, parts)
     if page is None:
-        return []
+        merged = _merge_values(source, path, values)
+        return None if merged is None or _is_skipped(source, merged) else []
     if page.api.operations:
         return list(_operation_documents(source, page))
     is_markup = path.suffix.lower() in MARKUP_SUFFIXES
@@ -194,6 +195,10 @@ def _merge_values(
             return None
         groups = match.groupdict()
     return {**groups, **values, **path_values(path, source.path)}
+
+
+def _is_skipped(source: PageSourceConfig, values: PageValues) -> bool:
+    return any(_is_true(values.get(key)) for key in source.skip)
 
 
 def _is_true(value: object) -> bool:

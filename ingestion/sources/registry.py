@@ -30,11 +30,13 @@ class UnchangedFile:
 
 @dataclass(frozen=True)
 class EmptyFile:
-    """A file without content: it has only headings, or it is skipped."""
+    """A file without documents: it has only headings, or the source skips it."""
 
     fingerprint: str
     name: str
     """Its path within the source."""
+    is_skipped: bool = False
+    """Whether its name or its front matter excludes it; otherwise it has no body."""
 
 
 FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError

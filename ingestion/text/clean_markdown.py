@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from ingestion.text.html_tables import regular_table
+
 _FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}", re.DOTALL)
@@ -220,7 +222,9 @@ def _prose(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
     text = _LABEL_BELOW_TABLE.sub(r"\1\n\n\2", text)
     text = "\n".join(map(_keep_indentation, text.split("\n")))
     if table_to_markdown is not None:
-        text = _TABLE.sub(lambda match: f"\n\n{table_to_markdown(match[0])}\n\n", text)
+        text = _TABLE.sub(
+            lambda match: f"\n\n{regular_table(match[0]) or table_to_markdown(match[0])}\n\n", text
+        )
     text = "\n".join(
         _admonitions(line for line in text.split("\n") if not _MODULE_LINE.match(line))
     )
@@ -236,16 +240,17 @@ def _clean_row(line: str) -> str:
     if "|" not in line or "<" not in line:
         return line
     line = _outside_code(line, lambda part: _TAG.sub(_row_tag, part))
-    return re.sub(r"(\|[ \t]*)<br>", r"\1", re.sub(r"(?:<br>\s*)+", "<br>", line))
+    line = re.sub(r"(?:<br>\s*)+", "<br>", line)
+    return re.sub(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>", r"\1", line)
 
 
 def _row_tag(match: re.Match[str]) -> str:
     text = _tag(match).strip("\n")
     if match[2][0].isupper():
         return f" {text.replace('**', '')} " if text else ""
-    return {"- ": "<br>", "": "<br>" if match[2].lower() in ("p", "div", "ul", "ol") else ""}.get(
-        text, text
-    )
+    if match[2].lower() in ("p", "div", "ul", "ol", "li"):
+        return f"<br>{text}"
+    return text
 
 
 def _outside_code(text: str, change: Callable[[str], str]) -> str:
