@@ -1,9 +1,11 @@
 """The Markdown dialects of documentation generators become plain Markdown."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from ingestion.chunking import chunk_document
 from ingestion.sources.registry import read_source
 from ingestion.text.clean_markdown import clean_text, to_plain_markdown
 from schemas.document import SourceDocument
@@ -58,3 +60,41 @@ def test_links_lead_to_the_pages_they_name(tmp_path: Path) -> None:
         if isinstance(document, SourceDocument) and document.id == "guides/a"
     ]
     assert page.sections[0].body == "See [B](https://x.y/bee#x), C, [W](https://w.x)."
+
+
+DIRTY_PAGE = """# Topic {n}
+
+:::note Mind
+Limit &gt; {n}&nbsp;QPS, region us\\-east\\-{n}, ==important==.
+:::
+
+> [!WARNING]
+> The field user\\_id{n}  is   <b>required</b>&nbsp;here.
+
+!!! tip "Hint {n}"
+    Use <Tooltip tip="x">the console</Tooltip> <!-- hidden -->.
+
+<Tabs>
+<Tab title="Python">Install&#160;it.</Tab>
+</Tabs>
+
+| Name | Text |
+| --- | --- |
+| a\\_{n} | one<br/>two <ul><li>x&nbsp;y</li></ul> |
+
+<table><tr><th>Key</th><th>Value</th></tr><tr><td>k{n}</td><td><p>a &lt; b</p></td></tr></table>
+"""
+LEAKS = re.compile(
+    r"&(?:nbsp|gt|lt|#160);|\\[-_]|:::|\[!|!!!|==|</?[a-zA-Z][^>`]*>|(?<=[^\s|])[ \t\u00a0]{2,}(?=[^\s|])"
+)
+
+
+def test_no_markup_leaks_into_the_text_of_300_pages(tmp_path: Path) -> None:
+    for n in range(300):
+        page = DIRTY_PAGE.replace("{n}", str(n))
+        (tmp_path / f"{n}.mdx").write_text(page, encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    documents = [d for d in read_source(source, SourceLimits()) if isinstance(d, SourceDocument)]
+    chunks = [chunk for document in documents for chunk in chunk_document(document, 400)]
+    assert len(documents) == 300
+    assert [found[0] for chunk in chunks if (found := LEAKS.search(chunk.body))] == []

@@ -54,6 +54,8 @@ class ApiPage:
 
     operations: tuple[PageOperation, ...]
     prose: tuple[MarkdownBlock, ...]
+    rejected: tuple[PageOperation, ...] = ()
+    """Calls without any table or list that would make them operations."""
 
 
 def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str = "") -> ApiPage:
@@ -64,6 +66,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     """
     ranges = split_by_mark(blocks, find_marks(blocks, declared))
     operations: list[PageOperation] = []
+    rejected: list[PageOperation] = []
     prose: list[MarkdownBlock] = []
     done = 0
     for mark, start, end in ranges:
@@ -80,7 +83,9 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
             operations.append(operation)
             prose += blocks[done:start]
             done = end
-    return ApiPage(tuple(operations), (*prose, *blocks[done:]))
+        else:
+            rejected.append(operation)
+    return ApiPage(tuple(operations), (*prose, *blocks[done:]), tuple(rejected))
 
 
 def _is_evident(mark: Mark, operation: PageOperation) -> bool:

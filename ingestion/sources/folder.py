@@ -3,11 +3,19 @@
 import hashlib
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import quote
 
-from ingestion.sources.registry import EmptyFile, FileResult, KnownFiles, UnchangedFile
+from ingestion.sources.registry import (
+    EmptyFile,
+    FileResult,
+    FileTask,
+    KnownFiles,
+    UnchangedFile,
+    run_tasks,
+)
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
@@ -50,22 +58,27 @@ class FolderReader(Generic[FolderT]):
 
         Raises SourceError for a missing folder or one without matching files.
         """
+        yield from run_tasks(self.tasks(source, limits, known))
+
+    def tasks(
+        self, source: FolderT, limits: SourceLimits, known: KnownFiles
+    ) -> Iterator[FileTask | FileResult]:
+        """Yield a task for each file that must be parsed, and the results for all others, in order.
+
+        Raises SourceError as `read` does.
+        """
         version = _reader_version(source)
         for path in self._list_files(source):
+            name = _relative_name(path, source.path)
             try:
                 fingerprint = _fingerprint(path, source.path, version, limits)
-                is_known = fingerprint in known
-                documents = [] if is_known else self._parse(source, limits, path)
             except SourceError as error:
-                yield SourceError(f"{_relative_name(path, source.path)}: {error}")
+                yield SourceError(f"{name}: {error}")
                 continue
-            if is_known:
+            if fingerprint in known:
                 yield UnchangedFile(fingerprint, known[fingerprint])
-            elif not documents:
-                name = _relative_name(path, source.path)
-                yield EmptyFile(fingerprint, name, is_skipped=documents is None)
-            for document in documents or ():
-                yield document.model_copy(update={"fingerprint": fingerprint})
+            else:
+                yield partial(_parse_file, self._parse, source, limits, path, fingerprint)
 
     def count_files(self, source: FolderT) -> int:
         """Return the number of files. Raises SourceError as `read` does."""
@@ -82,6 +95,24 @@ class FolderReader(Generic[FolderT]):
 
     def _list_files(self, source: FolderT) -> list[Path]:
         return list_files(source.path, self._suffixes(source))
+
+
+def _parse_file(
+    parse: Callable[[FolderT, SourceLimits, Path], list[SourceDocument] | None],
+    source: FolderT,
+    limits: SourceLimits,
+    path: Path,
+    fingerprint: str,
+) -> list[FileResult]:
+    """Return the documents of a file, or the reason why there are none."""
+    name = _relative_name(path, source.path)
+    try:
+        documents = parse(source, limits, path)
+    except SourceError as error:
+        return [SourceError(f"{name}: {error}")]
+    if not documents:
+        return [EmptyFile(fingerprint, name, is_skipped=documents is None)]
+    return [document.model_copy(update={"fingerprint": fingerprint}) for document in documents]
 
 
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:

@@ -5,11 +5,11 @@ Finds the reader of a source by its kind, and reads sources of any kind.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
@@ -45,6 +45,27 @@ FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError
 ConfigT = TypeVar("ConfigT", contravariant=True)
 
 
+class FileTask(Protocol):
+    """The work of reading one file, which can be done in another process."""
+
+    def __call__(self) -> Sequence[FileResult]:
+        """Return the documents of the file, or why there are none."""
+        ...
+
+
+RunTasks = Callable[[Iterator[FileTask | FileResult]], Iterator[FileResult]]
+"""Runs the tasks among its arguments, and yields all results in order."""
+
+
+def run_tasks(tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
+    """Run each task when its result is needed."""
+    for task in tasks:
+        if callable(task):
+            yield from task()
+        else:
+            yield task
+
+
 class SourceReader(Protocol[ConfigT]):
     """Reads one kind of source. The module `ingestion.sources.<kind>` provides one as `READER`."""
 
@@ -72,6 +93,17 @@ class SourceReader(Protocol[ConfigT]):
         ...
 
 
+@runtime_checkable
+class FileTaskReader(SourceReader[ConfigT], Protocol[ConfigT]):
+    """A reader whose files can be read independently of each other."""
+
+    def tasks(
+        self, source: ConfigT, limits: SourceLimits, known: KnownFiles
+    ) -> Iterator[FileTask | FileResult]:
+        """Yield a task for each file to read, and the results that need no reading, in order."""
+        ...
+
+
 def get_reader(kind: str) -> SourceReader[Any]:
     """Return `READER` of the module `ingestion.sources.<kind>`.
 
@@ -83,9 +115,14 @@ def get_reader(kind: str) -> SourceReader[Any]:
 
 
 def read_source(
-    source: SourceConfig, limits: SourceLimits, known: KnownFiles = MappingProxyType({})
+    source: SourceConfig,
+    limits: SourceLimits,
+    known: KnownFiles = MappingProxyType({}),
+    run: RunTasks = run_tasks,
 ) -> Iterator[FileResult]:
     """Yield the documents of `source` in a stable order, and a SourceError for each refused one.
+
+    `run` may run the tasks of a FileTaskReader in other processes.
 
     A file whose fingerprint is in `known` is not parsed and yields an UnchangedFile. A document
     whose id was already seen in this source is refused.
@@ -93,7 +130,12 @@ def read_source(
     Raises SourceError when the source cannot be read at all.
     """
     seen: set[str] = set()
-    for result in get_reader(source.kind).read(source, limits, known):
+    reader = get_reader(source.kind)
+    if isinstance(reader, FileTaskReader):
+        results = run(reader.tasks(source, limits, known))
+    else:
+        results = reader.read(source, limits, known)
+    for result in results:
         ids = _document_ids(result)
         if duplicates := seen & ids:
             yield SourceError(

@@ -24,6 +24,12 @@ from app.cli.commands.base import (
 @click.option(
     "--json", "as_json", is_flag=True, help="Print JSON, as GET /ingestions/{id} returns it."
 )
+@click.option(
+    "--explain",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="PAGE",
+    help="With --dry-run: show how this page is read, and why. Nothing is compared.",
+)
 @platform_option
 @report_errors
 def ingest(
@@ -32,9 +38,17 @@ def ingest(
     rebuild: bool,
     watch: bool,
     as_json: bool,
+    explain: Path | None,
     platform: Path | None,
 ) -> None:
     """Index new, changed and deleted documents of the platform."""
+    if explain is not None:
+        if not dry_run:
+            raise click.UsageError("--explain needs --dry-run")
+        from app.cli.terminal.ingest import explain_lines
+
+        click.echo("\n".join(explain_lines(load_settings(platform), explain)))
+        return
     from app.cli.terminal.ingest import run_ingestion, run_ingestion_and_watch
     from app.cli.terminal.tables import print_ingestion_run
     from schemas.ingestion import IngestionOptions

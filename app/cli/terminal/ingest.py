@@ -20,7 +20,7 @@ from schemas.errors import (
     StoreUnavailable,
 )
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
-from schemas.platform import OpenApiSourceConfig
+from schemas.platform import OpenApiSourceConfig, SourceLimits
 from schemas.settings import Settings
 
 POLL_INTERVAL_S = 0.2
@@ -58,6 +58,14 @@ async def open_ingestion_runner(settings: Settings) -> AsyncIterator[IngestionRu
         yield _LocalRunner(job)
     finally:
         job.close()
+
+
+def explain_lines(settings: Settings, page: Path) -> list[str]:
+    """Return how `page` is read, and why, line by line. Raises ConfigurationError and SourceError."""
+    from ingestion.sources.explain import explain_page
+
+    sources = read_platform(settings.platform).sources
+    return explain_page(sources, SourceLimits(), page)
 
 
 async def run_ingestion(settings: Settings, options: IngestionOptions) -> IngestionRun:

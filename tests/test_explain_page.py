@@ -1,0 +1,61 @@
+"""`apidesk ingest --dry-run --explain PAGE` tells how a page is read."""
+
+from pathlib import Path
+
+import pytest
+
+from ingestion.sources.explain import explain_page
+from schemas.errors import SourceError
+from schemas.platform import MarkdownSourceConfig, SourceLimits
+
+API = """# Create a board
+
+`POST /v1/boards`
+
+## Body
+
+| Name | Type | Required |
+| --- | --- | --- |
+| name | string | yes |
+
+| Tier | Price |
+| --- | --- |
+| Free | 0 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            API,
+            [
+                "page.md in docs: 1 API operations",
+                "POST /v1/boards  Create a board",
+                "  POST /v1/boards is stated",
+                "  table [Name | Type | Required] under 'Body': 1 request parameters",
+                "  table [Tier | Price] under 'Body': stays prose",
+            ],
+        ),
+        ("# Guide\n\nText.", ["page.md in docs: prose", "  no method with a URL is stated"]),
+        (
+            "# Guide\n\n`POST /v1/boards`",
+            [
+                "page.md in docs: prose",
+                "POST /v1/boards  Guide",
+                "  POST /v1/boards is stated",
+                "  missing: a table or list of parameters, responses or error codes",
+            ],
+        ),
+        ("# Guide", ["page.md in docs: not indexed, because it has no body or is skipped"]),
+    ],
+)
+def test_explanation_names_the_evidence(text: str, expected: list[str], tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    assert explain_page([source], SourceLimits(), tmp_path / "page.md") == expected
+
+
+def test_page_outside_of_the_sources_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no source with pages"):
+        explain_page([], SourceLimits(), tmp_path / "page.md")
