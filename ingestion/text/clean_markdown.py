@@ -20,7 +20,7 @@ _MODULE_LINE = re.compile(
 )
 _TITLED = r"[ \t]*(?:\[([^\]]*)\]|\"([^\"]*)\"|([^{\n]*))?(?:\{[^}]*\})?[ \t]*$"
 _CONTAINER = re.compile(rf"^(\s*):{{3,}}[ \t]*([A-Za-z][\w-]*)?{_TITLED}")
-_ALERT = re.compile(r"^(\s*(?:>\s*)+)\[!(\w+)\][-+]?[ \t]*(.*)$")
+_ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")
 _INDENTED = re.compile(
     r"^(\s*)(?:!!!|\?\?\?\+?|===[!+]?)[ \t]+(?:([\w-]+)[ \t]*)?(?:\"([^\"]*)\")?[ \t]*$"
 )
@@ -363,9 +363,10 @@ def _clean(text: str) -> str:
     text = re.sub(r"<br\s*/?>", " ", text, flags=re.IGNORECASE)
     text = _HIGHLIGHT.sub(lambda match: match[1] or match[2], text)
     text = _ANGLES.sub(_placeholder, text)
-    return "\n".join(
+    text = "\n".join(
         line if _DELIMITER.match(line) else _SPACES.sub(" ", line) for line in text.split("\n")
     )
+    return re.sub(r"(?<=[^\s|])[ \t]{2,}\Z", " ", text)  # before a code span
 
 
 def _placeholder(match: re.Match[str]) -> str:

@@ -65,7 +65,7 @@ def explain_lines(settings: Settings, page: Path) -> list[str]:
     from ingestion.sources.explain import explain_page
 
     sources = read_platform(settings.platform).sources
-    return explain_page(sources, SourceLimits(), page)
+    return explain_page(sources, SourceLimits.from_settings(settings), page)
 
 
 async def run_ingestion(settings: Settings, options: IngestionOptions) -> IngestionRun:
