@@ -2,14 +2,15 @@
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
-DATA ?= ../shared/data/retrieval
+CORPORA ?= ../shared/data
+DATA ?= $(CORPORA)/retrieval
 # 1.5 workers per core, because many tests wait for a server or a deadline.
 WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test acceptance check format pin screenshots bench bench-retrieval soak fuzz
+.PHONY: help setup run ask test acceptance check format pin screenshots bench bench-retrieval bench-answers soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,7 +61,10 @@ bench: setup ## compare the speed with other systems (20 minutes), update docs/e
 	@$(BIN)/python -m benchmarks.performance
 
 bench-retrieval: setup ## measure retrieval quality, update docs/explanation/retrieval.md (DATA=...)
-	@$(BIN)/python -m benchmarks.retrieval --data "$(DATA)"
+	@$(BIN)/python -m benchmarks.retrieval --data "$(DATA)" --corpora "$(CORPORA)"
+
+bench-answers: setup ## measure answers without a model, update docs/explanation/answers.md (CORPORA=...)
+	@$(BIN)/python -m benchmarks.answers --part both --document docs/explanation/answers.md --data "$(CORPORA)"
 
 soak: setup ## run a mixed load for ten minutes, update docs/explanation/reliability.md
 	@$(BIN)/python -m benchmarks.soak

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from benchmarks.answers.report import retrieval_table
+from benchmarks.answers.run import Measured as MeasuredPart
 from benchmarks.document import prose, table, truncate
 from benchmarks.retrieval_quality import TOLERANCE, K, Measured
 from benchmarks.retrieval_speed import STARTS, Speed
@@ -31,6 +33,13 @@ MEASURES = """
     seed.
 """
 
+DEVELOPERS = """
+    Questions of developers by full text ([the sets](../../benchmarks/questions/README.md)). page@5 is
+    the share of questions with a chunk of a right document among the first five chunks, evidence@5 the
+    share whose first five chunks together state all facts of a right answer. `work` is the part for
+    development; `measure` is only measured.
+"""
+
 EMBEDDINGS = f"""
     Dense retrieval is measured with three embeddings that need no model: `noise` (vectors that mean
     nothing), `n-grams` (hashed counts of character n-grams) and `oracle` (a question lies as near its
@@ -45,13 +54,22 @@ SPEED = f"""
 
 
 def report(
-    measured: Sequence[Measured], speeds: Sequence[Speed], missing: Sequence[str], cores: int
+    measured: Sequence[Measured],
+    developers: Sequence[MeasuredPart],
+    speeds: Sequence[Speed],
+    missing: Sequence[str],
+    cores: int,
 ) -> str:
-    """Return the section; `missing` are the sets without data."""
+    """Return the section.
+
+    `developers` are the parts of the developers' questions, `missing` the public sets without data.
+    """
     left_out = f"Left out, their data not being there: {', '.join(missing)}." if missing else ""
     parts = [
         prose(f"Written by `make bench-retrieval` on a machine with {cores} cores. {left_out}"),
         _sets(measured),
+        retrieval_table(developers),
+        prose(DEVELOPERS),
         prose(EMBEDDINGS),
         _fusion(measured),
         _routes(measured),

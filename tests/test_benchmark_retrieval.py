@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.answers.run import Measured as MeasuredPart
+from benchmarks.answers.sets import PARTS
 from benchmarks.document import table, truncate, write_between_markers
 from benchmarks.retrieval import main, write_document
 from benchmarks.retrieval_quality import Measured, embeddings, measure, settings_of
@@ -15,7 +17,7 @@ from benchmarks.retrieval_sets import RetrievalSet, public_set
 from benchmarks.retrieval_speed import Speed
 from benchmarks.scripted_vectors import DIMENSION, Embedding, NGrams, Noise, Oracle
 from benchmarks.vector_server import serve_vectors
-from ingestion.providers import open_embeddings
+from ingestion.embeddings import open_embeddings
 from schemas.settings import SAMPLE_PLATFORM
 
 PAGES = {
@@ -106,8 +108,10 @@ def test_hybrid_is_compared_with_the_better_route(
 
 def test_report_names_losses_and_missing_sets(measured: Measured) -> None:
     losing = with_hits(measured, full_text=0.9, dense=0.3, hybrid=0.8)
-    text = report([losing], [SPEED], ["xquad_zh"], cores=2)
+    developers = [MeasuredPart(part, {}, None) for part in PARTS]
+    text = report([losing], developers, [SPEED], ["xquad_zh"], cores=2)
     assert "on a machine with 2 cores" in text
+    assert "| set | work: n | page@5 | evidence@5 | measure: n | page@5 | evidence@5 |" in text
     assert "Left out, their data not being there: xquad_zh." in text
     assert "| tiny | 0.900 | 0.300 | 0.800 | **-0.100** |" in text
     assert "| full text | 10,000 | 100 | 8.0 | 12.0 | 10.0 | 5.0 | 2.00 |" in text
@@ -197,4 +201,4 @@ def test_openai_client_receives_the_vectors(tmp_path: Path) -> None:
 
 
 def test_command_help_lists_the_options() -> None:
-    assert {"data", "document", "sections"} == {option.name for option in main.params}
+    assert {"data", "corpora", "document", "sections"} == {option.name for option in main.params}

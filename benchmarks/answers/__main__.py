@@ -8,28 +8,26 @@ Indexes are kept in the folder of --cache and built again after a change of the 
 
 import json
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from app.analytics.evaluation.answer_result import AnswerResult
-from benchmarks.answers.report import Scored, tables
-from benchmarks.answers.run import OffTopic, OnDetail, measure_off_topic, measure_set
-from benchmarks.answers.sets import PARTS, SETS, Part, is_available
+from benchmarks.answers.report import document_text, tables
+from benchmarks.answers.run import OFF_TOPIC, measure_part
+from benchmarks.answers.sets import PARTS, SETS, Part
+from benchmarks.document import around_markers, write_between_markers
 from benchmarks.retrieval_sets import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
-OFF_TOPIC = "offtopic"
 CACHE = Path(tempfile.gettempdir(), "apidesk-benchmarks")
 
 
 @click.command()
-@click.option("--part", type=click.Choice(PARTS), default="work", show_default=True)
+@click.option("--part", type=click.Choice([*PARTS, "both"]), default="work", show_default=True)
 @click.option(
     "--set",
     "names",
@@ -42,6 +40,11 @@ CACHE = Path(tempfile.gettempdir(), "apidesk-benchmarks")
     "--details",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File for a JSON object per question, to read why one fails.",
+)
+@click.option(
+    "--document",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Markdown file that the figures of both parts are written to, between its markers.",
 )
 @click.option(
     "--data",
@@ -57,14 +60,22 @@ CACHE = Path(tempfile.gettempdir(), "apidesk-benchmarks")
     help="Folder for indexes.",
 )
 def main(
-    part: Part,
+    part: Part | Literal["both"],
     names: Sequence[str],
     retrieval_only: bool,
     details: Path | None,
+    document: Path | None,
     data: Path,
     cache: Path,
 ) -> None:
-    """Measure and print the figures of each set and of all."""
+    """Measure and print the figures of each set and of all sets together."""
+    if details and part != "work":
+        raise click.UsageError("--details requires --part work: nothing is chosen by the others")
+    if document:
+        if part != "both" or names or retrieval_only:
+            raise click.UsageError("--document requires --part both, all sets and answers")
+        around_markers(document)  # before minutes of work
+    tell = partial(click.echo, err=True)
     with ExitStack() as stack:
         file = stack.enter_context(details.open("w", encoding="utf-8")) if details else None
 
@@ -72,33 +83,21 @@ def main(
             if file:
                 file.write(json.dumps(detail, ensure_ascii=False) + "\n")
 
-        results, off_topic = measure(
-            part, names or (*SETS, OFF_TOPIC), data, cache, on_detail, retrieval_only
-        )
-    click.echo(tables(Scored.of(results) if results else None, off_topic))
-
-
-def measure(
-    part: Part,
-    names: Sequence[str],
-    data: Path,
-    cache: Path,
-    on_detail: OnDetail = lambda detail: None,
-    retrieval_only: bool = False,
-) -> tuple[dict[str, list[AnswerResult]], OffTopic | None]:
-    """Measure the sets `names`, which may contain `offtopic`; report progress on stderr."""
-    tell = partial(click.echo, err=True)
-    results = {}
-    for name in (name for name in names if name != OFF_TOPIC):
-        if not is_available(name, data):
-            tell(f"{name}: left out, its documents are not in {data}")
-            continue
-        started = time.monotonic()
-        results[name] = measure_set(name, part, data, cache, on_detail, retrieval_only)
-        tell(f"{name}: {len(results[name])} questions, {time.monotonic() - started:.0f} s")
-    if OFF_TOPIC not in names or retrieval_only:
-        return results, None
-    return results, measure_off_topic(part, data, cache, on_detail)
+        measured = [
+            measure_part(
+                each,
+                names or (*SETS, OFF_TOPIC),
+                data,
+                cache,
+                on_detail,
+                retrieval_only=retrieval_only,
+                tell=tell,
+            )
+            for each in (PARTS if part == "both" else (part,))
+        ]
+    if document:
+        write_between_markers(document, document_text(measured))
+    click.echo("\n\n".join(map(tables, measured)))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from app.analytics.evaluation.answer_result import AnswerResult, AnswerScores
 from app.analytics.evaluation.answer_scoring import answer_scores
-from benchmarks.answers.run import OffTopic
-from benchmarks.document import table
+from benchmarks.answers.run import Measured, OffTopic
+from benchmarks.answers.sets import Part
+from benchmarks.document import prose, table
 
 ANSWERABLE = (
     "answerable",
@@ -20,6 +21,22 @@ ANSWERABLE = (
     "not covered",
 )
 UNANSWERABLE = ("unanswerable", "n", "refused, not covered or low", "high")
+
+PART_TITLES: dict[Part, str] = {"work": "Working part", "measure": "Measuring part"}
+
+INTRODUCTION = """
+    Written by `make bench-answers`: answers without a model, on questions of developers that were written
+    by people who had not seen the code ([the sets](../../benchmarks/questions/README.md)). The working part
+    is for development. The measuring part is only measured.
+"""
+
+MEASURES = """
+    page@5: a page that answers the question is among the first five chunks. evidence@5: these chunks state
+    all facts that a right answer states. answer: the answer does. high and wrong: the confidence is
+    `high`, but the answer does not state all facts. refused: as off-topic. not covered: the answer quotes
+    nothing. The shares of answers by confidence include the unanswerable questions. An off-topic question
+    is let through if it is not refused, and answered if a passage is quoted.
+"""
 
 
 @dataclass(frozen=True)
@@ -72,18 +89,42 @@ def off_topic_table(measured: OffTopic) -> str:
     return table(head, [[*off, _figure(measured.answered), ""], on])
 
 
-def tables(scored: Scored | None, off_topic: OffTopic | None) -> str:
+def tables(measured: Measured) -> str:
     """Return all tables for which there are figures."""
     parts = []
-    if scored:
+    if measured.results:
+        scored = Scored.of(measured.results)
         parts.append(answerable_table(scored))
         if scored.total.honest is not None:
             parts.append(unanswerable_table(scored))
         if scored.total.right is not None:
             parts.append(reliability_table(scored))
-    if off_topic:
-        parts.append(off_topic_table(off_topic))
+    if measured.off_topic:
+        parts.append(off_topic_table(measured.off_topic))
     return "\n\n".join(parts)
+
+
+def document_text(parts: Sequence[Measured]) -> str:
+    """Return the section of docs/explanation/answers.md."""
+    sections = [f"### {PART_TITLES[measured.part]}\n\n{tables(measured)}" for measured in parts]
+    return "\n\n".join([prose(INTRODUCTION), *sections, prose(MEASURES)])
+
+
+def retrieval_table(parts: Sequence[Measured]) -> str:
+    """Return the table of page@5 and evidence@5 by set, with two columns for each part."""
+    scored = [Scored.of(measured.results) for measured in parts]
+    head = ["set"]
+    for measured in parts:
+        head += [f"{measured.part}: n", "page@5", "evidence@5"]
+    rows = []
+    for same in zip(*(each.rows() for each in scored), strict=True):
+        shares = [
+            cell
+            for _, s in same
+            for cell in (str(s.answerable), _figure(s.page), _figure(s.evidence))
+        ]
+        rows.append([same[0][0], *shares])
+    return table(head, rows)
 
 
 def _answerable_row(name: str, scores: AnswerScores) -> list[str]:

@@ -1,6 +1,7 @@
 """Asks the questions of the sets, one after the other."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,12 @@ from app.analytics.evaluation.documents import DocumentIndex
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
 from benchmarks.answers.index_cache import indexed_settings
-from benchmarks.answers.sets import EVERYDAY, Part, off_topic_questions, read_set
+from benchmarks.answers.sets import EVERYDAY, Part, is_available, off_topic_questions, read_set
 from schemas.answer import Answer
 from schemas.settings import Settings
+
+OFF_TOPIC = "offtopic"
+"""Name of the set of questions that no developer platform answers."""
 
 OnDetail = Callable[[dict[str, Any]], None]
 """Receives the details of a question as a JSON object."""
@@ -39,6 +43,45 @@ class OffTopic:
     on_topic: int
     refused: float
     """Share of the questions of the set `everyday` that are refused."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The results of one part of the sets."""
+
+    part: Part
+    results: dict[str, list[AnswerResult]]
+    """The results of each set whose documents are there."""
+    off_topic: OffTopic | None
+    """None if it was not measured."""
+
+
+def measure_part(
+    part: Part,
+    names: Sequence[str],
+    data: Path,
+    cache: Path,
+    on_detail: OnDetail = lambda detail: None,
+    *,
+    retrieval_only: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Measured:
+    """Measure one part of the sets `names`, which may contain `OFF_TOPIC`. Raises ApideskError.
+
+    `tell` receives a line for each set.
+    """
+    results = {}
+    for name in (name for name in names if name != OFF_TOPIC):
+        if not is_available(name, data):
+            tell(f"{part}, {name}: left out, its documents are not in {data}")
+            continue
+        started = time.monotonic()
+        results[name] = measure_set(name, part, data, cache, on_detail, retrieval_only)
+        seconds = time.monotonic() - started
+        tell(f"{part}, {name}: {len(results[name])} questions, {seconds:.0f} s")
+    if OFF_TOPIC not in names or retrieval_only:
+        return Measured(part, results, None)
+    return Measured(part, results, measure_off_topic(part, data, cache, on_detail))
 
 
 def measure_set(
@@ -72,7 +115,7 @@ def measure_off_topic(
     outside, inside = outcomes[: len(off_topic)], outcomes[len(off_topic) :]
     for topic, texts, found in (("off", off_topic, outside), ("on", on_topic, inside)):
         for text, outcome in zip(texts, found, strict=True):
-            on_detail({"set": "offtopic", "question": text, "topic": topic, "outcome": outcome})
+            on_detail({"set": OFF_TOPIC, "question": text, "topic": topic, "outcome": outcome})
     return OffTopic(
         off_topic=len(outside),
         let_through=1 - _share(outside, "refused"),

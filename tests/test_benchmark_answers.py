@@ -1,0 +1,214 @@
+"""Tests of the question sets and of `make bench-answers`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from app.analytics.evaluation.answer_result import AnswerResult
+from app.analytics.evaluation.dataset import EvaluationQuestion
+from app.analytics.evaluation.facts import missing_facts
+from benchmarks.answers import index_cache
+from benchmarks.answers.__main__ import main
+from benchmarks.answers.index_cache import index_digest, indexed_settings
+from benchmarks.answers.report import document_text, retrieval_table, tables
+from benchmarks.answers.run import Measured, OffTopic, measure_part
+from benchmarks.answers.sets import (
+    CORPORA,
+    EVERYDAY,
+    PARTS,
+    SETS,
+    Part,
+    corpus_files,
+    read_set,
+    write_platform,
+)
+from ingestion.platform_config import read_platform
+from schemas.settings import SAMPLE_PLATFORM
+from tests.conftest import SHARED_DATA, needs_shared_data
+
+
+def all_questions() -> list[EvaluationQuestion]:
+    """The questions of every set and both parts."""
+    return [question for part in PARTS for name in SETS for question in read_set(name, part)]
+
+
+def sample_texts(gold: str) -> str:
+    """The text of the sample that `gold` names: a path below samples/ or the id of an API."""
+    samples = SAMPLE_PLATFORM.parent
+    paths = [samples / gold] if "/" in gold else list((samples / "api").glob(f"{gold}-*.json"))
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def answered(**fields: Any) -> AnswerResult:
+    """A right, firm answer with its page and its evidence."""
+    right = AnswerResult(
+        id="1",
+        question="q",
+        kind="value",
+        gold=("a",),
+        facts=(("30",),),
+        unanswerable=False,
+        retrieved=(),
+        page=True,
+        evidence=True,
+        missing_evidence=(),
+        outcome="answered",
+        confidence="high",
+        right=True,
+    )
+    return right.model_copy(update=fields)
+
+
+# --- the sets -----------------------------------------------------------------------------------
+
+
+def test_parts_share_no_question() -> None:
+    questions = all_questions()
+    assert len({question.id for question in questions}) == len(questions)
+    assert len({question.question for question in questions}) == len(questions)
+
+
+def test_question_is_answerable_with_documents_and_facts_or_not_at_all() -> None:
+    for question in all_questions():
+        assert bool(question.gold) == bool(question.facts) == (question.kind != "unanswerable")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_sets_are_large_enough(part: Part) -> None:
+    questions = [question for name in SETS for question in read_set(name, part)]
+    assert sum(not question.is_unanswerable for question in questions) >= 150
+    assert sum(question.is_unanswerable for question in questions) >= 30
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_samples_state_the_facts_of_everyday_questions(part: Part) -> None:
+    for question in read_set(EVERYDAY, part):
+        text = "\n".join(map(sample_texts, question.gold))
+        assert not missing_facts(question.facts, text), question.id
+
+
+@needs_shared_data
+@pytest.mark.parametrize("corpus", CORPORA, ids=lambda corpus: corpus.name)
+def test_platform_of_each_corpus_is_valid(corpus: Any, tmp_path: Path) -> None:
+    platform = read_platform(write_platform(corpus.name, SHARED_DATA, tmp_path))
+    assert platform.platform.name == corpus.title
+    assert next(iter(corpus_files(corpus.name, SHARED_DATA))).is_file()
+
+
+# --- the cache of indexes -----------------------------------------------------------------------
+
+
+def test_digest_depends_on_documents_and_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, code = tmp_path / "data", tmp_path / "code"
+    document, module = data / "openapi" / "slack.en.swagger2.json", code / "ingestion" / "a.py"
+    for path in (document, module):
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    monkeypatch.setattr(index_cache, "ROOT", code)
+    digests = [index_digest("slack", data), index_digest("slack", data)]
+    document.write_text("{ }")
+    digests.append(index_digest("slack", data))
+    module.write_text("changed")
+    digests.append(index_digest("slack", data))
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
+def test_index_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+
+    def build(settings: Any) -> None:
+        built.append(settings)
+        Path(settings.milvus_uri).write_text("index")
+
+    monkeypatch.setattr(index_cache, "_build", build)
+    for _ in range(2):
+        with indexed_settings(EVERYDAY, tmp_path, tmp_path / "cache") as settings:
+            copy = Path(settings.milvus_uri)
+            assert copy.read_text() == "index"
+            copy.write_text("changed by a question")
+        assert not copy.exists()
+    assert len(built) == 1
+
+
+# --- measuring ----------------------------------------------------------------------------------
+
+
+def test_samples_are_measured_and_the_missing_corpora_left_out(tmp_path: Path) -> None:
+    details: list[dict[str, Any]] = []
+    told: list[str] = []
+    measured = measure_part(
+        "work", [EVERYDAY, "slack"], tmp_path, tmp_path / "cache", details.append, tell=told.append
+    )
+    assert list(measured.results) == [EVERYDAY]
+    assert len(measured.results[EVERYDAY]) == len(details) == len(read_set(EVERYDAY, "work"))
+    assert [line for line in told if "left out" in line] == [
+        f"work, slack: left out, its documents are not in {tmp_path}"
+    ]
+    first = json.loads(json.dumps(details[0]))
+    assert {"question", "facts", "retrieved", "steps", "confidence", "missingFacts"} <= set(first)
+    assert first["retrieved"]
+    assert all(result.outcome for result in measured.results[EVERYDAY])
+    assert any(result.page for result in measured.results[EVERYDAY])
+
+
+def test_off_topic_questions_are_asked_over_the_samples(tmp_path: Path) -> None:
+    (tmp_path / "offtopic.jsonl").write_text(
+        "\n".join(json.dumps({"query": text}) for text in ("今天天气怎么样", "签名怎么算"))
+    )
+    measured = measure_part("work", ["offtopic"], tmp_path, tmp_path / "cache")
+    assert measured.results == {}
+    assert measured.off_topic is not None
+    assert (measured.off_topic.off_topic, measured.off_topic.let_through) == (2, 0.5)
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def test_tables_show_each_set_and_the_total() -> None:
+    results = {
+        "one": [answered(), answered(right=False, page=False)],
+        "two": [
+            answered(evidence=False, right=False, confidence="low"),
+            answered(outcome="refused", right=False),
+            answered(unanswerable=True, gold=(), facts=(), page=None, evidence=None, right=False),
+        ],
+    }
+    text = tables(Measured("work", results, OffTopic(10, 0.1, 0.0, 5, 0.2)))
+    assert "| one | 2 | 0.50 | 1.00 | 0.50 | 0.50 | 0.50 | 0.00 | 0.00 |" in text
+    assert "| two | 2 | 1.00 | 0.50 | 0.00 | 0.00 | 0.50 | 0.50 | 0.00 |" in text
+    assert "| total | 4 | 0.75 | 0.75 | 0.25 | 0.33 | 0.50 | 0.25 | 0.00 |" in text
+    assert "| two | 1 | 0.00 | 1.00 |" in text
+    assert "| high | 3 | 0.33 |" in text
+    assert "| off-topic | 10 | 0.10 | 0.00 |  |" in text
+
+
+def test_document_has_both_parts() -> None:
+    parts = [Measured(part, {"one": [answered()]}, None) for part in PARTS]
+    text = document_text(parts)
+    assert text.index("### Working part") < text.index("### Measuring part")
+    assert "| one | 1 | 1.00 | 1.00 | 1 | 1.00 | 1.00 |" in retrieval_table(parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--part", "measure", "--details", "d.jsonl"], "--details requires --part work"),
+        (["--document", "d.md"], "--document requires --part both"),
+        (["--document", "d.md", "--part", "both", "--set", "slack"], "--document requires"),
+    ],
+)
+def test_invalid_options_are_refused(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.md").write_text("<!-- figures -->\n<!-- /figures -->\n")
+    run = CliRunner().invoke(main, arguments)
+    assert run.exit_code == 2
+    assert said in run.stderr
+    assert not Path("d.jsonl").exists()
