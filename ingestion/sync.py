@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.chunking import chunk_document
-from ingestion.providers import ChunkEmbedder
+from ingestion.embeddings import ChunkEmbedder
 from ingestion.sources.registry import (
     EmptyFile,
     KnownFiles,
@@ -26,6 +26,7 @@ from ingestion.store.manifest import IndexedSource
 from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.store.schema import Vector
 from ingestion.stored_documents import StoredDocuments
+from ingestion.worker_processes import ChunkedDocument, WorkerProcesses
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
@@ -66,6 +67,7 @@ class Sync:
         self._read_options = read_options
         self._options = options
         self._on_progress = on_progress
+        self._workers = WorkerProcesses(read_options.chunk_tokens)
         self._stored = StoredDocuments()
         self._unchanged_sources: dict[str, IndexedSource] = {}
         """Sources whose files are the same as in the last run."""
@@ -88,16 +90,17 @@ class Sync:
         manifest = self._collection.stored_manifest()
         self._was_interrupted = manifest is not None and manifest.incomplete
         self._read_stored(sources)
-        if self._options.dry_run:
-            for _ in self._changed_chunks(sources):
-                pass
-            return
-        writer = self._collection.writer(self._options.rebuild)
-        try:
-            self._write(writer, self._changed_chunks(sources))
-        except BaseException:
-            writer.abandon()
-            raise
+        with self._workers:
+            if self._options.dry_run:
+                for _ in self._changed_chunks(sources):
+                    pass
+                return
+            writer = self._collection.writer(self._options.rebuild)
+            try:
+                self._write(writer, self._changed_chunks(sources))
+            except BaseException:
+                writer.abandon()
+                raise
 
     def _read_stored(self, sources: Sequence[SourceConfig]) -> None:
         """Find the unchanged sources and read the stored chunks of all others."""
@@ -207,7 +210,9 @@ class Sync:
         try:
             report.expected = count_files(source)
             known_files = self._known_files(source.name)
-            for result in read_source(source, self._read_options.limits, known_files):
+            for result in read_source(
+                source, self._read_options.limits, known_files, self._workers.run
+            ):
                 match result:
                     case SourceDocument():
                         seen_ids.add(result.id)
@@ -248,7 +253,10 @@ class Sync:
     def _document_chunks(self, report: SourceReport, document: SourceDocument) -> Iterator[Chunk]:
         """Yield the new and changed chunks of `document`, or all of them for a rebuild."""
         before = self._stored.chunk_hashes(document.source, document.id)
-        chunks = list(chunk_document(document, self._read_options.chunk_tokens))
+        if isinstance(document, ChunkedDocument):
+            chunks = list(document.chunks)
+        else:
+            chunks = list(chunk_document(document, self._read_options.chunk_tokens))
         changed = [chunk for chunk in chunks if before.get(chunk.id) != chunk.content_hash]
         removed = before.keys() - {chunk.id for chunk in chunks}
         self._dropped_ids |= removed

@@ -1,0 +1,117 @@
+"""Reads files and cuts their documents into chunks in worker processes, one per core.
+
+Parsing Markdown and HTML is most of the work of a run, and Python runs on one core per process. The
+process of the run then only compares, embeds and writes chunks.
+"""
+
+import multiprocessing
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import chain, islice
+from typing import Self
+
+from ingestion.chunking import chunk_document
+from ingestion.sources.registry import FileResult, FileTask
+from schemas.document import Chunk, SourceDocument
+
+MIN_TASKS = 300
+"""Files to read for which worker processes are started; each takes a second of CPU to start."""
+
+BATCH_TASKS = 8
+"""Files that a worker process reads at a time."""
+
+BATCHES_PER_PROCESS = 3
+"""Batches that wait for each process or for the run; they limit the memory for finished documents."""
+
+
+class ChunkedDocument(SourceDocument):
+    """A document that is already cut into chunks."""
+
+    chunks: tuple[Chunk, ...]
+
+
+class WorkerProcesses:
+    """Processes that read and cut files for one run; they start with the first source of many files."""
+
+    def __init__(self, chunk_tokens: int) -> None:
+        self._chunk_tokens = chunk_tokens
+        self._count = _available_cores()
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def run(self, tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
+        """Run `tasks` and cut their documents into chunks; yield all results in order.
+
+        Without a second core, or for fewer than `MIN_TASKS` files, the work is done in this process.
+        """
+        head, task_count = list[FileTask | FileResult](), 0
+        for task in tasks:
+            head.append(task)
+            task_count += callable(task)
+            if task_count == MIN_TASKS:
+                break
+        tasks = chain(head, tasks)
+        if task_count == MIN_TASKS and self._count > 1:
+            yield from self._run_in_pool(tasks)
+        else:
+            yield from _run_tasks(tasks, self._chunk_tokens)
+
+    def _run_in_pool(self, tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
+        """Yield the results of `tasks` in order, with a limited number of batches in progress."""
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._count, context, initializer=_exit_with_parent)
+        waiting: deque[Future[list[FileResult]]] = deque()
+        while True:
+            while len(waiting) < self._count * BATCHES_PER_PROCESS:
+                batch = list(islice(tasks, BATCH_TASKS))
+                if not batch:
+                    break
+                waiting.append(self._pool.submit(_run_batch, batch, self._chunk_tokens))
+            if not waiting:
+                return
+            yield from waiting.popleft().result()
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _run_batch(batch: list[FileTask | FileResult], chunk_tokens: int) -> list[FileResult]:
+    return list(_run_tasks(iter(batch), chunk_tokens))
+
+
+def _run_tasks(tasks: Iterator[FileTask | FileResult], chunk_tokens: int) -> Iterator[FileResult]:
+    for task in tasks:
+        for result in task() if callable(task) else [task]:
+            yield _cut(result, chunk_tokens) if isinstance(result, SourceDocument) else result
+
+
+def _cut(document: SourceDocument, chunk_tokens: int) -> ChunkedDocument:
+    """Return `document` with its chunks and without its sections, which are not needed any more."""
+    fields = {name: getattr(document, name) for name in SourceDocument.model_fields}
+    chunks = tuple(chunk_document(document, chunk_tokens))
+    return ChunkedDocument.model_construct(**fields | {"sections": (), "chunks": chunks})
+
+
+def _exit_with_parent() -> None:
+    """End this worker process when the process of the run dies; it would wait for tasks forever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "this is called in a worker process"
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
