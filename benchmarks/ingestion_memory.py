@@ -16,8 +16,8 @@ from benchmarks.fresh_process import in_fresh_process
 from benchmarks.performance.ingestion import import_everything, settings_of
 from benchmarks.performance.model_process import running_model
 from benchmarks.process_memory import resident
+from ingestion.embeddings import open_embeddings
 from ingestion.job import IngestionJob
-from ingestion.providers import open_embeddings
 from ingestion.runs import IngestionRunStore
 from ingestion.store.client import open_milvus
 from ingestion.store.manifest import expected_manifest

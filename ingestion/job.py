@@ -20,8 +20,8 @@ from langchain_core.embeddings import Embeddings
 from sqlalchemy.engine import Engine
 from structlog.contextvars import bound_contextvars
 
+from ingestion.embeddings import ChunkEmbedder, open_embeddings
 from ingestion.platform_config import read_platform
-from ingestion.providers import ChunkEmbedder, open_embeddings
 from ingestion.runs import IngestionRunStore
 from ingestion.store.collection import Collection
 from ingestion.sync import ReadOptions, Sync

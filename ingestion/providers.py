@@ -1,35 +1,22 @@
-"""Opens LangChain clients for `provider:model`, converts their errors to ModelError, and embeds chunks."""
+"""Opens LangChain clients for `provider:model`, and converts their errors to ModelError."""
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
-from tenacity import (
-    RetryCallState,
-    retry,
-    retry_if_exception_type,
-    stop_after_attempt,
-    wait_random_exponential,
-)
+from tenacity import RetryCallState, wait_random_exponential
 
-from ingestion.store.client import batches
-from ingestion.store.schema import Vector, embedded_text
-from schemas.document import Chunk
 from schemas.errors import (
     ApideskError,
     ConfigurationError,
     ModelError,
-    ModelOutputInvalid,
     ModelRefused,
     ModelTimeout,
     ModelUnavailable,
 )
-from schemas.settings import PREFIX, Settings
+from schemas.settings import PREFIX
 
 Client = TypeVar("Client")
 
@@ -38,9 +25,6 @@ PROVIDER_EXTRAS = {"anthropic", "deepseek", "ollama"}
 
 RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 """HTTP statuses after which the same request may succeed later."""
-
-MAX_ATTEMPTS = 5
-"""Maximum number of requests per batch while the provider is overloaded or unreachable."""
 
 _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
@@ -67,26 +51,6 @@ class ModelRole:
     def error_message(self, problem: str, suffix: str) -> str:
         """Return a message with the problem and the setting of this role to check."""
         return f"{self.setting}: {problem}; check {PREFIX}{self.prefix}_{suffix}"
-
-
-def open_embeddings(settings: Settings) -> Embeddings | None:
-    """Return a client of `APIDESK_EMBEDDING_MODEL`, or None if it is not set.
-
-    Raises ConfigurationError if the model or its provider cannot be used.
-    """
-    if not settings.embedding_model:
-        return None
-    from langchain.embeddings import init_embeddings
-
-    options = connection_options(settings.embedding_base_url, settings.embedding_api_key)
-    if settings.embedding_model.startswith("openai:"):
-        # Send texts, not token ids: only OpenAI accepts ids, and its token tables need a download.
-        options |= {
-            "check_embedding_ctx_length": False,
-            "timeout": settings.request_timeout,
-            "max_retries": 0,  # they would multiply with the retries of ChunkEmbedder
-        }
-    return open_client(init_embeddings, ModelRole("EMBEDDING", settings.embedding_model), options)
 
 
 def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[str, Any]) -> Client:
@@ -190,54 +154,3 @@ def _reason(error: Exception, role: ModelRole) -> str:
 
 def _missing_key(role: ModelRole) -> str:
     return f"no key; set APIDESK_{role.prefix}_API_KEY or the provider's own variable"
-
-
-class ChunkEmbedder:
-    """Embeds chunks with the embedding model. Does not read more chunks ahead than it can send."""
-
-    def __init__(self, model: Embeddings, settings: Settings) -> None:
-        self._model = model
-        self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
-        self._batch_size = settings.embedding_batch
-        self._max_requests = settings.embedding_requests
-
-    def embed(self, chunks: Iterable[Chunk]) -> Generator[tuple[list[Chunk], list[Vector]]]:
-        """Yield batches of `chunks` in order, each with one vector per chunk. Raises ModelError."""
-        pending: deque[tuple[list[Chunk], Future[list[Vector]]]] = deque()
-        with ThreadPoolExecutor(self._max_requests, thread_name_prefix="embed") as pool:
-            try:
-                for batch in batches(chunks, self._batch_size):
-                    texts = [embedded_text(chunk) for chunk in batch]
-                    pending.append((batch, pool.submit(self._request, texts)))
-                    if len(pending) > self._max_requests:
-                        yield _result(*pending.popleft())
-                while pending:
-                    yield _result(*pending.popleft())
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-
-    def embed_texts(self, texts: Iterable[str]) -> list[Vector]:
-        """Return the vectors of `texts` in order. Raises ModelError."""
-        return [
-            vector for batch in batches(texts, self._batch_size) for vector in self._request(batch)
-        ]
-
-    @retry(
-        retry=retry_if_exception_type((ModelUnavailable, ModelTimeout)),
-        wait=retry_wait_s,
-        stop=stop_after_attempt(MAX_ATTEMPTS),
-        reraise=True,
-    )
-    def _request(self, texts: list[str]) -> list[Vector]:
-        with model_errors(self._role):
-            vectors = self._model.embed_documents(texts)
-        if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
-            raise ModelOutputInvalid(
-                f"{self._role.setting}: {len(vectors)} vectors for {len(texts)} texts, or of "
-                "several lengths"
-            )
-        return vectors
-
-
-def _result(batch: list[Chunk], vectors: Future[list[Vector]]) -> tuple[list[Chunk], list[Vector]]:
-    return batch, vectors.result()

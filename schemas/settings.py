@@ -90,7 +90,7 @@ class Settings(BaseSettings):
     """If the chunks exceed the context window: `fit` omits the last ones, `refine` makes further calls."""
 
     embedding_model: str | None = None
-    """`provider:model` for dense retrieval; default: full-text retrieval only."""
+    """`provider:model`, or `local:model` (extra `local`), for dense retrieval; default: full text only."""
 
     embedding_base_url: str | None = None
     """URL of the embedding model's server; default: the provider's own."""
@@ -102,7 +102,10 @@ class Settings(BaseSettings):
     """Texts per embedding request; some providers accept at most ten."""
 
     embedding_requests: int = Field(default=8, ge=1, le=64)
-    """Maximum concurrent embedding requests during ingestion."""
+    """Maximum concurrent embedding requests during ingestion; a local model gets one at a time."""
+
+    embedding_chars: int | None = Field(default=None, ge=50)
+    """Characters of a chunk to embed after its title and heading; default: the whole chunk."""
 
     retrieval: Literal["auto", "full_text", "dense", "hybrid"] = "auto"
     """Retrieval mode; `auto` is `hybrid` with an embedding model and `full_text` without one."""
@@ -110,8 +113,8 @@ class Settings(BaseSettings):
     top_k: int = Field(default=5, ge=1, le=50)
     """Number of chunks to retrieve if the request does not specify `k`."""
 
-    rerank: Literal["none", "endpoint", "model"] = "none"
-    """Reranker of retrieved chunks: a rerank `endpoint`, the chat `model`, or `none`."""
+    rerank: str = Field(default="none", pattern=r"^(none|endpoint|model|local:.+)$")
+    """Reranker of retrieved chunks: a rerank `endpoint`, the chat `model`, `local:model`, or `none`."""
 
     rerank_url: str | None = None
     """URL of a rerank server compatible with Jina, Cohere and vLLM, with or without `/rerank`."""
@@ -124,6 +127,12 @@ class Settings(BaseSettings):
 
     rerank_timeout: float = Field(default=3, gt=0)
     """Time limit of reranking in seconds; after it, the retrieval order is kept."""
+
+    local_model_folder: Path = Path("./data/models")
+    """Folder of the models named `local:`; one that is not in it is downloaded from Hugging Face."""
+
+    local_model_threads: int = Field(default=1, ge=1, le=256)
+    """Threads that a model named `local:` computes a batch with."""
 
     web_search: Literal["tavily"] | None = None
     """`tavily` adds web pages to the sources, after the documents; default: no web search."""
@@ -203,7 +212,7 @@ class Settings(BaseSettings):
     """Seconds that a question over this limit waits before it is refused with 503."""
 
     workers: int = Field(default=1, ge=1, le=64)
-    """Number of `apidesk serve` processes; more than one requires a Milvus server."""
+    """Number of `apidesk serve` processes."""
 
     shutdown_timeout: float = Field(default=30, ge=0)
     """Seconds that running requests may take to finish after the server is told to stop."""

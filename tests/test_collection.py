@@ -262,6 +262,7 @@ def test_word_counts_cover_all_chunks(docs: Collection) -> None:
 def test_manifest_keeps_its_stored_keys() -> None:
     stored = {
         "embedding_model": "a:b",
+        "embedding_chars": 320,
         "metric": "COSINE",
         "analyzer": "standard/4",
         "chunker": "2/400",

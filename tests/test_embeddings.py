@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tenacity import wait_none
 
-from ingestion.providers import MAX_ATTEMPTS, ChunkEmbedder, open_embeddings
+from ingestion.embeddings import MAX_ATTEMPTS, ChunkEmbedder, open_embeddings
 from schemas.document import Chunk
 from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 from schemas.settings import read_settings

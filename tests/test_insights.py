@@ -36,7 +36,7 @@ from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from app.service.records import RecordStore, build_record
 from ingestion.database.engine import open_engine
-from ingestion.providers import open_embeddings
+from ingestion.embeddings import open_embeddings
 from ingestion.text.words import index_words, query_text
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Answer, Page

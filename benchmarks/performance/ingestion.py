@@ -17,8 +17,8 @@ from benchmarks.performance.passages import Passages, chunks_of
 from benchmarks.performance.rounds import in_turns, p50
 from benchmarks.performance.rows import Row, Target
 from benchmarks.performance.systems import title
+from ingestion.embeddings import open_embeddings
 from ingestion.job import IngestionJob
-from ingestion.providers import open_embeddings
 from ingestion.store.collection import Collection
 from ingestion.store.schema import embedded_text
 from schemas.settings import Settings, read_settings

@@ -22,7 +22,7 @@ CATALOGUE_PROPERTY = "apidesk.catalogue"
 SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
 
-WORDS_VERSION = 4
+WORDS_VERSION = 5
 """Version of the indexed words. Increment it with every change of how text is split or weighted."""
 
 CATALOGUE_VERSION = 1
@@ -68,6 +68,7 @@ class CollectionManifest(_StoredModel):
     """The settings with which a collection was created. It must not be searched with other settings."""
 
     embedding_model: str = ""
+    embedding_chars: int | None = None
     metric: str = "COSINE"
     analyzer: str
     """Milvus's tokenizer and `WORDS_VERSION`, joined by `/`."""
@@ -85,7 +86,7 @@ class CollectionManifest(_StoredModel):
 
     def difference(self, other: "CollectionManifest") -> str:
         """Describe the settings in which the manifests differ; empty if they are equal."""
-        names = ("embedding_model", "metric", "analyzer", "chunker")
+        names = ("embedding_model", "embedding_chars", "metric", "analyzer", "chunker")
         return ", ".join(
             f"{name} {getattr(self, name) or 'none'!s} instead of {getattr(other, name) or 'none'!s}"
             for name in names
@@ -107,6 +108,7 @@ def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
     """
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",
+        embedding_chars=settings.embedding_chars if settings.embedding_model else None,
         analyzer=f"{tokenizer}/{WORDS_VERSION}",
         chunker=f"{CHUNKER_VERSION}/{settings.chunk_tokens}",
     )

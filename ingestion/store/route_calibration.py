@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from ingestion.providers import ChunkEmbedder
+from ingestion.embeddings import ChunkEmbedder
 from ingestion.store.catalogue import DocumentKey
 from ingestion.store.collection import Collection, SearchRoute
 from ingestion.store.manifest import CollectionManifest, RouteCalibration
@@ -48,7 +48,7 @@ def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCa
         if (sentence := _longest_sentence(chunk.body))
     ]
     queries = [query for query, _ in probes]
-    vectors = embedder.embed_texts(queries)
+    vectors = embedder.embed_queries(queries)
 
     def mean_reciprocal_rank(route: SearchRoute) -> float:
         if not queries:

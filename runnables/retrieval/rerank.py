@@ -1,4 +1,4 @@
-"""The step that reranks retrieved chunks with an endpoint or the chat model."""
+"""The step that reranks retrieved chunks with an endpoint, the chat model or a local model."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,9 @@ from typing import Protocol, TypedDict
 
 from langchain_core.runnables import RunnableConfig
 
+from ingestion.local_models import LOCAL_PROVIDER
 from runnables.models.chat_models import ChatModels
+from runnables.retrieval.cross_encoder import CrossEncoderReranker
 from runnables.retrieval.rerankers import EndpointReranker, ListwiseReranker
 from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import RetrievedChunk
@@ -89,12 +91,15 @@ def build_rerank(
 ) -> RerankStep | None:
     """Return the rerank step, or None if the setting `rerank` is `none`.
 
-    Raises ConfigurationError for `endpoint` without a valid URL, and for `model` without a chat model.
+    Raises ConfigurationError for `endpoint` without a valid URL, for `model` without a chat model, and for
+    a local model that cannot be loaded.
     """
     if settings.rerank == "none":
         return None
     if settings.rerank == "endpoint":
         return RerankStep(EndpointReranker(settings), settings.rerank_timeout)
+    if settings.rerank.startswith(LOCAL_PROVIDER):
+        return RerankStep(CrossEncoderReranker(settings), settings.rerank_timeout)
     if models is None:
         raise ConfigurationError("APIDESK_RERANK=model needs APIDESK_CHAT_MODEL")
     reranker = ListwiseReranker(RUN_NAME, models.answer_models[0], platform_info)

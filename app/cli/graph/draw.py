@@ -5,8 +5,8 @@ from typing import Any, cast
 from app.cli.graph.diagram import BEGIN, END, DiagramPart, draw_mermaid, read_parts
 from app.cli.graph.layout import draw_svg, lay_out
 from app.cli.graph.png import draw_png
+from ingestion.embeddings import open_embeddings
 from ingestion.platform_config import read_platform
-from ingestion.providers import open_embeddings
 from ingestion.store.collection import Collection
 from ingestion.store.manifest import expected_manifest
 from ingestion.store.milvus_collection import MilvusCollection

@@ -5,7 +5,8 @@ import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from ingestion.providers import ModelRole, model_errors, open_embeddings
+from ingestion.embeddings import open_embeddings
+from ingestion.providers import ModelRole, model_errors
 from runnables.models.chat_models import (
     PROBE_TIMEOUT_S,
     open_chat_models,

