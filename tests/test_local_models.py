@@ -122,6 +122,40 @@ def test_chunks_are_embedded_up_to_the_limit(tmp_path: Path) -> None:
     assert vectors()[0] != pytest.approx(vectors(embedding_chars=60)[0], abs=1e-3)
 
 
+def test_local_model_gets_one_batch_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Concurrent batches would compete for the threads of the model."""
+    make_embedder(tmp_path / E5, WORDS, "onnx/model.onnx")
+    chosen = settings(tmp_path, embedding_model=f"local:{E5}", embedding_batch=2)
+    model = open_embeddings(chosen)
+    assert model is not None
+    embed, running, most = model.embed_documents, [0], [0]
+
+    def counted(texts: list[str]) -> list[list[float]]:
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        time.sleep(0.01)
+        running[0] -= 1
+        return embed(texts)
+
+    monkeypatch.setattr(model, "embed_documents", counted)
+    embedded = list(
+        ChunkEmbedder(model, chosen).embed(iter(page("a", *("ship" for _ in range(9)))))
+    )
+    assert [len(vectors) for _, vectors in embedded] == [2, 2, 2, 2, 1]
+    assert most == [1]
+
+
+def test_calibration_embeds_its_sentences_as_questions(tmp_path: Path) -> None:
+    make_embedder(tmp_path / E5, WORDS, "onnx/model.onnx")
+    chosen = settings(tmp_path, embedding_model=f"local:{E5}")
+    model = embeddings(tmp_path, E5)
+    (vector,) = ChunkEmbedder(model, chosen).embed_queries(["ship order"])
+    assert vector == pytest.approx(model.embed_query("ship order"), abs=1e-6)
+    assert vector != pytest.approx(model.embed_documents(["ship order"])[0], abs=1e-3)
+
+
 def test_collection_with_another_limit_is_refused() -> None:
     manifests = [
         expected_manifest(
