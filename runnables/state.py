@@ -54,6 +54,8 @@ class PipelineState(TypedDict):
     Set by `boost-named-api` and extended by `research`, `add-neighbours` and `web`. `answer` keeps only
     the chunks that the model was shown.
     """
+    missing_identifiers: NotRequired[tuple[str, ...]]
+    """Codes, paths and names in the question that no document contains. Set by `boost-named-api`."""
     research: NotRequired[Research]
     """Set by `research`, in mode `tools`."""
     draft: NotRequired[Draft]

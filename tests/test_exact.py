@@ -10,7 +10,8 @@ from litestar.testing import TestClient
 from app.service.answer_service import AnswerService
 from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_table, plain_text
-from runnables.retrieval.query_analysis import extract_identifiers
+from runnables.retrieval.exact_search import missing_identifiers
+from runnables.retrieval.identifiers import extract_identifiers
 from schemas.document import SourceDocument
 from schemas.platform import SourceLimits
 
@@ -49,7 +50,18 @@ def definitions(answer_service: AnswerService, kind: str) -> dict[str, set[str]]
 @pytest.mark.parametrize(
     ("kind", "phrases"),
     [
-        ("code", ["{}", "错误码 {}", "what does error {} mean?"]),
+        (
+            "code",
+            [
+                "{}",
+                "{} 是什么错误",
+                "错误码 {}",
+                "errcode {} 怎么解决",
+                "接口返回 errcode {} 是什么意思，怎么处理",
+                "what does error {} mean?",
+                "the API returns errcode {}, what does it mean and how do I handle it",
+            ],
+        ),
         ("url", ["{}", "接口 {}", "https://open.example.com{}?page=1"]),
         ("field", ["{}", "what is {}"]),
     ],
@@ -89,8 +101,32 @@ def test_identifier_alone_finds_its_page_first(
         ("what is the mode of a rate plan", []),
         ("how to sign", []),
         ("well-known facts", ["well-known"]),
+        ("HTTP 403 error", ["403"]),
+        ("403 items", []),
+        ("errcode -1 怎么解决", ["-1"]),
+        ("errcode ratelimited 怎么解决", ["ratelimited"]),
+        ("INVALID_SIGN 和 99991672", ["invalid_sign", "99991672"]),
+        ("/v1/orders 返回 40014", ["40014", "/v1/orders"]),
         ("", []),
     ],
 )
 def test_extract_identifiers(question: str, expected: list[str]) -> None:
     assert extract_identifiers(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("错误码 40014 怎么处理", ()),
+        ("错误码 987654 怎么处理", ("987654",)),
+        ("POST /dop/api/v1/order/search?page=1", ()),
+        ("/dop/api/v1/order/clone 怎么调用", ("/dop/api/v1/order/clone",)),
+        ("isv.no-such-code 和 isv.invalid-signature", ("isv.no-such-code",)),
+        ("一次最多 987654 条吗", ()),
+        ("a well-known check-in", ()),
+    ],
+)
+def test_missing_identifiers_are_those_that_no_document_contains(
+    sample_service: AnswerService, question: str, expected: tuple[str, ...]
+) -> None:
+    assert missing_identifiers(sample_service.collection, question) == expected

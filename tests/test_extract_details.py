@@ -58,7 +58,11 @@ def test_details_are_extracted(question: str, expected: dict[str, Any]) -> None:
         ("40014 是什么", ["40014"]),
         ("isv.invalid-signature", ["isv.invalid-signature"]),
         ("a well-known check-in", []),
-        ("order_no 12 and 1234567", []),
+        ("order_no 12 and 123 and 1234567890", []),
+        ("99991672 or -40014", ["99991672", "-40014"]),
+        ("2026-07-03 12:00", []),
+        ("INVALID_SIGN, BIL-0017 and CPN1001", ["INVALID_SIGN", "BIL-0017", "CPN1001"]),
+        ("isv.missing_sign", ["isv.missing_sign"]),
         ("错误码43001，以及 43002", ["43001", "43002"]),
     ],
 )

@@ -128,7 +128,7 @@ def full_text(sample_service: AnswerService) -> float:
 
 @pytest.mark.parametrize(
     ("embedding", "weight"),
-    [("noise", (0.0, 0.0)), ("bigrams", (0.0, 0.3)), ("oracle", (0.4, 0.5))],
+    [("noise", (0.0, 0.0)), ("bigrams", (0.0, 0.3)), ("oracle", (0.3, 0.5))],
 )
 def test_hybrid_search_is_as_good_as_the_better_route(
     make_service: ServiceFactory,

@@ -8,7 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ingestion.text.language import RAREST_ZIPF, listed_words, zipf_frequency
-from ingestion.text.words import index_words, normalise, query_text, split_words, stem
+from ingestion.text.words import (
+    index_terms,
+    index_words,
+    joined_word,
+    normalise,
+    query_terms,
+    query_text,
+    split_words,
+    stem,
+    vocabulary_words,
+)
 from schemas.choices import Language
 
 TEXTS = [
@@ -82,6 +92,32 @@ def test_query_omits_common_words(question: str, kept: set[str], dropped: set[st
     assert not words & dropped
     assert all(any(word.startswith(stem) for word in words) for stem in kept)
     assert dropped <= set(index_words(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "document", "shared"),
+    [
+        ("如何开发票", "开票和发票", {"发票", "开", "发", "票"}),
+        ("泄漏", "泄露", {"泄"}),
+        ("订单的签名", "订单签名", {"订单", "签名", "订", "单", "签", "名"}),
+        ("signatures of orders", "the order signature", {"signatur", "order"}),
+        ("INVALID_SIGN", "`invalid_sign`", {"invalid", "sign", "invalidsign"}),
+        ("的", "的", {"的"}),
+    ],
+)
+def test_question_finds_the_terms_of_a_document(
+    question: str, document: str, shared: set[str]
+) -> None:
+    indexed = index_terms(document, vocabulary_words(document))
+    assert set(query_terms(question)) & set(indexed) == shared
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    ["isv.invalid-signature", "INVALID_SIGN", "items[].sku_id", "40014", "-1001", "a/b"],
+)
+def test_joined_word_is_indexed(identifier: str) -> None:
+    assert joined_word(identifier) in vocabulary_words(f"{identifier} is here")
 
 
 @pytest.mark.parametrize("question", ["the", "的", "is the", "???", ""])

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from ingestion.store.catalogue import ENTRY_FIELDS, words_name
 from ingestion.store.client import MilvusRow, row_pages
-from ingestion.text.words import query_text, stem, vocabulary_words, with_characters
+from ingestion.text.words import index_terms, vocabulary_words
+from ingestion.text.words import query_terms as query_terms
 from schemas.document import Chunk
+from schemas.errors import StoreError
 
 if TYPE_CHECKING:
     from pymilvus import CollectionSchema, MilvusClient
@@ -21,6 +23,18 @@ CHUNK_FIELDS = list(Chunk.model_fields)
 
 COPIED_FIELDS = [*CHUNK_FIELDS, "search_text"]
 """Fields that a copy of a row needs besides its vector. Milvus derives the others."""
+
+MAX_FIELD_BYTES = {
+    "id": 64,
+    **dict.fromkeys(
+        ("source", "document_id", "title", "section", "kind", "language", "content_hash",
+         "fingerprint", "service_id", "api_id", "api_name", "api_url", "page_url"),
+        4_096,
+    ),
+    "body": 65_535,
+    "text": 65_535,
+}  # fmt: skip
+"""Maximum length of each text field of a chunk in bytes. Milvus refuses longer values."""
 
 MAX_SEARCH_TEXT_BYTES = 65_000
 """Maximum length of the indexed text in bytes. Milvus limits a text field to 65,535 bytes."""
@@ -38,8 +52,12 @@ See docs/explanation/retrieval.md.
 def create_chunks(client: "MilvusClient", name: str, dimension: int | None, tokenizer: str) -> None:
     """Create the chunk collection `name`, with vectors of `dimension` if it is not None."""
     index = client.prepare_index_params()
+    # pymilvus flattens `params`. Milvus Lite, unlike a server, only reads parameters that are nested.
     index.add_index(
-        "sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=BM25_PARAMS
+        "sparse",
+        index_type="SPARSE_INVERTED_INDEX",
+        metric_type="BM25",
+        params={"params": BM25_PARAMS},
     )
     if dimension:
         index.add_index("dense", index_type="AUTOINDEX", metric_type="COSINE")
@@ -94,6 +112,17 @@ def chunk_rows(
     return [row | {"dense": vector} for row, vector in zip(rows, vectors, strict=True)]
 
 
+def check_lengths(chunk: Chunk) -> None:
+    """Raise StoreError if a field of `chunk` is longer than Milvus allows."""
+    for name, limit in MAX_FIELD_BYTES.items():
+        length = len(str(getattr(chunk, name)).encode(errors="replace"))
+        if length > limit:
+            raise StoreError(
+                f"{chunk.source}: {chunk.document_id[:200]}: the {name} of a chunk has {length} bytes, "
+                f"more than {limit}"
+            )
+
+
 def chunk_from_row(row: MilvusRow) -> Chunk:
     """Return the chunk in a row of the collection."""
     return Chunk.model_validate({name: row[name] for name in CHUNK_FIELDS})
@@ -113,13 +142,9 @@ def chunk_words(chunk: Chunk) -> list[str]:
 
 def indexed_terms(chunk: Chunk, words: Sequence[str]) -> list[str]:
     """Return the terms of the full-text index for `chunk`; `words` are its `chunk_words`."""
-    # The words of the title count twice: the topic of a page weighs more than a passing mention.
-    return list(with_characters(map(stem, [*vocabulary_words(chunk.title), *words])))
-
-
-def query_terms(question: str) -> list[str]:
-    """Return the terms to search the full-text index for."""
-    return list(with_characters(query_text(question).split()))
+    # The terms of the title count twice: the topic of a page weighs more than a passing mention.
+    title = index_terms(chunk.title, vocabulary_words(chunk.title))
+    return [*title, *index_terms(embedded_text(chunk), words)]
 
 
 def word_rows(counts: Counter[str]) -> Iterator[MilvusRow]:
@@ -177,15 +202,10 @@ def _add_chunk_fields(schema: "CollectionSchema") -> None:
     """Add a field for each of `CHUNK_FIELDS`."""
     from pymilvus import DataType
 
-    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=64)
-    for name in ("source", "document_id", "title", "section", "kind", "language",
-                 "content_hash", "fingerprint", "service_id", "api_id", "api_name", "api_url",
-                 "page_url"):  # fmt: skip
-        schema.add_field(name, DataType.VARCHAR, max_length=4096)
+    for name, length in MAX_FIELD_BYTES.items():
+        schema.add_field(name, DataType.VARCHAR, is_primary=name == "id", max_length=length)
     schema.add_field("position", DataType.INT64)
     schema.add_field("metadata", DataType.JSON)
-    schema.add_field("body", DataType.VARCHAR, max_length=65_535)
-    schema.add_field("text", DataType.VARCHAR, max_length=65_535)
 
 
 def _create_lookup_table(client: "MilvusClient", name: str, schema: "CollectionSchema") -> None:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from ingestion.text.language import COMMON_ZIPF, zipf_frequency
 
@@ -20,6 +21,8 @@ _SCHEME_AND_HOST = re.compile(r"^[a-z]+:/+[^/]+/")
 _LATIN_WORD = re.compile(r"[a-z]{3,}")
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 _WORD = re.compile(r"[^\W_]")
+_CHINESE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+"""Runs of characters that are written without spaces, including Japanese and Korean ones."""
 
 _NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
 """Prefixes of jieba's part-of-speech tags for nouns, names, idioms, abbreviations and the like."""
@@ -36,7 +39,7 @@ def query_text(question: str) -> str:
     Common words are left out, unless the question has no others.
     """
     words = vocabulary_words(question)
-    informative = [word for word in words if zipf_frequency(word) < COMMON_ZIPF]
+    informative = [word for word in words if _is_informative(word)]
     return " ".join(map(stem, informative or words)) or normalise(question)
 
 
@@ -108,15 +111,57 @@ def stem(word: str) -> str:
     return str(snowballstemmer.stemmer("english").stemWord(word))
 
 
-def with_characters(words: Iterable[str]) -> Iterator[str]:
-    """Yield `words`, and before each Chinese word its characters.
+def index_terms(text: str, words: Iterable[str]) -> list[str]:
+    """Return the terms of the full-text index for `text`, whose unstemmed `vocabulary_words` are `words`.
 
-    Words that share a character then match partly: users write 泄漏 for 泄露 and 寄 for 寄出.
+    They are the stems of Latin words, each Chinese character, and each pair of adjacent ones. Pairs find a
+    word however its neighbours make the dictionary split it, and characters find 泄露 by 泄漏.
     """
-    for word in words:
-        if len(word) > 1 and not word.isascii():
-            yield from word
-        yield word
+    return [*_latin_stems(words), *_character_terms(normalise(text))]
+
+
+def query_terms(question: str) -> list[str]:
+    """Return the terms to search for, without common words unless `question` has no others."""
+    words = vocabulary_words(question)
+    informative = [word for word in words if _is_informative(word)]
+    if not informative:
+        return index_terms(question, words)
+    runs = "".join(word if _is_informative(word) else " " for word in _chinese_words(question))
+    return [*_latin_stems(informative), *_character_terms(runs)]
+
+
+def _is_informative(word: str) -> bool:
+    """Return whether `word` is not one of the most common words."""
+    return zipf_frequency(word) < COMMON_ZIPF
+
+
+def _latin_stems(words: Iterable[str]) -> Iterator[str]:
+    """Yield the stems of the words that are not Chinese."""
+    return (stem(word) for word in words if not _CHINESE.search(word))
+
+
+def _character_terms(text: str) -> Iterator[str]:
+    """Yield each Chinese character of `text`, and each pair of adjacent ones."""
+    for run in _CHINESE.findall(text):
+        yield from run
+        yield from (first + second for first, second in pairwise(run))
+
+
+def _chinese_words(text: str) -> Iterator[str]:
+    """Yield the Chinese words of `text`, and a space for everything between them."""
+    for piece in _PIECE.findall(normalise(text).lower()):
+        yield " "
+        if not piece.isascii():
+            yield from dictionary_words(piece)
+
+
+def joined_word(identifier: str) -> str:
+    """Return the word under which `identifier`, or its last part after brackets, is indexed as a whole.
+
+    It is empty if `identifier` contains no Latin letter or digit.
+    """
+    parts = [part for part in re.split(r"[\[\]{}]+", normalise(identifier).lower()) if _join(part)]
+    return _join(_SCHEME_AND_HOST.sub("", parts[-1])) if parts else ""
 
 
 def _joined_forms(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
 from runnables.question.extract_details import details_of, error_codes
 from runnables.question.topic_scorer import TOPIC_THRESHOLD, TopicScorer
-from runnables.retrieval.evidence import api_url_candidates
+from runnables.retrieval.exact_search import api_url_candidates
 from runnables.retrieval.query_analysis import Glossary
 from runnables.run_context import emit, named_step, remaining_seconds, with_deadline
 from runnables.state import Classification

@@ -30,7 +30,8 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _ERROR_CODE = re.compile(
-    r"(?<![A-Za-z0-9_.-])(?:[a-z]{1,40}(?:[.-][a-z]{1,40}){1,6}|\d{4,6})(?![A-Za-z0-9_-]|\.\w)"
+    r"(?<![A-Za-z0-9_.-])(?:[a-z]{1,40}(?:[.-][a-z_]{1,40}){1,6}|-?\d{4,9}"
+    r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}-?\d{3,9})(?![A-Za-z0-9_-]|\.\w)"
 )
 _RESPONSE_KEYS = {"code", "errcode", "error", "error_code", "message", "msg", "trace_id", "traceid",
                   "success", "errors", "request_id"}  # fmt: skip
@@ -71,8 +72,12 @@ def search_query(question: str) -> str:
 
 
 def error_codes(text: str) -> list[str]:
-    """Return the numbers of 4 to 6 digits and the dotted lower-case words in `text`."""
-    return [code for code in _ERROR_CODE.findall(text) if code.isdigit() or "." in code]
+    """Return the codes in `text`, such as `40014`, `-1001`, `isv.invalid-sign`, `SIGN_ERROR`, `BIL-0017`.
+
+    They are numbers of 4 to 9 digits, dotted lower-case words, words in capitals joined by `_`, and
+    capitals followed by digits.
+    """
+    return [code for code in _ERROR_CODE.findall(text) if "." in code or not code.islower()]
 
 
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:

@@ -9,6 +9,7 @@ from ingestion.store.collection import Collection
 from ingestion.text.words import index_words, query_text
 from runnables.question.extract_details import details_of
 from runnables.retrieval.chunk_search import ChunkSearch
+from runnables.retrieval.exact_search import api_url_candidates, missing_identifiers
 from runnables.run_context import named_step
 from runnables.state import PipelineState
 from schemas.document import Chunk, RetrievedChunk
@@ -57,14 +58,19 @@ def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> flo
 
 
 def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that puts the chunks of an API named by the question before the retrieved chunks."""
+    """Return the step that puts the chunks of an API named by the question first.
+
+    It also sets the identifiers of the question that no document contains.
+    """
 
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
         structured, named = state["classification"].structured, list[Chunk]()
         if structured.api_url or structured.api_name:
             named = await asyncio.to_thread(find_named_api_chunks, collection, structured)
         allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
-        return {**state, "chunks": _boost(allowed, state["retrieved"])}
+        missing = await asyncio.to_thread(missing_identifiers, collection, state["question"].text)
+        chunks = _boost(allowed, state["retrieved"])
+        return {**state, "chunks": chunks, "missing_identifiers": missing}
 
     return named_step("boost-named-api", boost_named_api)
 
@@ -79,15 +85,6 @@ def find_named_api_chunks(collection: Collection, structured: StructuredQuestion
     ):
         return by_url
     return collection.chunks_by_api([], [structured.api_name] if structured.api_name else [])
-
-
-def api_url_candidates(url: str) -> list[str]:
-    """Return the path of `url` and its suffixes, longest first; an API may be indexed under any.
-
-    This tolerates the prefix of a gateway and a missing leading slash.
-    """
-    segments = url.split("?")[0].strip("/").split("/")
-    return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
 
 
 def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:

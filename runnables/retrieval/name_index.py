@@ -19,7 +19,7 @@ from typing import Literal
 from rapidfuzz import fuzz, process
 
 from ingestion.text.words import normalise
-from runnables.retrieval.evidence import api_url_candidates
+from runnables.retrieval.exact_search import api_url_candidates
 from runnables.retrieval.parsed_name import (
     GENERIC_WORDS,
     ParsedName,

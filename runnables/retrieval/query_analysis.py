@@ -1,4 +1,4 @@
-"""Analysis of a question before retrieval: glossary terms, identifiers, and its parts.
+"""Analysis of a question before retrieval: glossary terms and its parts.
 
 Classification, tools and analytics use it without the retriever.
 """
@@ -7,26 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ingestion.text.words import normalise, split_words, stem
-from runnables.question.extract_details import error_codes, extract_details
 
 MAX_PARTS = 3
 """Maximum number of parts of a question; more parts are an enumeration rather than questions."""
 
 MIN_PART_BYTES = 4
 """Minimum length of a part in UTF-8 bytes; two Chinese characters have more, "it" has fewer."""
-
-_URL = re.compile(r"https?://\S+")
-_IDENTIFIER = re.compile(
-    r"(?<![A-Za-z0-9_./:-])(?:[A-Za-z][A-Za-z0-9]*(?:(?:\[\])?[_.-][A-Za-z0-9]+)+(?:\[\])?"
-    r"|[a-z]+[0-9]*[A-Z][A-Za-z0-9]*)(?![A-Za-z0-9_/-])"
-)
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_ASKS_FOR_MEANING = re.compile(
-    r"\bwhat(?:'s|\s+is|\s+are|\s+does)\b|\bmeaning\b|\bmeans?\b|是什么|什么意思|啥意思|含义|指什么|干什么用",
-    re.IGNORECASE,
-)
-_QUESTION_WORDS = {"what", "is", "are", "does", "do", "the", "a", "an", "of", "s", "mean", "means",
-                   "meaning", "field", "parameter", "param", "header"}  # fmt: skip
 
 _ENGLISH_SEPARATOR = re.compile(
     r"\s*(?:[,;]\s*)?\b(?:and then|and after that|and afterwards|then also|and also|as well as how|"
@@ -73,31 +59,6 @@ def _search_forms(term: str) -> tuple[str, str]:
 
 def _stems(text: str) -> str:
     return f" {' '.join(map(stem, split_words(normalise(text))))} "
-
-
-def extract_identifiers(question: str) -> list[str]:
-    """Return the distinct identifiers in `question`, in lower case.
-
-    Identifiers are error codes, paths, and names with `_`, `.`, `-` or an inner capital. A plain word
-    is an identifier if it is the whole question, or the only word whose meaning the question asks for.
-    """
-    text = _URL.sub(" ", question)
-    names = [
-        *error_codes(text),
-        *extract_details(question).paths,
-        *_IDENTIFIER.findall(text),
-        *_single_word(question),
-    ]
-    return list(dict.fromkeys(name.lower() for name in names))
-
-
-def _single_word(question: str) -> list[str]:
-    """Return the only plain word that the question asks about; empty if there is not exactly one."""
-    stripped = question.strip().strip("`\"'?？")
-    if _WORD.fullmatch(stripped):
-        return [stripped]
-    words = [word for word in _WORD.findall(question) if word.lower() not in _QUESTION_WORDS]
-    return words if len(words) == 1 and _ASKS_FOR_MEANING.search(question) else []
 
 
 def split_question(question: str) -> list[str]:

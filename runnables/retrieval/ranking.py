@@ -1,13 +1,11 @@
-"""Operations on rankings: fusion, interleaving, diversification, and sorting by definitions."""
+"""Operations on rankings: fusion, interleaving and diversification."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from ingestion.store.manifest import RouteCalibration
-from ingestion.text.markdown_blocks import parse_table, plain_text
-from schemas.document import Chunk, RetrievedChunk
+from schemas.document import RetrievedChunk
 
 UNCALIBRATED_DENSE_WEIGHT = 0.4
 """Weight of the dense route if its reliability has not been measured."""
@@ -29,8 +27,6 @@ MAX_PER_DOCUMENT = 3
 
 ScoredIds = dict[str, float]
 """Score by chunk id, best first."""
-
-_LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 
 
 # --- fusion ---------------------------------------------------------------------------------------
@@ -123,38 +119,3 @@ def is_dominated(ranking: Sequence[RetrievedChunk]) -> bool:
 
 def _document_key(retrieved: RetrievedChunk) -> tuple[str, str]:
     return retrieved.chunk.source, retrieved.chunk.document_id
-
-
-# --- definitions ----------------------------------------------------------------------------------
-
-
-def rank_definitions_first(
-    ranking: list[RetrievedChunk], identifiers: list[str]
-) -> list[RetrievedChunk]:
-    """Sort `ranking` by the number of `identifiers` that a chunk defines; ties keep their order."""
-    if not identifiers:
-        return ranking
-    return sorted(
-        ranking,
-        key=lambda retrieved: -sum(is_definition(retrieved.chunk, name) for name in identifiers),
-    )
-
-
-def is_definition(chunk: Chunk, identifier: str) -> bool:
-    """Return whether `chunk` defines `identifier`, given in lower case.
-
-    A chunk defines the URL and the name of its API, and the first cell of each row in its first table.
-    """
-    if identifier in (chunk.api_url.lower(), chunk.api_name.lower()):
-        return True
-    if identifier not in chunk.body.lower():
-        return False
-    rows = parse_table(chunk.body)
-    return any(identifier in _field_names(row[0]) for row in rows[1:] if row)
-
-
-def _field_names(cell: str) -> tuple[str, str]:
-    """Return the name of a field in `cell`, first with its parents and then without them."""
-    whole = plain_text(cell).lower()
-    last = _LAST_PART.search(whole)
-    return whole, last[0] if last else whole

@@ -19,10 +19,10 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import ConfigDict
 
 from ingestion.providers import ModelRole, model_errors
-from ingestion.store.collection import Collection
-from ingestion.store.collection import NO_FILTERS
+from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.store.schema import Vector
-from runnables.retrieval.query_analysis import extract_identifiers
+from runnables.retrieval.exact_search import DEFINED, definition_strength, find_definitions
+from runnables.retrieval.identifiers import extract_identifiers
 from runnables.retrieval.ranking import (
     FUSION_DEPTH,
     ScoredIds,
@@ -30,7 +30,6 @@ from runnables.retrieval.ranking import (
     diversify,
     fuse,
     is_dominated,
-    rank_definitions_first,
 )
 from runnables.run_context import MODEL_FAILURE, dispatch_event
 from schemas.document import Chunk, RetrievedChunk
@@ -42,6 +41,12 @@ RetrievalMode = Literal["full_text", "dense", "hybrid"]
 
 CANDIDATE_COUNT = 50
 """Maximum number of chunks to read and select the best `k` from; `k` if that is more."""
+
+MAX_DEFINITIONS = 2
+"""Maximum number of chunks that come first because they define an identifier of the question.
+
+Most of five places remain for the other words of the question.
+"""
 
 EMBEDDING_TIMEOUT_S = 10
 """Seconds to wait for the vector of a question, before only full text is searched."""
@@ -134,20 +139,45 @@ class MilvusRetriever(BaseRetriever):
         The full-text search includes `extra_terms`.
         """
         rank = partial(self._rank, f"{query} {extra_terms}".strip(), vector, filters)
-        return [to_document(retrieved) for retrieved in self._select(query, k, rank)]
+        return [to_document(retrieved) for retrieved in self._select(query, k, filters, rank)]
 
-    def _select(self, query: str, k: int, rank: Callable[[int], ScoredIds]) -> list[RetrievedChunk]:
+    def _select(
+        self, query: str, k: int, filters: Filters, rank: Callable[[int], ScoredIds]
+    ) -> list[RetrievedChunk]:
         """Return the `k` best chunks, reading as few candidates as possible, as each takes time."""
         limit = max(CANDIDATE_COUNT, k)
         if identifiers := extract_identifiers(query):
-            candidates = rank_definitions_first(self._read(rank(limit), limit), identifiers)
-            return diversify(candidates, k)
+            return self._definitions_first(identifiers, rank(FUSION_DEPTH), k, filters)
         ranking = rank(3 * k)
         for count in (k, 3 * k):
             selected = diversify(self._read(ranking, count), k)
             if not is_dominated(selected):
                 return selected
         return diversify(self._read(rank(limit), limit), k)
+
+    def _definitions_first(
+        self, identifiers: list[str], ranking: ScoredIds, k: int, filters: Filters
+    ) -> list[RetrievedChunk]:
+        """Return the `k` best chunks: those that define `identifiers`, then the others of `ranking`.
+
+        Chunks that define more identifiers come first. A code that stands in several tables thereby prefers
+        the API that the question names; ties keep their order in `ranking`.
+        """
+        others = self._read(ranking, max(CANDIDATE_COUNT, k))
+        exact = find_definitions(self.collection, identifiers, filters)
+        chunks = {chunk.id: chunk for chunk in [*(r.chunk for r in others), *exact]}
+        ranks = {id: rank for rank, id in enumerate(ranking)}
+        in_order = sorted(chunks, key=lambda id: ranks.get(id, len(ranks)))
+        strengths = {id: definition_strength(chunks[id], identifiers) for id in in_order}
+        defining = sorted(
+            (id for id in in_order if strengths[id] >= DEFINED), key=lambda id: -strengths[id]
+        )
+        first = [
+            RetrievedChunk(chunk=chunks[id], score=ranking.get(id, 0.0))
+            for id in defining[:MAX_DEFINITIONS]
+        ]
+        ids = {retrieved.chunk.id for retrieved in first}
+        return diversify([*first, *(r for r in others if r.chunk.id not in ids)], k)
 
     def _read(self, ranking: ScoredIds, count: int) -> list[RetrievedChunk]:
         chunks = self.collection.chunks_by_id(list(ranking)[:count])

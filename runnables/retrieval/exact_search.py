@@ -1,0 +1,179 @@
+"""Exact search for the identifiers of a question, whatever other words it has.
+
+A chunk defines an identifier in a table cell, at the start of a list item or heading, or as the address or
+name of its API. Mentions elsewhere are left to full-text search.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ingestion.store.collection import Collection
+from ingestion.text.markdown_blocks import plain_text
+from ingestion.text.words import joined_word
+from runnables.retrieval.identifiers import specific_identifiers
+from schemas.document import Chunk
+from schemas.question import Filters
+
+MAX_IDENTIFIERS = 6
+"""Maximum number of identifiers that are searched; each takes one search."""
+
+SEARCH_DEPTH = 50
+"""Maximum number of chunks to read for one identifier."""
+
+DEFINED, LISTED = 2, 1
+"""Strength of a definition, and of a value in a further column or in code markup."""
+
+_CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_SEPARATORS = re.compile(r"[\s,，、/;；]+")
+_PLACEHOLDER = re.compile(r"\{[^}]*\}|:\w+|<[^>]*>")
+_ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
+_LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
+
+
+def find_definitions(
+    collection: Collection, identifiers: Sequence[str], filters: Filters
+) -> list[Chunk]:
+    """Return chunks that may define `identifiers`, in lower case. Blocks.
+
+    For a path these are all chunks of its API.
+    """
+    found: dict[str, Chunk] = {}
+    for identifier in identifiers[:MAX_IDENTIFIERS]:
+        for chunk in _candidates(collection, identifier, filters):
+            found.setdefault(chunk.id, chunk)
+    return list(found.values())
+
+
+def missing_identifiers(collection: Collection, question: str) -> tuple[str, ...]:
+    """Return the codes, paths and names in `question` that no document contains. Blocks."""
+    names = specific_identifiers(question)[:MAX_IDENTIFIERS]
+    return tuple(name for name in names if not _exists(collection, name))
+
+
+def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
+    """Return the sum of the strengths with which `chunk` defines `identifiers`, in lower case."""
+    return sum(_strength(chunk, identifier) for identifier in identifiers)
+
+
+def api_url_candidates(url: str) -> list[str]:
+    """Return the path of `url` and its suffixes, longest first; an API may be indexed under any.
+
+    This tolerates the prefix of a gateway and a missing leading slash.
+    """
+    segments = url.split("?")[0].strip("/").split("/")
+    return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
+
+
+def _candidates(collection: Collection, identifier: str, filters: Filters) -> list[Chunk]:
+    if "/" in identifier and (chunks := _chunks_by_path(collection, identifier)):
+        return [chunk for chunk in chunks if filters.allow(chunk)]
+    word = joined_word(identifier)
+    ids = collection.search_ids(word, SEARCH_DEPTH, "full_text", filters=filters) if word else {}
+    return collection.chunks_by_id(list(ids))
+
+
+def _exists(collection: Collection, identifier: str) -> bool:
+    if "/" in identifier and _chunks_by_path(collection, identifier):
+        return True
+    word = joined_word(identifier)
+    return not word or bool(collection.search_ids(word, 1, "full_text"))
+
+
+def _chunks_by_path(collection: Collection, path: str) -> list[Chunk]:
+    """Return the chunks of the APIs at `path`, which may contain values for the address's placeholders."""
+    if chunks := collection.chunks_by_api(api_url_candidates(path), []):
+        return chunks
+    urls = {entry.api_url for entry in collection.catalogue() if "/" in entry.api_url}
+    literals = {url: count for url in urls if (count := _matching_literals(path, url))}
+    most = max(literals.values(), default=0)
+    return collection.chunks_by_api([url for url, count in literals.items() if count == most], [])
+
+
+def _matching_literals(path: str, url: str) -> int:
+    """Return how many literal segments `url` and the end of `path` share; 0 if they differ anywhere."""
+    expected = url.lower().strip("/").split("/")
+    given = path.lower().split("?")[0].strip("/").split("/")[-len(expected) :]
+    if len(given) < len(expected):
+        return 0
+    literals = 0
+    for segment, value in zip(expected, given, strict=True):
+        if segment == value:
+            literals += 1
+        elif not _PLACEHOLDER.fullmatch(segment):
+            return 0
+    return literals
+
+
+def _strength(chunk: Chunk, identifier: str) -> int:
+    if _names_api(chunk, identifier) or _starts_with(
+        chunk.section.rpartition(" > ")[2], identifier
+    ):
+        return DEFINED
+    if identifier not in chunk.body.lower():
+        return 0
+    return max(_strengths_in_body(chunk.body.lower(), identifier), default=0)
+
+
+def _names_api(chunk: Chunk, identifier: str) -> bool:
+    if not chunk.api_url:
+        return False
+    url = chunk.api_url.lower()
+    if "/" in identifier:
+        return _matching_literals(identifier, url) > 0
+    return identifier == chunk.api_name.lower() or url.endswith(f"/{identifier}")
+
+
+def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
+    """Yield the strength with which each line of `body` defines `identifier`; 0 for most lines."""
+    header: list[str] = []
+    for line in body.splitlines():
+        is_row = line.lstrip().startswith("|")
+        if is_row and not header:
+            header = _cells(line)
+        elif not is_row:
+            header = []
+        if identifier in line or "\\" in line:
+            yield (
+                _row_strength(_cells(line), header, identifier)
+                if is_row
+                else _line_strength(line, identifier)
+            )
+
+
+def _row_strength(cells: list[str], header: list[str], identifier: str) -> int:
+    if cells and (cells[0] == identifier or _last_part(cells[0]) == identifier):
+        return DEFINED
+    is_number = identifier.lstrip("-").isdigit()
+    for number, cell in enumerate(cells):
+        if identifier not in cell:
+            continue
+        is_code = number < len(header) and _CODE_COLUMN.search(header[number])
+        if is_code and identifier in _SEPARATORS.split(cell):
+            return DEFINED
+        if not is_number and identifier in _SEPARATORS.split(cell):
+            return LISTED
+    return 0
+
+
+def _line_strength(line: str, identifier: str) -> int:
+    if (item := _ITEM.match(line)) and _starts_with(line[item.end() :], identifier):
+        return DEFINED
+    if re.match(rf"\s*{re.escape(identifier)}\s*[:：]", line):
+        return DEFINED
+    return LISTED if f"`{identifier}`" in line else 0
+
+
+def _starts_with(text: str, identifier: str) -> bool:
+    text = text.lower().replace("\\", "")
+    return re.match(rf"{re.escape(identifier)}(?![\w-]|\.\w)", text) is not None
+
+
+def _cells(row: str) -> list[str]:
+    return [plain_text(cell).lower() for cell in _CELL_BORDER.split(row.strip().strip("|"))]
+
+
+def _last_part(cell: str) -> str:
+    """Return the name of a field in `cell` without its parents."""
+    last = _LAST_PART.search(cell)
+    return last[0] if last else cell
