@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test acceptance check format pin screenshots bench bench-retrieval bench-answers soak fuzz
+.PHONY: help setup run ask test acceptance check format pin screenshots bench bench-scale bench-retrieval bench-answers soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ screenshots: setup ## update the screenshots in docs/how-to/embed-the-page.md
 
 bench: setup ## compare the speed with other systems (20 minutes), update docs/explanation/performance.md
 	@$(BIN)/python -m benchmarks.performance
+
+bench-scale: setup ## measure 50,000 chunks beside other systems (20 minutes), update docs/explanation/performance.md
+	@$(BIN)/python -m benchmarks.scale
 
 bench-retrieval: setup ## measure retrieval quality, update docs/explanation/retrieval.md (DATA=...)
 	@$(BIN)/python -m benchmarks.retrieval --data "$(DATA)" --corpora "$(CORPORA)"

@@ -20,11 +20,26 @@ ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 FOLDER = ROOT / "build" / "peers"
 
-Name = Literal["haystack_bm25", "haystack_dense", "llama_index", "langchain_chain"]
+Name = Literal[
+    "haystack_bm25",
+    "haystack_dense",
+    "llama_index",
+    "langchain_chain",
+    "haystack_retriever",
+    "langchain_retriever",
+    "llama_index_retriever",
+]
 
 PEERS: tuple[Name, ...] = ("haystack_bm25", "haystack_dense", "llama_index", "langchain_chain")
 INGESTING: tuple[Name, ...] = ("haystack_dense", "llama_index", "langchain_chain")
 """Peers with an ingestion benchmark."""
+
+RETRIEVERS: tuple[Name, ...] = (
+    "haystack_retriever",
+    "langchain_retriever",
+    "llama_index_retriever",
+)
+"""Full-text retrievers without a model; `--model-url` is ignored."""
 
 STOP_SECONDS = 10.0
 
@@ -119,7 +134,7 @@ def environ(home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def start_peer(name: Name, documents: Path, model_url: str) -> Iterator[Peer]:
+def start_peer(name: Name, documents: Path, model_url: str = "") -> Iterator[Peer]:
     """Start a peer with the indexed `documents` (see `write_passages`); stop it at the end.
 
     `model_url` is the base url of a server that speaks OpenAI's protocol. Raises PeerFailed.

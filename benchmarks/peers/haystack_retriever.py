@@ -1,0 +1,31 @@
+"""Haystack's retriever by words over its document store in memory, behind FastAPI.
+
+    python -m benchmarks.peers.haystack_retriever serve --documents FILE --model-url ""
+
+The store with its defaults: BM25L over words, and over single characters of Chinese.
+"""
+
+from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
+from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+from benchmarks.peers.command import App, Site, peer
+from benchmarks.peers.haystack_parts import documents
+from benchmarks.peers.retrieval_api import RetrievedPassage, retrieval_api
+from benchmarks.peers.task import K
+
+
+def app(site: Site) -> App:
+    """The service, with the passages indexed."""
+    store = InMemoryDocumentStore()
+    store.write_documents(documents(site.passages))
+    retriever = InMemoryBM25Retriever(store, top_k=K)
+
+    def retrieve(question: str) -> list[RetrievedPassage]:
+        found = retriever.run(query=question)["documents"]
+        return [RetrievedPassage(**document.meta, text=document.content) for document in found]
+
+    return retrieval_api(retrieve)
+
+
+if __name__ == "__main__":
+    peer(app, path="/retrieve")()

@@ -1,0 +1,1 @@
+"""Measures apidesk with the documents of large platforms."""
