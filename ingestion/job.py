@@ -1,8 +1,10 @@
-"""Runs ingestions. A lock allows one run at a time, and every run stores a report."""
+"""Runs ingestions. A lock allows one run at a time, and every run stores a report.
+
+The lock is a file; with PostgreSQL, the database also excludes runs on other machines.
+"""
 
 import asyncio
 import hashlib
-import json
 import logging
 import os
 import socket
@@ -98,7 +100,11 @@ class IngestionJob:
         ConfigurationError if platform.toml is invalid, and ModelError, StoreError or DeletionsRefused
         if the run fails.
         """
-        with run_lock(self._settings, run), bound_contextvars(ingestion=run.id):
+        with (
+            run_lock(self._settings, run),
+            self.runs.exclusive_run(),
+            bound_contextvars(ingestion=run.id),
+        ):
             self.runs.fail_orphaned_runs()
             reporter = _RunReporter(run, self.runs, progress, self._stopping)
             try:
@@ -180,10 +186,9 @@ def _already_running(path: Path) -> IngestionRunning:
 
 def _describe_holder(path: Path) -> str:
     try:
-        run = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        since = run["started_at"][:19].replace("T", " ")
-        return f"process {run['pid']} on {run['host']}, started by {run['trigger']} at {since} UTC"
-    except (OSError, ValueError, KeyError):
+        text = path.with_suffix(".json").read_text(encoding="utf-8")
+        return IngestionRun.model_validate_json(text, by_name=True).describe()
+    except (OSError, ValueError):
         return "a process that has just started"
 
 

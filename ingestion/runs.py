@@ -1,14 +1,17 @@
 """Stores the reports of ingestion runs and starts runs on a schedule."""
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select, text
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import SQLAlchemyError
 from tenacity import AsyncRetrying, retry_if_not_exception_type, stop_after_attempt, wait_fixed
 
 from ingestion.database.engine import database_errors, open_engine
@@ -81,6 +84,34 @@ class IngestionRunStore:
                 run.error = "its process ended before the run did"
                 self.save(run)
 
+    @contextmanager
+    def exclusive_run(self) -> Iterator[None]:
+        """Hold the ingestion lock of the collection on all machines that share a PostgreSQL database.
+
+        The server releases the lock if the process or its connection dies. With SQLite, whose file
+        belongs to one machine, do nothing. Raises IngestionRunning if a run on another machine holds
+        the lock.
+        """
+        if self.engine.dialect.name != "postgresql":
+            yield
+            return
+        digest = hashlib.sha256(f"ingestion {self._collection}".encode()).digest()
+        key = {"key": int.from_bytes(digest[:8], "big", signed=True)}
+        with ExitStack() as stack:
+            with database_errors():
+                connection = stack.enter_context(self.engine.connect())
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+                if not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), key):
+                    raise IngestionRunning(
+                        f"another ingestion is running: {self._describe_running()}"
+                    )
+            stack.callback(_unlock, connection, key)
+            yield
+
+    def _describe_running(self) -> str:
+        running = next((run for run in self.latest() if run.state == "running"), None)
+        return running.describe() if running else "a process that has just started"
+
     def _select(self, *where: object, limit: int = 1) -> list[IngestionRun]:
         query = (
             select(runs_table.c.report)
@@ -92,6 +123,11 @@ class IngestionRunStore:
             return [
                 IngestionRun.model_validate_json(row.report) for row in connection.execute(query)
             ]
+
+
+def _unlock(connection: Connection, key: dict[str, int]) -> None:
+    with suppress(SQLAlchemyError):  # the server has released the lock if the connection is lost
+        connection.execute(text("SELECT pg_advisory_unlock(:key)"), key)
 
 
 def cron(schedule: IngestionSchedule, after: datetime) -> "CronSim":

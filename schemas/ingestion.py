@@ -1,6 +1,6 @@
 """Options and reports of ingestion runs."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from pydantic import Field
@@ -73,3 +73,8 @@ class IngestionRun(ApiModel, frozen=False):
     def refused(self) -> list[str]:
         """The `refused` lines of all sources, each with the name of its source."""
         return [f"{source.name}: {line}" for source in self.sources for line in source.refused]
+
+    def describe(self) -> str:
+        """Return the process of the run and its start, for messages."""
+        since = f"{self.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return f"process {self.pid} on {self.host}, started by {self.trigger} at {since}"
