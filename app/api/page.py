@@ -78,7 +78,7 @@ def _read_content(path: Path, pages: Environment, platform_info: PlatformInfo) -
     return text.encode()
 
 
-PAGE_POLICY = page_policy(cache=None)
+PAGE_POLICY = page_policy(cache_control=None)
 
 
 @get("/", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE_POLICY)
@@ -104,7 +104,7 @@ def embedded_page(
     """Return the page of the widget, which the sites in APIDESK_EMBED_ORIGINS may frame."""
     response = _file_response(request, files, "embed.html")
     policy = page_policy(answer_service.settings.embed_origins)
-    response.headers["Content-Security-Policy"] = policy.content
+    response.headers["Content-Security-Policy"] = policy.content_security_policy
     return response
 
 

@@ -12,19 +12,16 @@ from schemas.settings import Settings
 
 @dataclass(frozen=True)
 class HeaderPolicy:
-    """The security headers of a route, which declares them as `policy=`.
+    """The security headers of a route. Pass a policy to the route decorator as `policy=`.
 
-    A Content-Security-Policy that the route sets itself is kept.
+    If the handler sets a Content-Security-Policy, that header is kept.
     """
 
-    content: str
-    """The Content-Security-Policy."""
-    resource: str = "same-origin"
-    """The Cross-Origin-Resource-Policy, which says which sites may load the response as a script, style
-    or image.
-    """
-    cache: str | None = "no-store"
-    """The Cache-Control; None if the route sets it itself."""
+    content_security_policy: str
+    cross_origin_resource_policy: str = "same-origin"
+    """Which sites may load the response as a script, style or image."""
+    cache_control: str | None = "no-store"
+    """None if the handler sets Cache-Control."""
 
 
 _SAME_ORIGIN_DIRECTIVES = (
@@ -41,21 +38,28 @@ _SAME_ORIGIN_DIRECTIVES = (
 )
 
 DATA_POLICY = HeaderPolicy("default-src 'none'; frame-ancestors 'none'")
-"""The policy of API responses, which must not make a browser load anything."""
+"""The policy of API responses: a browser that displays one loads no further resources."""
 
 
-def page_policy(embedded_by: Iterable[str] = (), cache: str | None = "no-store") -> HeaderPolicy:
+def page_policy(
+    embedded_by: Iterable[str] = (), cache_control: str | None = "no-store"
+) -> HeaderPolicy:
     """Return the policy of a page that loads only resources of this server and no inline code.
 
     Only the origins in `embedded_by` may frame the page.
     """
     ancestors = " ".join(embedded_by) or "'none'"
     return HeaderPolicy(
-        "; ".join((*_SAME_ORIGIN_DIRECTIVES, f"frame-ancestors {ancestors}")), cache=cache
+        "; ".join((*_SAME_ORIGIN_DIRECTIVES, f"frame-ancestors {ancestors}")),
+        cache_control=cache_control,
     )
 
 
-ASSET_POLICY = HeaderPolicy(DATA_POLICY.content, resource="cross-origin", cache=None)
+ASSET_POLICY = HeaderPolicy(
+    DATA_POLICY.content_security_policy,
+    cross_origin_resource_policy="cross-origin",
+    cache_control=None,
+)
 """The policy of a script or style that other sites may load."""
 
 
@@ -66,14 +70,14 @@ async def add_security_headers(message: Message, scope: Scope) -> None:
     handler = scope.get("route_handler")  # None if no route matches
     policy: HeaderPolicy = handler.opt.get("policy", DATA_POLICY) if handler else DATA_POLICY
     headers = MutableScopeHeaders.from_message(message)
-    content = headers.setdefault("Content-Security-Policy", policy.content)
-    headers["Cross-Origin-Resource-Policy"] = policy.resource
+    content = headers.setdefault("Content-Security-Policy", policy.content_security_policy)
+    headers["Cross-Origin-Resource-Policy"] = policy.cross_origin_resource_policy
     headers["Referrer-Policy"] = "no-referrer"
     headers["X-Content-Type-Options"] = "nosniff"
     if "frame-ancestors 'none'" in content:
-        headers["X-Frame-Options"] = "DENY"  # for browsers without frame-ancestors
-    if policy.cache is not None:
-        headers["Cache-Control"] = policy.cache
+        headers["X-Frame-Options"] = "DENY"  # for browsers that ignore frame-ancestors
+    if policy.cache_control is not None:
+        headers["Cache-Control"] = policy.cache_control
 
 
 def cors_config(settings: Settings) -> CORSConfig | None:

@@ -1,4 +1,4 @@
-"""Limits the requests and tokens of API keys and addresses, which are counted in Redis or in memory."""
+"""Limits requests and tokens per API key or address. Usage is counted in Redis or in memory."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ REDIS_RETRY_S = 5.0
 """Seconds after an error until Redis is tried again."""
 
 MAX_REDIS_CONNECTIONS = 1_000
-"""Maximum number of connections to Redis, more than a process has concurrent requests."""
+"""Maximum number of connections to Redis. It exceeds the number of concurrent requests of a process."""
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,10 @@ class UsageCounter:
         return await self._count(lambda limiter: limiter.test(item, *key))
 
     async def seconds_until_reset(self, item: RateLimitItem, *key: str) -> float:
-        """Return the seconds until the window ends, plus one with Redis, which rounds to seconds."""
+        """Return the seconds until the window ends.
+
+        Redis rounds to whole seconds, so one second is added to its result.
+        """
 
         async def seconds(limiter: FixedWindowRateLimiter) -> float:
             reset = (await limiter.get_window_stats(item, *key)).reset_time
@@ -126,7 +129,7 @@ def _redis_pool(url: str) -> "ConnectionPool":
             retry=Retry(NoBackoff(), 1),
         )
     except ValueError:  # its message would reveal a part of the URL
-        expected = "must be a URL such as redis://host:6379/0, with rediss:// or unix:// as well"
+        expected = "must be a URL such as redis://host:6379/0; rediss:// and unix:// also work"
         raise ConfigurationError(f"{REDIS_URL_SETTING}: {expected}") from None
 
 

@@ -14,14 +14,14 @@ from ingestion.text.language import estimate_tokens
 
 @dataclass
 class _ModelCall:
-    """A call in progress, with estimates of its tokens so far."""
+    """Estimated tokens of a call in progress."""
 
     prompt_tokens: int
     completion_tokens: int = 0
 
 
 class TokenMeter(AsyncCallbackHandler):
-    """Counts the tokens of all calls, which are estimated if the provider does not report them."""
+    """Counts the tokens of all calls. Counts that the provider does not report are estimated."""
 
     run_inline = True  # otherwise LangChain creates a task for each token
 
@@ -81,8 +81,8 @@ class TokenMeter(AsyncCallbackHandler):
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the estimate, unless the provider rejected the call or could not be reached."""
         call = self._calls.pop(run_id, _ModelCall(0))
-        refused = hasattr(error, "status_code") or "Connect" in type(error).__name__
-        if call.completion_tokens or not refused:
+        was_rejected = hasattr(error, "status_code") or "Connect" in type(error).__name__
+        if call.completion_tokens or not was_rejected:
             self._add(call.prompt_tokens, call.completion_tokens)
 
     def _add(self, prompt: int, completion: int) -> None:
