@@ -14,20 +14,20 @@ from app.masking.tables import find_secrets_in_columns
 from app.masking.text_spans import TextSpan, blank_out
 
 _MIN_REPEATED_CHARS = 8
-"""Minimum length of a named secret, in characters, to be masked wherever else it occurs in the text.
+"""Minimum length, in characters, of a named secret that is also masked elsewhere in the text.
 
-It must also contain a digit.
+Such a secret must also contain a digit.
 """
 
 _MIN_KNOWN_CHARS = 4
-"""Minimum length of a secret, in characters, to be searched for in other texts."""
+"""Minimum length, in characters, of a secret that is also masked in other texts."""
 
 
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
     """Replace each secret and each item of personal data in `text` with ‹name›.
 
-    `known_secrets` maps secrets that a `SecretScan` found in another text to their names; they are
-    replaced as well. Masking a masked text does not change it.
+    `known_secrets` maps further secrets to their names, such as `SecretScan.secrets` of another text.
+    They are replaced as well. Masking a masked text does not change it.
     """
     return _replace(text, _merge_overlapping([*_secrets(text), *_repeated(text, known_secrets)]))
 
@@ -52,7 +52,7 @@ def mask_json(value: JsonValue) -> JsonValue:
 
 
 class SecretScan:
-    """The secrets of one text, which is scanned when the first of them is needed, and only once."""
+    """The secrets of one text. The text is scanned once, on first access."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,7 +1,8 @@
 """Finds the secrets that follow a name, in the syntaxes that developers paste.
 
-The name can be in code, in a request or log, in a table, or in a sentence. After the name, a separator is
-read, then the extent of the value. The value is a secret if it is plausible for the name.
+The name can be in code, in a request or log, in a table, or in a sentence. A value is found in three steps:
+match the separator after the name, find where the value ends, and check that the value is plausible for the
+name.
 """
 
 import re
@@ -18,18 +19,20 @@ _VERB = (
     r"(?:是|为|就是|(?:填|用|传|设|写|配|换|改|变|设置|配置|生成)(?:的是|的|了|成|为)?)[:：]?"
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|equals|set to)(?=[ :]):?"
 )
+# Each group is a syntax, shown with an example for the name `token`.
 _SEPARATOR = re.compile(
     rf"(?P<closed>{QUOTE}|\*\*|[”’」』])?\]?(?:{_SPACE}[（(][^()（）\n]{{0,30}}[)）])?{_SPACE}(?:"
-    rf"(?P<pair>,?\s{{0,40}}{QUOTE}?value{QUOTE}?\s{{0,4}}[:=])"
-    r"|(?P<encoded>%(?P<level>(?:25){0,4})3[AD])"
-    r"|(?P<assigned>:\s?(?:str|string|bytes|any|SecretStr)\s?=|=>|:=|={1,3}|＝|\\u003D)"
+    rf"(?P<pair>,?\s{{0,40}}{QUOTE}?value{QUOTE}?\s{{0,4}}[:=])"  # {"name": "token", "value": "…"}
+    r"|(?P<encoded>%(?P<level>(?:25){0,4})3[AD])"  # token%3D…
+    r"|(?P<assigned>:\s?(?:str|string|bytes|any|SecretStr)\s?=|=>|:=|={1,3}|＝|\\u003D)"  # token=…
+    # token: …, where `broken` is a line break before the value
     r"|(?P<colon>->|→|[:：]|\\u003A)(?:\*\*)?(?P<broken>[ \t]{0,4}(?:[>|][+-]?)?\r?\n)?"
-    r"|(?P<cell>\|)"
-    r"|(?P<argument>,)"
-    r"|(?P<call>\()"
-    r"|(?P<element>(?:\s[^<>\n]{0,60})?>)"
-    r"|(?P<bracket>\[)"
-    rf"|(?P<verb>{_VERB})"
+    r"|(?P<cell>\|)"  # | token | … |
+    r"|(?P<argument>,)"  # put("token", "…")
+    r"|(?P<call>\()"  # setToken("…")
+    r"|(?P<element>(?:\s[^<>\n]{0,60})?>)"  # <token>…</token>
+    r"|(?P<bracket>\[)"  # token[…]
+    rf"|(?P<verb>{_VERB})"  # the token is …
     r")[ \t]{0,20}",
     re.IGNORECASE,
 )
@@ -69,7 +72,7 @@ _PUBLIC_VALUE = re.compile(
     r"(?P<value>[A-Za-z0-9-]{6,64})"
 )
 _LAST_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}}\)")
-"""The end of a call. It excludes lists of names, where another name would follow."""
+"""The end of the last argument of a call. In a list of names, another name follows instead."""
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
 _GAP = re.compile(r"[ \t]{0,4}")
 _MAX_LITERAL_CHARS = 4_096
@@ -116,7 +119,7 @@ def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str
 
 
 def find_literal(text: str, position: int) -> tuple[int, int] | None:
-    """Return the start and end of the text inside the quoted literal at `position`; None without one."""
+    """Return the start and end of the text inside the quoted literal at `position`, or None."""
     opening = _OPENING.match(text, position)
     if opening is None:
         return None
@@ -132,17 +135,17 @@ def find_literal(text: str, position: int) -> tuple[int, int] | None:
     return start, end
 
 
-def find_unquoted(text: str, place: ValueStart, kind: SecretKind) -> tuple[int, int]:
+def find_unquoted(text: str, value_start: ValueStart, kind: SecretKind) -> tuple[int, int]:
     """Return the start and end of an unquoted value; they are equal if there is no value."""
-    pattern, position = _BARE, place.position
-    if place.syntax == "element":
+    pattern, position = _BARE, value_start.position
+    if value_start.syntax == "element":
         pattern = _ELEMENT
     elif kind is SecretKind.COOKIE:
         pattern = _COOKIES
     elif kind is SecretKind.AUTHORIZATION:
         pattern, position = _CREDENTIALS, skip_auth_scheme(text, position)
-    elif place.syntax == "encoded":
-        pattern = _percent_encoded(place.level)
+    elif value_start.syntax == "encoded":
+        pattern = _percent_encoded(value_start.level)
     match = pattern.match(text, position)
     if match is None:
         return position, position
@@ -191,41 +194,52 @@ def find_named_secrets(text: str) -> NamedSecrets:
 def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
     """Return the secret that follows the name text[start:end], or None."""
     name = text[start:end]
-    place = find_value_start(text, start, end)
-    if place is None:
+    value_start = find_value_start(text, start, end)
+    if value_start is None:
         return _secret_without_separator(text, end, kind, name)
-    if place.syntax == "cell":
-        return find_secret_in_row(text, place.position, kind, name)
-    literal = find_literal(text, place.position)
-    if place.syntax in ("argument", "call") and not (
+    if value_start.syntax == "cell":
+        return find_secret_in_row(text, value_start.position, kind, name)
+    literal = find_literal(text, value_start.position)
+    if value_start.syntax in ("argument", "call") and not (
         literal and _LAST_ARGUMENT.match(text, literal[1])
     ):
         return None
-    value_start, value_end = literal or find_unquoted(text, place, kind)
+    secret_start, secret_end = literal or find_unquoted(text, value_start, kind)
     if kind is SecretKind.AUTHORIZATION:
-        value_start = skip_auth_scheme(text, value_start)
-    confidence = _syntax_confidence(text, place, value_end, literal is not None)
-    if not is_plausible(kind, text[value_start:value_end], confidence):
+        secret_start = skip_auth_scheme(text, secret_start)
+    confidence = _syntax_confidence(text, value_start, secret_end, literal is not None)
+    if not is_plausible(kind, text[secret_start:secret_end], confidence):
         return None
     quoted = (
-        place.syntax == "colon" and literal is None and place.closing_quote.endswith(('"', "'"))
+        value_start.syntax == "colon"
+        and literal is None
+        and value_start.closing_quote.endswith(('"', "'"))
     )
     return TextSpan(
-        value_start, value_end, unqualified_name(name), place.closing_quote if quoted else ""
+        secret_start,
+        secret_end,
+        unqualified_name(name),
+        value_start.closing_quote if quoted else "",
     )
 
 
-def _syntax_confidence(text: str, place: ValueStart, end: int, literal: bool) -> SyntaxConfidence:
+def _syntax_confidence(
+    text: str, value_start: ValueStart, end: int, literal: bool
+) -> SyntaxConfidence:
     """Return the confidence in a value that ends at `end`.
 
     If more words follow an unquoted value, it is part of a sentence.
     """
-    if place.syntax in ("argument", "call", "verb"):
-        return place.confidence
+    if value_start.syntax in ("argument", "call", "verb"):
+        return value_start.confidence
     if literal:
         return SyntaxConfidence.QUOTED
-    spaced = place.syntax in ("colon", "pair") or text[place.position - 1].isspace()
-    return SyntaxConfidence.SENTENCE if spaced and not _END.match(text, end) else place.confidence
+    spaced = value_start.syntax in ("colon", "pair") or text[value_start.position - 1].isspace()
+    return (
+        SyntaxConfidence.SENTENCE
+        if spaced and not _END.match(text, end)
+        else value_start.confidence
+    )
 
 
 def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
