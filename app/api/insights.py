@@ -24,7 +24,7 @@ CSV = "text/csv"
 REPORT_RESPONSE = ResponseSpec(
     Insights,
     generate_examples=False,
-    description="The report, or only the given `table`; with `Accept: text/csv`, CSV",
+    description="The report, or only `table` if it is given; CSV with `Accept: text/csv`",
 )
 
 
@@ -61,7 +61,7 @@ async def insights(
 ) -> Response[Any]:
     """Return question counts by type and by API, documentation gaps, errors, and feedback.
 
-    `Accept: text/csv` or `format=csv` selects one table as CSV: `table`, by default `gaps`.
+    With `Accept: text/csv` or `format=csv`, return one table as CSV: `table`, or `gaps` by default.
     """
     if not (format == "csv" or (format is None and _prefers_csv(request))):
         return Response((await reports.build(days, table)).as_json(table))

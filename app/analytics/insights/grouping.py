@@ -196,7 +196,7 @@ def _group(
         term
         for term in sorted(counts, key=lambda term: -counts[term])
         if counts[term] >= MIN_TERM_SHARE * len(members)
-        and term.documented < MAX_UNDOCUMENTED_SHARE
+        and term.document_share < MAX_UNDOCUMENTED_SHARE
     ]
     return TextGroup(
         members=tuple(members),

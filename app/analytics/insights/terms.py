@@ -3,8 +3,8 @@
 The weight of a term is the logarithm of observed over expected frequency, as in pointwise mutual
 information (Church and Hanks, "Word Association Norms, Mutual Information, and Lexicography", 1990), times
 the logarithm of the number of questions that contain it. The expected frequency is based on everyday
-language, general developer vocabulary and the platform's own documents. So common words such as
-"interface" and "order" have little weight, while a frequently asked term keeps its weight.
+language, general developer vocabulary and the platform's own documents, not on the questions. Therefore, a
+frequently asked term keeps its weight, and common words such as "interface" and "order" have little.
 """
 
 import math
@@ -22,13 +22,13 @@ from runnables.retrieval.query_analysis import Glossary
 MAX_QUESTION_CHARS = 2_000
 """Maximum length of a question, in characters; longer questions are truncated."""
 
-COMMON_WORD_ZIPF = 5.0
-"""Zipf frequency from which a word is not split into characters: 商品 does not yield 商 and 品."""
+UNSPLIT_WORD_ZIPF = 5.0
+"""Minimum Zipf frequency of a word that is not split into characters: 商品 does not yield 商 and 品."""
 
 COMMON_CHARACTER_SHARE = 10 ** (COMMON_ZIPF + 0.7 - 9)
-"""Share of everyday text from which a character is common: 1 in 300.
+"""Share of everyday text above which a character is common and yields no term: 1 in 300.
 
-It is higher than the share for words, 1 in 1,600, because a character occurs in many words.
+It is higher than the share of a COMMON_ZIPF word, 1 in 1,600, because a character occurs in many words.
 """
 
 COMMON_DOCUMENT_WORD_SHARE = 1e-3
@@ -45,9 +45,9 @@ class TopicTerm:
     """A word's stem, or a Chinese character."""
 
     text: str
-    expected: float
+    expected_share: float
     """Expected share of the words in a question."""
-    documented: float
+    document_share: float
     """Share of the words in the documents."""
 
 
@@ -64,8 +64,8 @@ def extract_terms(
         other = merged.get(term.text, term)
         merged[term.text] = TopicTerm(
             term.text,
-            max(term.expected, other.expected),
-            max(term.documented, other.documented),
+            max(term.expected_share, other.expected_share),
+            max(term.document_share, other.document_share),
         )
     keys_by_text = [
         dict.fromkeys(term.text for word in words for term in by_word[word])
@@ -78,7 +78,9 @@ def term_weights(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]
     """Return the weight of each term; terms that are not more frequent than expected are omitted."""
     counts = Counter(term for text_terms in terms for term in text_terms)
     total = sum(counts.values())
-    surprise = {term: math.log(count / (total * term.expected)) for term, count in counts.items()}
+    surprise = {
+        term: math.log(count / (total * term.expected_share)) for term, count in counts.items()
+    }
     return {
         term: surprise[term] * math.log(1 + count)
         for term, count in counts.items()
@@ -106,7 +108,7 @@ def _terms(word: str, documented: float) -> Iterator[TopicTerm]:
     common = (
         is_developer_word
         or documented > COMMON_DOCUMENT_WORD_SHARE
-        or zipf_frequency(word) >= COMMON_WORD_ZIPF
+        or zipf_frequency(word) >= UNSPLIT_WORD_ZIPF
     )
     if not word.isascii() and not common:
         for character in dict.fromkeys(word):
@@ -122,7 +124,7 @@ def _character_terms(character: str, documented: float) -> Iterator[TopicTerm]:
 
 @lru_cache
 def _character_shares() -> dict[str, float]:
-    """Return, for each character, the share of everyday Chinese text in words that contain it."""
+    """Map each character to the total share of the words that contain it in everyday Chinese text."""
     shares: defaultdict[str, float] = defaultdict(float)
     for word, zipf in listed_words("zh"):
         for character in set(word):
