@@ -1,6 +1,6 @@
 """Runs the ingestion job in separate processes, to be killed by test_kill.
 
-Milvus Lite holds its lock until its process ends, so every process that opens a store is short-lived.
+A process with Milvus holds the lock of its file until it ends, so each of them is short-lived.
 Processes are forked from one that has imported everything.
 """
 
@@ -13,7 +13,28 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+from langchain_core.embeddings import Embeddings
+
 from schemas.settings import Settings, read_settings
+from tests.collections import (
+    StoreKind,
+    open_collection,
+    record_rows,
+    snapshot_rows,
+    stored_rows,
+    stored_words,
+)
+from tests.test_collection import embed
+
+
+class CountedWords(Embeddings):
+    """An embedding model that counts words."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return embed(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return embed([text])[0]
 
 
 def fork_server() -> ForkServerContext:
@@ -23,51 +44,55 @@ def fork_server() -> ForkServerContext:
     return context
 
 
-def _job(settings: Settings, in_place: bool) -> Any:
+def _job(settings: Settings, kind: StoreKind) -> Any:
     from ingestion.job import IngestionJob
     from ingestion.runs import IngestionRunStore
-    from tests.test_sync import open_collection
 
+    embeddings = CountedWords() if settings.embedding_model else None
     return IngestionJob(
-        settings, open_collection(settings, in_place), None, IngestionRunStore.open(settings)
+        settings, open_collection(settings, kind), embeddings, IngestionRunStore.open(settings)
     )
 
 
 def ingest(
-    overrides: dict[str, Any], in_place: bool, options: dict[str, bool], began: Path
+    overrides: dict[str, Any], kind: StoreKind, options: dict[str, bool], began: Path
 ) -> None:
     """Run the job once; create the file `began` when it starts."""
     from schemas.ingestion import IngestionOptions
 
-    job = _job(read_settings(**overrides), in_place)
+    job = _job(read_settings(**overrides), kind)
     began.touch()
     job.run(job.new_run("command", IngestionOptions.model_validate(options)))
     os._exit(0)
 
 
 def repair(
-    overrides: dict[str, Any], in_place: bool, options: dict[str, bool], target: Path
+    overrides: dict[str, Any], kind: StoreKind, options: dict[str, bool], target: Path
 ) -> None:
     """Run the job after a kill and write the result to `target`.
 
     The result says whether the collection answered before, and contains every row, word and number.
     """
     from schemas.ingestion import IngestionOptions
-    from tests.test_sync import SyncHarness
 
-    job = _job(read_settings(**overrides), in_place)
+    settings = read_settings(**overrides)
+    job = _job(settings, kind)
     collection = job.collection
     collection.load()
     found = collection.search("how is `do_5` called", 3, "full_text")
     job.run(job.new_run("command", IngestionOptions.model_validate(options)))
-    harness = SyncHarness(collection, target.parent)
     state = {
-        "rows": harness.rows(),
-        "words": harness.words(),
+        "rows": stored_rows(collection),
+        "words": stored_words(collection),
         "catalogue": [entry.model_dump() for entry in collection.catalogue()],
         "manifest": collection.manifest.model_dump(),
-        "collections": len(collection._client.list_collections()),
     }
+    if kind == "embedded":
+        rows = state["record"] = record_rows(settings)
+        assert rows == snapshot_rows(settings)
+        collection.close()
+    else:
+        state["collections"] = len(collection._client.list_collections())
     runs = [run.state for run in job.runs.latest()]
     target.write_text(json.dumps({"answers": len(found), "state": state, "runs": runs}))
     os._exit(0)

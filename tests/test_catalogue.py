@@ -1,4 +1,4 @@
-"""Tests of the catalogue on Milvus Lite with both writers."""
+"""Tests of the catalogue on every kind of store."""
 
 import random
 from collections.abc import Iterator
@@ -19,12 +19,13 @@ from ingestion.store.catalogue import (
 from ingestion.store.client import MilvusRow
 from ingestion.store.manifest import CATALOGUE_PROPERTY
 from schemas.document import CatalogueEntry, Section, SourceDocument
-from schemas.settings import read_settings
+from tests.collections import STORE_KINDS
 from tests.test_sync import (
     SyncHarness,
     assert_equals_rebuild,
     collections_of,
-    open_collection,
+    only_milvus,
+    open_harness,
     write_pages,
 )
 
@@ -87,15 +88,16 @@ def test_entry_has_the_fields_of_the_first_chunk() -> None:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("store") / "milvus.db"
 
 
-@pytest.fixture(params=[False, True], ids=["next collection", "in place"])
-def harness(request: pytest.FixtureRequest, store: Path, tmp_path: Path) -> Iterator[SyncHarness]:
+@pytest.fixture(params=STORE_KINDS)
+def harness(
+    request: pytest.FixtureRequest, milvus_uri: Path, tmp_path: Path
+) -> Iterator[SyncHarness]:
     """Three pages, indexed."""
-    settings = read_settings(milvus_uri=str(store), collection=f"c{abs(hash(tmp_path))}")
-    harness = SyncHarness(open_collection(settings, request.param), tmp_path)
+    harness = open_harness(tmp_path, request.param, milvus_uri)
     write_pages(harness.source("guides"), 3)
     harness.sync()
     yield harness
@@ -134,7 +136,7 @@ def test_catalogue_is_read_again_only_after_a_write(harness: SyncHarness) -> Non
 
 def remove_catalogue(harness: SyncHarness) -> None:
     """Remove the catalogue, as in a collection of an apidesk without catalogues."""
-    client, alias = harness.collection._client, harness.collection._alias
+    client, alias = harness.milvus._client, harness.collection._alias
     name = client.describe_alias(catalogue_name(alias))["collection_name"]
     client.drop_alias(catalogue_name(alias))
     client.drop_collection(name)
@@ -144,11 +146,12 @@ def remove_catalogue(harness: SyncHarness) -> None:
 def outdate_catalogue(harness: SyncHarness) -> None:
     """Make the catalogue one of an older version."""
     properties = {CATALOGUE_PROPERTY: "0/1"}
-    harness.collection._client.alter_collection_properties(
+    harness.milvus._client.alter_collection_properties(
         harness.collection._alias, properties=properties
     )
 
 
+@only_milvus
 @pytest.mark.parametrize("age", [remove_catalogue, outdate_catalogue])
 def test_next_run_creates_a_missing_catalogue(harness: SyncHarness, age: Any) -> None:
     expected = harness.collection.catalogue()
@@ -163,6 +166,7 @@ def test_next_run_creates_a_missing_catalogue(harness: SyncHarness, age: Any) ->
     assert_equals_rebuild(harness)
 
 
+@only_milvus
 @pytest.mark.parametrize("moves", range(4))
 def test_next_run_repairs_interrupted_alias_moves(
     harness: SyncHarness, moves: int, monkeypatch: pytest.MonkeyPatch

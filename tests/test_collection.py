@@ -1,10 +1,11 @@
-"""Tests of the collection on Milvus Lite: searching, reading, manifests, and failed writes."""
+"""Tests of Collection on both kinds of store: searching, reading, manifests, and failed writes."""
 
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,10 @@ from app.service.answer_service import AnswerService
 from ingestion.chunking import chunk_document
 from ingestion.store.cache import ReadThroughCache
 from ingestion.store.client import BATCH_ROWS
-from ingestion.store.collection import Collection
+from ingestion.store.collection import Collection, SearchRoute
+from ingestion.store.embedded_collection import EmbeddedCollection
 from ingestion.store.manifest import CollectionManifest, IndexedSources, RouteCalibration
-from ingestion.store.collection import SearchRoute
+from ingestion.store.milvus_collection import MilvusCollection
 from ingestion.store.schema import Vector, embedded_text
 from ingestion.text.words import split_words
 from schemas.document import Chunk, Section, SourceDocument
@@ -23,11 +25,11 @@ from schemas.errors import (
     CollectionMismatch,
     CollectionMissing,
     SourceError,
-    StoreLocked,
-    StoreUnavailable,
+    StoreError,
 )
+from schemas.question import Filters
 from schemas.settings import Settings, read_settings
-from tests.collections import write
+from tests.collections import StoreKind, open_collection, use_milvus, write
 
 DIMENSION = 64
 PAGES = {
@@ -70,18 +72,29 @@ def embed(texts: list[str]) -> list[Vector]:
 Connect = Callable[..., Collection]
 
 
+@pytest.fixture(scope="module", params=["embedded", "next collection"])
+def kind(request: pytest.FixtureRequest) -> StoreKind:
+    """The kind of store. The tests apply to every kind, unless they are marked."""
+    kind: StoreKind = request.param
+    return kind
+
+
+only_embedded = pytest.mark.parametrize("kind", ["embedded"], indirect=True, scope="module")
+only_milvus = pytest.mark.parametrize("kind", ["next collection"], indirect=True, scope="module")
+
+
 @pytest.fixture(scope="module")
-def uri(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def uri(kind: StoreKind, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One store for all tests: each alias in it is a separate collection."""
     return tmp_path_factory.mktemp("store") / "new folder" / "milvus.db"
 
 
 @pytest.fixture(scope="module")
-def connect(uri: Path) -> Iterator[Connect]:
+def connect(kind: StoreKind, uri: Path) -> Iterator[Connect]:
     collections: list[Collection] = []
 
     def make(alias: str = "docs", **settings: object) -> Collection:
-        collections.append(Collection.connect(settings_of(uri, alias, **settings)))
+        collections.append(open_collection(settings_of(uri, alias, **settings), kind))
         return collections[-1]
 
     yield make
@@ -93,11 +106,21 @@ def settings_of(uri: Path, alias: str, **settings: object) -> Settings:
     return read_settings(milvus_uri=str(uri), collection=alias, **settings)
 
 
-def stored(uri: Path, alias: str) -> list[str]:
-    """The names of the collections in the store that begin with `alias`."""
-    from pymilvus import MilvusClient
+def stored(collection: Collection) -> list[str]:
+    """The names of the collections in Milvus whose names begin with the alias of `collection`."""
+    names: list[str] = []
+    if isinstance(collection, EmbeddedCollection):
+        settings = collection._record._settings
+        use_milvus(settings, lambda client: names.extend(client.list_collections()))
+    else:
+        names = client_of(collection).list_collections()
+    return sorted(name for name in names if name.startswith(collection._alias))
 
-    return sorted(n for n in MilvusClient(str(uri)).list_collections() if n.startswith(alias))
+
+def client_of(collection: Collection) -> Any:
+    """The Milvus client of `collection`."""
+    assert isinstance(collection, MilvusCollection)
+    return collection._client
 
 
 @pytest.fixture(scope="module")
@@ -341,8 +364,19 @@ def test_reads_notice_writes_by_another_process(
         lambda c: c.chunks_of_document("1180", "guides"),
         lambda c: c.chunks_by_api(["/cancel"], []),
         lambda c: c.word_counts(["订单"]),
+        lambda c: c.catalogue(),
+        lambda c: c.languages(),
     ],
-    ids=["load", "manifest", "search", "chunks_of_document", "chunks_by_api", "word_counts"],
+    ids=[
+        "load",
+        "manifest",
+        "search",
+        "chunks_of_document",
+        "chunks_by_api",
+        "word_counts",
+        "catalogue",
+        "languages",
+    ],
 )
 def test_reads_before_the_first_index_raise_collection_missing(
     connect: Connect, use: Callable[[Collection], object]
@@ -353,53 +387,67 @@ def test_reads_before_the_first_index_raise_collection_missing(
         use(collection)
 
 
-def test_foreign_collection_is_refused_and_unchanged(connect: Connect, uri: Path) -> None:
-    from pymilvus import MilvusClient
+def create_theirs(collection: Collection, *names: str) -> None:
+    """Create collections in Milvus that apidesk does not know."""
 
+    def create(client: Any) -> None:
+        for name in names:
+            client.create_collection(name, dimension=2)
+
+    if isinstance(collection, EmbeddedCollection):
+        use_milvus(collection._record._settings, create)
+    else:
+        create(client_of(collection))
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_foreign_collection_is_refused_and_unchanged(connect: Connect, rebuild: bool) -> None:
+    """By the first call of every ingestion run."""
     theirs = ["theirs", "theirs_2", "theirs_words_2"]
-    for name in theirs:
-        MilvusClient(str(uri)).create_collection(name, dimension=2)
     collection = connect("theirs")
+    if not rebuild:
+        create_theirs(collection, *theirs)
+    with pytest.raises(CollectionMismatch, match="choose another APIDESK_COLLECTION"):
+        collection.recover(rebuild)
+    assert stored(collection) == theirs
+
+
+@only_milvus
+def test_foreign_collection_is_refused_by_reads_and_writes(connect: Connect) -> None:
+    collection = connect("foreign")
+    create_theirs(collection, "foreign")
     for use in (collection.load, lambda: write(collection, page("a", "text"))):
         with pytest.raises(CollectionMismatch, match="choose another APIDESK_COLLECTION"):
             use()
-    assert stored(uri, "theirs") == theirs
+    assert stored(collection) == ["foreign"]
 
 
-def test_write_drops_only_its_own_collections(connect: Connect, uri: Path) -> None:
-    from pymilvus import MilvusClient
+def test_write_drops_only_its_own_collections(connect: Connect) -> None:
+    collection = connect("shared")
+    create_theirs(collection, "shared_2026")
+    write(collection, page("a", "text"))
+    write(collection, page("a", "text"))
+    assert "shared_2026" in stored(collection)
 
-    MilvusClient(str(uri)).create_collection("shared_2026", dimension=2)
-    write(connect("shared"), page("a", "text"))
-    assert "shared_2026" in stored(uri, "shared")
 
-
-def test_collection_without_its_rows_is_reported_as_damaged(connect: Connect, uri: Path) -> None:
-    from pymilvus import MilvusClient
-
-    write(connect("damaged"), page("a", "text"))
-    client = MilvusClient(str(uri))
-    client.delete("damaged", filter='id != ""')
-    client.flush("damaged")
+@only_milvus
+def test_collection_without_its_rows_is_reported_as_damaged(connect: Connect) -> None:
+    collection = connect("damaged")
+    write(collection, page("a", "text"))
+    client_of(collection).delete("damaged", filter='id != ""')
+    client_of(collection).flush("damaged")
     with pytest.raises(CollectionMissing, match=r"1 rows were written.*run `apidesk ingest`"):
         connect("damaged").load()
-
-
-def test_connect_names_a_file_that_is_not_a_store(tmp_path: Path) -> None:
-    path = tmp_path / "notes.db"
-    path.write_text("not a store")
-    with pytest.raises(StoreLocked, match=r"notes\.db is in use .* or is not a Milvus Lite file"):
-        Collection.connect(settings_of(path, "docs"))
 
 
 # --- writing
 
 
-def test_second_write_replaces_the_first(connect: Connect, uri: Path) -> None:
+def test_second_write_replaces_the_first(connect: Connect) -> None:
     writer, reader = connect("swap"), connect("swap")
     write(writer, [*page("old", "旧的内容"), *page("kept", "留下的内容")])
     reader.load()
-    before = stored(uri, "swap")
+    before = stored(writer)
     assert search(reader, "旧的") == ["old"]
 
     manifest = write(writer, [*page("new", "新的内容", "又一节"), *page("kept", "留下的内容")])
@@ -409,8 +457,8 @@ def test_second_write_replaces_the_first(connect: Connect, uri: Path) -> None:
     assert search(reader, "新的", 1) == ["new"]
     assert reader.chunks_of_document("old", "guides") == []
     assert reader.word_counts(["旧", "留下"]) == {"留下": 1}
-    after = stored(uri, "swap")
-    assert len(after) == len(before) == 3
+    after = stored(writer)
+    assert len(after) == len(before) == (1 if isinstance(writer, EmbeddedCollection) else 3)
     assert not set(after) & set(before)
 
 
@@ -440,32 +488,113 @@ def too_wide(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             lambda: sections(3), lambda texts: [[1.0] * n for n, _ in enumerate(texts, 2)], ApideskError,
             id="vectors of several lengths",
         ),
-        pytest.param(lambda: too_wide(sections(3)), embed, StoreUnavailable, id="store"),
+        pytest.param(lambda: too_wide(sections(3)), embed, StoreError, id="store"),
     ],
 )  # fmt: skip
 def test_failed_write_leaves_the_collection_unchanged(
     vectors: Collection,
-    uri: Path,
     chunks: Callable[[], Iterator[Chunk]],
     embedding: Callable[[list[str]], list[Vector]],
     error: type[Exception],
 ) -> None:
-    before, manifest = stored(uri, "vectors"), vectors.manifest
+    before, manifest = stored(vectors), vectors.manifest
     with pytest.raises(error):
         write(vectors, chunks(), embedding)
-    assert stored(uri, "vectors") == before
+    assert stored(vectors) == before
     assert vectors.manifest == manifest
     assert search(vectors, "cancel_pick_up", 1) == ["pickup"]
     assert vectors.chunks_of_document("half", "guides") == []
     assert vectors.word_counts(["cancelpickup"]) == {"cancelpickup": 1}
 
 
-def test_failed_first_write_leaves_no_collection(connect: Connect, uri: Path) -> None:
+def test_failed_first_write_leaves_no_collection(connect: Connect) -> None:
     collection = connect("first")
     with pytest.raises(SourceError):
         write(collection, sections(BATCH_ROWS, fail=True))
     assert not collection.exists()
-    assert stored(uri, "first") == []
+    assert stored(collection) == []
+
+
+def test_vector_of_another_model_is_refused(vectors: Collection) -> None:
+    """Although the manifest says that the model is the same."""
+    with pytest.raises(StoreError):
+        write(vectors, page("new", "新的"), lambda texts: [[1.0, 2.0]] * len(texts), rebuild=False)
+    assert vectors.chunks_of_document("new", "guides") == []
+
+
+FILTERS = [
+    (Filters(service="orders"), {"a", "b"}),
+    (Filters(source="news"), {"b", "c"}),
+    (Filters(service="orders", source="news"), {"b"}),
+    (Filters(metadata={"version": "v1"}), {"a", "c"}),
+    (Filters(metadata={"version": "v1"}, source="news"), {"c"}),
+    (Filters(metadata={"the \"key\".with 'quotes' 中文": "x"}), {"b"}),
+    (Filters(metadata={"version": "v1", "lang": "go"}), {"c"}),
+    (Filters(service="unknown"), set()),
+    (Filters(metadata={"unknown": ""}), set()),
+]
+
+
+@pytest.fixture(scope="module")
+def filtered(connect: Connect) -> Collection:
+    """Three pages with an embedding and different services, sources and metadata; read only."""
+    collection = connect("filtered", embedding_model="test:counts")
+    odd = {"the \"key\".with 'quotes' 中文": "x"}
+    chunks = [
+        *page("a", "订单说明", api_name="x", service_id="orders", metadata={"version": "v1"}),
+        *page("b", "订单说明二", source="news", service_id="orders", metadata=odd),
+        *page("c", "订单", source="news", metadata={"version": "v1", "lang": "go"}),
+    ]
+    write(collection, chunks, embed)
+    return collection
+
+
+@pytest.mark.parametrize("route", ["full_text", "dense"])
+@pytest.mark.parametrize(("filters", "expected"), FILTERS)
+def test_search_applies_filters(
+    filtered: Collection, filters: Filters, expected: set[str], route: SearchRoute
+) -> None:
+    (vector,) = embed(["订单"])
+    found = filtered.search_ids("订单", 10, route, vector, filters)
+    assert set(names(filtered.chunks_by_id(list(found)))) == expected
+
+
+def test_search_documents_returns_the_documents_of_each_question(docs: Collection) -> None:
+    questions = ["isv.invalid-signature", "zzzz", "名称"]
+    found = docs.search_documents(questions, 4, "full_text", [])
+    assert [len(documents) for documents in found] == [2, 0, 4]
+    assert found[0] == [("guides", "signing"), ("guides", "codes")]
+    assert all(source.startswith("odd ") for source, _ in found[2])
+
+
+def test_neighbours_are_the_chunks_before_and_after(connect: Connect) -> None:
+    collection = connect("neighbours")
+    write(collection, [*page("a", "一", "二", "三", "四"), *page("b", "一", "二")])
+    chunks = collection.chunks_of_document("a", "guides")
+    for index, chunk in enumerate(chunks):
+        expected = [chunks[i] for i in (index - 1, index + 1) if 0 <= i < len(chunks)]
+        assert collection.neighbours(chunk) == expected
+
+
+def test_sample_is_stable_and_about_as_large_as_asked_for(docs: Collection) -> None:
+    sample = docs.sample(10)
+    assert sample == docs.sample(10)
+    assert 1 <= len(sample) <= 20
+    assert len(docs.sample(1_000)) == docs.manifest.rows
+
+
+def test_chunks_with_nul_are_stored_as_written(connect: Connect) -> None:
+    collection = connect("nul")
+    chunks = page("nul\0id", "订单\0说明", metadata={"a\0": "b\0"})
+    write(collection, chunks)
+    assert collection.chunks_of_document("nul\0id", "guides") == chunks
+    assert collection.chunks_by_id([chunks[0].id]) == chunks
+    assert [hit.chunk for hit in collection.search("订单", 3, "full_text")] == chunks
+
+
+@pytest.mark.parametrize("question", ["\ud800 signature", "signature\0", "\udfffsignature"])
+def test_questions_with_invalid_text_are_searched(docs: Collection, question: str) -> None:
+    assert search(docs, question) == ["signing"]
 
 
 def test_cache_reads_each_key_once_until_cleared() -> None:

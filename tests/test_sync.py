@@ -1,4 +1,4 @@
-"""Tests of Sync on Milvus Lite with both writers: the result never depends on earlier runs."""
+"""Tests of Sync on every kind of store: the result never depends on earlier runs."""
 
 import json
 import os
@@ -10,26 +10,32 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.store.catalogue import words_name
-from ingestion.store.client import BATCH_ROWS, open_milvus, row_pages
+from ingestion.store.client import BATCH_ROWS
 from ingestion.store.collection import Collection
-from ingestion.store.manifest import (
-    SOURCES_PROPERTY,
-    expected_manifest,
-    write_finished_manifest,
-    write_manifest,
-)
+from ingestion.store.embedded_collection import EmbeddedCollection
+from ingestion.store.manifest import SOURCES_PROPERTY, write_finished_manifest, write_manifest
+from ingestion.store.milvus_collection import MilvusCollection
 from ingestion.store.next_collection_writer import NextCollectionWriter
-from ingestion.store.schema import CHUNK_FIELDS
+from ingestion.store.snapshot import SOURCES_KEY, set_state
 from ingestion.sync import ReadOptions, Sync
 from schemas.errors import ApideskError, CollectionMismatch, CollectionMissing, DeletionsRefused
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import MarkdownSourceConfig, OpenApiSourceConfig, SourceLimits
 from schemas.settings import Settings, read_settings
+from tests.collections import (
+    STORE_KINDS,
+    Rows,
+    StoreKind,
+    collection_names,
+    delete_chunks,
+    open_collection,
+    record_rows,
+    snapshot_rows,
+    stored_rows,
+    stored_words,
+)
 
 TOPICS = ["签名", "订单发货", "refund", "waybill", "库存", "webhook", "权限包", "rate limit"]
-
-Rows = dict[str, dict[str, object]]
 
 
 @dataclass
@@ -38,6 +44,7 @@ class SyncHarness:
 
     collection: Collection
     folder: Path
+    settings: Settings
     sources: list[MarkdownSourceConfig | OpenApiSourceConfig] = field(default_factory=list)
 
     def source(self, name: str) -> Path:
@@ -58,33 +65,46 @@ class SyncHarness:
         return {report.name: report for report in sync.reports}
 
     def rows(self) -> Rows:
-        """Every field of every chunk by id, except the fingerprint, which may be of an older file."""
-        client, alias = self.collection._client, self.collection._alias
-        fields = [name for name in (*CHUNK_FIELDS, "search_text") if name != "fingerprint"]
-        return {row["id"]: row for page in row_pages(client, alias, fields) for row in page}
+        return stored_rows(self.collection)
 
     def words(self) -> dict[str, int]:
-        client, alias = self.collection._client, words_name(self.collection._alias)
-        pages = row_pages(client, alias, ["word", "occurrences"])
-        return {row["word"]: row["occurrences"] for page in pages for row in page}
+        return stored_words(self.collection)
+
+    @property
+    def milvus(self) -> MilvusCollection:
+        assert isinstance(self.collection, MilvusCollection)
+        return self.collection
 
 
-def open_collection(settings: Settings, in_place: bool) -> Collection:
-    client, manifest = open_milvus(settings), expected_manifest(settings, lite=True)
-    return Collection(client, settings.collection, manifest, in_place)
+def open_harness(folder: Path, kind: StoreKind, milvus_uri: Path) -> SyncHarness:
+    """A harness whose sources are in `folder`.
+
+    `milvus_uri` is a Milvus Lite file that tests share. Embedded collections have their own files.
+    """
+    uri = folder / "milvus.db" if kind == "embedded" else milvus_uri
+    settings = read_settings(milvus_uri=str(uri), collection=f"c{abs(hash(folder))}")
+    return SyncHarness(open_collection(settings, kind), folder, settings)
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("store") / "milvus.db"
 
 
-@pytest.fixture(params=[False, True], ids=["next collection", "in place"])
-def harness(request: pytest.FixtureRequest, store: Path, tmp_path: Path) -> Iterator[SyncHarness]:
-    settings = read_settings(milvus_uri=str(store), collection=f"c{abs(hash(tmp_path))}")
-    collection = open_collection(settings, request.param)
-    yield SyncHarness(collection, tmp_path)
-    collection.close()
+@pytest.fixture(params=STORE_KINDS)
+def harness(
+    request: pytest.FixtureRequest, milvus_uri: Path, tmp_path: Path
+) -> Iterator[SyncHarness]:
+    harness = open_harness(tmp_path, request.param, milvus_uri)
+    yield harness
+    harness.collection.close()
+
+
+only_in_place = pytest.mark.parametrize("harness", ["in place"], indirect=True)
+only_milvus = pytest.mark.parametrize("harness", STORE_KINDS[1:], indirect=True)
+only_embedded = pytest.mark.parametrize("harness", ["embedded"], indirect=True)
+# Milvus is written in place here because deleted rows stay deleted until the run ends.
+embedded_and_in_place = pytest.mark.parametrize("harness", ["embedded", "in place"], indirect=True)
 
 
 def write_pages(folder: Path, count: int, first: int = 0) -> None:
@@ -113,6 +133,8 @@ def assert_equals_rebuild(harness: SyncHarness) -> None:
     assert words == harness.words()
     assert catalogue == harness.collection.catalogue()
     assert manifest == harness.collection.manifest
+    if isinstance(harness.collection, EmbeddedCollection):
+        assert record_rows(harness.settings) == snapshot_rows(harness.settings)
 
 
 def test_sync_writes_only_changed_chunks(harness: SyncHarness) -> None:
@@ -302,20 +324,29 @@ def with_profile(harness: SyncHarness, **fields: object) -> None:
     harness.sources[0] = harness.sources[0].model_copy(update=fields)
 
 
-def write_property(harness: SyncHarness, name: str, value: str) -> None:
+def write_sources(harness: SyncHarness, value: str) -> None:
+    """Store another value than the state of the sources."""
     collection = harness.collection
-    collection._client.alter_collection_properties(collection._alias, properties={name: value})
+    if isinstance(collection, EmbeddedCollection):
+        with collection._writing() as connection:
+            set_state(connection, SOURCES_KEY, value)
+    else:
+        properties = {SOURCES_PROPERTY: value}
+        harness.milvus._client.alter_collection_properties(collection._alias, properties=properties)
 
 
 def write_as_another_version(harness: SyncHarness) -> None:
-    client, alias = harness.collection._client, harness.collection._alias
-    write_finished_manifest(client, alias, harness.collection.manifest)
+    """Write the collection as a version of apidesk that does not store the state of the sources."""
+    if isinstance(harness.collection, EmbeddedCollection):
+        write_sources(harness, "")
+    else:
+        client, alias = harness.milvus._client, harness.collection._alias
+        write_finished_manifest(client, alias, harness.collection.manifest)
 
 
 def interrupt_write(harness: SyncHarness) -> None:
-    client, alias = harness.collection._client, harness.collection._alias
     incomplete = harness.collection.manifest.model_copy(update={"incomplete": True})
-    write_manifest(client, alias, incomplete)
+    write_manifest(harness.milvus._client, harness.collection._alias, incomplete)
 
 
 CHANGES = [
@@ -341,25 +372,32 @@ CHANGES = [
     Change("a template", lambda b: with_profile(b, page_url=("https://x.y/{path}",)), True),
     Change("metadata", lambda b: with_profile(b, metadata={"version": "v"}), True),
     Change("another writer", write_as_another_version, True),
-    Change("an unfinished run", interrupt_write, True),
-    Change("another format", lambda b: write_property(b, SOURCES_PROPERTY, '{"sources": 3}'), True),
+    Change("another format", lambda b: write_sources(b, '{"sources": 3}'), True),
 ]
 
 
-@pytest.mark.parametrize("harness", [True], indirect=True, ids=["in place"])
+@embedded_and_in_place
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.what)
 def test_source_is_read_if_it_may_have_changed(harness: SyncHarness, change: Change) -> None:
+    check_source_is_read(harness, change)
+
+
+@only_in_place
+def test_source_is_read_after_an_interrupted_write(harness: SyncHarness) -> None:
+    check_source_is_read(harness, Change("an unfinished run", interrupt_write, True))
+
+
+def check_source_is_read(harness: SyncHarness, change: Change) -> None:
     folder = harness.source("guides")
     write_pages(folder, 5)
     write_page(folder, 0, "---\nv: 1\n---\n# page\n\ntext\n\n## more\n\ntext")
     write_pages(harness.source("other"), 2)
     harness.sync()
-    harness.collection._client.delete(harness.collection._alias, filter='document_id == "004"')
+    delete_chunks(harness.collection, "004")
 
     change.make(harness)
-    report = harness.sync()[
-        "guides"
-    ]  # a run that reads the source writes the chunk deleted from the store
+    # A run that reads the source writes the chunk deleted from the store.
+    report = harness.sync()["guides"]
     assert ("004" in {row["document_id"] for row in harness.rows().values()}) is change.compared
     assert (report.added > 0) is change.compared
     assert change.compared or counts(report) == (0, 0, 0, 5)
@@ -385,26 +423,26 @@ def test_skipped_source_has_the_same_report_as_a_read_one(harness: SyncHarness) 
     assert passed_over == harness.sync()
 
 
-@pytest.mark.parametrize("harness", [True], indirect=True, ids=["in place"])
+@embedded_and_in_place
 def test_new_reader_version_reads_the_source_again(
     harness: SyncHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_pages(harness.source("guides"), 3)
     harness.sync()
-    harness.collection._client.delete(harness.collection._alias, filter='document_id == "002"')
+    delete_chunks(harness.collection, "002")
     monkeypatch.setattr("ingestion.sources.folder.READER_VERSION", 0)
     assert harness.sync()["guides"].added == 1
 
 
+@only_milvus
 def test_lost_collection_is_rebuilt(harness: SyncHarness) -> None:
     write_pages(harness.source("guides"), 3)
     harness.sync()
-    harness.collection._client.delete(harness.collection._alias, filter='id != ""')
-    harness.collection._client.flush(harness.collection._alias)
+    delete_chunks(harness.collection)
     assert harness.sync()["guides"].added == 3
 
 
-@pytest.mark.parametrize("harness", [True], indirect=True, ids=["in place"])
+@embedded_and_in_place
 def test_openapi_description_is_read_again_if_a_referenced_file_changes(
     harness: SyncHarness,
 ) -> None:
@@ -501,10 +539,11 @@ def test_searches_work_during_a_rebuild(harness: SyncHarness) -> None:
     assert asked[0] > 10
 
 
+@only_milvus
 def test_next_run_drops_leftovers_of_a_dead_run(harness: SyncHarness) -> None:
     write_pages(harness.source("guides"), 3)
     harness.sync()
-    collection = harness.collection
+    collection = harness.milvus
     dead = NextCollectionWriter(collection._client, collection._alias, collection._expected, None)
     dead.put(collection.chunks_of_document("001", "guides") * BATCH_ROWS, None)
     assert len(collections_of(harness)) == 4
@@ -512,6 +551,19 @@ def test_next_run_drops_leftovers_of_a_dead_run(harness: SyncHarness) -> None:
     assert len(collections_of(harness)) == 3
 
 
+@only_embedded
+def test_milvus_lite_keeps_one_collection(harness: SyncHarness) -> None:
+    write_pages(harness.source("guides"), 3)
+    harness.sync()
+    (name,) = collection_names(harness.settings)
+    write_pages(harness.folder / "guides", 1, first=3)
+    harness.sync()
+    assert collection_names(harness.settings) == [name]
+    harness.sync(rebuild=True)
+    (replaced,) = collection_names(harness.settings)
+    assert replaced != name
+
+
 def collections_of(harness: SyncHarness) -> list[str]:
-    collection = harness.collection
+    collection = harness.milvus
     return [n for n in collection._client.list_collections() if collection._alias in n]

@@ -1,6 +1,5 @@
 """A collection in files: questions are answered from the snapshot, which several processes can read."""
 
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +10,7 @@ from threading import RLock
 from typing import Any, Self
 
 import numpy as np
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from ingestion.store.catalogue import DocumentKey, entry_key
 from ingestion.store.client import batches
@@ -133,8 +132,7 @@ class EmbeddedCollection(Collection):
         filters: Filters = NO_FILTERS,
     ) -> dict[str, float]:
         """Return the ids and scores of the best `k` chunks that match `filters`, best first."""
-        with self._reading() as (connection, state):
-            self._check_manifest(loaded(state.manifest))
+        with self._reading_documents() as (connection, state):
             mask = None if filters == NO_FILTERS else _mask(connection, state, filters)
             if route == "full_text":
                 scores = score_terms(connection, Counter(query_terms(question)), state.lengths)
@@ -199,7 +197,7 @@ class EmbeddedCollection(Collection):
 
     def catalogue(self) -> list[CatalogueEntry]:
         """Return an entry per document, sorted by source and id. Do not modify the list."""
-        with self._reading() as (connection, state):
+        with self._reading_documents() as (connection, state):
             if state.catalogue is None:
                 rows = connection.execute("SELECT entry FROM document")
                 entries = (CatalogueEntry.model_validate_json(entry) for (entry,) in rows)
@@ -209,7 +207,7 @@ class EmbeddedCollection(Collection):
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
         """Return how often each of `words` occurs in all chunks. Words that do not occur are omitted."""
         counts: dict[str, int] = {}
-        with self._reading() as (connection, _):
+        with self._reading_documents() as (connection, _):
             for batch in batches(words, MAX_VARIABLES):
                 condition = f"word IN {placeholders(batch)}"
                 counts.update(connection.execute(f"SELECT * FROM word WHERE {condition}", batch))
@@ -217,7 +215,7 @@ class EmbeddedCollection(Collection):
 
     def languages(self) -> frozenset[Language]:
         """Return the languages of the documents."""
-        with self._reading() as (_, state):
+        with self._reading_documents() as (_, state):
             return state.languages
 
     def stored_manifest(self) -> CollectionManifest | None:
@@ -236,7 +234,10 @@ class EmbeddedCollection(Collection):
         """Return the state of every source after the last run; empty if it is unknown."""
         with self._reading() as (connection, _):
             text = get_state(connection, SOURCES_KEY)
-        return _SOURCES.validate_json(text) if text else {}
+        try:
+            return _SOURCES.validate_json(text)
+        except ValidationError:  # never written, or written by another version
+            return {}
 
     def save_indexed_sources(self, sources: dict[str, IndexedSource]) -> None:
         """Store the state of every source after this run."""
@@ -263,7 +264,7 @@ class EmbeddedCollection(Collection):
             self._record.check_manifest(None if rebuild else self._expected)
             if not rebuild:
                 self._restore()
-        elif has_journal:
+        elif has_journal and not rebuild:
             with self._lock, snapshot_errors(self._path):
                 self._record.replay_journal(self._connection, manifest)
 
@@ -302,6 +303,13 @@ class EmbeddedCollection(Collection):
                 yield self._connection, self._state
 
     @contextmanager
+    def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
+        """Read a collection that was created with the current settings."""
+        with self._reading() as (connection, state):
+            self._check_manifest(loaded(state.manifest))
+            yield connection, state
+
+    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with (
             self._lock,
@@ -323,8 +331,7 @@ class EmbeddedCollection(Collection):
 
     def _chunks(self, condition: str, values: Sequence[object]) -> list[Chunk]:
         """Return the chunks that match `condition`, sorted by document and position."""
-        with self._reading() as (connection, state):
-            self._check_manifest(loaded(state.manifest))
+        with self._reading_documents() as (connection, _):
             rows = connection.execute(
                 f"SELECT content.chunk FROM chunk JOIN content USING (number) WHERE {condition} "
                 "ORDER BY source, document_id, position",
@@ -363,8 +370,9 @@ def _mask(connection: sqlite3.Connection, state: _LoadedState, filters: Filters)
                 conditions.append(f"{column} = ?")
                 values.append(value)
         for name, value in filters.metadata.items():
-            conditions.append("json_extract(metadata, ?) = ?")
-            values += [f"$.{json.dumps(name, ensure_ascii=False)}", value]
+            # A path of `json_extract` cannot name a key that contains a quote.
+            conditions.append("(?, ?) IN (SELECT key, value FROM json_each(metadata))")
+            values += [name, value]
         query = f"SELECT number FROM chunk WHERE {' AND '.join(conditions)}"
         mask = np.zeros(len(state.lengths), dtype=np.bool_)
         mask[[number for (number,) in connection.execute(query, values)]] = True
@@ -389,4 +397,5 @@ def _read_vectors(connection: sqlite3.Connection, count: int, dimension: int) ->
     for number, components in connection.execute("SELECT number, components FROM vector"):
         vectors[number] = np.frombuffer(components, np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1, lengths)
+    vectors /= np.where(lengths == 0, 1, lengths)
+    return vectors

@@ -118,7 +118,9 @@ class LiteRecord:
         finally:
             client.close()
             # Closing the client does not close the file.
-            from milvus_lite.server_manager import server_manager_instance
+            from milvus_lite.server_manager import (  # type: ignore[import-untyped]
+                server_manager_instance,
+            )
 
             server_manager_instance.release_server(self._settings.milvus_uri)
 

@@ -118,7 +118,10 @@ class PostingsUpdate:
         removed = np.fromiter(self._removed, _CHUNK_TYPE)
         for batch in batches(self._term_numbers.items(), MAX_VARIABLES):
             stored = {
-                term: rest for term, *rest in read_postings(connection, [t for t, _ in batch])
+                term: (chunk_numbers, occurrences)
+                for term, chunk_numbers, occurrences in read_postings(
+                    connection, [term for term, _ in batch]
+                )
             }
             written, emptied = [], []
             for term, number in batch:
@@ -133,7 +136,7 @@ class PostingsUpdate:
 
 
 def _merge(
-    stored: Sequence[npt.NDArray[np.uint32]] | None,
+    stored: tuple[Numbers, npt.NDArray[np.uint16]] | None,
     removed: Numbers,
     chunks: Numbers,
     counts: npt.NDArray[np.uint16],

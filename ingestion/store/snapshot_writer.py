@@ -17,7 +17,7 @@ from ingestion.store.collection import CollectionWriter
 from ingestion.store.lite_record import LiteRecord
 from ingestion.store.manifest import CollectionManifest
 from ingestion.store.postings import PostingsUpdate
-from ingestion.store.schema import Vector, chunk_words, indexed_terms
+from ingestion.store.schema import Vector, check_lengths, chunk_words, indexed_terms
 from ingestion.store.snapshot import (
     MAX_VARIABLES,
     REPLACED_KEY,
@@ -33,6 +33,7 @@ from ingestion.store.snapshot import (
     snapshot_errors,
 )
 from schemas.document import Chunk
+from schemas.errors import StoreError
 
 BATCH_DOCUMENTS = 100
 """Documents whose entries are written together."""
@@ -60,13 +61,20 @@ class SnapshotWriter(CollectionWriter):
         """Open from the first change to the end of the run."""
         self._numbers: Iterator[int] = count()
         """Numbers for new chunks."""
+        self._vector_bytes: int | None = None
+        """Size of every vector of the collection; None before the first one."""
         self._postings = PostingsUpdate()
         self._words = Counter[str]()
         self._documents: set[DocumentKey] = set()
         """Documents whose entry in the catalogue must be written."""
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write `chunks`; chunks with the same ids are replaced."""
+        """Write `chunks`; chunks with the same ids are replaced.
+
+        Raises StoreError for what Milvus Lite would refuse when it receives the changes.
+        """
+        for chunk in chunks:
+            check_lengths(chunk)
         with snapshot_errors(self._path):
             connection = self._begin()
             before = self._remove(connection, [chunk.id for chunk in chunks])
@@ -108,6 +116,7 @@ class SnapshotWriter(CollectionWriter):
             if self._rebuild:
                 _clear(self._connection)
             self._numbers = _unused_numbers(self._connection)
+            self._vector_bytes = _vector_bytes(self._connection)
         return self._connection
 
     def _commit(self, connection: sqlite3.Connection) -> CollectionManifest:
@@ -136,9 +145,19 @@ class SnapshotWriter(CollectionWriter):
         execute(f"INSERT INTO chunk VALUES {placeholders(row)}", row)
         execute("INSERT INTO content VALUES (?, ?)", (number, encode_chunk(chunk)))
         if vector is not None:
-            components = np.array(vector, dtype=np.float32).tobytes()
+            components = self._encode_vector(vector)
             execute("INSERT INTO vector VALUES (?, ?)", (number, components))
         execute("INSERT OR IGNORE INTO journal VALUES (?)", (chunk.id,))
+
+    def _encode_vector(self, vector: Vector) -> bytes:
+        components = np.array(vector, dtype=np.float32).tobytes()
+        self._vector_bytes = self._vector_bytes or len(components)
+        if len(components) != self._vector_bytes:
+            raise StoreError(
+                f"a vector has {len(components) // 4} components, others of the collection have "
+                f"{self._vector_bytes // 4}: run `apidesk ingest --rebuild` if the model has changed"
+            )
+        return components
 
     def _remove(self, connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
         """Remove the chunks with these ids, as far as they exist; return their numbers by id."""
@@ -192,9 +211,9 @@ class SnapshotWriter(CollectionWriter):
         manifest = self._expected.model_copy(
             update={"rows": rows, "words": words or 0, "calibration": calibration}
         )
-        set_manifest(self._connection, manifest)
-        set_state(self._connection, VERSION_KEY, str(time.time_ns()))
-        set_state(self._connection, SOURCES_KEY, "")
+        set_manifest(connection, manifest)
+        set_state(connection, VERSION_KEY, str(time.time_ns()))
+        set_state(connection, SOURCES_KEY, "")
         return manifest
 
 
@@ -205,6 +224,11 @@ def _document(connection: sqlite3.Connection, key: DocumentKey) -> Iterator[Chun
         key,
     )
     return (decode_chunk(data) for (data,) in rows.fetchall())
+
+
+def _vector_bytes(connection: sqlite3.Connection) -> int | None:
+    row = connection.execute("SELECT length(components) FROM vector LIMIT 1").fetchone()
+    return row[0] if row else None
 
 
 def _clear(connection: sqlite3.Connection) -> None:

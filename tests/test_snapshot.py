@@ -1,0 +1,487 @@
+"""Tests of the snapshot of an embedded collection, and of its record in Milvus Lite."""
+
+import json
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ingestion.store.collection import Collection
+from ingestion.store.embedded_collection import EmbeddedCollection
+from ingestion.store.lite_record import LiteRecord
+from ingestion.store.manifest import expected_manifest
+from ingestion.store.milvus_collection import MilvusCollection
+from ingestion.store.schema import chunk_words, indexed_terms
+from ingestion.store.snapshot import (
+    FORMAT_VERSION,
+    decode_chunk,
+    open_snapshot,
+    snapshot_path,
+)
+from ingestion.sync import ReadOptions, Sync
+from schemas.errors import (
+    CollectionMismatch,
+    CollectionMissing,
+    ConfigurationError,
+    StoreLocked,
+    StoreUnavailable,
+)
+from schemas.ingestion import IngestionOptions, SourceReport
+from schemas.platform import MarkdownSourceConfig, SourceLimits
+from schemas.settings import Settings, read_settings
+from tests.collections import (
+    open_collection,
+    record_rows,
+    release_milvus,
+    snapshot_rows,
+    use_milvus,
+    write,
+)
+from tests.test_collection import embed, page
+
+HOLD_MILVUS_LITE = """
+import sys
+from ingestion.store.client import open_milvus
+from schemas.settings import read_settings
+client = open_milvus(read_settings(milvus_uri=sys.argv[1]))
+print("open", flush=True)
+sys.stdin.read()
+"""
+"""A program that keeps a Milvus Lite file open until its input ends."""
+
+WRITE_ONE_PAGE = """
+import sys
+from schemas.settings import read_settings
+from ingestion.store.collection import Collection
+from tests.collections import write
+from tests.test_collection import page
+collection = Collection.connect(read_settings(milvus_uri=sys.argv[1]))
+write(collection, page(sys.argv[2], sys.argv[3]), rebuild=False)
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return read_settings(milvus_uri=str(tmp_path / "milvus.db"))
+
+
+@pytest.fixture
+def collection(settings: Settings) -> Iterator[Collection]:
+    collection = Collection.connect(settings)
+    yield collection
+    collection.close()
+
+
+def run_python(program: str, *args: str) -> None:
+    root = Path(__file__).resolve().parents[1]
+    subprocess.run([sys.executable, "-c", program, *args], cwd=root, check=True, timeout=60)
+
+
+def connection_of(collection: Collection) -> sqlite3.Connection:
+    assert isinstance(collection, EmbeddedCollection)
+    return collection._connection
+
+
+# --- readers and writers
+
+
+def test_reader_sees_the_run_of_another_process(collection: Collection, settings: Settings) -> None:
+    write(collection, page("old", "A horse."))
+    version = collection.manifest.rows
+    run_python(WRITE_ONE_PAGE, settings.milvus_uri, "new", "A zebra.")
+    assert collection.manifest.rows == version + 1
+    found = collection.search("zebra", 3, "full_text")
+    assert [hit.chunk.document_id for hit in found] == ["new"]
+    assert collection.word_counts(["zebra", "horse"]) == {"zebra": 1, "horse": 1}
+    assert [entry.document_id for entry in collection.catalogue()] == ["new", "old"]
+
+
+def test_reader_needs_no_milvus_lite(collection: Collection, settings: Settings) -> None:
+    write(collection, page("a", "A horse."))
+    with holding_milvus_lite(settings):
+        reader = Collection.connect(settings)
+        reader.load()
+        assert [hit.chunk.body for hit in reader.search("horse", 1, "full_text")] == ["A horse."]
+        reader.close()
+
+
+def test_readers_see_the_old_state_until_a_run_ends(
+    collection: Collection, settings: Settings
+) -> None:
+    write(collection, page("old", "A horse."))
+    reader = Collection.connect(settings)
+    writer = collection.writer(rebuild=True)
+    writer.put(page("new", "A zebra."), None)
+    for reading in (reader, collection):
+        assert [hit.chunk.document_id for hit in reading.search("horse zebra", 3, "full_text")] == [
+            "old"
+        ]
+    writer.finish(set())
+    for reading in (reader, collection):
+        assert [hit.chunk.document_id for hit in reading.search("horse zebra", 3, "full_text")] == [
+            "new"
+        ]
+    reader.close()
+
+
+def test_abandoned_run_changes_nothing(collection: Collection) -> None:
+    write(collection, page("old", "A horse."))
+    writer = collection.writer(rebuild=False)
+    writer.put(page("new", "A zebra."), None)
+    writer.abandon()
+    assert [entry.document_id for entry in collection.catalogue()] == ["old"]
+    write(collection, page("newer", "A zebra."), rebuild=False)  # the transaction has ended
+
+
+# --- the full-text index
+
+
+def test_random_writes_leave_the_postings_of_a_rebuild(
+    collection: Collection, settings: Settings
+) -> None:
+    """Chunks are added, replaced and deleted at random; numbers of deleted chunks are used again."""
+    chance = random.Random(7)
+    words = ["签名", "订单", "refund", "waybill", "库存", "webhook", "token", "limit"]
+    largest = 0
+    for _ in range(12):
+        pages = [
+            page(str(number), *(" ".join(chance.choices(words, k=9)) for _ in range(3)))
+            for number in chance.sample(range(12), 4)
+        ]
+        stored = [chunk.id for chunk in collection.sample(100)] if collection.exists() else []
+        written = {chunk.id for chunks in pages for chunk in chunks}
+        dropped = set(chance.sample(stored, len(stored) // 3)) - written
+        write(collection, chain.from_iterable(pages), rebuild=False, dropped=dropped)
+        largest = max(largest, collection.manifest.rows)
+    rows = connection_of(collection).execute("SELECT number, chunk FROM content").fetchall()
+    expected: dict[str, dict[int, int]] = {}
+    for number, data in rows:
+        chunk = decode_chunk(data)
+        for term in indexed_terms(chunk, chunk_words(chunk)):
+            counts = expected.setdefault(term, {})
+            counts[number] = counts.get(number, 0) + 1
+    assert postings_of(collection) == expected
+    assert max(number for number, _ in rows) < largest + 12  # a run deletes after it has written
+    assert record_rows(settings) == snapshot_rows(settings)
+
+
+def postings_of(collection: Collection) -> dict[str, dict[int, int]]:
+    """The number of occurrences of each term by chunk number; numbers must ascend."""
+    found = {}
+    rows = connection_of(collection).execute("SELECT term, chunks, counts FROM posting")
+    for term, chunks, counts in rows:
+        numbers = np.frombuffer(chunks, "<u4").tolist()
+        assert numbers == sorted(set(numbers))
+        found[term] = dict(zip(numbers, np.frombuffer(counts, "<u2").tolist(), strict=True))
+    return found
+
+
+def test_numbers_of_deleted_chunks_are_used_again(collection: Collection) -> None:
+    first = [*page("a", "一"), *page("b", "二"), *page("c", "三")]
+    write(collection, first)
+    write(collection, [], rebuild=False, dropped=[first[1].id])
+    write(collection, page("d", "四", "五"), rebuild=False)
+    numbers = dict(connection_of(collection).execute("SELECT document_id, number FROM chunk"))
+    assert sorted(numbers.values()) == [0, 2, 3]
+    found = collection.search("二", 3, "full_text")
+    assert found == []
+
+
+# --- files
+
+
+def test_unreadable_snapshot_is_named_in_one_sentence(settings: Settings) -> None:
+    snapshot_path(settings).write_bytes(b"this is not a database " * 500)
+    with pytest.raises(StoreUnavailable) as raised:
+        Collection.connect(settings)
+    assert str(raised.value) == (
+        f"{snapshot_path(settings)} cannot be used (file is not a database); if it is damaged, "
+        "delete it and run `apidesk ingest`"
+    )
+
+
+def test_damaged_snapshot_is_named_in_one_sentence(
+    collection: Collection, settings: Settings
+) -> None:
+    write(collection, (chunk for n in range(200) for chunk in page(str(n), f"订单 {n} " * 30)))
+    collection.close()
+    path = snapshot_path(settings)
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(random.Random(1).randbytes(size - 4096))
+    damaged = Collection.connect(settings)
+    with pytest.raises(StoreUnavailable, match=r"if it is damaged, delete it and run") as raised:
+        damaged.load()
+    assert "\n" not in str(raised.value)
+    damaged.close()
+
+
+def test_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    settings = read_settings(milvus_uri=str(tmp_path / "file" / "milvus.db"))
+    with pytest.raises(ConfigurationError, match=r"APIDESK_MILVUS_URI: .*file"):
+        Collection.connect(settings)
+
+
+def test_file_that_is_not_milvus_lite_is_named_by_a_run(settings: Settings) -> None:
+    Path(settings.milvus_uri).write_text("not a store")
+    collection = Collection.connect(settings)
+    with pytest.raises(StoreLocked, match=r"milvus\.db is in use .* or is not a Milvus Lite file"):
+        collection.recover(rebuild=False)
+    collection.close()
+
+
+# --- the record in Milvus Lite
+
+
+class Folder:
+    """A folder of pages and the collection with their embeddings."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings = read_settings(
+            milvus_uri=str(path / "milvus.db"), embedding_model="test:counts"
+        )
+        (path / "guides").mkdir()
+
+    def write(self, name: str, text: str) -> None:
+        (self.path / "guides" / f"{name}.md").write_text(text, encoding="utf-8")
+
+    def sync(self, rebuild: bool = False) -> tuple[SourceReport, list[str]]:
+        """Run once; return the report and the texts that were embedded."""
+        embedder = CountingEmbedder()
+        collection = Collection.connect(self.settings)
+        options = IngestionOptions(rebuild=rebuild)
+        sync = Sync(collection, embedder, ReadOptions(SourceLimits(), 400), options)  # type: ignore[arg-type]
+        source = MarkdownSourceConfig(kind="markdown", name="guides", path=self.path / "guides")
+        try:
+            sync.run([source])
+        finally:
+            collection.close()
+        return sync.reports[0], embedder.texts
+
+    def assert_record_is_complete(self) -> None:
+        rows = record_rows(self.settings)
+        assert rows
+        assert rows == snapshot_rows(self.settings)
+
+
+class CountingEmbedder:
+    """An embedder of chunks that keeps their texts."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed(self, chunks):  # type: ignore[no-untyped-def]
+        for chunk in chunks:
+            self.texts.append(chunk.body)
+            yield [chunk], embed([chunk.body])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """Four pages, indexed. Search routes are not calibrated."""
+    monkeypatch.setattr("ingestion.sync.is_calibration_due", lambda manifest: False)
+    folder = Folder(tmp_path)
+    for number in range(4):
+        folder.write(str(number), f"# Page {number}\n\nwords of page {number}")
+    folder.sync()
+    return folder
+
+
+class holding_milvus_lite:  # noqa: N801
+    """Keeps the Milvus Lite file open in another process within the block."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._command = [sys.executable, "-c", HOLD_MILVUS_LITE, settings.milvus_uri]
+
+    def __enter__(self) -> None:
+        root, pipe = Path(__file__).resolve().parents[1], subprocess.PIPE
+        self._process = subprocess.Popen(
+            self._command, cwd=root, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+        )
+        assert self._process.stdout
+        assert self._process.stdout.readline() == "open\n"
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+
+def journal(settings: Settings) -> int:
+    connection = open_snapshot(snapshot_path(settings))
+    (count,) = connection.execute("SELECT count(*) FROM journal").fetchone()
+    connection.close()
+    return int(count)
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_next_run_writes_what_a_locked_file_refused(folder: Folder, rebuild: bool) -> None:
+    """Although nothing has changed since. Questions are already answered from the new state."""
+    folder.write("new", "# New\n\na zebra")
+    (folder.path / "guides" / "0.md").unlink()
+    with (
+        holding_milvus_lite(folder.settings),
+        pytest.raises(StoreLocked, match="is in use by another process"),
+    ):
+        folder.sync()
+    assert journal(folder.settings) == 2
+    reader = Collection.connect(folder.settings)
+    assert [hit.chunk.document_id for hit in reader.search("zebra", 2, "full_text")] == ["new"]
+    reader.close()
+    assert len(record_rows(folder.settings)) == 4
+    assert record_rows(folder.settings) != snapshot_rows(folder.settings)
+
+    _, embedded = folder.sync(rebuild)
+
+    assert rebuild or embedded == []
+    assert journal(folder.settings) == 0
+    folder.assert_record_is_complete()
+
+
+def test_missing_snapshot_is_restored_without_embedding(folder: Folder) -> None:
+    before = snapshot_rows(folder.settings)
+    remove_snapshot(folder.settings)
+    folder.write("3", "# Page 3\n\nother words of page 3")
+    report, embedded = folder.sync()
+    assert embedded == ["other words of page 3"]
+    assert (report.unchanged, report.changed, report.added) == (3, 1, 0)
+    after = snapshot_rows(folder.settings)
+    assert len(before.keys() & after.keys()) >= 3
+    folder.assert_record_is_complete()
+
+
+def remove_snapshot(settings: Settings) -> None:
+    path = snapshot_path(settings)
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def test_restored_snapshot_is_equal_to_the_lost_one(folder: Folder) -> None:
+    lost = contents(folder.settings)
+    remove_snapshot(folder.settings)
+    folder.sync()
+    assert contents(folder.settings) == lost
+
+
+def contents(settings: Settings) -> dict[str, object]:
+    """What a collection answers with, without chunk numbers, which depend on the order of writing."""
+    collection = Collection.connect(settings)
+    collection.load()
+    found = {
+        "rows": snapshot_rows(settings),
+        "catalogue": collection.catalogue(),
+        "manifest": collection.manifest,
+        "words": collection.word_counts(["words", "page", "0", "1"]),
+        "search": collection.search_ids("words of page 2", 4, "full_text"),
+        "dense": collection.search_ids("", 4, "dense", embed(["words of page 2"])[0]),
+    }
+    collection.close()
+    return found
+
+
+def test_missing_milvus_lite_is_written_again_by_the_next_change(folder: Folder) -> None:
+    release_milvus(folder.settings)
+    path = Path(folder.settings.milvus_uri)
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    folder.write("new", "# New\n\na zebra")
+    folder.sync()
+    folder.assert_record_is_complete()
+
+
+def test_snapshot_of_another_format_is_restored(folder: Folder) -> None:
+    lost = contents(folder.settings)
+    connection = open_snapshot(snapshot_path(folder.settings))
+    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION + 1}")
+    connection.close()
+    collection = Collection.connect(folder.settings)
+    with pytest.raises(CollectionMissing):
+        collection.load()
+    collection.close()
+    _, embedded = folder.sync()
+    assert embedded == []
+    assert contents(folder.settings) == lost
+
+
+def test_collection_of_an_earlier_version_must_be_rebuilt(folder: Folder) -> None:
+    """Earlier versions searched in Milvus Lite, and had no snapshot."""
+    remove_snapshot(folder.settings)
+    settings = folder.settings.model_copy(update={"embedding_model": None})
+    use_milvus(settings, lambda client: client.drop_alias(settings.collection))
+    earlier = open_collection(settings, "next collection")
+    assert isinstance(earlier, MilvusCollection)
+    write(earlier, page("old", "旧的"))
+    earlier.close()
+    release_milvus(settings)
+    before = record_rows(settings)
+    expected = expected_manifest(settings, "standard").analyzer
+
+    collection = Collection.connect(settings)
+    with pytest.raises(CollectionMismatch) as raised:
+        collection.recover(rebuild=False)
+    assert str(raised.value).startswith(
+        f"the collection {settings.collection} was made with analyzer {expected} instead of apidesk/"
+    )
+    assert str(raised.value).endswith(": run `apidesk ingest --rebuild` to rebuild it")
+    assert record_rows(settings) == before
+
+    collection.recover(rebuild=True)
+    write(collection, page("new", "新的"))
+    collection.close()
+    assert [row["document_id"] for row in record_rows(settings).values()] == ["new"]
+    assert record_rows(settings) == snapshot_rows(settings)
+
+
+def test_replay_that_fails_half_way_is_repeated(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        folder.write(str(number), f"# Page {number}\n\nnew words of page {number}")
+
+    def fail(*args: object) -> None:
+        raise StoreUnavailable("Milvus failed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ingestion.store.lite_record.write_manifest", fail)
+        with pytest.raises(StoreUnavailable):
+            folder.sync()
+    assert journal(folder.settings) > 0
+    folder.sync()
+    assert journal(folder.settings) == 0
+    folder.assert_record_is_complete()
+
+
+def test_state_of_the_record_is_not_read_by_questions(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(collection, page("a", "订单"), None)
+
+    def refuse(self: LiteRecord) -> None:
+        raise AssertionError("Milvus Lite was opened")
+
+    monkeypatch.setattr(LiteRecord, "_open", refuse)
+    collection.load()
+    (chunk,) = collection.chunks_of_document("a", "guides")
+    assert [hit.chunk for hit in collection.search("订单", 2, "full_text")] == [chunk]
+    assert collection.neighbours(chunk) == []
+
+
+def test_chunks_are_stored_as_plain_columns_and_json(collection: Collection) -> None:
+    """The columns that filters use have the same values as the chunk."""
+    chunks = page("a", "订单", metadata={"版本": "v'1\""}, api_name="下单", api_url="/order")
+    write(collection, chunks)
+    query = (
+        "SELECT id, source, document_id, position, language, api_name, api_url, metadata FROM chunk"
+    )
+    rows = connection_of(collection).execute(query).fetchall()
+    assert [(*row[:-1], json.loads(row[-1])) for row in rows] == [
+        (c.id, c.source, c.document_id, c.position, c.language, c.api_name, c.api_url, c.metadata)
+        for c in chunks
+    ]
