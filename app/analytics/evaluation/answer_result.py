@@ -7,7 +7,7 @@ from schemas.answer import Confidence
 from schemas.base import ApiModel
 
 K = 5
-"""Number of chunks that the facts are looked for in."""
+"""Number of retrieved chunks that are searched for the facts."""
 
 Outcome = Literal["answered", "not_covered", "refused"]
 """`refused`: the question is off-topic; `not_covered`: no step cites a source."""
@@ -28,11 +28,11 @@ class RetrievedSection(ApiModel):
     title: str
     section: str
     relevant: bool
-    """Whether it belongs to a gold document."""
+    """Whether the chunk belongs to a gold document."""
 
 
 class AnswerResult(ApiModel):
-    """A question with what was retrieved for it and, unless only retrieval is measured, its answer."""
+    """A question, its retrieved chunks and, unless only retrieval is measured, its answer."""
 
     id: str
     question: str
@@ -40,39 +40,39 @@ class AnswerResult(ApiModel):
     gold: tuple[str, ...]
     facts: tuple[Fact, ...]
     unanswerable: bool
-    """Whether a right answer says that the documents do not cover the question."""
+    """Whether the documents do not cover the question. A right answer then says so."""
     retrieved: tuple[RetrievedSection, ...]
     """The first five chunks."""
     page: bool | None
-    """Whether a gold document is among them; None without gold documents."""
+    """Whether the first five chunks include a gold document; None if the question has none."""
     evidence: bool | None
-    """Whether they state all facts; None without facts."""
+    """Whether the first five chunks state all facts; None if the question has no facts."""
     missing_evidence: tuple[Fact, ...]
-    """The facts that they do not state."""
+    """The facts that the first five chunks do not state."""
     outcome: Outcome | None = None
-    """None if only retrieval is measured, as for the fields below."""
+    """None if only retrieval is measured. This also applies to the optional fields below."""
     confidence: Confidence | None = None
     right: bool | None = None
     """Whether the answer states all facts or, if the question is unanswerable, quotes nothing.
 
-    None without facts.
+    None if the question has no facts.
     """
     missing_facts: tuple[Fact, ...] = ()
     """The facts that the answer does not state."""
     steps: tuple[str, ...] = ()
     grade: Grade | None = None
-    """None without a judge, without facts, or if the answer quotes nothing."""
+    """None if there is no judge, the question has no facts, or the answer quotes nothing."""
     degraded: str | None = None
-    """The reason why the answer was made with less than the settings ask for."""
+    """The code of a DegradedReason; None if the answer is not degraded."""
 
 
 class Reliability(ApiModel):
-    """The answers of one confidence level that quote a source."""
+    """How many answers with one confidence level are right. Only answers that quote a source count."""
 
     confidence: Confidence
     answers: int
     right: float | None
-    """Share of right answers; None without answers."""
+    """Share of right answers; None if there are no answers."""
 
 
 class AnswerScores(ApiModel):
@@ -95,9 +95,9 @@ class AnswerScores(ApiModel):
     """The answer quotes nothing."""
     unanswerable: int
     honest: float | None
-    """Of the unanswerable questions: refused, not covered or answered with confidence `low`."""
+    """Share of the unanswerable questions refused, not covered or answered with confidence `low`."""
     unanswerable_high: float | None
-    """Of the unanswerable questions: answered with confidence `high`."""
+    """Share of the unanswerable questions that were answered with confidence `high`."""
     reliability: tuple[Reliability, ...]
     """One entry per confidence level, highest first."""
 
@@ -110,8 +110,8 @@ class AnswerEvaluation(ApiModel):
     answered_by: str
     """The configured chat model, or `extractive`."""
     judge: str | None
-    """The model that graded the answers; None without one."""
+    """The model that graded the answers; None if no model did."""
     scores: AnswerScores
     grades: dict[Grade, int] | None
-    """Number of answers of each grade; None without a judge."""
+    """Number of answers with each grade; None if there is no judge."""
     questions: tuple[AnswerResult, ...]

@@ -1,4 +1,4 @@
-"""Runs an evaluation of answers: asks every question as the service does, and scores the answers."""
+"""Evaluates answers: asks every question through the answer service, and scores the answers."""
 
 import asyncio
 from collections import Counter
@@ -32,7 +32,7 @@ async def evaluate_answers(
 ) -> AnswerEvaluation:
     """Ask the questions in the file at `path`, and score the answers. Nothing is recorded or traced.
 
-    `judge_model` is the `provider:model` that grades the answers; None means that no model does. Raises
+    `judge_model` is the `provider:model` that grades the answers, or None for no grades. Raises
     QuestionError for invalid questions, ConfigurationError if a model is invalid, ModelError if a model
     fails, StoreLocked if a server has the store open, and StoreError if the store fails.
     """

@@ -23,10 +23,10 @@ MAX_NAMES_IN_ERROR = 3
 """Maximum number of unknown names in an error message."""
 
 _METHOD = re.compile(r"`(GET|PUT|POST|DELETE|OPTIONS|HEAD|PATCH|TRACE|QUERY)`")
-"""The method of an API, as its section `request_url` states it."""
+"""The HTTP method in the `request_url` section of an API page."""
 
 _OPERATION = re.compile(r"([A-Z]+) +(/\S*)")
-"""An operation as OpenAPI names it: method and path."""
+"""An operation, written as method and path."""
 
 
 def document_key(chunk: Chunk) -> str:
@@ -35,7 +35,7 @@ def document_key(chunk: Chunk) -> str:
 
 
 def shuffle_key(text: str) -> str:
-    """Return a sort key that orders texts pseudo-randomly, but in the same way on every run."""
+    """Return a sort key that puts texts in a random-looking order, which is the same on every run."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -82,8 +82,11 @@ class DocumentIndex:
     def documents_named(self, name: str) -> frozenset[str]:
         """Return the keys of the documents that `name` refers to.
 
-        It is an id, page url, api url or api name; otherwise an operation such as `POST /orders`, whose
-        path may lack the server's base path; otherwise the path of a file, from any folder above it.
+        A name is looked up in this order, and the first match counts:
+
+        1. as an id, page url, api url or api name,
+        2. as an operation such as `POST /orders`; its path may omit the server's base path,
+        3. as a file path; leading folders that are not part of the id are ignored.
         """
         if not name:
             return frozenset()
@@ -100,13 +103,13 @@ class DocumentIndex:
         return by_url[min(urls, key=len)] if urls else set()
 
     def _documents_of_file(self, name: str) -> set[str]:
-        """Return the documents with the path `name`; leading folders may be missing from their ids."""
+        """Return the documents with the path `name`. Drop leading folders until an id matches."""
         parts = PurePosixPath(name).with_suffix("").parts
         ids = ("/".join(parts[start:]) for start in range(len(parts)))
         return next((self._by_name[id] for id in ids if id in self._by_name), set())
 
     def name_of(self, chunks: list[Chunk]) -> str | None:
-        """Return the page url or id of the document of `chunks` if it is unique, or None."""
+        """Return a name that refers only to the document of `chunks`: its page url, its id, or None."""
         names = (chunks[0].page_url, chunks[0].document_id)
         return next((name for name in names if len(self.documents_named(name)) == 1), None)
 

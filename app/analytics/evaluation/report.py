@@ -24,7 +24,7 @@ MAX_WORST_QUESTIONS = 10
 """Maximum number of questions with low recall that are listed."""
 
 MAX_WRONG_DOCUMENTS = 3
-"""Maximum number of irrelevant documents that are listed for such a question."""
+"""Maximum number of irrelevant documents that are listed for each of these questions."""
 
 KIND_LABELS: dict[GeneratedFrom, str] = {
     "title": "page titles",
@@ -91,7 +91,7 @@ def _measures(evaluation: Evaluation) -> Table:
 
 
 def _by_k(evaluation: Evaluation) -> Group:
-    """Return a table of recall for several k, and of hit and recall over chunks if they differ from it."""
+    """Return a table of recall by k. Hit and recall over chunks are shown if they differ from recall."""
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = _table("", *(f"k = {k}" for k in ks))
     for route in evaluation.routes:

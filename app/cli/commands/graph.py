@@ -19,7 +19,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--png", "output_format", flag_value="png", help="Draw a PNG; needs the extra evaluate."
+    "--png", "output_format", flag_value="png", help="Draw a PNG; requires the extra `evaluate`."
 )
 @click.option(
     "--svg", "output_format", flag_value="svg", help="Draw an SVG with a light and a dark theme."

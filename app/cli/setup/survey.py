@@ -32,12 +32,12 @@ MAX_DESCRIPTIONS = 20
 """Maximum number of OpenAPI descriptions that are used as sources."""
 
 LANGUAGE_SAMPLE_DOCUMENTS = 5
-"""Maximum number of documents per source whose language is detected."""
+"""Maximum number of documents per source that are read to detect the language."""
 
 
 @dataclass(frozen=True)
 class DocumentSurvey:
-    """The sources that were found, and what is known about the platform from them."""
+    """The sources that were found, and what they reveal about the platform."""
 
     sources: tuple[SourceConfig, ...]
     contents: tuple[str, ...]

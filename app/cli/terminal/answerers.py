@@ -30,7 +30,7 @@ EVENT_MODELS: dict[EventName, type[ApiModel]] = {
     "sources": Sources,
     "step": Step,
 }
-"""The models of the events before the answer."""
+"""The model of each event that can precede the answer."""
 
 EXTRA_TIMEOUT_S = 5.0
 """Seconds added to the server's request timeout, to connect and to transfer the answer."""
@@ -39,7 +39,7 @@ ModelT = TypeVar("ModelT", bound=ApiModel)
 
 
 class TerminalAnswerer(Answerer, Protocol):
-    """Answers questions, also within sessions, and retrieves chunks."""
+    """Answers questions, with or without a session, and retrieves chunks."""
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
         """Return the best chunks, at most k, without calling a chat model. Raises ApideskError."""
@@ -112,11 +112,12 @@ def _body(command: AskCommand) -> dict[str, object]:
 
 
 def _read(model: type[ModelT], content: object) -> ModelT:
-    """Return the object in `content`, without the fields that only a newer server knows."""
+    """Parse `content`. Unknown fields are ignored, because the server can be newer than this client."""
     return model.model_validate(content, extra="ignore")
 
 
 def _checked(response: httpx.Response, content: dict[str, Any]) -> dict[str, Any]:
+    """Return `content`. Raises ApideskError if the response is an error."""
     if response.is_error:
         raise ApideskError(content.get("detail", response.reason_phrase))
     return content
@@ -158,7 +159,7 @@ def _open_local(settings: Settings) -> AbstractAsyncContextManager[TerminalAnswe
 
 def _model_conflict(server: LocalServer) -> StoreLocked:
     return StoreLocked(
-        f"the server at {server.url} holds the store and uses its own model: stop it to use another"
+        f"the server at {server.url} holds the store and uses its own model: stop the server to use another"
     )
 
 
@@ -173,7 +174,7 @@ async def ask_once(
 ) -> tuple[Answer, list[Source]]:
     """Answer one question; with `show_retrieved`, also return the retrieved chunks.
 
-    `open_terminal_answerer` explains `custom_model`. Raises ApideskError.
+    For `custom_model`, see `open_terminal_answerer`. Raises ApideskError.
     """
     question = replace_surrogates(question)
     check_question(question, settings)
