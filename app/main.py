@@ -51,7 +51,7 @@ from schemas.errors import ApideskError
 def create_app(answer_service: AnswerService, local_key: str | None = None) -> Litestar:
     """Return the application for an open answer service, which the caller closes. Blocks.
 
-    `local_key` is an API key with every scope that is only accepted from this machine. Raises
+    `local_key` is an API key that has every scope and is only accepted from this machine. Raises
     ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
     """
     services = Container(answer_service, local_key)

@@ -37,7 +37,7 @@ from schemas.question import AnswerMode, Filters, StructuredQuestion
 
 
 class AskRequest(ApiModel):
-    """A question and the options of its answer."""
+    """A question and options for its answer."""
 
     model_config = examples({"question": "what does error 44203 mean?", "session": "mine"})
 
@@ -49,7 +49,7 @@ class AskRequest(ApiModel):
     language: Language | None = None
     """The language of the answer. Default: the language of the question."""
     session: SessionId | None = None
-    """Continues the conversation of this name, or starts it."""
+    """The name of a conversation to continue or start."""
     mode: AnswerMode = "pipeline"
     """`tools`: a model looks up documents with tools before it answers."""
 
@@ -90,7 +90,7 @@ EXAMPLE_ANSWER = Answer(
     session="mine",
     timings={"retrieve": 34, "answer": 2, "total": 56},
 )
-"""An answer of the sample platform."""
+"""An answer about the sample platform, as an example in the OpenAPI document."""
 
 ANSWER_LINKS = {
     "judge": Link(operation_id="feedback", parameters={"answer_id": "$response.body#/id"}),
@@ -146,8 +146,8 @@ async def ask(
     """Answer a question from the platform's documentation, with sources and related pages.
 
     With `Accept: text/event-stream` the answer is sent as events: `structured`, `sources`, each `step`
-    once it is complete and grounded, and finally `answer`, or `error` with the problem. A further
-    `sources` event discards the steps sent before it.
+    once it is complete and grounded, and finally `answer`, or `error` with the problem. If another
+    `sources` event follows, discard the steps received before it.
     """
     command = AskCommand(
         data.question,

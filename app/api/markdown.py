@@ -26,7 +26,7 @@ def source_name(source: Source) -> str:
 
 
 def link_lists(answer: Answer) -> Iterator[str]:
-    """Yield the lists at the end of an answer, which contain the sources and the nearest pages."""
+    """Yield a list of the sources and a list of the nearest pages; empty lists are omitted."""
     labels = user_text(answer.language).answer
     if answer.sources:
         links = (f"[{source.number}] {source_link(source)}" for source in answer.sources)

@@ -1,4 +1,4 @@
-"""Caches answers in the database, together with digests of the documents that they cite."""
+"""Caches answers in the database, with digests of the cited documents to detect changes."""
 
 import asyncio
 import hashlib
@@ -28,10 +28,10 @@ DocumentDigests = Mapping[DocumentKey, str]
 """The SHA-256 digest of each document's content."""
 
 DATABASE_TIMEOUT_S = 1.0
-"""Seconds to wait for the database, which is the time that one cache operation may add to an answer."""
+"""Maximum seconds that one cache operation waits for the database, and so delays an answer."""
 
 MAX_THREADS = 4
-"""Number of threads of the cache. They are not shared, so that a slow database blocks nothing else."""
+"""Number of threads of the cache. It has its own, so that a slow database does not block other work."""
 
 _DIGESTS = TypeAdapter(list[tuple[str, str, str]])
 
@@ -45,7 +45,7 @@ class CachedAnswer:
 
 
 def document_digests(chunks: Iterable[Chunk]) -> DocumentDigests:
-    """Return the digest of each document in `chunks`, which must contain all chunks of a document."""
+    """Return the digest of each document in `chunks`, which must contain all its chunks."""
     hashes: dict[DocumentKey, list[str]] = {}
     for chunk in chunks:
         hashes.setdefault((chunk.source, chunk.document_id), []).append(chunk.content_hash)
@@ -58,8 +58,8 @@ def document_digests(chunks: Iterable[Chunk]) -> DocumentDigests:
 class AnswerCache:
     """Stores answers by key.
 
-    Every method except `close` raises StoreUnavailable if the database fails or does not answer within
-    DATABASE_TIMEOUT_S, and after `close`.
+    Every method except `close` raises StoreUnavailable if the database fails, if it does not answer
+    within DATABASE_TIMEOUT_S, or if the cache is closed.
     """
 
     def __init__(self, engine: Engine, max_age_days: int) -> None:
@@ -130,7 +130,7 @@ class AnswerCache:
 
 
 def _parse_row(answer: str, documents: str) -> CachedAnswer | None:
-    """Return the answer, or None if a version of apidesk with other fields has written it."""
+    """Return the answer, or None if it was written by a version of apidesk with other fields."""
     try:
         digests = {
             (source, document_id): digest

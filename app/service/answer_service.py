@@ -1,4 +1,4 @@
-"""The answer service, from which the HTTP API and the command line get answers and chunks."""
+"""Provides answers and chunks to the HTTP API and the command line."""
 
 import asyncio
 import time
@@ -49,7 +49,7 @@ class AnswerService:
         job: IngestionJob,
         engine: Engine | None = None,
     ) -> None:
-        """`engine` is the database of `settings`; None opens it, which blocks."""
+        """Create the service. Without `engine`, open the database in `settings`, which blocks."""
         self.engine = engine or open_engine(settings)
         """The database of sessions, records, keys and cached answers."""
         self.settings = settings
@@ -104,7 +104,7 @@ class AnswerService:
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """Return a copy of an earlier answer with a new id and trace, and `milliseconds` as its time."""
+        """Return a copy of `answer` with a new id, a new trace, and `milliseconds` as its total time."""
         question = self.build_question(command)
         observer = RunObserver(self.metrics)
         repeated = answer.model_copy(
@@ -133,7 +133,7 @@ class AnswerService:
         return [Source.from_chunk(number, chunk) for number, chunk in enumerate(chunks, 1)]
 
     def build_question(self, command: AskCommand) -> Question:
-        """Return the question for the pipeline: that of `command`, or one with a new id.
+        """Return the question in `command`, or build one with a new id from its text.
 
         Raises QuestionError.
         """
@@ -166,7 +166,7 @@ class AnswerService:
     def retriever(
         self, mode: RetrievalMode, embeddings: Embeddings | None = None
     ) -> Runnable[Question, list[RetrievedChunk]]:
-        """Return a retriever for `mode`, whatever mode is configured.
+        """Return a retriever for `mode`, which may differ from the configured mode.
 
         `embeddings` replaces the configured embedding model. Raises ConfigurationError if `mode` needs a
         model that is not configured.
@@ -193,7 +193,7 @@ class AnswerService:
 
     @asynccontextmanager
     async def _question_slot(self) -> AsyncIterator[None]:
-        """If a model answers, let the question limiter wait for a free slot. Raises ServiceBusy."""
+        """Hold a slot of the question limiter if a model answers. Raises ServiceBusy."""
         if self.models is None:
             yield
             return
@@ -213,7 +213,7 @@ class AnswerService:
         return None
 
     def _detect_language(self, prose: str) -> Language:
-        """Return the language of `prose`, or the platform's if only details such as code were pasted."""
+        """Return the language of `prose`, or the platform's language if it has no letters."""
         if any(character.isalpha() for character in prose):
             return detect_language(prose)
         return self.platform.platform.language
@@ -222,7 +222,7 @@ class AnswerService:
 def connect_answer_service(settings: Settings, engine: Engine | None = None) -> AnswerService:
     """Return a service that is connected to its store, without loading the collection. Blocks.
 
-    `engine` is its database if the caller has opened it already. Raises ApideskError.
+    Pass `engine` if the database in `settings` is already open. Raises ApideskError.
     """
     platform = read_platform(settings.platform)
     job = IngestionJob.connect(settings, engine)
@@ -237,8 +237,8 @@ async def open_answer_service(
 ) -> AsyncIterator[AnswerService]:
     """Open a service that is ready to answer, and close it at the end of the block.
 
-    If the platform has never been indexed, it is indexed first. `engine` is the database of `settings` if
-    the caller has opened it already; it is closed with the service. Raises ApideskError.
+    If the platform has never been indexed, it is indexed first. Pass `engine` if the database in
+    `settings` is already open; it is closed with the service. Raises ApideskError.
     """
     answer_service = await asyncio.to_thread(connect_answer_service, settings, engine)
     try:

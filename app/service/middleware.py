@@ -1,4 +1,4 @@
-"""Middleware around the answer service, for records, sessions, caching and token limits.
+"""Middleware around the answer service: records, sessions, caching and token limits.
 
 Each class is an Answerer that wraps another Answerer. A question passes through them in this order:
 RecordingAnswerer, SessionAnswerer, CachingAnswerer, MeteringAnswerer, AnswerService.
@@ -139,8 +139,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The single flight includes the lookup. Otherwise, a caller could look up the answer before another
-        flight stores it and join after that flight has ended, and would find neither.
+        The lookup is part of the single flight. Otherwise, a caller that looks up the answer shortly before
+        a flight stores it, and joins shortly after that flight has ended, would ask again.
         """
         cached = await self._look_up(key)
         if cached is None:
@@ -174,7 +174,7 @@ class CachingAnswerer:
             log.warning("answer not cached: %s", error)
 
     async def _store_if_current(self, key: str, answer: Answer) -> None:
-        """Cache the answer, unless a source is a web page or has changed since it was retrieved."""
+        """Cache the answer if every source is a chunk of the collection that has not changed meanwhile."""
         documents = {(source.source, source.document_id) for source in answer.sources}
         chunks = await asyncio.to_thread(
             self._answer_service.collection.chunks_of_documents, documents
@@ -194,10 +194,10 @@ class CachingAnswerer:
 
 
 class MeteringAnswerer:
-    """Charges the tokens of each answer to the caller's account when the work has ended.
+    """Charges the tokens of each answer to the caller's account when the answer is complete or has failed.
 
-    If callers share an answer, all tokens are charged to the caller that started the work, even if it
-    has disconnected.
+    If callers share an answer, all tokens are charged to the caller that started it, even if that
+    caller has disconnected.
     """
 
     def __init__(self, answerer: Answerer, limits: RateLimiter) -> None:
@@ -233,9 +233,9 @@ def _build_turn(command: AskCommand, answer: Answer) -> Turn:
 def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
     """Return whether the answer can be reused until one of its documents changes.
 
-    An answer without sources or with low confidence may improve when documents are added, and a degraded
-    answer may improve within minutes. An answer from the cache, or to a question with a secret, is not
-    stored either.
+    An answer without sources or with low confidence may improve when documents are added. A degraded answer
+    may improve within minutes. An answer that came from the cache, or whose question contains a secret, is
+    not stored either.
     """
     is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
     return not answer.cached and is_sound and not scan_secrets(command).has_secret

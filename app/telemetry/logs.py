@@ -25,9 +25,9 @@ APPLICATION_LOGGERS = ("app", "runnables", "ingestion", "uvicorn")
 NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
 """Loggers whose errors are not shown.
 
-Milvus Lite logs an unknown call of its own client, and a store that another process has open, which is
-reported as StoreLocked. The clients of LangSmith and OpenTelemetry log every lost batch of traces, but
-app.telemetry.tracing logs the first loss.
+Milvus Lite logs two harmless errors: a call by its own client that it does not implement, and a store that
+another process has open, which apidesk reports as StoreLocked. The clients of LangSmith and OpenTelemetry
+log every lost batch of traces. Instead, app.telemetry.tracing logs only the first loss.
 """
 
 _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", default=None)
@@ -54,16 +54,16 @@ def is_json(log_format: LogFormat, stream: TextIO) -> bool:
 
 
 def log_formatter(log_format: LogFormat, stream: TextIO) -> logging.Formatter:
-    """Return a formatter for all loggers, which writes JSON lines, or text with colours on a terminal.
+    """Return a formatter for all loggers. It writes JSON lines, or text, with colours on a terminal.
 
     Each line includes the fields that are bound to structlog's context, such as the request id.
     """
-    rendered = _json() if is_json(log_format, stream) else _text(colours=stream.isatty())
+    renderers = _json() if is_json(log_format, stream) else _text(colours=stream.isatty())
     return ProcessorFormatter(
         processors=[
             ProcessorFormatter.remove_processors_meta,
             structlog.contextvars.merge_contextvars,
-            *rendered,
+            *renderers,
         ],
         foreign_pre_chain=_PRE_CHAIN,
     )
@@ -81,7 +81,7 @@ def structured_logger(name: str) -> BoundLogger:
 
 @contextmanager
 def log_context() -> Iterator[dict[str, object]]:
-    """Yield the fields that are bound within the block, also by tasks and threads that it starts."""
+    """Yield the fields that the block binds. This includes the tasks and threads that it starts."""
     fields: dict[str, object] = {}
     token = _fields.set(fields)
     try:
@@ -112,7 +112,7 @@ def _json() -> list[Processor]:
 
 
 def _text(*, colours: bool) -> list[Processor]:
-    """Return the processors for text.
+    """Return the processors that render a line as text.
 
     Tracebacks are plain, because rich tracebacks would show the values of variables, such as keys.
     """

@@ -1,4 +1,4 @@
-"""Logs and counts each request, under an id that its response and its trace share."""
+"""Logs and counts each request. The log line, the response and the trace share an id."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""GET /v1/models: list a model for each answer mode. Also converts errors under /v1 to OpenAI's format."""
+"""GET /v1/models: lists one model per answer mode. Also converts errors under /v1 to OpenAI's format."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -45,7 +45,7 @@ class ErrorResponse(BaseModel):
 
 
 def error_response(error: Exception) -> ErrorResponse:
-    """Return the response body for an error, also for one that occurs after the response has started."""
+    """Return the body of an error response. A stream that has started sends it as an event."""
     return _describe_error(error)[0]
 
 
@@ -88,7 +88,7 @@ def _error_type(status: int) -> str:
 
 
 def _error_param(error: Exception) -> str | None:
-    """Return OpenAI's name for the invalid parameter, or None. The question is part of `messages`."""
+    """Return OpenAI's name for the invalid parameter, or None. OpenAI names the question `messages`."""
     if isinstance(error, QuestionError):
         return "messages" if error.field == "question" else error.field
     if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
@@ -129,6 +129,6 @@ def list_models(answer_service: NamedDependency[AnswerService]) -> ModelList:
     needs="ask",
 )
 def get_model(model: FromPath[str], answer_service: NamedDependency[AnswerService]) -> ModelInfo:
-    """Return one model. 404 if there is no model of this name."""
+    """Return one model, or 404 if no model has this name."""
     model_mode(model, answer_service)
     return ModelInfo(id=model)
