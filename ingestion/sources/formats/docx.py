@@ -21,7 +21,7 @@ MAX_PARTS = 5_000
 """Maximum number of parts in a package."""
 
 MAX_HEADING_STYLES = 200
-"""Maximum number of heading styles, because every style is matched against every paragraph."""
+"""Maximum number of heading styles. Limited because mammoth matches each style against each paragraph."""
 
 MAX_DEPTH = 150
 """Maximum depth of nested XML elements."""
@@ -68,7 +68,10 @@ def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
 
 
 def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of the XML parts. All parts are unpacked once and count as limited."""
+    """Yield the names and contents of the XML parts.
+
+    Every part is unpacked once, and counts towards the limits. Raises SourceError.
+    """
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise SourceError("encrypted, or saved by a version of Word before 2007")
     budget = _Budget(limits)
@@ -93,7 +96,7 @@ def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, byt
 
 
 class _Budget:
-    """What remains of the limits of a package."""
+    """The bytes and XML elements that the limits of a package still allow."""
 
     def __init__(self, limits: SourceLimits) -> None:
         self.max_bytes = limits.unpacked_bytes
@@ -110,7 +113,7 @@ class _Budget:
 
 
 class _XmlCheck:
-    """Parses XML as a stream and raises SourceError if a tree of it would be too large or too deep."""
+    """Parses XML as a stream and raises SourceError if its tree would be too large or too deep."""
 
     def __init__(self, budget: _Budget) -> None:
         self.budget = budget
@@ -174,7 +177,8 @@ def _style_map(styles: bytes) -> str:
 def _heading_level(style_id: str, styles: dict[str, ElementTree.Element]) -> int:
     """Return the heading level of a style, 1 to 9; 0 for other styles.
 
-    The level is that of the style's name, of its outline level or of the style on which it is based.
+    The level comes from the style's name, else from its outline level, else from the style on which it
+    is based.
     """
     for _ in range(10):  # limited because styles may be based on each other in a cycle
         style = styles.get(style_id)

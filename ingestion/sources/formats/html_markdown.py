@@ -12,19 +12,22 @@ from markdownify import ATX, MarkdownConverter
 from schemas.errors import SourceError
 
 MAX_SPANNED_CELLS = 20_000
-"""Cells added on one page for cells that span several rows or columns."""
+"""Maximum number of cells that are added to one page to replace row spans and column spans."""
 
 MAX_REPEATED_CHARS = 200
-"""Characters of a cell that is repeated in each row it spans; a longer text appears once."""
+"""Maximum length of a text that is repeated in each row that its cell spans, in characters.
+
+A longer text appears only in the first row.
+"""
 
 _LAYOUT_CONTENT = ["table", "h1", "h2", "h3", "h4", "h5", "h6"]
 _TABLE_PARTS = ["thead", "tbody", "tfoot", "tr", "td", "th"]
 
 
 def normalize_tables(content: Tag) -> None:
-    """Make every table below `content` regular; its first row gets `data-columns`.
+    """Make every table below `content` regular, and set `data-columns` on its first row.
 
-    Raises SourceError when spans add too many cells.
+    Raises SourceError if spans add too many cells.
     """
     for table in content.find_all("table"):
         if _is_layout(table):
@@ -41,7 +44,7 @@ def normalize_tables(content: Tag) -> None:
 
 
 def _is_layout(table: Tag) -> bool:
-    """Whether the table only positions other content."""
+    """Return whether the table only positions other content."""
     return table.find(_LAYOUT_CONTENT) is not None or (
         table.find("pre") is not None and len(table.find_all("tr", limit=2)) <= 1
     )
@@ -53,7 +56,7 @@ class _TableNormalizer:
     def __init__(self) -> None:
         self.cells_left = MAX_SPANNED_CELLS
         self.spanning: dict[int, tuple[int, str]] = {}
-        """Column -> remaining rows that a cell spans, and its text."""
+        """By column: the number of further rows that a cell spans, and the text to repeat in them."""
 
     def normalize(self, table: Tag) -> None:
         self.spanning = {}
@@ -65,7 +68,7 @@ class _TableNormalizer:
                 self._append(rows[0], "")
 
     def _fill_row(self, row: Tag) -> int:
-        """Add the cells that the row lacks; return its number of columns."""
+        """Add the cells that the row lacks, and return its number of columns."""
         cells = row.find_all(["td", "th"], recursive=False)
         for cell in cells:
             cell.extract()
@@ -108,10 +111,13 @@ def _span(cell: Tag, name: str) -> int:
 
 
 MAX_INDENTATION = 80
-"""Characters of indentation in a cell."""
+"""Maximum indentation of a cell, in characters."""
 
 MAX_WRITTEN_CHARS = 60_000_000
-"""Characters written on all levels: each level of nesting writes its text again."""
+"""Maximum number of characters that are written for one page, over all levels of nesting.
+
+Each level writes the text of the levels below it again.
+"""
 
 _LANGUAGE = re.compile(r"(?:language|lang|highlight(?:-source)?|brush)[-:]\s?([\w+#.-]{1,20})")
 _LINE_START = re.compile(
@@ -125,14 +131,14 @@ _MARKUP = re.compile(r"([\\*_`<\[{])")
 
 
 def html_to_markdown(content: Tag) -> str:
-    """Return `content` as Markdown. Raises SourceError when the conversion costs too much."""
+    """Return `content` as Markdown. Raises SourceError if it exceeds a limit."""
     normalize_tables(content)
     _number_list_items(content)
     return str(_Converter().convert_soup(content)).strip()
 
 
 def table_to_markdown(html: str) -> str:
-    """Return an HTML table as a Markdown table. Raises SourceError for one that is too large."""
+    """Return an HTML table as a Markdown table. Raises SourceError if it exceeds a limit."""
     from ingestion.sources.formats.html import parse_html
 
     return html_to_markdown(parse_html(html))
@@ -152,12 +158,12 @@ class _Converter(MarkdownConverter):
 
     def __init__(self) -> None:
         super().__init__(heading_style=ATX, bullets="-", table_infer_header=True)
-        self.work = 0
+        self.written_chars = 0
 
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
         text = str(super().process_tag(node, parent_tags))  # type: ignore[misc]
-        self.work += len(text)
-        if self.work > MAX_WRITTEN_CHARS:
+        self.written_chars += len(text)
+        if self.written_chars > MAX_WRITTEN_CHARS:
             raise SourceError("too large and too deeply nested for an HTML page")
         return text
 
@@ -217,7 +223,7 @@ class _Converter(MarkdownConverter):
         return f"\n\n{fence}{_code_language(el)}\n{text}\n{fence}\n\n" if text.strip() else ""
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        # Indentation shows nesting; parsers of Markdown would strip spaces.
+        # Indentation shows nesting. Written as &nbsp;, because Markdown parsers strip spaces.
         return f" {'&nbsp;' * _indentation(el)}{_UNESCAPED_BAR.sub(_ESCAPED_BAR, ' '.join(text.split()))} |"
 
     convert_th = convert_td
@@ -234,7 +240,7 @@ class _Converter(MarkdownConverter):
 
 
 def _is_definition(term: Tag | None) -> bool:
-    """Return whether the term of a definition list is a name in code: the list describes fields."""
+    """Return whether a definition list describes fields, because its `term` contains code."""
     return term is not None and term.find("code") is not None
 
 

@@ -28,7 +28,7 @@ MAX_NAME_CHARS = 300
 """Maximum length of a name or tag, in characters."""
 
 MAX_SHOWN_EXAMPLES = 3
-"""Maximum number of examples of the request, and of the responses together."""
+"""Maximum number of request examples, and of response examples over all responses."""
 
 MAX_SUCCESS_RESPONSES = 4
 """Maximum number of success responses in a document. Further ones are omitted."""
@@ -83,8 +83,8 @@ class ApiDocumentBuilder:
 
     def _description(self, node: Node, item: Node) -> str:
         text = node.text("description") or item.text("description") or node.text("summary")
-        further = node["externalDocs"].text("url")
-        link = f"{self.labels.see}: {further}" if further and further not in text else ""
+        docs_url = node["externalDocs"].text("url")
+        link = f"{self.labels.see}: {docs_url}" if docs_url and docs_url not in text else ""
         return "\n\n".join(filter(None, (text[:MAX_DESCRIPTION_CHARS], link)))
 
     def _request_tables(self, operation: Operation) -> tuple[tuple[Parameter, ...], ...]:
@@ -140,7 +140,10 @@ class ApiDocumentBuilder:
         return tuple(parameters)
 
     def _examples(self, media: Iterable[MediaContent]) -> tuple[Example, ...]:
-        """Return the examples of the bodies; if there are none, an example from the first body's schema."""
+        """Return the examples of the bodies, or an example from the first body's schema if they have none.
+
+        Examples of errors are omitted if there are others.
+        """
         named = [example for body in media for example in body.examples]
         successes = [example for example in named if not is_error_example(example)] or named
         examples = tuple(success.example for success in successes[:MAX_SHOWN_EXAMPLES])
@@ -203,7 +206,7 @@ def _content_type_header(operation: Operation) -> list[Parameter]:
 
 
 def _distinct_schemas(media: Iterable[MediaContent]) -> list[MediaContent]:
-    """Return the first body with each schema, because media types usually share one schema."""
+    """Return `media` without repeated schemas, because media types usually share one schema."""
     by_schema: dict[object, MediaContent] = {}
     for content in media:
         if content.schema.is_object:

@@ -61,21 +61,27 @@ def error_codes(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, 
 
 
 def is_error_example(named: NamedExample) -> bool:
-    """Return whether an example shows an error, as in responses of platforms that always return 200."""
+    """Return whether the name or title of an example mentions an error.
+
+    Platforms that always return status 200 document errors as examples of the success response.
+    """
     return bool(_ERROR_NAME.search(named.name) or _ERROR_NAME.search(named.example.title))
 
 
 def _add_response(
     errors: dict[str, _CollectedError], response: OperationResponse, reader: SchemaReader
 ) -> None:
-    """Add the status, then the codes of its response. The status `default` is added only without codes."""
+    """Add the status, then the codes in its response.
+
+    The status `default` is added only if the response contains no codes.
+    """
     items = [
         match
         for line in response.description.splitlines()
         if (match := _CODE_LIST_ITEM.match(line))
     ]
     lines = [line for line in response.description.splitlines() if line.strip()]
-    named = ", ".join(f"`{code}`" for code in dict.fromkeys(match[1] for match in items))
+    code_list = ", ".join(f"`{code}`" for code in dict.fromkeys(match[1] for match in items))
     codes: dict[str, _CollectedError] = {}
     status = "" if response.status == "default" else f"HTTP {response.status}"
     for match in items:
@@ -88,11 +94,11 @@ def _add_response(
         for code in _enumerated_codes(reader.read(media.schema), reader):
             error = codes.setdefault(code, _CollectedError())
             error.add("", "" if error.causes else status)
-    same = codes.pop(response.status, _CollectedError())
-    text = named if items and len(items) == len(lines) else response.description
+    status_as_code = codes.pop(response.status, _CollectedError())
+    text = code_list if items and len(items) == len(lines) else response.description
     if status or not codes:
         entry = errors.setdefault(response.status, _CollectedError())
-        entry.add(_status_phrase(response.status) or same.message, text)
+        entry.add(_status_phrase(response.status) or status_as_code.message, text)
     for code, error in codes.items():
         for cause in error.causes or [""]:
             errors.setdefault(code, _CollectedError()).add(error.message, cause)
@@ -111,7 +117,7 @@ def _add_examples(
 
 
 def _code_and_message(value: object, depth: int = 0) -> tuple[str, str] | None:
-    """Return the code and the message in an example of an error; None if it contains no code."""
+    """Return the code and the message in an error example; None if the example contains no code."""
     if isinstance(value, list):
         value = value[0] if value else None
     if not isinstance(value, dict) or depth > 1:

@@ -1,4 +1,4 @@
-"""Types for the operations of a description, which are the same for all OpenAPI versions."""
+"""Data types for operations, independent of the OpenAPI version of the description."""
 
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
@@ -23,7 +23,7 @@ class OperationParameter:
     node: Node
     schema: Node
     is_public: bool = False
-    """Whether other operations share the parameter."""
+    """Whether the parameter is common to several operations; documents list such parameters separately."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,10 @@ class Operation:
 
 
 def base_path(servers: tuple[str, ...]) -> str:
-    """Return the path of the first server without its trailing slash; empty if it contains variables."""
+    """Return the path of the first server, without its trailing slash.
+
+    The result is empty if there is no server, or if its path contains variables or is too long.
+    """
     try:
         path = urlsplit(servers[0]).path.rstrip("/") if servers else ""
     except ValueError:
@@ -100,7 +103,10 @@ def base_path(servers: tuple[str, ...]) -> str:
 
 
 def absolute_server_url(server: str, document: str) -> str:
-    """Resolve `server` against the URL `document` of the description, unless the description is a file."""
+    """Return `server` as an absolute URL, resolved against `document`, the URL of the description.
+
+    If the description is a file, `server` is returned unchanged.
+    """
     try:
         return urljoin(document, server) if document.startswith("http") else server
     except ValueError:

@@ -59,8 +59,8 @@ class OpenApiReader:
     ) -> Iterator[FileResult]:
         """Yield a document per operation, in the order of the description.
 
-        A refused operation yields a SourceError. `known` is ignored because a description may consist
-        of several files.
+        An operation that cannot be read yields a SourceError. `known` is ignored because a description
+        may consist of several files.
 
         `page_url` templates may use the document's fields and `{operationId}`, `{tag}` (the first
         tag), `{method}` and `{path}` (without its leading slash). These four are percent-encoded.
@@ -149,7 +149,7 @@ class _Description:
         operation = self.version.read_operation(self.root, path_operation, parameters)
         try:
             api = self.builder.build(operation, self._choose_id(path_operation))
-        except ValidationError as error:  # values that no other check covers
+        except ValidationError as error:  # a value that no earlier check rejects
             raise SourceError(_first_problem(error)) from None
         document = api_document(self.source, api, _template_values(path_operation))
         self.ids.add(document.id)
@@ -157,7 +157,11 @@ class _Description:
         return document.model_copy(update={"page_url": url})
 
     def _choose_id(self, path_operation: PathOperation) -> str:
-        """Return the operationId; if it is missing or used already, method and path, numbered if needed."""
+        """Return the operationId as the id of the document.
+
+        If it is missing, too long or already used, return the method and path, with a number if another
+        document has the same id.
+        """
         own = path_operation.node.text("operationId")
         api_id = own if own and len(own) <= MAX_PATH_CHARS else str(path_operation)
         if api_id in self.ids:
@@ -169,7 +173,7 @@ class _Description:
         return api_id
 
     def _read_parameters(self, path_operation: PathOperation) -> tuple[OperationParameter, ...]:
-        """Return the parameters of an operation and of its path, which the operation overrides.
+        """Return the parameters of the path and of the operation, which may override those of the path.
 
         A parameter is public if the path declares it for all its operations, or if most operations
         of the description refer to it. Path and body parameters are never public.

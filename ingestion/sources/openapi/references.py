@@ -208,7 +208,7 @@ def _open_loader(source: OpenApiSourceConfig, limits: SourceLimits) -> _FileLoad
 
 
 def _reason(error: BaseException) -> str:
-    """Return the reason of `error`, with that of the loader if the loader caused it."""
+    """Describe `error` for a message, including the loader's message if the loader caused it."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, SourceError):

@@ -111,7 +111,7 @@ class Schema:
 
     @property
     def structure(self) -> frozenset[int]:
-        """Object ids of the parts that contain other schemas, to detect recursion; empty for a scalar."""
+        """Python ids of the parts that contain other schemas, to detect recursion; empty for a scalar."""
         return frozenset(id(part.value) for part in self.parts if _contains_schemas(part))
 
 

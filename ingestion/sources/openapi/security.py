@@ -10,7 +10,7 @@ from prompts.user_text import SectionLabels
 from schemas.api_document import Parameter, PermissionPackage
 
 MAX_REQUIREMENTS = 50
-"""Maximum number of alternatives of an operation, and of security schemes in one alternative."""
+"""Maximum number of alternative requirements of an operation, and of security schemes in each."""
 
 _URL_KEYS = ("authorizationUrl", "tokenUrl", "openIdConnectUrl")
 _TOKEN_PARAMETERS = {"authorization", "token", "accesstoken", "bearertoken"}
@@ -106,7 +106,7 @@ def _scheme_label(scheme: Node) -> str:
 
 
 def credential_parameters(operation: Operation) -> tuple[Parameter, ...]:
-    """Return the parameters with credentials, except those that the operation declares itself.
+    """Return the parameters that carry credentials, except those that the operation declares itself.
 
     Raises SourceError.
     """

@@ -44,7 +44,7 @@ def read_operation(
 
 
 def read_parameter(name: str, location: str, node: Node, is_public: bool) -> OperationParameter:
-    """Return a parameter. Except for a body, the parameter object is also its schema."""
+    """Return a parameter. Its schema is `node` itself, except for a body, which has the key `schema`."""
     return OperationParameter(
         name, location, node, node["schema"] if location == "body" else node, is_public
     )
