@@ -128,6 +128,8 @@ class MarkdownSourceConfig(PageSourceConfig):
     """A folder of Markdown pages (.md, .mdx) with YAML, TOML or JSON front matter."""
 
     kind: Literal["markdown"]
+    skip: tuple[str, ...] = ("draft", "hidden", "unlisted")
+    """As for all pages; the default is what documentation generators do not publish or list."""
 
 
 class FilesSourceConfig(PageSourceConfig):

@@ -19,6 +19,8 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
         ("> [!NOTE]\n> Body", "> **Note**\n>\n> Body"),
         ('!!! tip "Hi"\n    inside\n\nafter', "**Hi**\n\ninside\n\nafter"),
         ("<Note>Careful</Note>", "**Note**\n\nCareful"),
+        ('<Accordion title="Why `x`?">Because</Accordion>', "**Why `x`?**\n\nBecause"),
+        ("Do <em>not</em> <b> stop </b>", "Do *not* **stop**"),
         ("import X from 'y'\n\ntext {/* hidden */}<!-- too -->", "text "),
         ("![A chart](a.png) and <img alt='B'>", "A chart and B"),
         ("Use <your_token> and `<b>`", "Use <your_token> and `<b>`"),
@@ -37,6 +39,7 @@ def test_markup_is_converted(written: str, plain: str) -> None:
         ("limit ==5 QPS==", "limit 5 QPS"),
         ("call &lt;token&gt;", "call `<token>`"),
         ("two  spaces", "two spaces"),
+        ("`a  b`  after  `c`", "`a  b` after `c`"),
         ("`a\\_b &gt;`", "`a\\_b &gt;`"),
     ],
 )

@@ -73,9 +73,12 @@ def foreign_desk(indexed: tuple[AnswerService, IngestionRun]) -> AnswerService:
 
 
 def has_text(path: Path) -> bool:
-    """Whether a page has text under its headings."""
-    lines = frontmatter.load(str(path)).content.splitlines()
-    return any(line.strip() and not line.startswith("#") for line in lines)
+    """Whether a page is published and has text under its headings."""
+    page = frontmatter.load(str(path))
+    lines = page.content.splitlines()
+    return not page.get("hidden") and any(
+        line.strip() and not line.startswith("#") for line in lines
+    )
 
 
 def test_every_page_with_a_body_is_indexed(indexed: tuple[AnswerService, IngestionRun]) -> None:

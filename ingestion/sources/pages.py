@@ -11,10 +11,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingestion.sources.api_docs import api_sections
-from ingestion.sources.api_marks import DECLARED_CALL
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import ApiPage, read_operations
 from ingestion.sources.folder import PageValues, page_url, path_values
+from ingestion.sources.front_matter import (
+    TITLE_NAMES,
+    declared_operation,
+    lead_blocks,
+    text_of_value,
+    with_lead,
+)
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
@@ -26,8 +32,8 @@ MAX_TITLE_CHARS = 500
 MARKUP_SUFFIXES = {".md", ".mdx", ".html", ".htm"}
 """Pages whose text is markup: it is cleaned, and API operations are recognised in it."""
 
-TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
-"""Front matter of Mintlify, Docusaurus and Hugo that names a page without a `title`."""
+FRONT_MATTER_SUFFIXES = {".md", ".mdx"}
+"""Pages whose values are front matter, written by their authors."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +78,13 @@ def parse_page(
     if merged is None or _is_skipped(source, merged):
         return None
     parsed = [(part, parse_blocks(part.markdown)) for part in parts]
-    declared = _declared_operation(merged) if source.api_pages else ""
+    declared = declared_operation(merged) if source.api_pages else ""
     has_body = any(block.kind != "heading" for _, blocks in parsed for block in blocks)
     if not has_body and not declared:
         return None
     title = (_page_title(source, merged) or _first_heading(parsed) or path.stem)[:MAX_TITLE_CHARS]
+    if path.suffix.lower() in FRONT_MATTER_SUFFIXES:
+        parsed = [(part, with_lead(blocks, lead_blocks(merged, title))) for part, blocks in parsed]
     api = ApiPage((), ())
     if source.api_pages and len(parsed) == 1 and path.suffix.lower() in MARKUP_SUFFIXES:
         api = read_operations(parsed[0][1], title, declared)
@@ -151,7 +159,7 @@ def _operation_document(
     language = detect_language(operation.name + "".join(section.body for section in prose))
     api = operation.document(
         api_id=document_id,
-        service_id=_text(page.values.get("folder")) or source.name,
+        service_id=text_of_value(page.values.get("folder")) or source.name,
         language=language,
     )
     return SourceDocument(
@@ -171,13 +179,7 @@ def _operation_document(
 
 def _page_title(source: PageSourceConfig, values: PageValues) -> str:
     names = (source.title, *TITLE_NAMES) if source.title == "title" else (source.title,)
-    return next(filter(None, (_text(values.get(name)) for name in names)), "")
-
-
-def _declared_operation(values: PageValues) -> str:
-    """Return the operation that Mintlify's front matter names: `openapi: POST /v1/x`."""
-    named = (_text(values.get(name)) for name in ("openapi", "api"))
-    return next(filter(DECLARED_CALL.search, named), "")
+    return next(filter(None, (text_of_value(values.get(name)) for name in names)), "")
 
 
 def _slug(text: str) -> str:
@@ -202,22 +204,12 @@ def _is_skipped(source: PageSourceConfig, values: PageValues) -> bool:
 
 
 def _is_true(value: object) -> bool:
-    return value is True or _text(value).lower() in ("true", "yes", "1")
+    return value is True or text_of_value(value).lower() in ("true", "yes", "1")
 
 
 def _metadata(source: PageSourceConfig, values: PageValues) -> dict[str, str]:
-    texts = {name: _text(values.get(key)) for name, key in source.metadata.items()}
+    texts = {name: text_of_value(values.get(key)) for name, key in source.metadata.items()}
     return {name: text for name, text in texts.items() if text}
-
-
-def _text(value: object) -> str:
-    """A front matter value as text: the scalar items of a list, nothing for a mapping."""
-    if value is None or isinstance(value, Mapping):
-        return ""
-    if isinstance(value, list | tuple | set):
-        scalars = (v for v in value if not isinstance(v, list | tuple | set | Mapping))
-        return ", ".join(map(str, scalars))
-    return str(value).strip()
 
 
 def _apply_part_values(
@@ -255,7 +247,8 @@ def _sections(
     body: list[str] = []
     for block in blocks:
         if block.kind != "heading":
-            body.append(clean_text(block.text) if is_markup else block.text)
+            is_dirty = is_markup and block.kind != "fence"
+            body.append(clean_text(block.text) if is_dirty else block.text)
             continue
         yield from _section(parents, headings, body, title)
         headings = [h for h in headings if h[0] < block.level] + [

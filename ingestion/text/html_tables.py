@@ -2,23 +2,48 @@
 
 import html
 import re
+from collections.abc import Iterator
 
 _IRREGULAR = re.compile(
-    r"(?:row|col)span|\sstyle=|<(?:a|pre|img|caption|ol|dl|h\d)\b|<table.*<table", re.I | re.DOTALL
+    r"(?:row|col)span|(?:padding|margin)-left|<(?:pre|img|caption|ol|dl|h\d)\b|<table.*<table",
+    re.IGNORECASE | re.DOTALL,
 )
+_TABLE_TAG = re.compile(r"<(/?)table\b[^>]*>", re.IGNORECASE)
 _ROW = re.compile(r"<tr\b[^>]*>(.*?)(?=<tr\b|</table|\Z)", re.IGNORECASE | re.DOTALL)
 _CELL = re.compile(
     r"<t[hd]\b[^>]*>(.*?)(?=</?t[hdr]\b|</?t(?:head|body|foot|able)\b|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
+_SPACES = re.compile(r"[ \t\n]+")
 _CODE = re.compile(r"<code\b[^>]*>(.*?)</code\s*>", re.IGNORECASE | re.DOTALL)
+_LINK = re.compile(
+    r"<a\b[^>]*?\shref=[\"'](https?://[^\s<>()\"']*)[\"'][^>]*>\s*([^<\[\]]+?)\s*</a\s*>",
+    re.IGNORECASE,
+)
 _BAR = re.compile(r"(?<!\\)\|")
+
+
+def split_tables(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield `text` in parts: whether a part is a table, with those in its cells, and the part."""
+    done = start = depth = 0
+    for match in _TABLE_TAG.finditer(text):
+        if not match[1]:
+            start = match.start() if depth == 0 else start
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                yield False, text[done:start]
+                yield True, text[start : match.end()]
+                done = match.end()
+    yield False, text[done:]
 
 
 def regular_table(table: str) -> str:
     """Return an HTML table as a Markdown table whose cells keep their tags.
 
-    Empty if it needs a parser, because it has spans, links, code blocks or indentation by styles.
+    Empty if it needs a parser, because it has spans, code blocks, images, numbered lists, indentation by
+    styles or other tables in its cells.
     """
     if _IRREGULAR.search(table):
         return ""
@@ -33,7 +58,7 @@ def regular_table(table: str) -> str:
 
 
 def _cell(cell: str) -> str:
-    text = _CODE.sub(_code, re.sub(r"[ \t\n]+", " ", cell))
+    text = _LINK.sub(r"[\2](\1)", _CODE.sub(_code, _SPACES.sub(" ", cell)))
     return _BAR.sub(r"\\|", text).strip()
 
 

@@ -1,0 +1,115 @@
+"""Turns the HTML tags and MDX components of Markdown pages into Markdown."""
+
+import re
+from collections.abc import Mapping
+
+from ingestion.text.code_spans import outside_code, replace_outside_code
+
+_HTML_TAGS = frozenset(
+    ["a", "abbr", "address", "article", "aside", "b", "bdi", "bdo", "big", "blockquote", "body",
+     "br", "button", "caption", "center", "cite", "code", "col", "colgroup", "dd", "del",
+     "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "font", "footer", "h1",
+     "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "i", "iframe", "img", "input",
+     "ins", "kbd", "label", "li", "link", "main", "mark", "meta", "nav", "ol", "p", "picture",
+     "pre", "q", "s", "samp", "script", "section", "small", "source", "span", "strike", "strong",
+     "style", "sub", "summary", "sup", "svg", "table", "tbody", "td", "template", "tfoot", "th",
+     "thead", "time", "title", "tr", "tt", "u", "ul", "var", "video", "wbr", "path"]
+)  # fmt: skip
+_ADMONITIONS = frozenset(
+    ["note", "tip", "info", "warning", "caution", "danger", "important", "hint", "success",
+     "error", "attention", "example", "question", "abstract", "summary", "bug", "failure",
+     "quote", "check", "callout", "details", "seealso", "deprecated"]
+)  # fmt: skip
+_TITLES = ("title", "label", "name", "header", "heading", "tabName", "text", "value")
+"""Attributes of components that may hold their title, the most specific first."""
+_TAG = outside_code(
+    r"<(?P<closing>/?)(?P<tag>[a-z][\w.-]*)"
+    r"(?P<attributes>(?:\s+[\w:@.-]+"
+    r"(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|\{[^{}]*\}|[^\s\"'>]+))?)*)\s*/?>"
+)
+_ATTRIBUTE = re.compile(
+    r"([\w:@.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]?([^{}\"'`]*)[\"'`]?\})"
+)
+_EMPHASIS = outside_code(
+    r"<(?P<name>b|strong|i|em)(?:\s[^<>]*)?>\s*(?P<text>[^<>*`|\n]*?)\s*</(?P=name)\s*>"
+)
+_MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
+_LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
+_OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
+_HEADING = re.compile("h[1-6]")
+_REPLACED_TAGS = {
+    "br": "<br>",
+    **dict.fromkeys(("b", "strong"), "**"),
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), "`"),
+    **dict.fromkeys(("p", "div", "ul", "ol", "details", "table", "tr", "section"), "\n\n"),
+}
+
+
+def replace_tags(text: str) -> str:
+    """Return `text` with Markdown instead of tags and components; rows of tables stay on one line."""
+    if _MAY_BE_EMPHASIS.search(text):
+        text = replace_outside_code(_EMPHASIS, _emphasis, text)
+    text = "\n".join(map(_replace_in_row, text.split("\n")))
+    return replace_outside_code(_TAG, _replace_tag, text)
+
+
+def bold_title(kind: str, title: str | None) -> str:
+    """Return the title of an admonition in bold: its own, else its kind."""
+    text = (title or "").strip() or (kind.capitalize() if kind.lower() in _ADMONITIONS else "")
+    return f"**{text}**" if text else ""
+
+
+def _emphasis(match: re.Match[str]) -> str:
+    mark = "**" if match["name"].lower() in ("b", "strong") else "*"
+    return f"{mark}{match['text']}{mark}" if match["text"] else ""
+
+
+def _replace_in_row(line: str) -> str:
+    """Return a row of a table without tags; blocks become line breaks within their cell."""
+    if "|" not in line or "<" not in line:
+        return line
+    line = replace_outside_code(_TAG, _replace_row_tag, line)
+    return _OUTER_BREAKS.sub(r"\1", _LINE_BREAKS.sub("<br>", line))
+
+
+def _replace_row_tag(match: re.Match[str]) -> str:
+    text = _replace_tag(match).strip("\n")
+    if match["tag"][0].isupper():
+        return f" {text.replace('**', '')} " if text else ""
+    if match["tag"].lower() in ("p", "div", "ul", "ol", "li"):
+        return f"<br>{text}"
+    return text
+
+
+def _replace_tag(match: re.Match[str]) -> str:
+    """Return what replaces a tag; a placeholder such as <token> stays."""
+    is_closing, name = bool(match["closing"]), match["tag"]
+    is_component = name[0].isupper()
+    if name.lower() not in _HTML_TAGS and not is_component:
+        return match[0]
+    values = {m[1]: (m[2] or m[3] or m[4] or "").strip() for m in _ATTRIBUTE.finditer(match[0])}
+    if is_component:
+        return "\n" if is_closing else _component(name, values)
+    return _html_tag(name.lower(), is_closing, values)
+
+
+def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
+    if name == "img":
+        return values.get("alt", "")
+    if name == "li":
+        return "" if is_closing else "\n- "
+    if _HEADING.fullmatch(name):
+        return "\n\n" if is_closing else f"\n\n{'#' * int(name[1])} "
+    return _REPLACED_TAGS.get(name, "")
+
+
+def _component(name: str, values: Mapping[str, str]) -> str:
+    """Return an MDX component's title in bold, on a line of its own; a badge stays as text."""
+    if name in ("Required", "Optional"):
+        return f" ({name.lower()})"
+    if values.get("method") and (path := values.get("path") or values.get("url")):
+        return f"\n\n`{values['method'].upper()} {path}`\n\n"
+    title = next((values[key] for key in _TITLES if values.get(key)), "")
+    if name.lower() in _ADMONITIONS:
+        return f"\n\n{bold_title(name, title)}\n\n"
+    return f"\n\n**{title}**\n\n" if title else ""
