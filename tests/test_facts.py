@@ -14,8 +14,7 @@ import pytest
 from ingestion.chunking import chunk_document
 from ingestion.platform_config import read_platform
 from ingestion.sources.registry import read_source
-from ingestion.text.markdown_blocks import parse_blocks
-from runnables.answer.excerpts import sentences
+from runnables.answer.segments import split_chunk
 from runnables.grounding.facts import FactIndex, find_unverified_facts
 from runnables.grounding.markdown_text import remove_sentences_with
 from schemas.document import Chunk, SourceDocument
@@ -101,10 +100,9 @@ def verbatim_cases(chunks: list[Chunk], count: int) -> list[tuple[str, Chunk]]:
 
 
 def lines_of(chunk: Chunk) -> Iterator[str]:
-    yield from sentences(chunk)
-    for block in parse_blocks(chunk.body):
-        if block.kind == "table":
-            yield from block.text.split("\n")[2:]
+    for segment in split_chunk(chunk, chunk.language):
+        if segment.kind != "code":
+            yield from segment.text.split("\n")
 
 
 def mutated_cases(chunks: list[Chunk], count: int) -> Iterator[tuple[str, str, Chunk]]:

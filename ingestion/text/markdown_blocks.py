@@ -1,6 +1,7 @@
 """Parses Markdown into blocks, tables and list items."""
 
 import re
+import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -106,13 +107,23 @@ def _parse_table(markdown: str) -> tuple[tuple[str, ...], ...]:
 
 def parse_list_items(markdown: str) -> list[str]:
     """Return each top-level list item in `markdown` as one line of text without its bullet or number."""
+    return [" ".join(map(str.strip, item.split("\n"))) for item in split_list_items(markdown)]
+
+
+def split_list_items(markdown: str) -> list[str]:
+    """Return each top-level list item in `markdown` as Markdown without its bullet or number."""
     items: list[str] = []
     lines = _lines(markdown)
     for token in _parser().parse(markdown):
         if token.type == "list_item_open" and token.level == 1 and token.map:
-            text = " ".join(line.strip() for line in lines[slice(*token.map)])
-            items.append(re.sub(r"^([-*+]|\d+[.)])\s+", "", text).strip())
+            first, *rest = lines[slice(*token.map)]
+            first = re.sub(r"^([-*+]|\d+[.)])\s+", "", first.strip())
+            items.append("\n".join([first, *_dedent(rest)]).strip())
     return items
+
+
+def _dedent(lines: list[str]) -> list[str]:
+    return textwrap.dedent("\n".join(lines)).split("\n") if lines else []
 
 
 def plain_text(inline: str) -> str:

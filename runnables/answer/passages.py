@@ -1,0 +1,178 @@
+"""Finds the passages of the chunks that could answer a question, and ranks them.
+
+A passage consists of segments of one chunk in document order, at most about `MAX_CHARS` characters. Its
+score is a weighted sum of features; `benchmarks/fit_answers.py` fits the weights.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from runnables.answer.coefficients import PASSAGE_WEIGHTS
+from runnables.answer.query_terms import QueryTerms
+from runnables.answer.question_needs import fits
+from runnables.answer.segments import Segment
+from schemas.document import Chunk
+
+MAX_CHARS = 900
+"""Length of a passage in characters. Only a single segment can be longer."""
+
+ANCHORS = 3
+"""Number of passages per chunk, each around one of its most relevant segments."""
+
+HEADING_FACTOR = 0.3
+"""Weight of a word that the heading contains as well, so that it distinguishes no segments."""
+
+QUANTITY_FACTOR = 1.3
+"""Factor of a segment with a number, if the question asks for one."""
+
+SIMILAR_SHARE = 0.5
+"""Minimum relevance of further rows of a table, relative to the best row."""
+
+_QUANTITY = re.compile(r"\d|[一二两三四五六七八九十百千万]+\s?(?:个|次|天|小时|分钟|秒|条|倍)")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A chunk whose segments may be quoted, and the question's words that they contain."""
+
+    chunk: Chunk
+    segments: Sequence[Segment]
+    words: Sequence[frozenset[str]]
+    """The words of the question in each segment."""
+    heading_words: frozenset[str]
+    """The words of the question in the headings and in the API's name and address."""
+    rank: int
+    """Position among the chunks, from 0."""
+    score: float
+    """Retrieval score relative to the best chunk's, 0 to 1."""
+
+    @classmethod
+    def of(
+        cls, segments: Sequence[Segment], terms: QueryTerms, rank: int, score: float
+    ) -> "Candidate":
+        """Return the candidate with `segments`, which are not empty, all of one chunk."""
+        chunk = segments[0].chunk
+        heading = " ".join((chunk.title, chunk.section, chunk.api_name, chunk.api_url))
+        words = [terms.found_in(segment.text) for segment in segments]
+        return cls(chunk, segments, words, terms.found_in(heading), rank, score)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Segments of one chunk that may answer the question."""
+
+    candidate: Candidate
+    segments: tuple[Segment, ...]
+    words: frozenset[str]
+    """The words of the question in the segments and in the headings above them."""
+    features: dict[str, float]
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk that the passage quotes."""
+        return self.candidate.chunk
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the segments."""
+        return "\n".join(segment.text for segment in self.segments)
+
+    @cached_property
+    def relevance(self) -> float:
+        """The weighted sum of the features."""
+        return sum(PASSAGE_WEIGHTS[name] * value for name, value in self.features.items())
+
+
+def rank_passages(candidates: Iterable[Candidate], terms: QueryTerms) -> list[Passage]:
+    """Return the passages of all candidates, best first."""
+    passages = [passage for each in candidates for passage in _passages(each, terms)]
+    return sorted(passages, key=lambda passage: -passage.relevance)
+
+
+def _passages(candidate: Candidate, terms: QueryTerms) -> Iterator[Passage]:
+    relevance = [_relevance(candidate, i, terms) for i in range(len(candidate.segments))]
+    anchors = sorted(range(len(relevance)), key=lambda i: -relevance[i])[:ANCHORS]
+    for indices in dict.fromkeys(_choose(candidate.segments, relevance, i, terms) for i in anchors):
+        yield _passage(candidate, indices, terms)
+
+
+def _relevance(candidate: Candidate, index: int, terms: QueryTerms) -> float:
+    """Return how much of the question the segment says, beyond its heading."""
+    segment, words = candidate.segments[index], candidate.words[index]
+    relevance = terms.weight(words) - (1 - HEADING_FACTOR) * terms.weight(
+        words & candidate.heading_words
+    )
+    if "quantity" in terms.needs and _QUANTITY.search(segment.text):
+        relevance *= QUANTITY_FACTOR
+    return relevance + terms.total * (segment.name.lower() in terms.identifiers)
+
+
+def _choose(
+    segments: Sequence[Segment], relevance: Sequence[float], anchor: int, terms: QueryTerms
+) -> tuple[int, ...]:
+    """Return the indices of the segments that are quoted with the one at `anchor`, in order.
+
+    Around a row of an API's table they are the other rows that are asked for. Around anything else they
+    are the segments before and after it, as many as fit, the more relevant side first.
+    """
+    chosen: dict[int, int] = {}
+    is_row = segments[anchor].kind == "row"
+
+    def add(index: int) -> bool:
+        length = len(segments[index].text)
+        if chosen and length + sum(chosen.values()) > MAX_CHARS:
+            return False
+        chosen[index] = length
+        return True
+
+    for index in [anchor, *(_further_rows(segments, relevance, anchor, terms) if is_row else ())]:
+        add(index)
+    if (before := min(chosen) - 1) >= 0 and segments[before].is_introduction:
+        add(before)
+    if not (is_row and segments[anchor].chunk.kind != "prose"):
+        _grow(relevance, min(chosen), max(chosen), add)
+    return tuple(sorted(chosen))
+
+
+def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int], bool]) -> None:
+    """Add the segments before `first` and after `last`, until one on each side does not fit."""
+    before, after = first - 1, last + 1
+    while before >= 0 or after < len(relevance):
+        if after >= len(relevance) or (before >= 0 and relevance[before] > relevance[after]):
+            before = before - 1 if add(before) else -1
+        else:
+            after = after + 1 if add(after) else len(relevance)
+
+
+def _further_rows(
+    segments: Sequence[Segment], relevance: Sequence[float], anchor: int, terms: QueryTerms
+) -> list[int]:
+    """Return the other rows of the table that are asked for, best first."""
+    rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]
+    wanted = [i for i in rows if relevance[i] >= relevance[anchor] * SIMILAR_SHARE]
+    names_field = segments[anchor].name.lower() in terms.identifiers
+    if terms.needs & {"parameter", "steps"} and not names_field:
+        wanted += [i for i in rows if segments[i].is_required and i not in wanted]
+    return sorted(wanted, key=lambda i: (-relevance[i], i))
+
+
+def _passage(candidate: Candidate, indices: Sequence[int], terms: QueryTerms) -> Passage:
+    segments = tuple(candidate.segments[i] for i in indices)
+    in_segments = [candidate.words[i] for i in indices]
+    in_passage, chunk = frozenset[str]().union(*in_segments), candidate.chunk
+    words = in_passage | candidate.heading_words
+    text = "\n".join(segment.text for segment in segments)
+    has_quantity = "quantity" in terms.needs and _QUANTITY.search(text) is not None
+    has_steps = "steps" in terms.needs and sum(s.kind == "item" for s in segments) > 1
+    features = {
+        "with_heading": terms.share(words),
+        "passage": terms.share(in_passage),
+        "identifiers": terms.identifier_share(f"{chunk.title} {chunk.api_url} {text}"),
+        "quantity": float(has_quantity),
+        "kind": float(fits(chunk.kind, terms.needs) or has_steps),
+        "rank": 1 / (1 + candidate.rank),
+        "score": candidate.score,
+    }
+    return Passage(candidate, segments, words, features)

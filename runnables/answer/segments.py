@@ -1,0 +1,151 @@
+"""Splits chunks into segments: blocks of Markdown, table rows and list items, ready to be quoted."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ingestion.text.markdown_blocks import (
+    MarkdownBlock,
+    parse_blocks,
+    plain_text,
+    split_list_items,
+)
+from prompts import load_prompt
+from prompts.user_text import user_text
+from schemas.choices import Language
+from schemas.document import Chunk, SectionKind
+
+MAX_SEGMENT_CHARS = 600
+"""Length in characters from which a paragraph is split into sentences and a list into items."""
+
+PARAMETER_KINDS: tuple[SectionKind, ...] = (
+    "request_parameters",
+    "response_parameters",
+    "public_parameters",
+    "request_headers",
+)
+
+_SENTENCE_END = re.compile(r"(?<=[。！？；])\s*|(?<=[.!?])\s+(?=[A-Z`\"'(])")
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\([^)\s]*(?:\s[^)]*)?\)")
+_TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_CODE = re.compile(r"(`[^`\n]*`)")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a chunk that is quoted as a whole."""
+
+    chunk: Chunk
+    block: int
+    """Index of its block in the chunk; items of a list and rows of a table share it."""
+    kind: str
+    """`paragraph`, `bullet`, `item` (of a numbered list), `row` or `code`."""
+    text: str
+    """Markdown."""
+    name: str = ""
+    """First cell of a table row."""
+    is_required: bool = False
+    """Whether it is the row of a parameter that every call needs."""
+
+    @cached_property
+    def is_introduction(self) -> bool:
+        """Whether it announces the next segment."""
+        return self.kind == "paragraph" and self.text.rstrip("* ").endswith((":", "："))
+
+
+def split_chunk(chunk: Chunk, language: Language) -> list[Segment]:
+    """Return the segments of `chunk` in document order, labelled in `language`."""
+    templates = load_prompt("extractive", language).module
+    found: list[Segment] = []
+    for index, block in enumerate(parse_blocks(chunk.body)):
+        found += _split_block(chunk, index, block, templates)
+    return found
+
+
+def _split_block(
+    chunk: Chunk, index: int, block: MarkdownBlock, templates: Any
+) -> Iterator[Segment]:
+    def segment(kind: str, text: str, **fields: Any) -> Segment:
+        return Segment(chunk, index, kind, text, **fields)
+
+    if block.kind == "table":
+        header, rows = _table_cells(block.text)
+        required = _required_names(chunk, rows)
+        for row in rows:
+            cells = [inline_markdown(cell) for cell in row]
+            text, name = _row_text(chunk, header, cells, templates), plain_text(row[0])
+            yield segment("row", text, name=name, is_required=name in required)
+    elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
+        yield segment("code", textwrap.dedent(block.text))
+    elif block.kind == "list":
+        is_ordered = block.text.lstrip()[:1].isdigit()
+        items = [inline_markdown(item) for item in split_list_items(block.text)]
+        if is_ordered:
+            yield from (segment("item", item) for item in items if item)
+        else:
+            yield from (segment("bullet", _bullet(item)) for item in items if item)
+    elif text := inline_markdown(textwrap.dedent(block.title or block.text)):
+        sentences = _SENTENCE_END.split(text) if len(text) > MAX_SEGMENT_CHARS else [text]
+        yield from (segment("paragraph", sentence) for sentence in sentences if sentence)
+
+
+def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of a Markdown table; parsing it again would take far longer."""
+    header, _, *rows = (
+        [cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(line.strip().strip("|"))]
+        for line in table.splitlines()
+    )
+    return header, rows
+
+
+def _row_text(chunk: Chunk, header: list[str], cells: list[str], templates: Any) -> str:
+    """Return a table row as a list item: the first cell, then the others with their column titles."""
+    if chunk.kind in PARAMETER_KINDS and len(cells) >= 4:
+        name, type_, required, description, *rest = cells
+        is_required = required == user_text(chunk.language).api_document.yes
+        example = rest[0] if rest else ""
+        return str(templates.parameter(name, type_, is_required, description, example))
+    if chunk.kind == "error_codes" and len(cells) >= 4:
+        return str(templates.error(*cells[:4]))
+    pairs = zip(header[1:], cells[1:], strict=False)
+    rest = [
+        templates.pair(title, cell) if len(cells) > 2 else cell for title, cell in pairs if cell
+    ]
+    return str(templates.row(cells[0], rest))
+
+
+def _required_names(chunk: Chunk, rows: list[list[str]]) -> set[str]:
+    """Return the names of the parameters that every call needs.
+
+    A required parameter below an optional object is not one of them.
+    """
+    if chunk.kind not in PARAMETER_KINDS:
+        return set()
+    yes = user_text(chunk.language).api_document.yes
+    marked = {plain_text(row[0]) for row in rows if len(row) >= 4 and row[2] == yes}
+
+    def is_needed(name: str) -> bool:
+        parent = name.rpartition(".")[0].removesuffix("[]")
+        return name in marked and (not parent or is_needed(parent))
+
+    return {name for name in marked if is_needed(name)}
+
+
+def inline_markdown(text: str) -> str:
+    """Return `text` without links, images and tags; code spans and emphasis are kept."""
+    parts = _CODE.split(text)
+    plain = (part if part.startswith("`") else _without_markup(part) for part in parts)
+    lines = (line.rstrip() for line in "".join(plain).splitlines())
+    return "\n".join(line for line in lines if line.strip(" >")).strip()
+
+
+def _without_markup(text: str) -> str:
+    return _TAG.sub("", _LINK.sub(lambda match: "" if match[1] else match[2], text))
+
+
+def _bullet(item: str) -> str:
+    return "- " + item.replace("\n", "\n  ")
