@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from app.analytics.evaluation.answer_result import AnswerResult
+from app.analytics.evaluation.answer_result import ScoredAnswer
 from app.analytics.evaluation.answer_scoring import (
     answer_scores,
+    missing_facts,
     outcome_of,
     score_answer,
     score_retrieval,
 )
 from app.analytics.evaluation.dataset import EvaluationQuestion
 from app.analytics.evaluation.documents import DocumentIndex
-from app.analytics.evaluation.facts import missing_facts
 from app.cli.main import main
 from schemas.answer import Answer, Confidence, Source
 from schemas.document import Chunk, SectionKind
@@ -66,7 +66,7 @@ def answer(*steps: str, confidence: Confidence = "high", type_: QuestionType = "
     )
 
 
-def result(question: EvaluationQuestion, given: Answer) -> AnswerResult:
+def result(question: EvaluationQuestion, given: Answer) -> ScoredAnswer:
     """The result of a question for which nothing was retrieved."""
     return score_answer(score_retrieval(question, [frozenset({"guides/auth"})], []), given)
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from app.analytics.evaluation.answer_result import AnswerResult
+from app.analytics.evaluation.answer_result import ScoredAnswer
+from app.analytics.evaluation.answer_scoring import missing_facts
 from app.analytics.evaluation.dataset import EvaluationQuestion
-from app.analytics.evaluation.facts import missing_facts
 from benchmarks.answers import index_cache
 from benchmarks.answers.__main__ import main
 from benchmarks.answers.index_cache import index_digest, indexed_settings
@@ -42,9 +42,9 @@ def sample_texts(gold: str) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
-def answered(**fields: Any) -> AnswerResult:
+def answered(**fields: Any) -> ScoredAnswer:
     """A right, firm answer with its page and its evidence."""
-    right = AnswerResult(
+    right = ScoredAnswer(
         id="1",
         question="q",
         kind="value",

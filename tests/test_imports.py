@@ -48,9 +48,11 @@ def test_only_the_store_imports_milvus() -> None:
             "client",
             "collection",
             "in_place_writer",
+            "lite_record",
+            "milvus_collection",
+            "milvus_reader",
             "manifest",
             "next_collection_writer",
-            "reader",
             "schema",
         )
     }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.analytics.evaluation.answer_result import AnswerResult, AnswerScores
+from app.analytics.evaluation.answer_result import AnswerScores, ScoredAnswer
 from app.analytics.evaluation.answer_scoring import answer_scores
 from benchmarks.answers.run import Measured, OffTopic
 from benchmarks.answers.sets import Part
@@ -47,7 +47,7 @@ class Scored:
     total: AnswerScores
 
     @classmethod
-    def of(cls, results: Mapping[str, Sequence[AnswerResult]]) -> "Scored":
+    def of(cls, results: Mapping[str, Sequence[ScoredAnswer]]) -> "Scored":
         """Return the scores of the results of each set."""
         sets = {name: answer_scores(found) for name, found in results.items()}
         return cls(sets, answer_scores([each for found in results.values() for each in found]))

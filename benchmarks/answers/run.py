@@ -9,8 +9,8 @@ from typing import Any
 
 from langsmith import tracing_context
 
-from app.analytics.evaluation.answer_probe import AnswerProbe
-from app.analytics.evaluation.answer_result import AnswerResult, Outcome
+from app.analytics.evaluation.answer_result import Outcome, ScoredAnswer
+from app.analytics.evaluation.answer_run import AnswerProbe
 from app.analytics.evaluation.answer_scoring import outcome_of
 from app.analytics.evaluation.dataset import EvaluationQuestion
 from app.analytics.evaluation.documents import DocumentIndex
@@ -50,7 +50,7 @@ class Measured:
     """The results of one part of the sets."""
 
     part: Part
-    results: dict[str, list[AnswerResult]]
+    results: dict[str, list[ScoredAnswer]]
     """The results of each set whose documents are there."""
     off_topic: OffTopic | None
     """None if it was not measured."""
@@ -91,7 +91,7 @@ def measure_set(
     cache: Path,
     on_detail: OnDetail = lambda detail: None,
     retrieval_only: bool = False,
-) -> list[AnswerResult]:
+) -> list[ScoredAnswer]:
     """Return the results of one part of the set `name`. Raises ApideskError."""
     results = []
     with tracing_context(enabled=False), indexed_settings(name, data, cache) as settings:
@@ -127,7 +127,7 @@ def measure_off_topic(
 
 async def _ask_all(
     settings: Settings, questions: Sequence[EvaluationQuestion], retrieval_only: bool
-) -> list[tuple[AnswerResult, Answer | None]]:
+) -> list[tuple[ScoredAnswer, Answer | None]]:
     async with open_answer_service(settings) as answer_service:
         documents = await asyncio.to_thread(DocumentIndex.read, answer_service.collection, 0)
         documents.check_gold(questions)
@@ -142,7 +142,7 @@ async def _outcomes(settings: Settings, texts: Sequence[str]) -> list[Outcome]:
 
 async def _ask(
     probe: AnswerProbe, question: EvaluationQuestion, retrieval_only: bool
-) -> tuple[AnswerResult, Answer | None]:
+) -> tuple[ScoredAnswer, Answer | None]:
     if retrieval_only:
         return await probe.retrieve(question), None
     return await probe.ask(question)

@@ -2,7 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
-from app.analytics.evaluation.answer_result import AnswerResult, Grade
+from app.analytics.evaluation.answer_result import Grade, ScoredAnswer
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_judge_model
 from runnables.models.structured_output import StructuredOutputCall
@@ -29,7 +29,7 @@ class AnswerJudge:
         self._timeout_s = timeout_s
         self._output = StructuredOutputCall("grade", "grade", language, AnswerGrade)
 
-    async def grade(self, result: AnswerResult) -> AnswerResult:
+    async def grade(self, result: ScoredAnswer) -> ScoredAnswer:
         """Return `result` with its grade if it has facts and quotes a source. Raises ModelError."""
         if result.outcome != "answered" or not result.facts:
             return result

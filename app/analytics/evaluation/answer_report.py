@@ -9,10 +9,10 @@ from rich.text import Text
 
 from app.analytics.evaluation.answer_result import (
     AnswerEvaluation,
-    AnswerResult,
     AnswerScores,
     K,
     Reliability,
+    ScoredAnswer,
 )
 from app.analytics.evaluation.dataset import Fact
 
@@ -94,7 +94,7 @@ def _grades(evaluation: AnswerEvaluation) -> list[Text]:
     return [Text(f"graded by {evaluation.judge}: {counts}")]
 
 
-def _worst(results: Sequence[AnswerResult]) -> list[Group]:
+def _worst(results: Sequence[ScoredAnswer]) -> list[Group]:
     """Return the wrong answers with what they say and what they miss."""
     wrong = [result for result in results if result.right is False]
     if not wrong:
@@ -105,7 +105,7 @@ def _worst(results: Sequence[AnswerResult]) -> list[Group]:
     return [Group(head, *map(_wrong_answer, wrong[:count]))]
 
 
-def _wrong_answer(result: AnswerResult) -> Group:
+def _wrong_answer(result: ScoredAnswer) -> Group:
     label = result.confidence if result.outcome == "answered" else result.outcome
     lines = [Text(f"{(label or '').replace('_', ' ')}: {' '.join(result.steps)}")]
     if result.missing_facts:

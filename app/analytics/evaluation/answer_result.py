@@ -31,7 +31,7 @@ class RetrievedSection(ApiModel):
     """Whether the chunk belongs to a gold document."""
 
 
-class AnswerResult(ApiModel):
+class ScoredAnswer(ApiModel):
     """A question, its retrieved chunks and, unless only retrieval is measured, its answer."""
 
     id: str
@@ -114,4 +114,4 @@ class AnswerEvaluation(ApiModel):
     scores: AnswerScores
     grades: dict[Grade, int] | None
     """Number of answers with each grade; None if there is no judge."""
-    questions: tuple[AnswerResult, ...]
+    questions: tuple[ScoredAnswer, ...]

@@ -8,13 +8,20 @@ from pathlib import Path
 from langsmith import tracing_context
 
 from app.analytics.evaluation.answer_judge import AnswerJudge, open_answer_judge
-from app.analytics.evaluation.answer_probe import AnswerProbe
-from app.analytics.evaluation.answer_result import GRADES, AnswerEvaluation, AnswerResult, Grade
-from app.analytics.evaluation.answer_scoring import answer_scores
+from app.analytics.evaluation.answer_result import (
+    GRADES,
+    AnswerEvaluation,
+    Grade,
+    K,
+    ScoredAnswer,
+)
+from app.analytics.evaluation.answer_scoring import answer_scores, score_answer, score_retrieval
 from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions
 from app.analytics.evaluation.documents import DocumentIndex
-from app.service.answer_service import open_answer_service
+from app.service.answer_service import AnswerService, open_answer_service
+from app.service.ask_command import AskCommand
 from app.telemetry.progress import ingestion_progress
+from schemas.answer import Answer
 from schemas.settings import Settings
 
 CONCURRENCY = 4
@@ -22,6 +29,25 @@ CONCURRENCY = 4
 
 AnswerProgress = Callable[[int, int], None]
 """A callback that receives the number of finished questions and the total number."""
+
+
+class AnswerProbe:
+    """Asks questions of `answer_service`. The answers bypass the cache, sessions and records."""
+
+    def __init__(self, answer_service: AnswerService, documents: DocumentIndex) -> None:
+        self._answer_service = answer_service
+        self._documents = documents
+
+    async def retrieve(self, question: EvaluationQuestion) -> ScoredAnswer:
+        """Return the result of retrieval alone. Raises ModelError or StoreError."""
+        sources = await self._answer_service.retrieve(AskCommand(question.question, k=K))
+        return score_retrieval(question, self._documents.gold_documents(question), sources)
+
+    async def ask(self, question: EvaluationQuestion) -> tuple[ScoredAnswer, Answer]:
+        """Return the scored result and the answer. Raises ModelError or StoreError."""
+        retrieved = await self.retrieve(question)
+        answer = await self._answer_service.ask(AskCommand(question.question))
+        return score_answer(retrieved, answer), answer
 
 
 async def evaluate_answers(
@@ -63,12 +89,12 @@ async def _ask_all(
     judge: AnswerJudge | None,
     questions: Sequence[EvaluationQuestion],
     progress: AnswerProgress,
-) -> list[AnswerResult]:
+) -> list[ScoredAnswer]:
     """Return the results in the order of `questions`."""
     semaphore = asyncio.Semaphore(CONCURRENCY)
     done = 0
 
-    async def ask(question: EvaluationQuestion) -> AnswerResult:
+    async def ask(question: EvaluationQuestion) -> ScoredAnswer:
         nonlocal done
         async with semaphore:
             result, _ = await probe.ask(question)
@@ -80,6 +106,6 @@ async def _ask_all(
     return await asyncio.gather(*map(ask, questions))
 
 
-def _count_grades(results: Sequence[AnswerResult]) -> dict[Grade, int]:
+def _count_grades(results: Sequence[ScoredAnswer]) -> dict[Grade, int]:
     counts = Counter(result.grade for result in results)
     return {grade: counts[grade] for grade in GRADES}

@@ -1,34 +1,37 @@
 """Scores answers against the facts of their questions."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from app.analytics.evaluation.answer_result import (
     CONFIDENCES,
-    AnswerResult,
     AnswerScores,
     K,
     Outcome,
     Reliability,
     RetrievedSection,
+    ScoredAnswer,
 )
-from app.analytics.evaluation.dataset import EvaluationQuestion
-from app.analytics.evaluation.facts import missing_facts
+from app.analytics.evaluation.dataset import EvaluationQuestion, Fact
 from app.analytics.evaluation.measures import GoldDocuments
 from schemas.answer import Answer, Confidence, Source
 
 _CITATION = re.compile(r"\[(\d+)\]")
+_EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_SPACE = re.compile(r"\s+")
 
 
 def score_retrieval(
     question: EvaluationQuestion, gold: GoldDocuments, sources: Sequence[Source]
-) -> AnswerResult:
+) -> ScoredAnswer:
     """Return the result of retrieval; only the first five of `sources` count."""
     relevant = frozenset[str]().union(*gold)
     retrieved = tuple(_section(source, relevant) for source in sources[:K])
     missing = missing_facts(question.facts, "\n\n".join(map(_source_text, sources[:K])))
-    return AnswerResult(
+    return ScoredAnswer(
         id=question.id,
         question=question.question,
         kind=question.kind,
@@ -42,7 +45,7 @@ def score_retrieval(
     )
 
 
-def score_answer(result: AnswerResult, answer: Answer) -> AnswerResult:
+def score_answer(result: ScoredAnswer, answer: Answer) -> ScoredAnswer:
     """Return `result` with the scores of `answer`."""
     outcome = outcome_of(answer)
     missing = missing_facts(result.facts, _without_citations(answer))
@@ -70,7 +73,7 @@ def outcome_of(answer: Answer) -> Outcome:
     return "answered" if cited & numbers else "not_covered"
 
 
-def answer_scores(results: Sequence[AnswerResult]) -> AnswerScores:
+def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
     """Return the shares over `results`."""
     answerable = [result for result in results if not result.unanswerable]
     unanswerable = [result for result in results if result.unanswerable]
@@ -96,7 +99,7 @@ def answer_scores(results: Sequence[AnswerResult]) -> AnswerScores:
     )
 
 
-def _reliability(results: Sequence[AnswerResult], confidence: Confidence) -> Reliability:
+def _reliability(results: Sequence[ScoredAnswer], confidence: Confidence) -> Reliability:
     rights = [
         result.right
         for result in results
@@ -132,3 +135,19 @@ def _share(values: Iterable[bool | None]) -> float | None:
     """Return the share of true values among those that are not None; None without any."""
     counted = [value for value in values if value is not None]
     return fmean(counted) if counted else None
+
+
+def normalise_text(text: str) -> str:
+    """Return `text` in NFKC and case-folded, with single spaces, without Markdown emphasis and escapes."""
+    plain = _EMPHASIS.sub("", _ESCAPE.sub(r"\1", unicodedata.normalize("NFKC", text)))
+    return _SPACE.sub(" ", plain).strip().casefold()
+
+
+def missing_facts(facts: Sequence[Fact], text: str) -> list[Fact]:
+    """Return the facts of which no alternative occurs in `text`. Both are normalised first."""
+    normalised = normalise_text(text)
+    return [
+        fact
+        for fact in facts
+        if not any(normalise_text(alternative) in normalised for alternative in fact)
+    ]

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict, deque
 from datetime import UTC, date
 
-from schemas.insights import ApiCount, ErrorCount, Rated, TypeCount
+from schemas.insights import ApiCount, ErrorCount, RatedAnswer, TypeCount
 from schemas.question import QuestionType
 from schemas.record import Feedback, QuestionRecord
 
@@ -88,7 +88,7 @@ class QuestionCounts:
         self._types: Counter[tuple[date, QuestionType | None]] = Counter()
         self._apis = ApiQuestionCounts()
         self._errors: Counter[str] = Counter()
-        self._rated: deque[Rated] = deque(maxlen=MAX_LISTED)
+        self._rated: deque[RatedAnswer] = deque(maxlen=MAX_LISTED)
 
     def add(self, record: QuestionRecord) -> None:
         """Count `record`."""
@@ -135,7 +135,7 @@ class QuestionCounts:
         return tuple(ErrorCount(error=error, questions=count) for error, count in most_common)
 
     @property
-    def feedback(self) -> tuple[Rated, ...]:
+    def feedback(self) -> tuple[RatedAnswer, ...]:
         """Rated answers, lowest score first; answers with the same score are ordered newest first."""
         return tuple(
             sorted(self._rated, key=lambda rated: (rated.score, -rated.asked_at.timestamp()))
@@ -163,8 +163,8 @@ def is_unanswered(record: QuestionRecord) -> bool:
     return record.confidence == "low" or not record.pages
 
 
-def _rated_answer(record: QuestionRecord, feedback: Feedback) -> Rated:
-    return Rated(
+def _rated_answer(record: QuestionRecord, feedback: Feedback) -> RatedAnswer:
+    return RatedAnswer(
         id=record.id,
         asked_at=record.asked_at,
         question=record.question,

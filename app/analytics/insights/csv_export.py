@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 from schemas.base import ApiModel
-from schemas.insights import ApiCount, ErrorCount, Gap, Insights, Rated, Table, TypeCount
+from schemas.insights import ApiCount, ErrorCount, Gap, Insights, RatedAnswer, Table, TypeCount
 
 BYTE_ORDER_MARK = "\ufeff"
 """The UTF-8 byte order mark. Without it, spreadsheets decode the file in the local encoding."""
@@ -23,7 +23,7 @@ ROW_MODELS: dict[Table, type[ApiModel]] = {
     "byApi": ApiCount,
     "gaps": Gap,
     "errors": ErrorCount,
-    "feedback": Rated,
+    "feedback": RatedAnswer,
 }
 
 
