@@ -133,7 +133,7 @@ def test_agent_can_search_list_and_open_documents(url: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "sentence"),
     [
-        ("outline", {"name": "qqqq"}, "nothing is called qqqq"),
+        ("outline", {"name": "qqqq"}, "no service or document is called qqqq"),
         ("search", {"query": "订单", "document": "qqqq"}, "no document is called qqqq"),
     ],
 )

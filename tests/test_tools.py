@@ -165,12 +165,12 @@ FAILING: dict[str, LookupTool] = {
         pytest.param(ToolCall("search", {"query": 5}), "query: Input should be", id="wrong type"),
         pytest.param(ToolCall("search", {}), "query: Field required", id="missing"),
         pytest.param(ToolCall("count", {"number": "many"}), "number: Input", id="no number"),
-        pytest.param(ToolCall("search", "not JSON"), "no JSON object", id="not JSON"),
-        pytest.param(ToolCall("search", '{"query": "a'), "no JSON object", id="cut off"),
+        pytest.param(ToolCall("search", "not JSON"), "not a JSON object", id="not JSON"),
+        pytest.param(ToolCall("search", '{"query": "a'), "not a JSON object", id="cut off"),
         pytest.param(ToolCall("search", {"query": "a" * 9_000}), "too long", id="too long"),
         pytest.param(ToolCall("broken"), "broken failed (KeyError)", id="raises"),
         pytest.param(ToolCall("unavailable"), "Milvus cannot be reached", id="our own error"),
-        pytest.param(ToolCall("stalled"), "stalled gave nothing in time", id="stalls"),
+        pytest.param(ToolCall("stalled"), "stalled timed out", id="stalls"),
         pytest.param(
             ToolCall("open", {"document": "订单发货", "section": "nonesuch"}),
             "no such section; there are: ",
@@ -323,7 +323,10 @@ def test_unreadable_tool_calls_keep_the_retrieved_chunks(
             id="a service",
         ),
         pytest.param(
-            ToolCall("outline", {"name": "nonesuch zzz"}), ["nothing is called"], [], id="none"
+            ToolCall("outline", {"name": "nonesuch zzz"}),
+            ["no service or document is called"],
+            [],
+            id="none",
         ),
         pytest.param(
             ToolCall("search", {"query": "错误码", "document": "订单发货"}),

@@ -28,7 +28,7 @@ MAX_OBJECT_STARTS = 100
 
 _THINKING = re.compile(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)"
-    r"|\A(?:(?!<think).)*?</think(?:ing)?>",  # some chat templates contain the opening tag
+    r"|\A(?:(?!<think).)*?</think(?:ing)?>",  # no opening tag: some chat templates put it into the prompt
     re.DOTALL | re.IGNORECASE,
 )
 _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)(?:```|\Z)", re.DOTALL)
@@ -54,8 +54,8 @@ def parse_object(text: str, schema: type[T], repair: bool = True) -> tuple[T, bo
     raise UnreadableReply(problem)
 
 
-def encodable(text: str) -> str:
-    """Return `text` without what UTF-8 cannot encode (lone surrogates), and without NUL."""
+def replace_unencodable(text: str) -> str:
+    """Return `text` without NUL, and with lone surrogates replaced, because UTF-8 cannot encode them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
 
 
@@ -69,7 +69,7 @@ class _SchemaEchoed(Exception):
 
 
 def _candidate_objects(text: str, repair: bool) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """Yield each object in `text`, after a flag for repaired ones, which come last."""
+    """Yield each object in `text` as `(is_repaired, object)`. Repaired objects come last."""
     candidates = list(dict.fromkeys(_candidate_texts(text)))
     for candidate in candidates:
         yield from ((False, value) for value in _decode_objects(candidate))
@@ -81,8 +81,11 @@ def _candidate_objects(text: str, repair: bool) -> Iterator[tuple[bool, dict[str
 
 
 def _candidate_texts(text: str) -> Iterator[str]:
-    """Yield what may be JSON in `text`: all but the thinking, each code fence, and the whole text."""
-    text = encodable(text)
+    """Yield the parts of `text` that may be JSON.
+
+    These are the text without thinking, the content of each code fence, and the whole text.
+    """
+    text = replace_unencodable(text)
     answer = strip_thinking(text) or text
     yield answer
     yield from (fence.strip() for fence in _FENCE.findall(answer))
@@ -120,7 +123,7 @@ def _repair(text: str) -> object:
 def _encodable_value(value: object) -> Any:
     """Return `value` without anything that JSON in UTF-8 cannot encode."""
     text = json.dumps(value, default=str, ensure_ascii=False)
-    return json.loads(encodable(text), parse_constant=lambda _: None)
+    return json.loads(replace_unencodable(text), parse_constant=lambda _: None)
 
 
 def _unwrap(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:

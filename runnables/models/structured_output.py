@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from prompts import PromptName, load_prompt
 from runnables.models.chat_model import ChatModel, OnText, OutputMode
-from runnables.models.json_text import UnreadableReply, encodable, parse_object
+from runnables.models.json_text import UnreadableReply, parse_object, replace_unencodable
 from runnables.models.output_modes import MODES, bound_client, may_be_about_mode
 from runnables.run_context import (
     MODEL_FAILURE,
@@ -207,7 +207,7 @@ class StructuredOutputCall(Generic[T]):
 
 def reply_text(reply: AIMessage) -> str:
     """Return the text of a reply or, if there is none, the arguments of a tool call or the refusal."""
-    return encodable(_raw_text(reply))
+    return replace_unencodable(_raw_text(reply))
 
 
 @lru_cache

@@ -24,7 +24,7 @@ from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Question
 
 MAX_MATCHES = 10
-"""Maximum number of documents that `outline` lists with their headings, for names with several meanings."""
+"""Maximum number of documents that `outline` lists with their headings. A name may match several."""
 
 MAX_SIBLINGS = 30
 """Maximum number of other documents of the same services that `outline` lists, without headings."""
@@ -32,8 +32,8 @@ MAX_SIBLINGS = 30
 MAX_HEADINGS = 40
 """Maximum number of headings that `outline` lists for one document."""
 
-MAX_SCOPES = 2
-"""Maximum number of documents with one name; there can be two, as versions of an API share a name."""
+MAX_DOCUMENTS_OF_NAME = 2
+"""Maximum number of documents that a name selects. Two, because versions of an API share a name."""
 
 MAX_SUGGESTED_HEADINGS = 20
 """Maximum number of headings that `open` suggests if the requested one does not exist."""
@@ -74,11 +74,11 @@ async def search(
     chunks = await library.search.retrieve(candidates, runtime.config)
     if document:
         documents = await asyncio.to_thread(
-            library.find_documents, document, MAX_SCOPES, question.filters
+            library.find_documents, document, MAX_DOCUMENTS_OF_NAME, question.filters
         )
         if not documents:
             return PassagesResult(f"no document is called {document}")
-        chunks = await asyncio.to_thread(_restrict_to, library, documents, question, chunks)
+        chunks = await asyncio.to_thread(_rank_chunks_of, library, documents, question, chunks)
     return passages_result(
         [retrieved for retrieved in chunks if is_under_heading(retrieved, section)][: original.k]
     )
@@ -118,7 +118,7 @@ def passages_result(chunks: Sequence[RetrievedChunk]) -> PassagesResult:
 
 
 def is_under_heading(retrieved: RetrievedChunk, heading: str | None) -> bool:
-    """Return whether the heading of the chunk's section contains `heading`."""
+    """Return whether the heading of the chunk's section contains `heading`; true if `heading` is empty."""
     return (heading or "").strip().casefold() in retrieved.chunk.section.casefold()
 
 
@@ -126,7 +126,7 @@ def _outline(context: ToolContext, name: str) -> OutlineResult:
     filters = context.question.filters
     matches = context.library.find_documents(name, MAX_MATCHES, filters)
     if not matches:
-        return OutlineResult(f"nothing is called {name}")
+        return OutlineResult(f"no service or document is called {name}")
     services = dict.fromkeys(entry.service_id for entry in matches if entry.service_id)
     of_services = (
         entry
@@ -140,7 +140,7 @@ def _outline(context: ToolContext, name: str) -> OutlineResult:
 def _outline_lines(
     matches: Sequence[CatalogueEntry], siblings: Sequence[CatalogueEntry]
 ) -> Iterator[str]:
-    """Yield services or sources, their documents indented below them, and the headings of matches."""
+    """Yield each service or source, its documents indented below it, and the headings of `matches`."""
     entries = [*matches, *siblings]
     for group in dict.fromkeys(map(_group_name, entries)):
         yield group
@@ -161,13 +161,16 @@ def _find_service(library: DocumentLibrary, name: str, question: Question) -> st
     return name if name in ids else next(iter(ids), None)
 
 
-def _restrict_to(
+def _rank_chunks_of(
     library: DocumentLibrary,
     documents: Sequence[CatalogueEntry],
     question: Question,
     retrieved: Sequence[RetrievedChunk],
 ) -> list[RetrievedChunk]:
-    """Return the chunks of `documents`, retrieved ones first, the others by their share of the words."""
+    """Return all chunks of `documents`: first those in `retrieved`, then the others, best match first.
+
+    A chunk matches better the more of the question's words it contains.
+    """
     chunks = [
         chunk
         for entry in documents
@@ -188,7 +191,7 @@ def _open_section(context: ToolContext, document: str, section: str) -> Passages
     library, filters = context.library, context.question.filters
     chunks = [
         RetrievedChunk(chunk=chunk, score=0.0)
-        for entry in library.find_documents(document, MAX_SCOPES, filters)
+        for entry in library.find_documents(document, MAX_DOCUMENTS_OF_NAME, filters)
         for chunk in library.collection.chunks_of_document(entry.document_id, entry.source)
         if filters.allow(chunk)
     ]

@@ -1,6 +1,6 @@
-"""Middleware of the research agent, for model calls through ChatModel and for limits of tool calls.
+"""Middleware of the research agent: calls the model through ChatModel, and limits and records tool calls.
 
-It also makes the tool calls in a reply valid, and recognises models that do not support tools.
+It also repairs the tool calls in a reply, and detects models that do not support tools.
 """
 
 import asyncio
@@ -31,26 +31,26 @@ from pydantic import BaseModel, ValidationError
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from prompts import escape_data
 from runnables.models.chat_model import ChatModel
-from runnables.models.json_text import encodable
+from runnables.models.json_text import replace_unencodable
 from runnables.models.structured_output import reply_text
 from runnables.run_context import child_config, with_deadline
 from runnables.tools.tool_context import CallJournal, ToolContext
 from schemas.errors import ApideskError, ModelError, ModelRefused
 
 UNREADABLE = "unreadable"
-"""Name of the only argument of a call whose arguments cannot be parsed; its value is their beginning."""
+"""Name of the argument that replaces unparsable arguments. Its value is the start of their text."""
 
 MAX_ARGUMENT_CHARS = 4_000
 """Maximum length of a call's arguments, in characters; longer ones are not parsed."""
 
 MAX_QUOTED_ARGUMENT_CHARS = 200
-"""Maximum length of unreadable arguments that are kept, in characters."""
+"""Maximum length of the text that is kept of unreadable arguments, in characters."""
 
 MAX_RESULT_TOKENS = 3_000
 """Maximum length of the result of one call in the prompt, in tokens."""
 
 MAX_ERROR_CHARS = 300
-"""Maximum length of the sentence about a failed call, in characters."""
+"""Maximum length of the error message of a failed call, in characters."""
 
 ToolOutcome = ToolMessage | Command[Any]
 RunTool = Callable[[ToolCallRequest], Awaitable[ToolOutcome]]
@@ -58,7 +58,7 @@ RunTool = Callable[[ToolCallRequest], Awaitable[ToolOutcome]]
 log = logging.getLogger(__name__)
 
 TOOL_REFUSAL_STATUSES = (400, 405, 415, 422, 501)
-"""HTTP statuses with which a provider refuses a request because of its tools."""
+"""HTTP statuses that providers return for a request with tools if they do not support tools."""
 
 _TOOL_WORDS = re.compile(r"\btool|function.call", re.IGNORECASE)
 
@@ -67,25 +67,25 @@ class ToolCallsUnsupported(ModelRefused):
     """The model or its provider does not support tool calls."""
 
     def __init__(self, model: ChatModel, certain: bool) -> None:
-        """`certain` is true if the client or the provider states it, false if a reply suggests it."""
+        """`certain` is true if the client or the provider says so, and false if it is inferred."""
         message = f"{model.role.setting}: the model cannot call tools; answered from one search"
         super().__init__(message, status=400)
         self.certain = certain
 
 
 def is_tool_refusal(error: ModelError) -> bool:
-    """Return whether the first request with tools may have failed because of the tools."""
+    """Return whether a request may have failed because it contains tools."""
     refused = isinstance(error, ModelRefused) and error.status in TOOL_REFUSAL_STATUSES
     return refused or mentions_tools(error)
 
 
 def mentions_tools(error: ModelError) -> bool:
-    """Return whether the provider's own message names the tools as the cause."""
+    """Return whether the provider's error message mentions tools."""
     return bool(_TOOL_WORDS.search(str(error.__cause__ or "")))
 
 
 def contains_written_call(text: str, tools: Collection[str]) -> bool:
-    """Return whether `text` contains a tool call as text, which models without tool support write."""
+    """Return whether `text` contains a tool call, as models without tool support write it."""
     names = "|".join(map(re.escape, tools))
     return bool(re.search(rf'<tool_call>|<\|tool|"name"\s*:\s*"(?:{names})"', text))
 
@@ -99,7 +99,7 @@ def sanitize_tool_calls(reply: AIMessage, journal: CallJournal) -> AIMessage:
         if not call_id or call_id in ids or call_id in journal:
             call_id = f"call_{uuid4().hex[:12]}"
         ids.add(call_id)
-        name = encodable(call["name"] or "")
+        name = replace_unencodable(call["name"] or "")
         calls.append(tool_call(name=name, args=_arguments(call["args"]), id=call_id))
     return reply.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
 
@@ -110,12 +110,12 @@ def arguments_schema(tool: BaseTool) -> type[BaseModel]:
 
 
 def check_arguments(tool: BaseTool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Validate `arguments` and return those that `tool` has.
+    """Validate `arguments` and return those that `tool` declares.
 
-    Raises ToolException, whose message is a sentence for the model.
+    Raises ToolException with a message for the model.
     """
     if UNREADABLE in arguments:
-        raise ToolException("the arguments are no JSON object, or too long")
+        raise ToolException("the arguments are not a JSON object, or are too long")
     try:
         validated = arguments_schema(tool).model_validate(arguments)
     except ValidationError as error:
@@ -125,9 +125,12 @@ def check_arguments(tool: BaseTool, arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def _arguments(raw: Any) -> dict[str, Any]:
-    """Return `raw` as an object that JSON in UTF-8 can represent."""
+    """Return `raw` as a dict that can be encoded as JSON in UTF-8.
+
+    If it is not a JSON object or is too long, the dict has the single key `UNREADABLE`.
+    """
     text = raw if isinstance(raw, str) else json.dumps(raw, default=str, ensure_ascii=False)
-    text = encodable(text)
+    text = replace_unencodable(text)
     value = None
     if len(text) <= MAX_ARGUMENT_CHARS:
         try:
@@ -169,10 +172,10 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
                 raise ToolCallsUnsupported(self._model, mentions_tools(error)) from error
             raise
         reply = sanitize_tool_calls(reply, journal)
-        written = not reply.tool_calls and contains_written_call(
+        wrote_call_as_text = not reply.tool_calls and contains_written_call(
             reply_text(reply), _names(request.tools)
         )
-        if is_first and written:
+        if is_first and wrote_call_as_text:
             raise ToolCallsUnsupported(self._model, certain=False)
         for call in reply.tool_calls:
             journal.add_call(call)
@@ -200,12 +203,12 @@ class JournalMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
         journal = _journal(request)
         started = time.monotonic()
         message = await handler(request)
-        assert isinstance(message, ToolMessage), "no tool here returns a graph command"
+        assert isinstance(message, ToolMessage), "a tool must not return a graph command"
         duration_ms = round((time.monotonic() - started) * 1000)
         if message.status == "error":
-            sentence = " ".join(message.text.split())[:MAX_ERROR_CHARS]
-            journal.add_error(message.tool_call_id, sentence, duration_ms)
-            return _with_content(message, escape_data(sentence))
+            problem = " ".join(message.text.split())[:MAX_ERROR_CHARS]
+            journal.add_error(message.tool_call_id, problem, duration_ms)
+            return _with_content(message, escape_data(problem))
         journal.add_results(message.tool_call_id, message.artifact, duration_ms)
         limit = max(0, min(MAX_RESULT_TOKENS, journal.token_budget))
         text = truncate_to_tokens(message.text, limit)
@@ -228,10 +231,10 @@ class DeadlineMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
 
 
 def tool_error_message(error: Exception, request: ToolCallRequest) -> str:
-    """Return the sentence that the model reads about a call that raised `error`."""
+    """Return the message that the model receives for a call that raised `error`."""
     name = request.tool_call["name"]
     if isinstance(error, TimeoutError):
-        return f"{name} gave nothing in time"
+        return f"{name} timed out"
     if isinstance(error, ApideskError | ToolException):
         return str(error)
     log.warning("%s failed", name, exc_info=error)
