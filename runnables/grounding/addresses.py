@@ -1,4 +1,4 @@
-"""Extraction of URLs and paths with their HTTP methods, and an index of those in documents."""
+"""Extracts URLs and paths with their HTTP methods from a text, and indexes those in documents."""
 
 import re
 from collections import defaultdict
@@ -14,7 +14,7 @@ PATH = r"(?<![A-Za-z0-9_/.:<*-])/[A-Za-z0-9{<:$][\w.{}<>:$*~-]*(?:/[\w.{}<>:$*~-
 """For use with `re.ASCII`. It does not match inside a word, URL or tag, such as `and/or` or `</b>`."""
 
 _MAX_PATH_SEGMENTS = 20
-"""Maximum number of segments at which a suffix of a path is indexed."""
+"""Maximum number of prefixes and of suffixes that are indexed or looked up for one path."""
 
 # --- patterns for extraction ----------------------------------------------------------------------
 
@@ -57,7 +57,10 @@ _Path = tuple[str, ...]
 
 
 def take_targets(text: str) -> tuple[str, list[Mention]]:
-    """Return `text` with its URLs and paths blanked out, except for query strings, and the mentions."""
+    """Return `text` with its URLs and paths replaced by spaces, and the URLs and paths as mentions.
+
+    Query strings stay in the text.
+    """
     mentions: list[Mention] = []
 
     def take(match: re.Match[str]) -> str:
@@ -75,7 +78,7 @@ def take_targets(text: str) -> tuple[str, list[Mention]]:
 def _to_mention(text: str, match: re.Match[str]) -> Mention | None:
     """Return `match` as a mention, or None if it is unlikely to be a path.
 
-    That is a single segment such as `/s` with neither a method nor a code span.
+    A single segment such as `/s` counts as a path only with a method or in a code span.
     """
     target = match["target"].rstrip(".,;:!?*-")
     start, end = match.start("target"), match.start("target") + len(target)
@@ -127,7 +130,11 @@ class AddressIndex:
                 self._add_address(address, {method} if method else line_methods or text_methods)
 
     def contains(self, mention: Mention) -> bool:
-        """Return whether a target's host and path are indexed, and its method for that path."""
+        """Return whether a target's host and path are indexed, and its method for that path.
+
+        A target that may be external also counts as contained, unless it is a path whose first two
+        segments are indexed.
+        """
         host, path = _split_address(mention.target)
         if mention.maybe_external and (host or path[:2] not in self._prefixes):
             return True
@@ -155,7 +162,7 @@ class AddressIndex:
                 self._by_suffix[suffix].add(generalised)
 
     def _resolve(self, path: _Path) -> set[_Path]:
-        """Return the indexed paths that equal or end with `path`, or equal its part after a base path."""
+        """Return the indexed paths that equal `path`, end with it, or equal it without its base path."""
         generalised = tuple(map(_generalise, path))
         without_examples = tuple(
             "{}" if _EXAMPLE_SEGMENT.fullmatch(segment) else segment for segment in generalised
@@ -179,7 +186,7 @@ def _split_address(address: str) -> tuple[str, _Path]:
         parts = urlsplit(address.rstrip(_TRAILING_PUNCTUATION))
     except ValueError:  # such as an unclosed bracket
         return "", (address,)
-    path = parts.path.rstrip(_TRAILING_PUNCTUATION)  # a query may have followed the punctuation
+    path = parts.path.rstrip(_TRAILING_PUNCTUATION)  # punctuation that preceded a query string
     return parts.netloc.lower(), tuple(segment for segment in path.split("/") if segment)
 
 

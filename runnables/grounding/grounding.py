@@ -8,6 +8,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from ingestion.text.language import detect_language
 from ingestion.text.words import index_words, query_text
 from prompts import load_prompt
+from runnables.answer.confidence import confidence_of
 from runnables.grounding.grounded_step import (
     GroundedStep,
     Grounder,
@@ -15,7 +16,6 @@ from runnables.grounding.grounded_step import (
     apply_verdict,
 )
 from runnables.grounding.judge import Judge
-from runnables.grounding.support import coverage
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
 from runnables.run_context import named_step
@@ -29,12 +29,6 @@ MAX_STEPS = 50
 
 MAX_NEAREST_PAGES = 3
 """Maximum number of pages to suggest if the documents do not answer the question."""
-
-HIGH_QUOTE_COVERAGE = 0.55
-"""Minimum coverage for high confidence in a quoted answer; docs/explanation/answers.md has the figures."""
-
-LOW_QUOTE_COVERAGE = 0.1
-"""Minimum coverage for medium confidence in a quoted answer."""
 
 
 def build_ground(
@@ -83,7 +77,11 @@ def _sum_refused(steps: Sequence[GroundedStep]) -> Refused:
 def _empty_answer(
     state: PipelineState, grounder: Grounder, platform_info: PlatformInfo, refused: Refused
 ) -> Answer:
-    """Return the answer without steps, with the model's greeting and question if they claim nothing."""
+    """Return the answer without steps.
+
+    The model's greeting and its wording of the question are used only if they are free of claims. The
+    defaults are the platform's greeting and the user's question.
+    """
     question, classification, draft = state["question"], state["classification"], state["draft"]
     research = state.get("research", Research())
     restated, greeting = draft.answer.question.strip(), draft.answer.introduction
@@ -161,11 +159,12 @@ def _confidence(
 ) -> Confidence:
     """Rate the evidence of an answer.
 
+    The confidence of a quoted answer follows from the probability that it is right. For a written one:
+
     - `low`: the draft was plain text instead of JSON, or at least half of the steps are unsupported or
-      contain unverified facts. A quoted answer is also `low` if the sources cover less than
-      `LOW_QUOTE_COVERAGE` of the question.
+      contain unverified facts.
     - `high`: all steps are supported and verified, the draft is not degraded, and the sources cover the
-      question: by `HIGH_QUOTE_COVERAGE` for a quoted answer, as in `_covers` for any other.
+      question (see `_covers`).
     - `medium`: everything else.
     """
     draft = state["draft"]
@@ -173,11 +172,9 @@ def _confidence(
     if draft.is_plain_text or doubtful * 2 >= len(steps):
         return "low"
     is_sound = not doubtful and not draft.degraded
-    if draft.answered_by == EXTRACTIVE:
-        covered = coverage(details_of(state["question"]).search_query, _text(sources))
-        if covered < LOW_QUOTE_COVERAGE:
-            return "low"
-        return "high" if is_sound and covered >= HIGH_QUOTE_COVERAGE else "medium"
+    if draft.probability is not None:
+        quoted = confidence_of(draft.probability)
+        return "medium" if quoted == "high" and not is_sound else quoted
     return "high" if is_sound and _covers(question, sources) else "medium"
 
 

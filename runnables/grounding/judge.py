@@ -1,4 +1,4 @@
-"""The judge, which decides with one model call which statements their cited chunks support."""
+"""The judge: asks a model, in one call, which statements are supported by the chunks that they cite."""
 
 import json
 import logging
@@ -89,7 +89,7 @@ class Judge:
                 step_input["statements"], with_deadline(config, self._timeout_s)
             )
             return JudgeOutput(verdicts=verdicts, skipped=None)
-        except Exception as error:  # an answer does not depend on its judge
+        except Exception as error:  # the answer is returned without verdicts
             reason = str(error) if isinstance(error, ModelError) else type(error).__name__
             log.warning("%s: no verdicts: %s", RUN_NAME, reason)
             return JudgeOutput(verdicts=None, skipped=reason)
@@ -104,14 +104,15 @@ class Judge:
         prompt_statements = [_to_prompt(*statements[index], numbers) for index in with_citations]
         passages = self._passages(chunks, prompt_statements)
         variables = self._variables(prompt_statements, [passage.text for passage in passages])
-        reply = (await self._output.ask(self._model, variables, config)).value.by_number()
-        complete = {
+        output = await self._output.ask(self._model, variables, config)
+        supported_by_number = output.value.by_number()
+        complete_ids = {
             chunk.id for chunk, passage in zip(chunks, passages, strict=True) if passage.is_complete
         }
         verdicts: list[bool | None] = [None] * len(statements)
         for number, index in enumerate(with_citations, 1):
-            supported = reply.get(number)
-            is_fully_shown = all(chunk.id in complete for chunk in statements[index][1])
+            supported = supported_by_number.get(number)
+            is_fully_shown = all(chunk.id in complete_ids for chunk in statements[index][1])
             verdicts[index] = supported if supported or is_fully_shown else None
         if verdicts.count(None) == len(verdicts):
             raise ModelOutputInvalid(f"{self._model.role.setting}: the reply judges no statement")
@@ -130,13 +131,14 @@ class Judge:
         )
         output_tokens = reserved_output_tokens(window)
         overhead = estimate_tokens(prompt) + TAG_TOKENS * len(chunks)
-        texts = [
-            escape_data(chunk.text) for chunk in chunks
-        ]  # escaped first, as it changes the length
+        # Escape before measuring, because escaping changes the length.
+        texts = [escape_data(chunk.text) for chunk in chunks]
         lengths = [estimate_tokens(text) for text in texts]
         max_tokens = _max_equal_length(int(window - output_tokens - overhead), lengths)
         if max_tokens < min(MIN_PASSAGE_TOKENS, max(lengths)):
-            raise ModelError(f"{self._model.role.setting}: its window is too small to judge")
+            raise ModelError(
+                f"{self._model.role.setting}: its context window is too small to judge the answer"
+            )
         truncated = [truncate_to_tokens(text, max_tokens) for text in texts]
         return [
             _Passage(passage, is_complete=passage == text)
@@ -156,9 +158,10 @@ class Judge:
 def build_judge(
     settings: Settings, platform_info: PlatformInfo, limiter: ConcurrencyLimiter | None = None
 ) -> Judge | None:
-    """Return the judge of `settings`, or None if they name no judge model.
+    """Return the judge that `settings` configure, or None if they name no judge model.
 
-    `limiter` limits its calls. Raises ConfigurationError if the model's name or provider is invalid.
+    `limiter` limits the concurrent calls of its model. Raises ConfigurationError if the model's name or
+    provider is invalid.
     """
     model = open_judge_model(settings, limiter)
     return Judge(model, platform_info, settings.judge_timeout) if model else None

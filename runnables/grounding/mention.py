@@ -26,15 +26,18 @@ class Mention:
     method: str = ""
     """For kind `target`: the HTTP method; empty if the text states none."""
     maybe_external: bool = False
-    """Whether it may name a file, a website, part of a library or the reader's own code instead."""
+    """Whether it may name something else: a file, a website, part of a library or the reader's own code."""
     is_explicit: bool = True
-    """For kind `number`: whether the text calls it a code; otherwise similar codes decide."""
+    """For kind `number`: whether the text calls it a code.
+
+    Any other number counts as an error code only if the documents have codes with the same prefix.
+    """
     words: tuple[str, ...] = ()
     """For kind `permission`: the words of its name in lower case, last one first."""
 
 
 def surrounding_chars(text: str, start: int, end: int) -> tuple[str, str]:
-    """Return the characters before `start` and at `end`; empty at the start and end of `text`."""
+    """Return the character before `start` and the one at `end`; empty where `text` has none."""
     return text[max(0, start - 1) : start], text[end : end + 1]
 
 
