@@ -35,7 +35,7 @@ class ApiCount(ApiModel):
     api_url: str
     questions: int
     unanswered: int
-    """Those with low confidence, no sources or negative feedback."""
+    """Number of these questions with low confidence, no sources or negative feedback."""
 
 
 class ErrorCount(ApiModel):
@@ -61,10 +61,10 @@ class Gap(ApiModel):
     first_asked: datetime
     last_asked: datetime
     name: str = ""
-    """A name by the chat model; empty without one."""
+    """Name of the topic by the chat model; empty if there is no chat model."""
 
 
-class Rated(ApiModel):
+class RatedAnswer(ApiModel):
     """An answer with feedback from its caller."""
 
     id: str
@@ -76,27 +76,31 @@ class Rated(ApiModel):
 
 
 class Insights(ApiModel):
-    """The report on recent questions. Tables by day are in date order, others have the largest first."""
+    """The report on recent questions."""
 
     days: int
+    """Number of days before the report that it covers."""
     questions: int
     unanswered: int
-    """On-topic questions with low confidence, no sources or negative feedback."""
+    """Number of on-topic questions with low confidence, no sources or negative feedback."""
     off_topic_share: float
-    """0 to 1, of the answered questions."""
+    """Share of the answered questions that are off-topic, 0 to 1."""
     cached_share: float
-    """0 to 1, of the answered questions."""
+    """Share of the answered questions that are answered from the cache, 0 to 1."""
     notes: tuple[str, ...] = ()
     """Limitations of the report."""
     by_type: tuple[TypeCount, ...] = ()
+    """In date order."""
     by_api: tuple[ApiCount, ...] = ()
-    """The most frequent APIs first."""
+    """The API with the most questions first."""
     gaps: tuple[Gap, ...] = ()
+    """The largest gap first."""
     errors: tuple[ErrorCount, ...] = ()
-    feedback: tuple[Rated, ...] = ()
+    """The most frequent error first."""
+    feedback: tuple[RatedAnswer, ...] = ()
     """The lowest score first, then the latest."""
 
     def as_json(self, table: Table | None = None) -> dict[str, JsonValue]:
-        """Return the report as JSON, with all tables or, if it is given, only `table`."""
+        """Return the report as JSON. If `table` is given, the other tables are omitted."""
         body: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True)
         return {name: body[name] for name in body if name not in TABLES or table in (None, name)}

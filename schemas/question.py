@@ -46,7 +46,7 @@ def _object(value: object) -> object:
 
 
 def _text(value: object) -> object:
-    """Convert numbers and objects to text, because models send trace ids as numbers, errors as objects."""
+    """Convert numbers and objects to text. Models send trace ids as numbers and errors as objects."""
     if value in (None, "", {}, []):
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -77,7 +77,7 @@ QuestionType = Literal["api_call", "general", "unknown"]
 
 
 class Filters(ApiModel):
-    """Conditions that a chunk must meet to be retrieved; unset ones always hold."""
+    """Conditions that a chunk must meet to be retrieved. An unset condition allows every chunk."""
 
     service: str | None = None
     """Service id."""
@@ -116,7 +116,11 @@ class ExtractedDetails:
 
     @property
     def search_query(self) -> str:
-        """The text to search for: without pasted values, which no document contains, unless that is all."""
+        """The text to search for.
+
+        Pasted values are omitted, because documents do not contain them. A question of pasted values only
+        is returned unchanged.
+        """
         parts = [self.prose, *self.paths, self.error or ""]
         return " ".join(part for part in parts if part) or self.text
 
@@ -129,6 +133,7 @@ class Question(ApiModel):
     text: str
     """The standalone question: a follow-up is condensed with its history."""
     k: int
+    """Maximum number of chunks to retrieve."""
     language: Language
     """The language of the answer."""
     filters: Filters = Filters()

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from schemas.insights import Gap, Insights, Rated, Table
+from schemas.insights import Gap, Insights, RatedAnswer, Table
 from schemas.question import QuestionType
 
 MAX_ROWS = 10
@@ -156,7 +156,7 @@ def _feedback(insights: Insights, limit: int | None) -> list[RenderableType]:
     return _section(heading, grid, len(insights.feedback), limit)
 
 
-def _rated(rated: Rated) -> list[Text]:
+def _rated(rated: RatedAnswer) -> list[Text]:
     day = f"{rated.asked_at:%m-%d}  confidence {rated.confidence}"
     lines = [_single_line(rated.question, "bold" if rated.score < 0 else "")]
     if rated.comment:
