@@ -37,6 +37,8 @@ class Draft:
     """Whether plain text became the answer, because no model wrote valid JSON."""
     degraded: DegradedReason | None = None
     """Why the answer was made with less than the settings ask for; None if nothing was missing."""
+    probability: float | None = None
+    """The estimated probability that a quoted answer is right; None for a written one."""
 
 
 class PipelineState(TypedDict):

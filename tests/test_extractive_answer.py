@@ -52,10 +52,8 @@ def test_requested_facts_come_first(
 
 
 def test_answers_are_short_cited_and_well_formed(client: TestClient[Litestar]) -> None:
-    confidences = []
     for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
         answer = ask(client, json.loads(line)["question"])
-        confidences.append(answer["confidence"])
         steps, sources = answer["answer"], answer["sources"]
         assert steps
         if not sources:
@@ -68,8 +66,6 @@ def test_answers_are_short_cited_and_well_formed(client: TestClient[Litestar]) -
         assert sum(map(len, steps)) <= 2 * MAX_CHARS
         assert {source["pageUrl"] for source in sources} <= set(answer["relatedUrl"])
         assert len(answer["relatedUrl"]) <= len(sources) + 3
-    assert confidences.count("low") <= 0.1 * len(confidences)
-    assert confidences.count("high") >= 0.4 * len(confidences)
 
 
 def test_uncovered_questions_rarely_get_high_confidence(client: TestClient[Litestar]) -> None:
@@ -77,21 +73,37 @@ def test_uncovered_questions_rarely_get_high_confidence(client: TestClient[Lites
     asked = [line["question"] for line in lines if line["set"] == "zh_2"]
     answers = [ask(client, question) for question in asked]
     passed = [answer["confidence"] for answer in answers if answer["type"] != "unknown"]
-    assert passed.count("high") <= 0.35 * len(passed)
+    assert passed.count("high") <= 0.03 * len(passed)
+    assert passed.count("medium") <= 0.25 * len(passed)
 
 
 @pytest.mark.parametrize(
-    ("question", "confidence"),
+    "question",
     [
-        ("订单发货返回 41024 怎么处理", "high"),
-        ("How do I cancel a drone pickup", "medium"),
-        ("Can I receive orders by telegraph or carrier pigeon?", "medium"),
+        "How do I cancel a drone pickup",
+        "Can I receive orders by telegraph or carrier pigeon?",
     ],
 )
-def test_confidence_depends_on_the_quoted_words(
-    client: TestClient[Litestar], question: str, confidence: str
+def test_questions_about_other_things_get_low_confidence(
+    client: TestClient[Litestar], question: str
 ) -> None:
-    assert ask(client, question)["confidence"] == confidence
+    assert ask(client, question)["confidence"] == "low"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "order_teleport_no 是什么",
+        "/dop/api/v1/order/teleport 接口怎么调用",
+        "错误码 98765 怎么处理",
+    ],
+)
+def test_question_about_an_unknown_identifier_is_not_covered(
+    client: TestClient[Litestar], question: str
+) -> None:
+    answer = ask(client, question)
+    assert answer["sources"] == []
+    assert answer["confidence"] == "low" or answer["type"] == "unknown"
 
 
 def test_answer_is_framed_in_the_requested_language(client: TestClient[Litestar]) -> None:

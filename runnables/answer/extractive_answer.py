@@ -11,6 +11,7 @@ from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import parse_list_items, plain_text
 from prompts import load_prompt
 from prompts.user_text import user_text
+from runnables.answer.confidence import NOT_COVERED, answer_features, probability_of
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.passages import MAX_CHARS, Candidate, Passage, rank_passages
 from runnables.answer.query_terms import QueryTerms
@@ -19,6 +20,7 @@ from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
+from runnables.retrieval.exact_search import missing_identifiers
 from runnables.retrieval.query_analysis import split_question
 from runnables.run_context import named_step
 from runnables.state import Draft, PipelineState, with_draft
@@ -63,6 +65,11 @@ def extractive_answer(
     """Return `state` with a draft, and with the quoted chunks before all others. Blocks."""
     question = state["question"]
     passages = find_passages(state, collection)
+    probability = 0.0
+    if passages and not missing_identifiers(collection, question.text):
+        probability = probability_of(answer_features(state, passages, collection))
+    if probability < NOT_COVERED:
+        passages = []
     needs = needs_of(question.text, state["classification"].structured)
     quoter = _Quoter(collection, question.language)
     steps = [step for passage in passages for step in quoter.steps(passage, len(passages), needs)]
@@ -76,7 +83,7 @@ def extractive_answer(
         answer=answer or [not_covered_sentence(platform_info, question.language)],
         related_url=[page for page in pages if page][: MAX_RELATED_PAGES + 1],
     )
-    return with_draft(state, chunks, Draft(draft, EXTRACTIVE))
+    return with_draft(state, chunks, Draft(draft, EXTRACTIVE, probability=probability))
 
 
 def find_passages(state: PipelineState, collection: Collection) -> list[Passage]:
