@@ -13,9 +13,10 @@ from litestar.testing import TestClient
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.text.words import query_text
-from runnables.retrieval.query_analysis import Glossary, split_question
+from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.ranking import diversify
-from schemas.document import Chunk, RetrievedChunk
+from runnables.retrieval.section_choice import weigh_sections
+from schemas.document import Chunk, RetrievedChunk, SectionKind
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer
@@ -206,9 +207,54 @@ def test_diversify_limits_the_share_of_one_document(documents: str, k: int, expe
     assert "".join(r.chunk.document_id for r in diversify(found, k)) == expected
 
 
-def retrieved_chunk(document: str, position: int) -> RetrievedChunk:
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        ("customer wants his money back", "1602"),
+        ("when does the courier collect my parcels", "1180"),
+        ("发货之后想要快递轨迹", "1182"),
+    ],
+)
+def test_lexicon_finds_pages_that_use_other_words(
+    client: TestClient[Litestar], question: str, page: str
+) -> None:
+    assert page in retrieved_documents(client, question)
+
+
+def test_lexicon_translates_everyday_words() -> None:
+    assert {"退款", "refund"} <= set(general_lexicon().equivalents("get my money back"))
+    assert "password" in general_lexicon().equivalents("忘记密码")
+    assert general_lexicon().equivalents("hello") == []
+
+
+def test_request_parameters_of_the_best_api_are_among_the_first_three(
+    client: TestClient[Litestar],
+) -> None:
+    reply = client.post("/retrieve", json={"question": "取消上门揽收预约的错误码", "k": 5}).json()
+    sections = [(source["title"], source["section"]) for source in reply["sources"]]
+    assert sections[0] == ("取消上门揽收预约", "错误码")
+    assert ("取消上门揽收预约", "请求参数") in sections[:3]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("取消订单", ["request_url", "error_codes", "public_parameters"]),
+        ("取消订单报错", ["error_codes", "request_url", "public_parameters"]),
+        ("取消订单的公共参数", ["public_parameters", "request_url", "error_codes"]),
+    ],
+)
+def test_sections_that_the_question_asks_for_come_first(
+    question: str, expected: list[SectionKind]
+) -> None:
+    kinds: list[SectionKind] = ["public_parameters", "request_url", "error_codes"]
+    found = [retrieved_chunk("a", position, kind) for position, kind in enumerate(kinds)]
+    assert [r.chunk.kind for r in weigh_sections(found, question)] == expected
+
+
+def retrieved_chunk(document: str, position: int, kind: SectionKind = "prose") -> RetrievedChunk:
     chunk = Chunk(
         id=f"{document}{position}", source="s", document_id=document, title="t", section="",
-        kind="prose", position=position, language="zh", body="", text="", content_hash="",
+        kind=kind, position=position, language="zh", body="", text="", content_hash="",
     )  # fmt: skip
     return RetrievedChunk(chunk=chunk, score=1.0 - position / 100)

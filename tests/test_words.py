@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -110,6 +111,12 @@ def test_question_finds_the_terms_of_a_document(
 ) -> None:
     indexed = index_terms(document, vocabulary_words(document))
     assert set(query_terms(question)) & set(indexed) == shared
+
+
+def test_terms_of_a_question_weigh_twice_as_much_as_those_of_its_synonyms() -> None:
+    terms = Counter(query_terms("退款 order", ["refund", "of orders", "退钱", "赔"]))
+    assert terms == {"退": 2, "款": 2, "退款": 2, "order": 2, "refund": 1, "退钱": 1}
+    assert set(Counter(query_terms("退款 order", ["order"])).values()) == {1}
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ class Collection(ABC):
 
     @staticmethod
     def connect(settings: Settings) -> "Collection":
-        """Connect to the store in `settings`. Raises StoreLocked and StoreUnavailable."""
+        """Connect to the store in `settings`. Raises ConfigurationError and StoreUnavailable."""
         # Imported here: each implementation imports this module, and pymilvus takes seconds to import.
         if settings.embedded:
             from ingestion.store.embedded_collection import EmbeddedCollection
@@ -121,10 +121,12 @@ class Collection(ABC):
         route: SearchRoute,
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
+        synonyms: Sequence[str] = (),
     ) -> dict[str, float]:
         """Return the ids and scores of the best `k` chunks that match `filters`, best first.
 
-        `vector` is the embedding of `question`; only the dense route needs it. Higher scores are better.
+        `vector` is the embedding of `question`; only the dense route needs it. Full text also searches for
+        `synonyms`, with half the weight of the question's words. Higher scores are better.
         """
 
     @abstractmethod

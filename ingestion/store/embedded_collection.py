@@ -130,12 +130,14 @@ class EmbeddedCollection(Collection):
         route: SearchRoute,
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
+        synonyms: Sequence[str] = (),
     ) -> dict[str, float]:
         """Return the ids and scores of the best `k` chunks that match `filters`, best first."""
         with self._reading_documents() as (connection, state):
             mask = None if filters == NO_FILTERS else _mask(connection, state, filters)
             if route == "full_text":
-                scores = score_terms(connection, Counter(query_terms(question)), state.lengths)
+                terms = Counter(query_terms(question, synonyms))
+                scores = score_terms(connection, terms, state.lengths)
                 minimum = 0.0
             else:
                 scores, minimum = _similarities(connection, state, vector or []), -2.0

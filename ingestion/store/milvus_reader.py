@@ -79,9 +79,10 @@ class MilvusReader(Collection):
         route: SearchRoute,
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
+        synonyms: Sequence[str] = (),
     ) -> dict[str, float]:
         """Return the ids and scores of the best `k` chunks that match `filters`, best first."""
-        hits = self._search_one(question, k, route, vector, filters, ["id"])
+        hits = self._search_one(question, k, route, vector, filters, ["id"], synonyms)
         return {hit["entity"]["id"]: _score(hit, route) for hit in hits}
 
     def search_documents(
@@ -209,8 +210,9 @@ class MilvusReader(Collection):
         vector: Vector | None,
         filters: Filters,
         fields: list[str],
+        synonyms: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
-        query = vector if route == "dense" else " ".join(query_terms(question))
+        query = vector if route == "dense" else " ".join(query_terms(question, synonyms))
         return self._search_all([query], k, route, filters, fields)[0]
 
     def _search_all(

@@ -120,8 +120,20 @@ def index_terms(text: str, words: Iterable[str]) -> list[str]:
     return [*_latin_stems(words), *_character_terms(normalise(text))]
 
 
-def query_terms(question: str) -> list[str]:
-    """Return the terms to search for, without common words unless `question` has no others."""
+def query_terms(question: str, synonyms: Iterable[str] = ()) -> list[str]:
+    """Return the terms to search for, without common words unless `question` has no others.
+
+    A term that occurs twice weighs twice as much. The terms of `question` therefore come twice if there are
+    `synonyms`, whose terms come once. Single characters of synonyms are left out, as they occur in
+    too many other words.
+    """
+    terms = _informative_terms(question)
+    by_synonyms = (term for synonym in synonyms for term in _informative_terms(synonym))
+    added = dict.fromkeys(term for term in by_synonyms if len(term) > 1 and term not in terms)
+    return [*terms, *terms, *added] if added else terms
+
+
+def _informative_terms(question: str) -> list[str]:
     words = vocabulary_words(question)
     informative = [word for word in words if _is_informative(word)]
     if not informative:

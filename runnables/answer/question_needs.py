@@ -69,10 +69,10 @@ _SECTIONS: Mapping[SectionKind, frozenset[Need]] = {
 }
 
 
-def needs_of(text: str, structured: StructuredQuestion) -> frozenset[Need]:
+def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
     """Return everything that the question asks for; empty if its words do not say it."""
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(text)}
-    if structured.error or error_codes(text):
+    if (structured and structured.error) or error_codes(text):
         needs.add("error")
     return frozenset(needs)
 

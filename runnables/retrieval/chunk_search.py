@@ -7,10 +7,11 @@ from functools import partial
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.question.extract_details import details_of
-from runnables.retrieval.query_analysis import Glossary, split_question
+from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.ranking import diversify, interleave
 from runnables.retrieval.rerank import RERANK_DEPTH, RerankStep
 from runnables.retrieval.retriever import MilvusRetriever, from_document
+from runnables.retrieval.section_choice import add_request_parameters
 from runnables.run_context import child_config, named_step
 from schemas.document import RetrievedChunk
 from schemas.question import Filters, Question
@@ -25,6 +26,7 @@ class ChunkSearch:
         self._collection = retriever.collection
         self._retriever = retriever
         self._glossary = glossary
+        self._lexicon = general_lexicon()
         self._rerank = rerank
 
     async def retrieve(
@@ -80,16 +82,22 @@ class ChunkSearch:
         """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
 
         The second search is needed because in the first one the question's own words would outweigh terms
-        in another language.
+        in another language. The lexicon is used only if there are no extra terms, which are more exact.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
         search = partial(self._retriever.ainvoke, config=run_config, k=count, filters=filters)
-        searches = [search(query, extra_terms=extra_terms)]
+        synonyms = [] if extra_terms else self._lexicon.equivalents(query)
+        searches = [search(query, extra_terms=extra_terms, synonyms=synonyms)]
         if extra_terms:
             searches.append(search(extra_terms, terms_only=True))
-        rankings = await asyncio.gather(*searches)
-        return interleave(
-            [[from_document(document) for document in documents] for documents in rankings]
+        rankings = [
+            [from_document(document) for document in documents]
+            for documents in await asyncio.gather(*searches)
+        ]
+        if extra_terms:
+            return interleave(rankings)
+        return await asyncio.to_thread(
+            add_request_parameters, rankings[0], self._collection, filters
         )
 
 

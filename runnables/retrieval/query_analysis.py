@@ -4,7 +4,10 @@ Classification, tools and analytics use it without the retriever.
 """
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from ingestion.text.words import normalise, split_words, stem
 
@@ -31,7 +34,7 @@ _INTERROGATIVE = re.compile(
 
 
 class Glossary:
-    """The section `[glossary]` of platform.toml, applied in both directions."""
+    """Groups of equivalent terms, such as the section `[glossary]` of platform.toml."""
 
     def __init__(self, entries: Mapping[str, Sequence[str]]) -> None:
         groups = [(term, *others) for term, others in entries.items()]
@@ -49,6 +52,13 @@ class Glossary:
             if term.lower() not in lowered
         ]
         return list(dict.fromkeys(terms))
+
+
+@cache
+def general_lexicon() -> Glossary:
+    """Return the synonyms and translations of words that developers use on every platform."""
+    text = Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8")
+    return Glossary({first: others for first, *others in tomllib.loads(text)["groups"]})
 
 
 def _search_forms(term: str) -> tuple[str, str]:

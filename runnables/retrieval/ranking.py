@@ -106,16 +106,5 @@ def diversify(ranking: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]
     return selected
 
 
-def is_dominated(ranking: Sequence[RetrievedChunk]) -> bool:
-    """Return whether one document has more than `MAX_PER_DOCUMENT` chunks in a window."""
-    windows = (
-        ranking[start : start + DIVERSITY_WINDOW]
-        for start in range(0, len(ranking), DIVERSITY_WINDOW)
-    )
-    return any(
-        max(Counter(map(_document_key, window)).values()) > MAX_PER_DOCUMENT for window in windows
-    )
-
-
 def _document_key(retrieved: RetrievedChunk) -> tuple[str, str]:
     return retrieved.chunk.source, retrieved.chunk.document_id

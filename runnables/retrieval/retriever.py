@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from array import array
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -29,8 +29,8 @@ from runnables.retrieval.ranking import (
     dense_weight,
     diversify,
     fuse,
-    is_dominated,
 )
+from runnables.retrieval.section_choice import weigh_sections
 from runnables.run_context import MODEL_FAILURE, dispatch_event
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
@@ -98,12 +98,13 @@ class MilvusRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int = 5,
         extra_terms: str = "",
+        synonyms: Sequence[str] = (),
         filters: Filters = NO_FILTERS,
     ) -> list[Document]:
         vector = None
         if self.embeddings and self._uses_vectors:
             vector = self.embeddings.embed_sync(query)
-        return self._retrieve(query, extra_terms, k, vector, filters)
+        return self._retrieve(query, extra_terms, synonyms, k, vector, filters)
 
     async def _aget_relevant_documents(
         self,
@@ -112,11 +113,13 @@ class MilvusRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int = 5,
         extra_terms: str = "",
+        synonyms: Sequence[str] = (),
         terms_only: bool = False,
         filters: Filters = NO_FILTERS,
     ) -> list[Document]:
-        """Retrieve the `k` best chunks.
+        """Retrieve the `k` best chunks. Full text is also searched for `extra_terms` and `synonyms`.
 
+        Extra terms have the weight of the words of `query`, synonyms half of it.
         `terms_only` says that `query` is a list of terms instead of a question; mode `hybrid` then
         searches full text only.
         """
@@ -129,41 +132,41 @@ class MilvusRetriever(BaseRetriever):
                 labels = self.collection.embedding_role.labels
                 child: RunnableConfig = {"callbacks": run_manager.get_child()}
                 await dispatch_event(child, MODEL_FAILURE, **labels, code=error.code)
-        return await asyncio.to_thread(self._retrieve, query, extra_terms, k, vector, filters)
+        return await asyncio.to_thread(
+            self._retrieve, query, extra_terms, synonyms, k, vector, filters
+        )
 
     def _retrieve(
-        self, query: str, extra_terms: str, k: int, vector: Vector | None, filters: Filters
+        self,
+        query: str,
+        extra_terms: str,
+        synonyms: Sequence[str],
+        k: int,
+        vector: Vector | None,
+        filters: Filters,
     ) -> list[Document]:
-        """Return the `k` best chunks; if `vector` is None, only full text is searched.
-
-        The full-text search includes `extra_terms`.
-        """
-        rank = partial(self._rank, f"{query} {extra_terms}".strip(), vector, filters)
-        return [to_document(retrieved) for retrieved in self._select(query, k, filters, rank)]
-
-    def _select(
-        self, query: str, k: int, filters: Filters, rank: Callable[[int], ScoredIds]
-    ) -> list[RetrievedChunk]:
-        """Return the `k` best chunks, reading as few candidates as possible, as each takes time."""
-        limit = max(CANDIDATE_COUNT, k)
+        """Return the `k` best chunks; if `vector` is None, only full text is searched."""
+        text = f"{query} {extra_terms}".strip()
+        ranking = self._rank(text, synonyms, vector, filters)
+        candidates = self._read(ranking, max(CANDIDATE_COUNT, k))
+        if self.mode != "dense":  # cosine similarities differ too little to be multiplied
+            candidates = weigh_sections(candidates, query)
         if identifiers := extract_identifiers(query):
-            return self._definitions_first(identifiers, rank(FUSION_DEPTH), k, filters)
-        ranking = rank(3 * k)
-        for count in (k, 3 * k):
-            selected = diversify(self._read(ranking, count), k)
-            if not is_dominated(selected):
-                return selected
-        return diversify(self._read(rank(limit), limit), k)
+            candidates = self._definitions_first(identifiers, ranking, candidates, filters)
+        return [to_document(retrieved) for retrieved in diversify(candidates, k)]
 
     def _definitions_first(
-        self, identifiers: list[str], ranking: ScoredIds, k: int, filters: Filters
+        self,
+        identifiers: list[str],
+        ranking: ScoredIds,
+        others: list[RetrievedChunk],
+        filters: Filters,
     ) -> list[RetrievedChunk]:
-        """Return the `k` best chunks: those that define `identifiers`, then the others of `ranking`.
+        """Return `others` behind the chunks that define `identifiers`.
 
         Chunks that define more identifiers come first. A code that stands in several tables thereby prefers
         the API that the question names; ties keep their order in `ranking`.
         """
-        others = self._read(ranking, max(CANDIDATE_COUNT, k))
         exact = find_definitions(self.collection, identifiers, filters)
         chunks = {chunk.id: chunk for chunk in [*(r.chunk for r in others), *exact]}
         ranks = {id: rank for rank, id in enumerate(ranking)}
@@ -177,19 +180,22 @@ class MilvusRetriever(BaseRetriever):
             for id in defining[:MAX_DEFINITIONS]
         ]
         ids = {retrieved.chunk.id for retrieved in first}
-        return diversify([*first, *(r for r in others if r.chunk.id not in ids)], k)
+        return [*first, *(r for r in others if r.chunk.id not in ids)]
 
     def _read(self, ranking: ScoredIds, count: int) -> list[RetrievedChunk]:
         chunks = self.collection.chunks_by_id(list(ranking)[:count])
         return [RetrievedChunk(chunk=chunk, score=ranking[chunk.id]) for chunk in chunks]
 
-    def _rank(self, query: str, vector: Vector | None, filters: Filters, count: int) -> ScoredIds:
+    def _rank(
+        self, query: str, synonyms: Sequence[str], vector: Vector | None, filters: Filters
+    ) -> ScoredIds:
+        """Return the best `FUSION_DEPTH` chunks with their scores, best first."""
         search = partial(self.collection.search_ids, filters=filters)
+        if vector is not None and self.mode == "dense":
+            return search(query, FUSION_DEPTH, "dense", vector)
+        full_text = search(query, FUSION_DEPTH, "full_text", synonyms=synonyms)
         if vector is None:
-            return search(query, count, "full_text")
-        if self.mode == "dense":
-            return search(query, count, "dense", vector)
-        full_text = search(query, FUSION_DEPTH, "full_text")
+            return full_text
         dense = search(query, FUSION_DEPTH, "dense", vector)
         return fuse(full_text, dense, self._dense_weight)
 

@@ -1,0 +1,71 @@
+"""Choice of the sections of an API's document that say what a question asks for."""
+
+from collections.abc import Sequence
+
+from ingestion.store.collection import Collection
+from runnables.answer.question_needs import Need, fits, needs_of
+from schemas.document import Chunk, RetrievedChunk, SectionKind
+from schemas.question import Filters
+
+FITTING_FACTOR = 1.2
+"""Factor of the score of a section whose kind usually says what the question asks for."""
+
+SHARED_FACTOR = 0.7
+"""Factor of the score of a section that most APIs share, unless the question asks for it."""
+
+PARAMETERS_INDEX = 2
+"""Index at which the request parameters of the best API come at the latest."""
+
+_SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
+    {"request_headers", "public_parameters", "permission_package"}
+)
+
+
+def weigh_sections(candidates: Sequence[RetrievedChunk], question: str) -> list[RetrievedChunk]:
+    """Return `candidates`, best first, with scores that depend on what `question` asks for.
+
+    All sections of an API's document contain its title, so that full text alone ranks them by their
+    lengths. Words for errors, parameters, limits and so on say which section is meant.
+    """
+    needs = needs_of(question)
+    weighed = [
+        retrieved.model_copy(update={"score": retrieved.score * _factor(retrieved.chunk, needs)})
+        for retrieved in candidates
+    ]
+    return sorted(weighed, key=lambda retrieved: -retrieved.score)
+
+
+def add_request_parameters(
+    ranking: Sequence[RetrievedChunk], collection: Collection, filters: Filters
+) -> list[RetrievedChunk]:
+    """Return `ranking` with the request parameters of its first chunk's API among the first three. Blocks.
+
+    A caller of the API needs them, whichever of its sections the words of the question are in.
+    """
+    if not ranking or ranking[0].chunk.kind == "prose":
+        return list(ranking)
+    best = ranking[0].chunk
+    if any(_is_parameters_of(best, r.chunk) for r in ranking[: PARAMETERS_INDEX + 1]):
+        return list(ranking)
+    ranked = [r for r in ranking if _is_parameters_of(best, r.chunk)]
+    parameters = (
+        ranked[:1]
+        or [
+            RetrievedChunk(chunk=chunk, score=0.0)
+            for chunk in collection.chunks_of_document(best.document_id, best.source)
+            if _is_parameters_of(best, chunk) and filters.allow(chunk)
+        ][:1]
+    )
+    others = [r for r in ranking if r not in parameters]
+    return [*others[:PARAMETERS_INDEX], *parameters, *others[PARAMETERS_INDEX:]]
+
+
+def _factor(chunk: Chunk, needs: frozenset[Need]) -> float:
+    if fits(chunk.kind, needs):
+        return FITTING_FACTOR
+    return SHARED_FACTOR if chunk.kind in _SHARED_SECTIONS else 1.0
+
+
+def _is_parameters_of(best: Chunk, chunk: Chunk) -> bool:
+    same_document = (chunk.source, chunk.document_id) == (best.source, best.document_id)
+    return same_document and chunk.kind == "request_parameters"
