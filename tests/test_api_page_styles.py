@@ -226,6 +226,34 @@ HTML_LISTS = """<html><body><h1>Get pet</h1><p><span>get</span> <span>https://a.
 <tr><td><code>owner</code></td><td>object</td></tr>
 <tr><td>&nbsp;&nbsp;<code>id</code></td><td>string</td></tr></table></body></html>"""
 
+HTML_HEADED_LIST = """<html><body><h1>Get rates</h1><p>POST <code>https://a.example/rates</code></p>
+<h2>Body parameters</h2><ul>
+<li><h4><span>to_zip</span> <span>string</span> <span class="badge">Required</span></h4><p>Goal.</p></li>
+<li><h4><span>parcel</span> <span>object</span></h4><p>What.</p>
+<ul><li><h4><span>weight</span> <span>integer</span></h4><p>Grams.</p></li></ul></li></ul></body></html>"""
+
+COMPONENTS = """# Update contact
+
+`PATCH /contacts`
+
+## Body
+
+<Steps>
+  <Step title="Fields">
+    | Field | Type | Required |
+    | --- | --- | --- |
+    | `email` | string | yes |
+  </Step>
+</Steps>
+
+## Return values
+
+| Return value | Description |
+| --- | --- |
+| 200 OK | Done. |
+| 404 Not Found | No such contact. |
+"""
+
 STYLES = {
     "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
     "openapi-generator": (
@@ -248,6 +276,11 @@ STYLES = {
     "paragraphs": (
         PARAGRAPHS,
         ["POST https://acme.example/api/post post method", "token!", "as_user", "not_found"],
+    ),
+    "components": (COMPONENTS, ["PATCH /contacts Update contact", "email!", "404"]),
+    "html headed list": (
+        HTML_HEADED_LIST,
+        ["POST https://a.example/rates Get rates", "to_zip!", "parcel", "parcel.weight"],
     ),
     "html": (HTML_LISTS, ["GET https://a.example/pets/{id} Get pet", "id!", "> owner", "> owner.id"]),
 }  # fmt: skip
@@ -272,7 +305,7 @@ def lines(operation: PageOperation) -> Iterator[str]:
 @pytest.mark.parametrize("style", STYLES)
 def test_page_is_read(style: str, tmp_path: Path) -> None:
     text, expected = STYLES[style]
-    if style == "html":
+    if style.startswith("html"):
         path = tmp_path / "page.html"
         path.write_text(text, encoding="utf-8")
         html = FilesSourceConfig(kind="files", name="docs", path=tmp_path)

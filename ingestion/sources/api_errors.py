@@ -13,6 +13,8 @@ _MESSAGE = words_pattern(
 )
 _NO_CODE = re.compile(r"^(?:[\W_]*|default)$", re.IGNORECASE)
 _STATUS = re.compile(r"[1-5](?:\d\d|xx)\b.*|default", re.IGNORECASE)
+_STATUS_PHRASE = re.compile(r"([45]\d\d)[\s:：,-]+(\D+)")
+"""A status with its name, such as `404 Not Found`."""
 _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 
 
@@ -43,6 +45,8 @@ def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tup
         description = text_of(columns.cell(row, "description"))
         status = text_of(columns.cell(row, "http_status")) if key == "code" else ""
         cause = text_of(columns.cell(row, "cause"))
+        if key == "http_status" and (phrase := _STATUS_PHRASE.fullmatch(code)):
+            code, message = phrase[1], message or phrase[2]
         if not message:
             message, description = description, ""
         elif description and description != message:
@@ -58,9 +62,9 @@ def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tup
     return tuple(found)
 
 
-def are_statuses(rows: TableRows, columns: Columns) -> bool:
-    """Return whether all codes are HTTP statuses."""
-    return all(_STATUS.fullmatch(text_of(columns.cell(row, "code"))) for row in rows)
+def are_statuses(rows: TableRows, columns: Columns, name: str) -> bool:
+    """Return whether all cells of the column `name` are HTTP statuses."""
+    return all(_STATUS.fullmatch(text_of(columns.cell(row, name))) for row in rows)
 
 
 def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:

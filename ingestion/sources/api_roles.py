@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from ingestion.sources.api_columns import Columns, parts_of, text_of
 from ingestion.sources.api_operation import Role
+from ingestion.sources.api_structures import caption_of
 
 _PATTERNS: Mapping[Role, str] = MappingProxyType(
     {
@@ -39,11 +40,13 @@ _NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 """Labels that say that parameters follow, but not of what: the text before them decides."""
+_FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
 _LOCATIONS = (
     ("path", _words("<path>|路径")),
     ("query", _words("<query>|查询(?:参数|字符串|条件)")),
     ("body", _words("<body>|请求体|<payload>|消息体")),
 )
+_LOGIN = re.compile(r"authenti[cs]ation|authori[sz]ation|认证|鉴权", re.IGNORECASE)
 _REQUIRED = re.compile(r"(?:required|mandatory)\b|必填|必选|必传", re.IGNORECASE)
 
 
@@ -104,13 +107,20 @@ class Announcements:
         """Whether the nearest text announces parameters that are all required."""
         return any(_REQUIRED.match(text) for text in self.texts()[:1])
 
+    def is_about_login(self) -> bool:
+        """Whether the nearest text is about how callers authenticate."""
+        return any(map(_LOGIN.search, self.texts()[:1]))
+
 
 def _names_side(label: str) -> bool:
     return next(_roles([label]), "") in ("headers", "public", "request", "response")
 
 
 def _is_neutral(text: str) -> bool:
-    return any(map(_NEUTRAL.fullmatch, parts_of(text)))
+    """Whether a text names no side: that of fields in general, or of a structure (`address 字段说明`)."""
+    if any(map(_NEUTRAL.fullmatch, parts_of(text))):
+        return True
+    return bool(caption_of(text).name) and not next(_roles([_FIELD_WORDS.sub("", text)]), "")
 
 
 def _roles(texts: Sequence[str]) -> Iterator[Role]:

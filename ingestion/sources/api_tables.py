@@ -139,9 +139,14 @@ def _parameter(
         description=description,
         example=text_of(columns.cell(row, "example")).strip("-–—"),
         values=_values(columns.cell(row, "values")),
-        dimensions=1 if _LIST_TYPE.search(kind) else 0,
+        dimensions=dimensions_of(kind),
         location=text_of(columns.cell(row, "location")) or location,
     )
+
+
+def dimensions_of(kind: str) -> int:
+    """Return how many array brackets follow the name of a parameter of a type."""
+    return 1 if _LIST_TYPE.search(kind) else 0
 
 
 def _values(cell: str) -> tuple[AllowedValue, ...]:
@@ -232,6 +237,8 @@ def listed_parameters(markdown: str, location: str = "") -> tuple[Parameter, ...
     return _nested([(w, _listed_parameter(match, location)) for w, match in matches if match])
 
 
+_HEADED_ITEM = re.compile(r"#{1,6} +([\w.$@\\\[\]-]+)(?=\s|$)")
+"""A list item that begins with a heading, as HTML lists of fields have it."""
 _BULLET = re.compile(r"^(?P<indent>\s*)(?:[-*+•]|\d+[.)])\s+(?P<text>.*)$")
 
 
@@ -240,7 +247,8 @@ def _nested_items(markdown: str) -> list[tuple[int, str]]:
     items: list[tuple[int, str]] = []
     for line in markdown.split("\n"):
         if match := _BULLET.match(line.expandtabs(4)):
-            items.append((len(match["indent"]), match["text"].strip()))
+            text = _HEADED_ITEM.sub(lambda found: f"`{text_of(found[1])}`", match["text"], count=1)
+            items.append((len(match["indent"]), text.strip()))
         elif items and line.strip():
             items[-1] = (items[-1][0], f"{items[-1][1]} {line.strip()}")
     return items

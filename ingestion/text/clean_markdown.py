@@ -16,7 +16,7 @@ from ingestion.text.code_spans import (
     split_code,
 )
 from ingestion.text.html_tables import regular_table, split_tables
-from ingestion.text.html_tags import bold_title, replace_tags
+from ingestion.text.html_tags import bold_title, outdent_components, replace_tags
 
 _WIDE = "\u00a0\u2000-\u200a\u3000"
 _WIDE_SPACE = re.compile(f"[{_WIDE}]")
@@ -26,6 +26,7 @@ _NEEDS_CONVERSION = re.compile(
     rf"|[{_WIDE}]",
     re.MULTILINE,
 )
+_INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", re.MULTILINE)
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
 _IMAGE = outside_code(
     r"!\[(?P<alt>[^\]]*)\]\([^)\s]*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{[^}]*\})?"
@@ -63,9 +64,12 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
 
     `table_to_markdown` converts an HTML table; without it, the tags of tables are removed like others.
     """
+    text = text.replace("\r\n", "\n")
+    if _INDENTED_IN_COMPONENT.search(text):
+        text = outdent_components(text)
     parts = (
         part if is_code or not _NEEDS_CONVERSION.search(part) else _convert(part, table_to_markdown)
-        for is_code, part in split_code(text.replace("\r\n", "\n"))
+        for is_code, part in split_code(text)
     )
     return _BLANK_LINES.sub("\n\n", "".join(parts)).strip("\n")
 

@@ -37,6 +37,8 @@ _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
 _HEADING = re.compile("h[1-6]")
+_OPENING_LINE = re.compile(r"<[A-Z][\w.]*(?:\s[^<>]*)?(?<!/)>\s*$")
+_CLOSING_LINE = re.compile(r"</[A-Z][\w.]*\s*>\s*$")
 _REPLACED_TAGS = {
     "br": "<br>",
     **dict.fromkeys(("b", "strong"), "**"),
@@ -51,6 +53,30 @@ def replace_tags(text: str) -> str:
         text = replace_outside_code(_EMPHASIS, _emphasis, text)
     text = "\n".join(map(_replace_in_row, text.split("\n")))
     return replace_outside_code(_TAG, _replace_tag, text)
+
+
+def outdent_components(text: str) -> str:
+    """Return `text` without the indentation of the content of MDX components.
+
+    Markdown parsers take lines that are indented by four spaces as code.
+    """
+    lines: list[str] = []
+    indents: list[int | None] = []  # of the content of each open component, once it is known
+    for line in text.split("\n"):
+        stripped = line.lstrip(" ")
+        if not stripped:
+            lines.append(line)
+            continue
+        is_closing = _CLOSING_LINE.match(stripped) is not None
+        if is_closing:
+            del indents[-1:]
+        indent = len(line) - len(stripped)
+        if indents and indents[-1] is None:
+            indents[-1] = indent
+        lines.append(line[min(indent, indents[-1] or 0) :] if indents else line)
+        if not is_closing and _OPENING_LINE.match(stripped):
+            indents.append(None)
+    return "\n".join(lines)
 
 
 def bold_title(kind: str, title: str | None) -> str:

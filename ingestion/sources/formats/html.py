@@ -186,6 +186,7 @@ def _remove_boilerplate(content: Tag) -> None:
     unwanted += [
         badge
         for heading in content.find_all(_HEADINGS)
+        if heading.find_parent("li") is None  # else it is a field, and the badge may say "Required"
         for badge in heading.find_all(class_=_BADGE)
     ]
     for tag in [*unwanted, *content.select(_BOILERPLATE)]:

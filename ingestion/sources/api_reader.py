@@ -1,0 +1,218 @@
+"""Reads the tables, lists and labelled lines of one API operation; its other blocks stay prose."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ingestion.sources.api_columns import (
+    Columns,
+    TableRows,
+    columns_of,
+    is_error_table,
+    is_identifier,
+    is_named_values,
+    is_parameter_table,
+    is_status_table,
+    text_of,
+)
+from ingestion.sources.api_errors import are_statuses, error_codes, listed_errors
+from ingestion.sources.api_marks import is_fact_label, labelled_pairs
+from ingestion.sources.api_operation import PageOperation, Role
+from ingestion.sources.api_roles import Announcements, role_of_column
+from ingestion.sources.api_scopes import (
+    is_scope_label,
+    scopes_in,
+    scopes_of_facts,
+    scopes_of_rows,
+    scopes_of_sentences,
+    scopes_of_value,
+)
+from ingestion.sources.api_structures import ParameterTable
+from ingestion.sources.api_tables import listed_parameters, parameters
+from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
+from schemas.api_document import ErrorCode, Parameter, PermissionPackage
+
+MAX_LABEL_CHARS = 60
+"""A longer paragraph before a table does not label it."""
+_PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
+
+
+class OperationReader:
+    """Reads the blocks of one operation into it. The tables of parameters are left to the caller."""
+
+    def __init__(self, operation: PageOperation) -> None:
+        self._tables: list[ParameterTable] = []
+        self._operation = operation
+        self._above = Announcements()
+        self._position = 0
+
+    def read(self, blocks: Sequence[MarkdownBlock], first: int) -> list[ParameterTable]:
+        """Read blocks, the first of which has the index `first` on its page.
+
+        Returns the tables and lists of parameters; everything else is added to the operation.
+        """
+        for self._position, block in enumerate(blocks, first):
+            if block.kind == "heading":
+                self._above.enter(block.level, block.title)
+            elif self._is_part(block):
+                self._above.end_label()
+                continue
+            elif block.kind == "paragraph" and self._add_paragraph(block):
+                self._above.end_label()
+            elif block.kind in ("paragraph", "list", "other"):
+                self._read_text(block)
+            self._operation.prose.append(block)
+        self._operation.prose = _without_empty_headings(self._operation.prose)
+        return self._tables
+
+    def _read_text(self, block: MarkdownBlock) -> None:
+        """Note a label for the next block, and the permissions that lines and sentences name."""
+        text = text_of(block.text)
+        is_permission = self._above.role() == "permissions"
+        is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)
+        is_label = block.kind == "paragraph" and len(text) <= MAX_LABEL_CHARS and not is_sentence
+        self._above.note_label(text if is_label else "")
+        labelled = [(k, v) for k, v in labelled_pairs(block) if is_scope_label(k)]
+        if labelled:
+            self._add_permissions([scope for _, v in labelled for scope in scopes_of_value(v)])
+        elif is_permission:
+            self._add_permissions(scopes_of_value(block.text))
+        else:
+            self._add_permissions(scopes_of_sentences(block.text))
+
+    def _add_permissions(self, found: Sequence[PermissionPackage]) -> bool:
+        known = {scope.name for scope in self._operation.permissions}
+        self._operation.permissions += [scope for scope in found if scope.name not in known]
+        return bool(found)
+
+    def _is_part(self, block: MarkdownBlock) -> bool:
+        """Add a table or list to the operation; return whether it was one of its parts."""
+        if block.kind == "list":
+            return self._add_list(block)
+        rows = parse_table(block.text) if block.kind == "table" else []
+        is_part = bool(rows) and self._add_table(rows[0], rows[1:])
+        if rows and not is_part:
+            self._note(rows[0], "stays prose")
+        return is_part
+
+    def _note(self, header: Sequence[str], what: str) -> None:
+        """Note how a table was read."""
+        title = " | ".join(filter(None, map(text_of, header)))
+        under = next((f" under {text!r}" for text in self._above.texts()), "")
+        self._operation.evidence.append(f"table [{title}]{under}: {what}")
+
+    def _add_table(self, header: Sequence[str], rows: TableRows) -> bool:
+        role = self._above.role()
+        columns = _with_codes(columns_of(header, rows), rows, role)
+        is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
+        if is_codes or (is_status_table(columns) and role in ("errors", "response", "")):
+            found = error_codes(rows, header, columns)
+            self._add_errors(found, header)
+            return bool(found) and len(found) == len(rows)
+        if role == "permissions" and self._add_permissions(scopes_of_rows(rows)):
+            self._note(header, "permissions")
+            return True
+        if not is_parameter_table(columns) and self._is_fact_table([header, *rows]):
+            return False
+        return self._add_parameter_table(
+            header, rows, columns, role_of_column(header, columns) or role
+        )
+
+    def _add_parameter_table(
+        self, header: Sequence[str], rows: TableRows, columns: Columns, role: Role
+    ) -> bool:
+        is_announced = role in _PARAMETER_ROLES
+        is_described = "description" in columns or "required" in columns
+        if self._above.is_about_login() and not is_described:
+            return False  # examples of credentials, as Postman writes them
+        if is_parameter_table(columns) or (is_announced and is_named_values(columns)):
+            found = parameters(rows, columns, self._above.location(role))
+            return self._add_parameters(found, role, columns, header)
+        if is_announced and not columns.at:
+            return self._add_rows_of_text([header, *rows], role)
+        return False
+
+    def _add_rows_of_text(self, rows: TableRows, role: Role) -> bool:
+        """Read a table whose rows are a name and a text such as "string, required. The name."."""
+        if len(rows[0]) == 1:
+            items = [f"- {row[0]}" for row in rows[1:] if row]
+        elif all(len(row) > 1 and is_identifier(row[0]) for row in rows):
+            items = [f"- `{text_of(row[0])}` {' '.join(row[1:])}" for row in rows]
+        else:
+            return False
+        found = listed_parameters("\n".join(items), self._above.location(role))
+        return self._add_parameters(found, role, Columns({}), rows[0])
+
+    def _add_paragraph(self, block: MarkdownBlock) -> bool:
+        """Read a paragraph such as "**name** string Required" as a parameter; it stays prose."""
+        role = self._above.role()
+        if role not in _PARAMETER_ROLES or not block.text.startswith(("**", "`")):
+            return False
+        found = listed_parameters(f"- {block.text}", self._above.location(role))
+        return self._add_parameters(found, role, Columns({}), ["paragraph"])
+
+    def _is_fact_table(self, rows: TableRows) -> bool:
+        """Whether a table gives the URL or method; its permissions are read, and it stays prose."""
+        labels = [text_of(row[0]) for row in rows if row]
+        if not any(is_fact_label(text) for text in labels):
+            return False
+        for label, row in zip(labels, rows, strict=True):
+            self._add_permissions(scopes_of_facts(label, "\n".join(row[1:])))
+        return True
+
+    def _add_errors(self, found: Sequence[ErrorCode], header: Sequence[str]) -> bool:
+        self._operation.error_codes += found
+        if found:
+            self._note(header, f"{len(found)} error codes")
+        return bool(found)
+
+    def _add_parameters(
+        self, found: Sequence[Parameter], role: Role, columns: Columns, header: Sequence[str]
+    ) -> bool:
+        if not found:
+            return False
+        states_required = "required" in columns or "optional" in columns
+        if not states_required and self._above.says_required():
+            found = [parameter.model_copy(update={"required": True}) for parameter in found]
+        is_labelled = role in _PARAMETER_ROLES and (states_required or not columns.at)
+        self._operation.has_labelled_parameters |= is_labelled
+        table = ParameterTable(
+            parameters=tuple(found),
+            role=role,
+            texts=tuple(self._above.texts()),
+            has_types="type" in columns or not columns.at,
+            position=self._position,
+        )
+        self._tables.append(table)
+        self._note(header, f"{len(found)} {role or 'request'} parameters")
+        return True
+
+    def _add_list(self, block: MarkdownBlock) -> bool:
+        """Read a list such as "`name` (type, required): text" by what announces it."""
+        role, items = self._above.role(), parse_list_items(block.text)
+        header = ["list"]
+        if role == "permissions":
+            return self._add_permissions(scopes_in(block.text))
+        if role == "errors":
+            return self._add_errors(listed_errors(items), header)
+        found = listed_parameters(block.text, self._above.location(role)) if role else ()
+        return self._add_parameters(found, role, Columns({}), header)
+
+
+def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:
+    """Return the columns with the names of errors read as codes, and codes of responses as statuses."""
+    if role == "errors" and "code" not in columns:
+        return columns.renamed("name", "code")
+    if role == "response" and "http_status" not in columns:
+        key = "code" if "code" in columns else "name"
+        return columns.renamed(key, "http_status") if are_statuses(rows, columns, key) else columns
+    return columns
+
+
+def _without_empty_headings(blocks: Iterable[MarkdownBlock]) -> list[MarkdownBlock]:
+    """Leave out headings that no other block follows any more."""
+    kept: list[MarkdownBlock] = []
+    for block in reversed(list(blocks)):
+        is_empty = not kept or (kept[-1].kind == "heading" and kept[-1].level <= block.level)
+        if block.kind != "heading" or not is_empty:
+            kept.append(block)
+    return kept[::-1]

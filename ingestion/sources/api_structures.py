@@ -1,0 +1,225 @@
+"""Puts structures that a page describes in tables of their own below the parameters that have them.
+
+Such a table has a caption with the name of the structure ("Address object"), of the parameter ("表 4
+address 字段数据结构说明") or a number ("Table 4"), and the parameter refers to it: by its type ("Array of
+Address objects"), in its description ("see Table 4") or by its own name.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ingestion.sources.api_operation import PageOperation, Role
+from ingestion.sources.api_tables import dimensions_of
+from schemas.api_document import Parameter
+
+_NUMBER = re.compile(r"(?:表|\btable)\s*(\d+(?:[-.]\d+)*)", re.IGNORECASE)
+_SECTION_NUMBER = re.compile(r"^\d+(?:\.\d+)*[.、)）]?\s")
+_WORD = re.compile(r"[A-Za-z_$][\w$-]*(?:(?:\[\w*\])?\.[A-Za-z_$][\w$-]*)*", re.ASCII)
+_NO_NAME = re.compile(
+    r"an?|and|are|below|contains?|each|following|for|has|have|in|includes?|is|of|the|with|where"
+    r"|requests?|responses?|returns?|body|query|path|headers?|inputs?|outputs?|errors?|json|form"
+    r"|(?:param(?:eter)?|field|attribute|propert(?:y|ie)|structure|struct|schema|model|definition)s?"
+    r"|descriptions?|details?|tables?|common|public",
+    re.IGNORECASE,
+)
+"""Words of captions that name no structure."""
+_COMMON_WORD = re.compile(
+    r"(?:object|array|list|type|item|element|entr(?:y|ie)|map|data|info|value|member)s?",
+    re.IGNORECASE,
+)
+"""Words that name a structure only if a caption has no other name, and never by a type."""
+_STRUCTURE_WORD = re.compile(
+    r"结构|对象|类型|模型|\b(?:structures?|structs?|objects?|types?|schemas?|models?|definitions?|resources?)\b",
+    re.IGNORECASE,
+)
+_SIMPLE_TYPE = re.compile(
+    r"(?:strings?|str|text|chars?|int(?:eger)?s?|int\d+|long|numbers?|floats?|doubles?|decimals?"
+    r"|bool(?:ean)?s?|date|time|datetime|timestamp|uuid|enum|file|binary|bytes?|array|list|of|or)",
+    re.IGNORECASE,
+)
+_SEE = re.compile(
+    r"(?:参见|参考|参阅|参照|详见|请见|见|(?<![a-z])(?:see|refer to|described in|defined in))"
+    r"([^。；;]{1,60})",
+    re.IGNORECASE,
+)
+
+
+def _normal(name: str) -> str:
+    """Return a name without case, indexes and separators: `serverAddress` as `server_address`."""
+    return re.sub(r"\[\w*\]|[_$-]", "", name).casefold()
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text)
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What the text above a table says about the structure in it."""
+
+    name: str
+    """Name of the structure or of the parameter, normalised; empty if there is none."""
+    number: str
+    """Number of the table, such as `4` or `2-1`; may be empty."""
+
+
+def caption_of(text: str) -> Caption:
+    """Return the caption in a heading or label. A text with several possible names has none."""
+    number = _NUMBER.search(text)
+    rest = _SECTION_NUMBER.sub("", _NUMBER.sub(" ", text))
+    names = [word for word in _words(rest) if not _NO_NAME.fullmatch(word)]
+    specific = [word for word in names if not _COMMON_WORD.fullmatch(word)]
+    distinct = {_normal(word) for word in specific or names}
+    return Caption(distinct.pop() if len(distinct) == 1 else "", number[1] if number else "")
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterTable:
+    """The parameters of a table or list, with the texts that announce it."""
+
+    parameters: tuple[Parameter, ...]
+    role: Role
+    texts: tuple[str, ...]
+    """Label and headings above it, the nearest first."""
+    has_types: bool
+    """Whether it states the types of its parameters."""
+    position: int
+    """Index of its block on the page."""
+
+    @cached_property
+    def caption(self) -> Caption:
+        """The caption in the nearest text."""
+        return caption_of(self.texts[0]) if self.texts else Caption("", "")
+
+    @cached_property
+    def is_structure(self) -> bool:
+        """Whether a text above says that it describes a structure."""
+        return any(map(_STRUCTURE_WORD.search, self.texts))
+
+
+def add_parameters(
+    operations: Sequence[tuple[PageOperation, Sequence[ParameterTable]]],
+    others: Sequence[ParameterTable] = (),
+) -> None:
+    """Add the parameters of tables to their operations, with structures below what refers to them.
+
+    `others` are tables of the page that belong to no operation. A structure to which several parameters
+    refer is below each of them; a table to which none refers is added as it is.
+    """
+    page = [*others, *(table for _, tables in operations for table in tables)]
+    read = [_OperationTables(tables, page) for _, tables in operations]
+    for (operation, _), own in zip(operations, read, strict=True):
+        elsewhere = {table for other in read if other is not own for table in other.used}
+        for table, parameters in own.roots:
+            if table not in own.used and table not in elsewhere:
+                operation.parameters_of(table.role).extend(parameters)
+
+
+class _OperationTables:
+    """The tables of one operation, with structures of the page below their parameters."""
+
+    def __init__(self, own: Sequence[ParameterTable], page: Sequence[ParameterTable]) -> None:
+        self._own = own
+        self._structures = [table for table in page if table.caption != Caption("", "")]
+        self.used: set[ParameterTable] = set()
+        """Tables that are below a parameter."""
+        self.roots: list[tuple[ParameterTable, tuple[Parameter, ...]]] = []
+        for table in sorted(own, key=lambda table: bool(table.caption.name)):
+            if table not in self.used:
+                self.roots.append((table, self._filled(table.parameters, table, (table,), "")))
+        self.roots.sort(key=lambda root: root[0].position)
+
+    def _filled(
+        self,
+        parameters: Sequence[Parameter],
+        table: ParameterTable,
+        above: tuple[ParameterTable, ...],
+        parent: str,
+    ) -> tuple[Parameter, ...]:
+        """Return the parameters of `table` with the structures to which they refer as children.
+
+        `above` are the tables that contain them: a structure does not contain itself. `parent` is the full
+        name of the parameter above them.
+        """
+        filled: list[Parameter] = []
+        for parameter in parameters:
+            path = f"{parent}.{parameter.name}" if parent else parameter.name
+            if parameter.children:
+                children = self._filled(parameter.children, table, above, path)
+                parameter = parameter.model_copy(update={"children": children})
+            elif found := self._structure(parameter, path, table, above):
+                self.used.add(found)
+                children = self._filled(found.parameters, found, (*above, found), path)
+                parameter = _with_children(parameter, children)
+            filled.append(parameter)
+        return tuple(filled)
+
+    def _structure(
+        self,
+        parameter: Parameter,
+        path: str,
+        table: ParameterTable,
+        above: tuple[ParameterTable, ...],
+    ) -> ParameterTable | None:
+        """Return the structure to which a parameter refers, the most similar in place."""
+        candidates = [
+            structure
+            for structure in self._structures
+            if structure not in above and self._is_possible(structure, above[0])
+        ]
+        is_simple = table.has_types and all(map(_SIMPLE_TYPE.fullmatch, _words(parameter.type)))
+        for found in _references(parameter, path, above[0], is_simple, candidates):
+            return min(
+                found,
+                key=lambda structure: (
+                    structure not in self._own,
+                    structure.role != above[0].role,
+                    structure.position < table.position,
+                    abs(structure.position - table.position),
+                ),
+            )
+        return None
+
+    def _is_possible(self, structure: ParameterTable, root: ParameterTable) -> bool:
+        """Whether a table may be below a parameter of `root`.
+
+        A table before it, or one of another operation, must say that it is a structure: its heading may
+        name the resource of which it gives the parameters.
+        """
+        is_after = structure in self._own and structure.position > root.position
+        return is_after or structure.is_structure
+
+
+def _references(
+    parameter: Parameter,
+    path: str,
+    root: ParameterTable,
+    is_simple: bool,
+    candidates: Sequence[ParameterTable],
+) -> Iterator[list[ParameterTable]]:
+    """Yield the tables to which a parameter refers, the clearest kind of reference first."""
+    kinds = {_normal(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)}
+    seen = _SEE.findall(parameter.description)
+    numbers = {n for text in (*seen, parameter.type) for n in _NUMBER.findall(text)}
+    names = {_normal(word) for text in seen for word in _words(text)}
+    normal_path = "." + _normal(path)
+    by_type = [table for table in candidates if table.caption.name in kinds]
+    by_number = [table for table in candidates if table.caption.number in numbers]
+    by_text = [table for table in candidates if table.caption.name in names]
+    by_name = [
+        table
+        for table in candidates
+        if table.caption.name
+        and normal_path.endswith(f".{table.caption.name}")
+        and table.role == root.role
+    ]
+    yield from filter(None, [by_type] if is_simple else [by_type, by_number, by_text, by_name])
+
+
+def _with_children(parameter: Parameter, children: Sequence[Parameter]) -> Parameter:
+    placed = [child.model_copy(update={"location": parameter.location}) for child in children]
+    return parameter.model_copy(
+        update={"children": tuple(placed), "dimensions": dimensions_of(parameter.type)}
+    )
