@@ -86,6 +86,15 @@ def dictionary_words(piece: str) -> tuple[str, ...]:
     return tuple(rjieba.cut(encodable, False))
 
 
+def words_within(word: str) -> list[str]:
+    """Return the shorter dictionary words in a Chinese `word`, such as 开发 and 发票 in 开发票."""
+    import rjieba
+
+    if not _CHINESE.fullmatch(word):
+        return []
+    return [part for part in rjieba.cut_for_search(word, False) if 1 < len(part) < len(word)]
+
+
 @lru_cache(maxsize=100_000)
 def may_be_noun(word: str) -> bool:
     """Return whether `word` may be a noun. Chinese verbs, adverbs and particles are not.

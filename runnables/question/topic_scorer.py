@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from ingestion.text.language import COMMON_ZIPF, zipf_frequency
-from ingestion.text.words import vocabulary_words
+from ingestion.text.words import vocabulary_words, words_within
 
 DOCUMENT_WEIGHT = 0.3
 """Weight of the documents in the language model that mixes them with everyday language."""
@@ -107,10 +107,18 @@ class TopicScorer:
         return sum(self.word_scores(text).values())
 
     def word_scores(self, text: str) -> dict[str, float]:
-        """Return the log-likelihood ratio (natural logarithm) of each uncommon word of `text`."""
+        """Return the log-likelihood ratio (natural logarithm) of each uncommon word of `text`.
+
+        A Chinese word that the documents do not contain is replaced by the words within it that they do.
+        """
         words = [word for word in dict.fromkeys(vocabulary_words(text)) if is_uncommon_word(word)]
         counts = self._word_counts(words)
-        return {word: self._ratio(word, counts.get(word, 0)) for word in words}
+        parts = {word: words_within(word) for word in words if word not in counts}
+        counts |= self._word_counts([part for each in parts.values() for part in each])
+        scored = (
+            [part for part in parts.get(word, ()) if part in counts] or [word] for word in words
+        )
+        return {word: self._ratio(word, counts.get(word, 0)) for each in scored for word in each}
 
     def _ratio(self, word: str, count: int) -> float:
         share = count / self._total
