@@ -77,3 +77,20 @@ def test_long_repetitions_do_not_hang(unit: str) -> None:
     text = unit * (20_000 // len(unit)) + "!"
     assert extract_details(text) is not None
     assert isinstance(error_codes(text), list)
+
+
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        ('{"status": "failed", "retcode": 1400, "data": null}', "1400"),
+        ('{"err_no": 28001003, "err_msg": "token expired", "data": {}}', "28001003 token expired"),
+        ('{"sub_code": "isv.invalid-sign", "sub_msg": "bad sign"}', "isv.invalid-sign bad sign"),
+        ('{"retcode": 0, "data": {"level": 3}}', None),
+    ],
+)
+def test_code_of_a_pasted_response_is_found_under_other_keys(
+    response: str, error: str | None
+) -> None:
+    details = extract_details(f"{response} why")
+    assert details.response is not None
+    assert details.error == error

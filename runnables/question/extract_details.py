@@ -34,8 +34,25 @@ _ERROR_CODE = re.compile(
     r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}-?\d{3,9})(?![A-Za-z0-9_-]|\.\w)"
 )
 _RESPONSE_KEYS = {"code", "errcode", "error", "error_code", "message", "msg", "trace_id", "traceid",
-                  "success", "errors", "request_id"}  # fmt: skip
-_MESSAGE_KEYS = ("code", "errcode", "error_code", "error", "message", "msg", "errmsg")
+                  "success", "errors", "request_id", "retcode", "ret_code", "err_no", "errno",
+                  "err_code", "sub_code", "errmsg", "err_msg", "sub_msg", "data"}  # fmt: skip
+_MESSAGE_KEYS = (
+    "code",
+    "errcode",
+    "error_code",
+    "err_code",
+    "retcode",
+    "ret_code",
+    "err_no",
+    "errno",
+    "error",
+    "sub_code",
+    "message",
+    "msg",
+    "errmsg",
+    "err_msg",
+    "sub_msg",
+)
 _SUCCESS = {"0", "200", "success", "ok", "true"}
 
 
