@@ -66,7 +66,7 @@ class IngestionJob:
         """Connect to the stores in `settings` and return a job. It blocks.
 
         `engine` is the database of `settings` if the caller has opened it already. Raises
-        ConfigurationError, StoreLocked or StoreUnavailable.
+        ConfigurationError or StoreUnavailable.
         """
         embeddings = open_embeddings(settings)
         collection = Collection.connect(settings)
@@ -155,7 +155,7 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise _already_running(path) from None
+        raise IngestionRunning(f"another ingestion is running: {_describe_holder(path)}") from None
     try:
         holder_path.write_text(run.model_dump_json(by_alias=False), encoding="utf-8")
         yield
@@ -164,24 +164,10 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
         lock.release()
 
 
-def check_not_running(settings: Settings) -> None:
-    """Raise IngestionRunning if a process holds the lock of the collection in `settings`."""
-    path = _lock_path(settings)
-    try:
-        with FileLock(path, timeout=0):
-            pass
-    except Timeout:
-        raise _already_running(path) from None
-
-
 def _lock_path(settings: Settings) -> Path:
     """Return the path of the lock file, which depends only on the machine and the collection."""
     name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
-
-
-def _already_running(path: Path) -> IngestionRunning:
-    return IngestionRunning(f"another ingestion is running: {_describe_holder(path)}")
 
 
 def _describe_holder(path: Path) -> str:

@@ -25,7 +25,7 @@
     │   └── RateLimited           the caller exceeded a rate limit
     └── StoreError                Milvus failed
         ├── StoreUnavailable
-        ├── StoreLocked           another process has the embedded store open
+        ├── StoreLocked           another process has the Milvus Lite file open
         └── CollectionMissing
 
 Each message is one sentence that tells the reader what to fix.
@@ -213,7 +213,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreLocked(StoreError):
-    """Another process has the embedded store open, which only one process can use at a time."""
+    """A run cannot write its record: another process has the Milvus Lite file open."""
 
     code = "store_locked"
 

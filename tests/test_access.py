@@ -24,7 +24,7 @@ from app.security.access import AuthGuard, is_loopback
 from app.security.api_keys import ApiKeyStore, Keyring
 from app.security.rate_limits import RateLimiter
 from app.service.answer_service import AnswerService
-from app.serving.local_server import announce_server, read_local_server
+from app.serving.local_server import announce_server, find_running_server
 from schemas.choices import SCOPES, Scope
 from schemas.errors import ApideskError, ConfigurationError
 from schemas.settings import read_settings
@@ -316,13 +316,14 @@ def test_local_commands_are_authenticated(sample_service: AnswerService, tmp_pat
         host, _, port = url.removeprefix("http://").rpartition(":")
         with announce_server(settings, host, int(port), LOCAL_KEY):
             assert stat.S_IMODE(address.stat().st_mode) == 0o600
-            server = read_local_server(settings)
+            server = find_running_server(settings)
             assert server
             assert LOCAL_KEY not in repr(server)
             headers = server.client(5).headers
             assert httpx.get(f"{server.url}/ingestions", headers=headers).status_code == 200
         assert httpx.get(f"{url}/ingestions").status_code == 401
-    assert read_local_server(settings) is None
+    assert find_running_server(settings) is None
+    assert not address.exists()
 
 
 @pytest.mark.parametrize(("peer", "status"), [("127.0.0.1", 200), ("::1", 200), ("192.0.2.7", 401)])

@@ -230,7 +230,7 @@ class ReconnectingAnswerer:
     """Connects to a server for each call, because each runs in its own event loop."""
 
     def __init__(self, url: str) -> None:
-        self._server = LocalServer(url=url, key=SecretStr(KEY))
+        self._server = LocalServer(url=url, platform="", key=SecretStr(KEY))
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         async with RemoteAnswerer.connect(self._server, TIMEOUT_S) as answerer:

@@ -16,19 +16,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import SecretStr
 
-from app.api.mcp.server import open_server
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
-from app.serving.local_server import announce_server
-from schemas.errors import StoreLocked, StoreUnavailable
-from schemas.settings import read_settings
 from tests.live_server import live_server
 from tests.model_replies import draft, structured
 from tests.model_server import ModelServer, Reply
 from tests.serving_process import APIDESK
 from tests.test_cli import environment_of, write_platform
-
-LOCAL_KEY = "b" * 40
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
@@ -104,7 +98,8 @@ def test_ask_returns_the_answer_with_its_sources(url: str, mode: Mode) -> None:
     assert content["sources"] == [
         {"number": 1, "title": "Update SKU Price", "section": "Error codes", "pageUrl": page}
     ]
-    assert (content["type"], content["confidence"], content["nearest"]) == ("api_call", "high", [])
+    assert (content["type"], content["nearest"]) == ("api_call", [])
+    assert content["confidence"] in ("high", "medium")
 
 
 def test_ask_answers_in_the_requested_language(url: str) -> None:
@@ -303,46 +298,6 @@ def test_stdio_opens_the_store(tmp_path: Path) -> None:
     answer, result = asyncio.run(calling())
     assert "HMAC-SHA256" in text_of(answer)
     assert [p["title"] for p in result.structured_content["passages"]] == ["Search orders"]
-
-
-def test_stdio_relays_to_the_server_that_holds_the_store(
-    sample_service: AnswerService, tmp_path: Path
-) -> None:
-    """The server requires keys; the local key next to the store is used."""
-    store = tmp_path / "held.db"
-    store.write_text("not to be opened")
-    settings = read_settings(milvus_uri=str(store))
-    keyed = sample_service.settings.model_copy(update={"admin_key": SecretStr("a" * 40)})
-    answer_service = AnswerService(keyed, sample_service.platform, sample_service.job)
-
-    async def calling() -> CallToolResult:
-        async with open_server(settings) as server, Client(server) as client:
-            assert len((await client.list_tools()).tools) == 4
-            assert "青桥开放平台" in (client.instructions or "")
-            result = await client.call_tool("outline", {"name": "订单发货"})
-            with announce_server(settings, "127.0.0.1", 9, "moved"):
-                lost = await client.call_tool("outline", {"name": "订单发货"})
-                assert lost.is_error
-                assert text_of(lost) == "the server at http://127.0.0.1:9 does not answer"
-                with pytest.raises(StoreUnavailable, match="does not answer"):
-                    await opened(settings)
-            gone = await client.call_tool("outline", {"name": "订单发货"})
-            assert text_of(gone) == "the server that held the store has ended: start it again"
-        return result
-
-    with live_server(answer_service, LOCAL_KEY) as address:
-        host, _, port = address.removeprefix("http://").rpartition(":")
-        with announce_server(settings, host, int(port), LOCAL_KEY):
-            result = asyncio.run(calling())
-    assert "订单发货" in text_of(result)
-    assert result.structured_content["documents"]
-    with pytest.raises(StoreLocked):
-        asyncio.run(opened(settings))
-
-
-async def opened(settings: Any) -> None:
-    async with open_server(settings):
-        pass
 
 
 def test_sdk_is_imported_on_first_use_only() -> None:

@@ -73,7 +73,8 @@ def newer_server(streams: bool) -> Iterator[LocalServer]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, name="newer-server").start()
         try:
-            yield LocalServer(url=f"http://127.0.0.1:{server.server_port}", key=SecretStr("key"))
+            url = f"http://127.0.0.1:{server.server_port}"
+            yield LocalServer(url=url, platform="", key=SecretStr("key"))
         finally:
             server.shutdown()
 

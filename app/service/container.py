@@ -49,8 +49,7 @@ class Container:
     async def running(self) -> AsyncIterator[None]:
         """Run the background tasks within the block, and close everything at its end.
 
-        With an embedded store, which only one process can open, the ingestion schedule of platform.toml
-        also runs in this process.
+        With an embedded store, the ingestion schedule of platform.toml also runs in this process.
         """
         answer_service = self.answer_service
         is_embedded = answer_service.settings.embedded

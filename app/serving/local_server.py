@@ -1,16 +1,16 @@
-"""Writes and reads the address file of a server that has the embedded store open.
+"""Writes and reads the address file of a server with an embedded store.
 
-Only one process at a time can open an embedded store (Milvus Lite). While a server runs, a file next to
-the store contains its address and a temporary API key, so that other commands can send their requests to
-the server. Only the user who started the server can read the file.
+While a server runs, a file next to the store contains its address and a temporary API key. `apidesk ask`
+and `apidesk chat` send their questions to it, because it answers without loading anything. Only the user
+who started the server can read the file.
 
 The server also locks a second file as long as it runs. If that lock is free, the server was killed and its
-address is out of date.
+address is out of date. Of several servers on the same store, only the first one is announced.
 """
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -27,9 +27,9 @@ class LocalServer(BaseModel):
     """The content of the address file."""
 
     url: str
-    platform: str = ""
-    """The path of the server's platform.toml; empty if it is not known."""
-    key: SecretStr = SecretStr("")
+    platform: str
+    """The absolute path of the server's platform.toml."""
+    key: SecretStr
 
     def client(self, timeout: float) -> httpx.AsyncClient:
         """Return an HTTP client that sends the key; `timeout` is in seconds."""
@@ -43,47 +43,38 @@ class LocalServer(BaseModel):
 def announce_server(settings: Settings, host: str, port: int, key: str) -> Iterator[None]:
     """Write the address file, and delete it at the end of the block.
 
-    If the store is not embedded, do nothing.
+    Do nothing if the store is not embedded, if another server has announced itself, or if the file system
+    has no locks, where `find_running_server` finds no server.
     """
-    if not settings.embedded:
+    lock = _server_lock(settings, LOCK_TIMEOUT_S)
+    if settings.embedded:
+        with suppress(OSError):  # also Timeout, if another server holds the lock
+            lock.acquire()
+    if not lock.is_locked:
         yield
         return
     path = _address_file(settings)
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     content = {"url": url, "platform": str(settings.platform.resolve()), "key": key}
-    with ExitStack() as stack:
-        # Some file systems have no locks. Other commands then try to open the store before they read
-        # the address file.
-        with suppress(OSError):
-            stack.enter_context(_server_lock(settings, LOCK_TIMEOUT_S))
+    try:
         _write_privately(path, json.dumps(content))
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        lock.release()
 
 
 def find_running_server(settings: Settings) -> LocalServer | None:
-    """Return the running server that has the embedded store open, or None.
+    """Return the running server that is announced next to the embedded store, or None.
 
     Without support for file locks, return None.
     """
-    server = read_local_server(settings)
-    if server is None:
-        return None
     try:
+        server = LocalServer.model_validate_json(_address_file(settings).read_bytes())
         with _server_lock(settings, timeout_s=0):
             return None
     except Timeout:
         return server
-    except OSError:
-        return None
-
-
-def read_local_server(settings: Settings) -> LocalServer | None:
-    """Return the server in the address file, which may have ended, or None if there is no valid file."""
-    try:
-        return LocalServer.model_validate_json(_address_file(settings).read_bytes())
     except (OSError, ValidationError):
         return None
 

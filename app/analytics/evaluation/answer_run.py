@@ -60,7 +60,7 @@ async def evaluate_answers(
 
     `judge_model` is the `provider:model` that grades the answers, or None for no grades. Raises
     QuestionError for invalid questions, ConfigurationError if a model is invalid, ModelError if a model
-    fails, StoreLocked if a server has the store open, and StoreError if the store fails.
+    fails, and StoreError if the store fails.
     """
     questions = read_questions(path)
     with ingestion_progress() as show_ingestion, tracing_context(enabled=False):

@@ -105,8 +105,8 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
     """Run all questions through every available route, or through the route in `options`.
 
     Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured,
-    ModelError if the embedding model fails, StoreLocked if a server has the store open, StoreError if the
-    store fails, and ApideskError if LangSmith is configured and fails.
+    ModelError if the embedding model fails, StoreError if the store fails, and ApideskError if LangSmith
+    is configured and fails.
     """
     questions = read_questions(options.questions) if options.questions else None
     with ingestion_progress() as progress:

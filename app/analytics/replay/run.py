@@ -17,7 +17,7 @@ from app.service.records import RecordStore, build_failed_record, build_record
 from ingestion.database.engine import open_engine
 from schemas.answer import Page
 from schemas.base import ApiModel
-from schemas.errors import ApideskError, ConfigurationError, StoreLocked
+from schemas.errors import ApideskError, ConfigurationError
 from schemas.question import QuestionType
 from schemas.record import QuestionRecord
 from schemas.settings import Settings
@@ -184,14 +184,11 @@ async def replay(settings: Settings, options: ReplayOptions, progress: ReplayPro
     recorded = await asyncio.to_thread(_read_questions, settings, options.days)
     if not recorded:
         raise ConfigurationError(f"no questions were recorded in the last {options.days} days")
-    try:
-        with tracing_context(enabled=False):
-            async with open_answer_service(settings) as answer_service:
-                replayed = await _replay_all(
-                    answer_service, recorded[: options.limit], options.k, progress
-                )
-    except StoreLocked as error:
-        raise StoreLocked(f"{error}: stop the server, or replay on a Milvus server") from None
+    with tracing_context(enabled=False):
+        async with open_answer_service(settings) as answer_service:
+            replayed = await _replay_all(
+                answer_service, recorded[: options.limit], options.k, progress
+            )
     k = options.k or settings.top_k
     return Replay(
         days=options.days,

@@ -1,23 +1,16 @@
-"""The MCP server, built with the official SDK, over stateless HTTP or over stdin and stdout (stdio).
-
-Over stdio, it calls the tools itself. If a local server has the embedded store open, it forwards the calls
-to that server.
-"""
+"""The MCP server, built with the official SDK, over stateless HTTP or over stdin and stdout (stdio)."""
 
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
-from httpx2 import AsyncClient, HTTPError, Timeout
 from langchain.tools import ToolException
 from litestar.types import Receive, Scope, Send
-from mcp import Client, MCPError
-from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -37,22 +30,13 @@ from app.security.api_keys import Caller
 from app.security.token_meter import TokenMeter
 from app.service.answer_service import open_answer_service
 from app.service.container import Container
-from app.serving.local_server import LocalServer, read_local_server
 from app.telemetry.progress import ingestion_progress
 from runnables.tools.middleware import arguments_schema
-from schemas.errors import ApideskError, StoreLocked, StoreUnavailable
+from schemas.errors import ApideskError
 from schemas.platform import PlatformInfo
 from schemas.settings import Settings
 
-T = TypeVar("T")
-
 SERVER_NAME = "apidesk"
-
-CONNECT_TIMEOUT_S = 10.0
-"""Seconds to wait for a connection to the local server."""
-
-READ_TIMEOUT_MARGIN_S = 5.0
-"""Seconds added to the request timeout, so that the local server reports a timeout first."""
 
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 
@@ -144,7 +128,7 @@ async def handle_request(
 
 
 async def serve_stdio(settings: Settings) -> None:
-    """Serve until stdin ends. Raises ApideskError if neither the store nor a local server can be used."""
+    """Serve until stdin ends. Raises ApideskError if the answer service cannot be opened."""
     async with open_server(settings) as server, stdio_server() as (read, write):
         for number in (signal.SIGINT, signal.SIGTERM):
             # Exit immediately: a graceful shutdown would wait for a line on stdin.
@@ -154,72 +138,11 @@ async def serve_stdio(settings: Settings) -> None:
 
 @asynccontextmanager
 async def open_server(settings: Settings) -> AsyncIterator[Server[Any]]:
-    """Yield an MCP server that uses the store, or a relay to the local server that has it open.
-
-    Raises ApideskError.
-    """
+    """Yield an MCP server with its own answer service. Raises ApideskError."""
     async with AsyncExitStack() as stack:
-        try:
-            with ingestion_progress() as progress:
-                answer_service = await stack.enter_async_context(
-                    open_answer_service(settings, progress)
-                )
-        except StoreLocked:
-            if read_local_server(settings) is None:
-                raise
-            yield await _build_relay(settings)
-            return
+        with ingestion_progress() as progress:
+            answer_service = await stack.enter_async_context(
+                open_answer_service(settings, progress)
+            )
         toolbox = await asyncio.to_thread(Toolbox, answer_service, answer_service)
         yield build_server(toolbox, answer_service.platform.platform)
-
-
-async def _build_relay(settings: Settings) -> Server[Any]:
-    """Return a server that forwards all requests to the local server. Raises StoreUnavailable."""
-
-    async def list_tools(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return await _call_local_server(settings, lambda client: client.list_tools())
-
-    async def call_tool(_: object, params: CallToolRequestParams) -> CallToolResult:
-        try:
-            return await _call_local_server(
-                settings, lambda client: client.call_tool(params.name, params.arguments)
-            )
-        except StoreUnavailable as error:
-            return error_result(str(error))
-
-    async def instructions(client: Client) -> str | None:
-        return client.instructions
-
-    return Server(
-        SERVER_NAME,
-        version=version(SERVER_NAME),
-        instructions=await _call_local_server(settings, instructions),
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
-
-
-async def _call_local_server(settings: Settings, call: Callable[[Client], Awaitable[T]]) -> T:
-    """Call the local server that has the store open. Raises StoreUnavailable.
-
-    Each call opens a connection, because the server may have restarted with another address.
-    """
-    server = read_local_server(settings)
-    if server is None:
-        raise StoreUnavailable("the server that held the store has ended: start it again")
-    try:
-        async with _connect(server, settings) as client:
-            return await call(client)
-    except (MCPError, HTTPError, ExceptionGroup) as error:  # the SDK wraps errors in groups
-        raise StoreUnavailable(f"the server at {server.url} does not answer") from error
-
-
-@asynccontextmanager
-async def _connect(server: LocalServer, settings: Settings) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {server.key.get_secret_value()}"}
-    timeout = Timeout(CONNECT_TIMEOUT_S, read=settings.request_timeout + READ_TIMEOUT_MARGIN_S)
-    async with (
-        AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http,
-        Client(streamable_http_client(f"{server.url}/mcp", http_client=http)) as client,
-    ):
-        yield client

@@ -63,7 +63,6 @@ def mcp(platform: Path | None) -> None:
     """Serve the documentation to coding agents (MCP).
 
     Offers tools of the Model Context Protocol on stdin and stdout. Coding agents start this command.
-    While `apidesk serve` has the store open, calls go to that server.
     """
     from app.api.mcp.server import serve_stdio
 

@@ -1,27 +1,22 @@
-"""Answers questions for the command line, in this process or through a local server.
+"""Answers questions for the command line, through a running server or in this process.
 
-Only one process can open an embedded store. If a server has it open, questions are sent to that server
-over HTTP. Otherwise, this process opens its own answer service.
+A running server answers at once, because its answer service is open. Without one, or with another model,
+this process opens its own answer service, which takes two seconds.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    contextmanager,
-)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, Protocol, TypeVar
 
 import httpx
 from httpx_sse import SSEError, aconnect_sse
 
 from app.service.ask_command import Answerer, AskCommand, check_question
-from app.serving.local_server import LocalServer, find_running_server, read_local_server
+from app.serving.local_server import LocalServer, find_running_server
 from ingestion.text.language import replace_surrogates
 from schemas.answer import Answer, Event, EventName, EventSink, Source, Sources, Step
 from schemas.base import ApiModel
-from schemas.errors import ApideskError, StoreLocked, StoreUnavailable
+from schemas.errors import ApideskError, StoreUnavailable
 from schemas.question import AnswerMode, StructuredQuestion
 from schemas.settings import Settings
 
@@ -123,44 +118,21 @@ def _checked(response: httpx.Response, content: dict[str, Any]) -> dict[str, Any
     return content
 
 
-@asynccontextmanager
-async def open_terminal_answerer(
+def open_terminal_answerer(
     settings: Settings, custom_model: bool = False
-) -> AsyncIterator[TerminalAnswerer]:
-    """Connect to the server that has the embedded store open, or open an answer service in this process.
+) -> AbstractAsyncContextManager[TerminalAnswerer]:
+    """Connect to the running server of the embedded store, or open an answer service in this process.
 
-    `custom_model` means that the command line names a model, which only this process can use. Raises
-    ApideskError, in particular StoreLocked if `custom_model` is set and a server has the store open.
+    `custom_model` means that the command line names a model. The server would answer with its own, so
+    this process answers. Raises ApideskError when the context is entered.
     """
-    async with AsyncExitStack() as stack:
-        answerer: TerminalAnswerer
-        server = find_running_server(settings)
-        if server is None:
-            try:
-                answerer = await stack.enter_async_context(_open_local(settings))
-            except StoreLocked:  # a server has just started
-                server = read_local_server(settings)
-                if server is None:
-                    raise
-        if server is not None:
-            if custom_model:
-                raise _model_conflict(server) from None
-            timeout_s = settings.request_timeout + EXTRA_TIMEOUT_S
-            answerer = await stack.enter_async_context(RemoteAnswerer.connect(server, timeout_s))
-        yield answerer
-
-
-def _open_local(settings: Settings) -> AbstractAsyncContextManager[TerminalAnswerer]:
+    server = None if custom_model else find_running_server(settings)
+    if server is not None:
+        return RemoteAnswerer.connect(server, settings.request_timeout + EXTRA_TIMEOUT_S)
     # The import takes two seconds and is not needed for questions to a server.
     from app.cli.terminal.local_answerer import open_local_answerer
 
     return open_local_answerer(settings)
-
-
-def _model_conflict(server: LocalServer) -> StoreLocked:
-    return StoreLocked(
-        f"the server at {server.url} holds the store and uses its own model: stop the server to use another"
-    )
 
 
 async def ask_once(

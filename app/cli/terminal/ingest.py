@@ -1,63 +1,18 @@
-"""Runs ingestion for the command line, in this process or through a local server."""
+"""Runs ingestion for the command line, in this process, also while a server uses the same store."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Protocol
 
-import httpx
-
-from app.serving.local_server import LocalServer, read_local_server
+from app.serving.local_server import find_running_server
 from app.telemetry.progress import ingestion_progress
-from ingestion.job import IngestionJob, ProgressCallback, check_not_running, run_in_thread
+from ingestion.job import IngestionJob, run_in_thread
 from ingestion.platform_config import read_platform
-from schemas.errors import (
-    ApideskError,
-    ConfigurationError,
-    IngestionRunning,
-    StoreLocked,
-    StoreUnavailable,
-)
+from schemas.errors import ApideskError, ConfigurationError
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
 from schemas.platform import OpenApiSourceConfig, SourceLimits
 from schemas.settings import Settings
-
-POLL_INTERVAL_S = 0.2
-"""Seconds between requests for the state of a run on a server."""
-
-
-class IngestionRunner(Protocol):
-    """Runs ingestions."""
-
-    async def run(
-        self, trigger: Trigger, options: IngestionOptions, progress: ProgressCallback
-    ) -> IngestionRun:
-        """Run an ingestion to its end. Raises ApideskError."""
-
-
-@asynccontextmanager
-async def open_ingestion_runner(settings: Settings) -> AsyncIterator[IngestionRunner]:
-    """Open a runner in this process, or a runner for the server that has the embedded store open.
-
-    Raises ConfigurationError for invalid settings, StoreError if the store cannot be opened,
-    IngestionRunning if another run has it open, and StoreLocked if a server has another platform.
-    """
-    try:
-        job = await asyncio.to_thread(IngestionJob.connect, settings)
-    except StoreLocked:
-        server = read_local_server(settings)
-        if server is None:
-            check_not_running(settings)
-            raise
-        _check_platform(settings, server)
-        async with server.client(timeout=30) as client:
-            yield _RemoteRunner(client)
-        return
-    try:
-        yield _LocalRunner(job)
-    finally:
-        job.close()
 
 
 def explain_lines(settings: Settings, page: Path) -> list[str]:
@@ -69,10 +24,13 @@ def explain_lines(settings: Settings, page: Path) -> list[str]:
 
 
 async def run_ingestion(settings: Settings, options: IngestionOptions) -> IngestionRun:
-    """Run one ingestion and show its progress on stderr. Raises ApideskError."""
-    async with open_ingestion_runner(settings) as runner:
-        with ingestion_progress(summary=False) as progress:
-            return await runner.run("command", options, progress)
+    """Run one ingestion and show its progress on stderr.
+
+    Raises ConfigurationError for invalid settings or if a running server uses the store for another
+    platform, and ApideskError if the run fails.
+    """
+    async with _open_job(settings) as job:
+        return await _run(job, "command", options)
 
 
 async def run_ingestion_and_watch(
@@ -84,17 +42,40 @@ async def run_ingestion_and_watch(
     """Run an ingestion now and after each change of a document, until cancelled.
 
     `on_run` receives each finished run, and `on_error` receives the error of a run after a change. Raises
-    ApideskError if the first run fails.
+    the errors of `run_ingestion` if the first run fails.
     """
-    async with open_ingestion_runner(settings) as runner:
-        with ingestion_progress(summary=False) as progress:
-            on_run(await runner.run("command", options, progress))
+    async with _open_job(settings) as job:
+        on_run(await _run(job, "command", options))
         async for _ in _changes(settings):
             try:
-                with ingestion_progress(summary=False) as progress:
-                    on_run(await runner.run("watch", IngestionOptions(), progress))
+                on_run(await _run(job, "watch", IngestionOptions()))
             except ApideskError as error:
                 on_error(str(error))
+
+
+@asynccontextmanager
+async def _open_job(settings: Settings) -> AsyncIterator[IngestionJob]:
+    _check_platform(settings)
+    job = await asyncio.to_thread(IngestionJob.connect, settings)
+    try:
+        yield job
+    finally:
+        job.close()
+
+
+def _check_platform(settings: Settings) -> None:
+    """Raise ConfigurationError if a running server uses the store for another platform."""
+    server = find_running_server(settings)
+    if server and server.platform != str(settings.platform.resolve()):
+        raise ConfigurationError(
+            f"the server at {server.url} uses this store and indexes {server.platform}: "
+            "stop it to index another platform"
+        )
+
+
+async def _run(job: IngestionJob, trigger: Trigger, options: IngestionOptions) -> IngestionRun:
+    with ingestion_progress(summary=False) as progress:
+        return await run_in_thread(job, job.new_run(trigger, options), progress)
 
 
 async def _changes(settings: Settings) -> AsyncIterator[None]:
@@ -121,58 +102,3 @@ def _watched_paths(settings: Settings) -> set[Path]:
         if isinstance(source, OpenApiSourceConfig) and source.root:
             paths.add(source.root)
     return {path for path in paths if path is not None and path.exists()}
-
-
-def _check_platform(settings: Settings, server: LocalServer) -> None:
-    """Raise StoreLocked if the server has another platform, because it would index that platform."""
-    if server.platform not in ("", str(settings.platform.resolve())):
-        raise StoreLocked(
-            f"the server at {server.url} holds the store and indexes {server.platform}: "
-            "stop it to index another"
-        )
-
-
-class _LocalRunner:
-    def __init__(self, job: IngestionJob) -> None:
-        self._job = job
-
-    async def run(
-        self, trigger: Trigger, options: IngestionOptions, progress: ProgressCallback
-    ) -> IngestionRun:
-        run = self._job.new_run(trigger, options)
-        return await run_in_thread(self._job, run, progress)
-
-
-class _RemoteRunner:
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self._client = client
-
-    async def run(
-        self, trigger: Trigger, options: IngestionOptions, progress: ProgressCallback
-    ) -> IngestionRun:
-        run = await self._request("POST", "/ingestions", options)
-        while run.state == "running":
-            progress(run)
-            await asyncio.sleep(POLL_INTERVAL_S)
-            run = await self._request("GET", f"/ingestions/{run.id}")
-        progress(run)
-        if run.state == "failed":
-            raise ApideskError(run.error or "the run failed")
-        return run
-
-    async def _request(
-        self, method: str, path: str, options: IngestionOptions | None = None
-    ) -> IngestionRun:
-        body = options.model_dump(by_alias=True) if options else None
-        try:
-            response = await self._client.request(method, path, json=body)
-            content = response.json()
-        except (httpx.HTTPError, ValueError) as error:
-            raise StoreUnavailable(
-                f"the server at {self._client.base_url} does not answer"
-            ) from error
-        if response.status_code == httpx.codes.CONFLICT:
-            raise IngestionRunning(content.get("detail", "another ingestion is running"))
-        if response.is_error:
-            raise ApideskError(content.get("detail", response.reason_phrase))
-        return IngestionRun.model_validate(content)

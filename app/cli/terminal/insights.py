@@ -1,60 +1,42 @@
-"""Builds the insights report for the command line, in this process or through a local server.
+"""Builds the insights report for the command line.
 
-The report is built from the records in the database. Gaps also need the documents. If a server has the
-embedded store open, that server builds the report.
+The report is built from the records in the database. Gaps also need the documents.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx
 from langchain_core.embeddings import Embeddings
 
 from app.analytics.insights.documentation import DocumentationContext, build_documentation_context
 from app.analytics.insights.report import build_report, needs_documentation
 from app.service.records import RecordStore
-from app.serving.local_server import LocalServer, read_local_server
 from ingestion.database.engine import open_engine
 from ingestion.embeddings import open_embeddings
 from ingestion.platform_config import read_platform
 from ingestion.store.collection import Collection
 from runnables.models.chat_models import open_chat_models
-from schemas.errors import (
-    ApideskError,
-    CollectionMismatch,
-    StoreError,
-    StoreLocked,
-    StoreUnavailable,
-)
+from schemas.errors import ApideskError, CollectionMismatch, StoreError, StoreUnavailable
 from schemas.insights import Insights, Table
 from schemas.platform import PlatformConfig
 from schemas.settings import Settings
-
-SERVER_TIMEOUT_S = 120.0
-"""Seconds to wait for a server. The timeout is long, because a server builds one report at a time."""
 
 
 async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
     """Build the report on the last `days` days, with gaps only if `table` needs them.
 
-    Raises ConfigurationError for invalid settings, and StoreUnavailable if the database or the server does
-    not answer.
+    Raises ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
     """
     if not needs_documentation(table):
         return await _from_database(settings, days, None)
-    try:
-        async with _documentation(settings) as documentation:
-            return await _from_database(settings, days, documentation)
-    except StoreLocked as error:
-        if server := read_local_server(settings):
-            return await _from_server(server, days, table)
-        return await _from_database(settings, days, _unavailable(error))
+    async with _documentation(settings) as documentation:
+        return await _from_database(settings, days, documentation)
 
 
 @asynccontextmanager
 async def _documentation(settings: Settings) -> AsyncIterator[DocumentationContext]:
-    """Open the available parts of the documentation. Raises ConfigurationError or StoreLocked."""
+    """Open the available parts of the documentation. Raises ConfigurationError."""
     platform = read_platform(settings.platform)
     embeddings = open_embeddings(settings)
     try:
@@ -96,15 +78,3 @@ async def _from_database(
         return await build_report(RecordStore(engine).since, days, documentation)
     finally:
         await asyncio.to_thread(engine.dispose)
-
-
-async def _from_server(server: LocalServer, days: int, table: Table | None) -> Insights:
-    parameters = {"days": days} | ({"table": table} if table else {})
-    try:
-        async with server.client(SERVER_TIMEOUT_S) as client:
-            response = await client.get("/insights", params=parameters)
-        if response.is_error:
-            raise ApideskError(response.json().get("detail", response.reason_phrase))
-        return Insights.model_validate_json(response.content)
-    except (httpx.HTTPError, ValueError) as error:
-        raise StoreUnavailable(f"the server at {server.url} does not answer") from error
