@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import yaml
@@ -113,7 +113,7 @@ def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
         return
     part: list[str] = []
     part_weight = 0
-    for piece in _split_blocks(parse_blocks(section.body), max_weight):
+    for piece in _split_blocks(_blocks(section, max_weight), max_weight):
         weight = _weight(piece)
         if part and part_weight + weight > max_weight:
             yield "\n\n".join(part)
@@ -124,7 +124,16 @@ def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
         yield "\n\n".join(part)
 
 
-def _split_blocks(blocks: list[MarkdownBlock], max_weight: int) -> Iterator[str]:
+def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
+    """Yield the blocks of the section's body; of known blocks, only those to be split are parsed."""
+    for text in section.blocks or [section.body]:
+        if len(text) <= MAX_BLOCK_CHARS and _weight(text) <= max_weight:
+            yield MarkdownBlock("other", text)
+        else:
+            yield from parse_blocks(text)
+
+
+def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[str]:
     """Yield the text of blocks, with oversized tables and other long blocks split."""
     for block in blocks:
         if block.kind == "table" and _weight(block.text) <= max_weight:

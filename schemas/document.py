@@ -27,6 +27,8 @@ class Section(ApiModel):
     """The path of headings to this section, without the page's title."""
     body: str
     """Markdown."""
+    blocks: tuple[str, ...] = Field(default=(), exclude=True, repr=False)
+    """Texts of the Markdown blocks of `body`, to split it without parsing; empty if they are unknown."""
     page_url: str = ""
     """The section's own URL; empty to use the document's."""
     metadata: dict[str, str] = Field(default_factory=dict)

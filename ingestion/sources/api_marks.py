@@ -30,7 +30,8 @@ _TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<[\w-]+>|[^\s`|<>\"')，。])
 CALL = re.compile(rf"(?<![\w/])({METHODS})(?:\*\*|[`\s:|\]】)）]|&nbsp;|<[^>]*>)+({_TARGET})")
 _METHOD_ALONE = re.compile(rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?![\w/])")
 _MAY_BE_METHOD = re.compile(
-    rf"(?:{METHODS})(?![\w/])|(?:get|post|put|patch|delete)[`*\s]*(?:$|[|</(（,，;；.。{{]|http)",
+    r"(?=[GPDHOgpd])"  # fails fast at most characters
+    rf"(?:(?:{METHODS})(?![\w/])|(?:get|post|put|patch|delete)[`*\s]*(?:$|[|</(（,，;；.。{{]|http))",
     re.MULTILINE,
 )
 """Finds pages worth reading: a method in lower case must end its cell, line or clause, or precede a URL."""

@@ -267,4 +267,5 @@ def _section(
             kind="prose",
             heading=tuple(text for text in path if text not in ("", title)),
             body="\n\n".join(body),
+            blocks=tuple(body),
         )
