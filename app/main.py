@@ -49,7 +49,7 @@ from schemas.errors import ApideskError
 
 
 def create_app(answer_service: AnswerService, local_key: str | None = None) -> Litestar:
-    """Return the application for an open answer service, which the caller closes. Blocks.
+    """Return the application for an open answer service, which the caller closes. Blocks the event loop.
 
     `local_key` is an API key that has every scope and is only accepted from this machine. Raises
     ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.

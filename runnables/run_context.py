@@ -26,7 +26,10 @@ MODEL_FAILURE = "model-failure"
 """Custom event: a model call failed after all retries. Data: `role`, `model` and the error's `code`."""
 
 _CONFIG_KEY = "__run_context"
-"""Key of the context in `configurable`. LangChain copies keys without `__` into the metadata of traces."""
+"""Key of the context in `configurable`.
+
+LangChain does not copy keys with the prefix `__` into the metadata of traces.
+"""
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")

@@ -108,7 +108,10 @@ class QuestionTopics(ApiModel):
     )
 
     def assign(self, count: int) -> list[QuestionTopic]:
-        """Return the topics with each of the groups 1 to `count` only in the first topic that has it."""
+        """Return the topics, keeping each group only in the first topic that lists it.
+
+        Numbers outside 1 to `count` and topics without groups are dropped.
+        """
         unassigned = set(range(1, count + 1))
         topics = []
         for topic in self.topics:

@@ -462,7 +462,7 @@ def test_invalid_session_name_returns_400(http: TestClient[Litestar], name: str)
     response = http.delete(f"/sessions/{name}")
     assert (response.status_code, response.json()["code"]) == (400, "invalid_input")
     assert response.json()["detail"] == (
-        "session: is not 1 to 64 of the characters A-Z a-z 0-9 . _ - (dots alone are invalid)"
+        "session: must be 1 to 64 characters long, only A-Z a-z 0-9 . _ -, and not only dots"
     )
 
 
@@ -477,5 +477,5 @@ def test_valid_session_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", INVALID_NAMES)
 def test_invalid_session_names(name: str) -> None:
-    with pytest.raises(ValidationError, match="is not 1 to 64"):
+    with pytest.raises(ValidationError, match="must be 1 to 64"):
         Body(session=name)

@@ -83,9 +83,10 @@ def _step_events(answer: Answer) -> Iterator[Event]:
 async def first_event(
     events: AsyncGenerator[Event | None], request: Request[Any, Any, Any]
 ) -> Event | None:
-    """Wait for the first event and return it, so that an error before it can become an error response.
+    """Wait for the first event and return it.
 
-    Returns None if the first event is a heartbeat, or if the client disconnects before it.
+    An error that is raised earlier can still be sent as an error response. Returns None if the first event
+    is a heartbeat, or if the client disconnects before it.
     """
     event = asyncio.ensure_future(anext(events))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request))

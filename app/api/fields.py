@@ -10,7 +10,10 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 NOT_BLANK_PATTERN = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-"""Matches a character that is not whitespace in Python. In ECMA-262, `\\s` has other characters."""
+"""Matches a character that is not whitespace in Python.
+
+The characters are listed because `\\s` in ECMA-262, which JSON Schema uses, matches a different set.
+"""
 
 SESSION_SCHEMA: dict[str, Any] = {
     "minLength": 1,
@@ -46,7 +49,7 @@ def validate_session_id(session: str) -> str:
     "." and ".." are invalid, because clients remove them from paths. Raises PydanticCustomError.
     """
     if len(session) > SESSION_SCHEMA["maxLength"] or not _SESSION_PATTERN.fullmatch(session):
-        message = "is not 1 to 64 of the characters A-Z a-z 0-9 . _ - (dots alone are invalid)"
+        message = "must be 1 to 64 characters long, only A-Z a-z 0-9 . _ -, and not only dots"
         raise PydanticCustomError("session", message)
     return session
 

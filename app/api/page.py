@@ -1,6 +1,7 @@
 """GET /, /admin, /embed, /widget.js and /assets/{path}: the web pages and their assets.
 
-The files are read once from `static`; those with text in all languages are generated.
+Files in `static` are read once at startup. The JavaScript modules that contain the texts in all languages
+are generated instead.
 """
 
 from hashlib import sha256

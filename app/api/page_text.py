@@ -31,12 +31,15 @@ def widget_labels() -> dict[Language, str]:
 
 
 def no_script_notice() -> str:
-    """Return the notice of a browser without JavaScript, in all languages."""
+    """Return the notice shown in browsers without JavaScript, in all languages."""
     return " ".join(user_text(language).page["noScript"] for language in LANGUAGES)
 
 
 def _page_texts(language: Language) -> dict[str, str]:
-    """Return the texts of the page by name; its own text for a field replaces the label of the field."""
+    """Return the texts of the page by name.
+
+    Where `[page]` and `[answer.fields]` both name a field, the text of `[page]` is used.
+    """
     text = user_text(language)
     labels = {to_camel(name): label for name, label in text.answer.fields.items()}
     lists = {name: getattr(text.answer, name) for name in ("sources", "related", "nearest")}

@@ -72,7 +72,11 @@ _PUBLIC_VALUE = re.compile(
     r"(?P<value>[A-Za-z0-9-]{6,64})"
 )
 _LAST_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}}\)")
-"""The end of the last argument of a call. In a list of names, another name follows instead."""
+"""The end of a call's last argument.
+
+It tells `put("token", "x")` from a list of names such as `("token", "secret", "key")`, where "secret" is
+not a value.
+"""
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
 _GAP = re.compile(r"[ \t]{0,4}")
 _MAX_LITERAL_CHARS = 4_096
@@ -87,7 +91,10 @@ class ValueStart(NamedTuple):
     syntax: str
     """The name of the group in `_SEPARATOR` that matched."""
     level: str = ""
-    """The percent-encoding of the separator: one `25` for each level after the first."""
+    """How often the separator is percent-encoded.
+
+    Empty for `%3D`, `25` for `%253D`, `2525` for `%25253D`.
+    """
     closing_quote: str = ""
     """The quotation mark after the name."""
 

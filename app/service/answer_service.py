@@ -220,9 +220,9 @@ class AnswerService:
 
 
 def connect_answer_service(settings: Settings, engine: Engine | None = None) -> AnswerService:
-    """Return a service that is connected to its store, without loading the collection. Blocks.
+    """Return a service that is connected to its store, without loading the collection.
 
-    Pass `engine` if the database in `settings` is already open. Raises ApideskError.
+    Blocks the event loop. Pass `engine` if the database in `settings` is already open. Raises ApideskError.
     """
     platform = read_platform(settings.platform)
     job = IngestionJob.connect(settings, engine)

@@ -25,7 +25,7 @@ from app.telemetry.metrics import measure_loop_lag
 
 
 class Container:
-    """Contains the objects that the routes use, for one answer service, and shares its database.
+    """Contains the objects that the routes use. They belong to one answer service and use its database.
 
     The constructor blocks. It raises ConfigurationError for invalid settings, and StoreUnavailable if the
     database does not answer.

@@ -57,9 +57,9 @@ class SingleFlight:
     ) -> tuple[Answer, bool]:
         """Return the answer, and whether an earlier caller started it.
 
-        The first caller with a key runs `start`. Later callers wait for the same answer. When it is
-        complete, it is passed to `store`. A caller that arrives during this write waits until it ends,
-        and then runs its own `start`.
+        The first caller with a key runs `start`. Later callers wait for the same answer.
+        `store` then stores the complete answer. A caller that arrives while `store` runs waits for it to
+        end, and then starts or joins a new flight.
 
         `on_event` receives all events of the answer. It receives none if the first caller passed no
         `on_event`, because the reply of the model is then not streamed. Raises the errors of `start`. If

@@ -139,8 +139,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup is part of the single flight. Otherwise, a caller that looks up the answer shortly before
-        a flight stores it, and joins shortly after that flight has ended, would ask again.
+        The lookup runs inside the flight. If it ran before, a caller could find nothing in the cache, then
+        find that the flight has ended and stored its answer, and ask the model again.
         """
         cached = await self._look_up(key)
         if cached is None:
@@ -174,7 +174,7 @@ class CachingAnswerer:
             log.warning("answer not cached: %s", error)
 
     async def _store_if_current(self, key: str, answer: Answer) -> None:
-        """Cache the answer if every source is a chunk of the collection that has not changed meanwhile."""
+        """Cache the answer if every source is still in the collection, unchanged since it was retrieved."""
         documents = {(source.source, source.document_id) for source in answer.sources}
         chunks = await asyncio.to_thread(
             self._answer_service.collection.chunks_of_documents, documents

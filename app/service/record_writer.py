@@ -1,8 +1,8 @@
 """Writes question records: first to an outbox, then to the database.
 
 The outbox is a local file, so a record is not lost if the process is killed or the database is down.
-Each process has its own files in the outbox folder and locks another file as long as it runs. Files whose
-lock is free belong to a process that has ended; another process delivers them.
+Each process has its own files in the outbox folder: record files, and a lock file that it holds while it
+runs. Files whose lock is free belong to a process that has ended; another process delivers them.
 """
 
 import asyncio
@@ -81,10 +81,10 @@ class Outbox:
             log.error("question not recorded: %s", error.strerror or error)
 
     def drain(self, write_batch: WriteBatch) -> None:
-        """Pass the records of this process and of processes that have ended to `write_batch`. Blocks.
+        """Pass the records of this process and of processes that have ended to `write_batch`.
 
-        A file is deleted after all of its records have been written. Raises the errors of `write_batch`,
-        and OSError if a file cannot be read.
+        Blocks the event loop. A file is deleted after all of its records have been written. Raises the
+        errors of `write_batch`, and OSError if a file cannot be read.
         """
         with self._drain_lock:
             _drain_files(self._rotate(), write_batch)
@@ -223,7 +223,7 @@ class RecordWriter:
                     await self._has_records.wait()
 
     async def _drain(self, outbox: Outbox) -> bool:
-        """Move the records to the database, and return whether it has all of them."""
+        """Move the records to the database, and return whether all of them were moved."""
         self._has_records.clear()
         try:
             await asyncio.to_thread(outbox.drain, self._store.add)

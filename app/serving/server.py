@@ -96,7 +96,7 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
-    """Check that an API key is configured if `host` is a public address. Blocks.
+    """Check that an API key is configured if `host` is a public address. Blocks the event loop.
 
     Raises ConfigurationError for a public address without an API key, and StoreUnavailable if the
     database does not answer.

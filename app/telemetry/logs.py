@@ -25,9 +25,10 @@ APPLICATION_LOGGERS = ("app", "runnables", "ingestion", "uvicorn")
 NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
 """Loggers whose errors are not shown.
 
-Milvus Lite logs two harmless errors: a call by its own client that it does not implement, and a store that
-another process has open, which apidesk reports as StoreLocked. The clients of LangSmith and OpenTelemetry
-log every lost batch of traces. Instead, app.telemetry.tracing logs only the first loss.
+Milvus Lite logs two harmless errors. One is about a call that its own client makes and its server does not
+implement. The other is about a store that another process has open; apidesk reports that itself, as
+StoreLocked. The clients of LangSmith and OpenTelemetry log every lost batch of traces. Instead,
+app.telemetry.tracing logs only the first loss.
 """
 
 _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", default=None)
@@ -81,7 +82,10 @@ def structured_logger(name: str) -> BoundLogger:
 
 @contextmanager
 def log_context() -> Iterator[dict[str, object]]:
-    """Yield the fields that the block binds. This includes the tasks and threads that it starts."""
+    """Yield a dict that collects the fields bound within the block.
+
+    This includes fields that are bound by tasks and threads that the block starts.
+    """
     fields: dict[str, object] = {}
     token = _fields.set(fields)
     try:

@@ -34,7 +34,7 @@ def ingestion_progress(summary: bool = True) -> Iterator[OnProgress]:
 
 
 class _LineDisplay:
-    """Prints a line when a source starts, and how far the run is every `LINE_INTERVAL_S`."""
+    """Prints a line when a source starts, and a line of progress every `LINE_INTERVAL_S` seconds."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self.last: IngestionRun | None = None
@@ -100,9 +100,9 @@ class _BarDisplay(_LineDisplay):
 
 
 def progress_line(sources: Sequence[SourceReport], elapsed_s: float) -> str:
-    """Return how far a run is: documents, chunks, chunks a second and the time left for its source.
+    """Return the progress of a run: documents, chunks, chunks per second and the time left for a source.
 
-    The time left is omitted while the number of files of the current source is unknown.
+    The source is the one that is being read. The time left is omitted while its number of files is unknown.
     """
     documents = sum(source.documents for source in sources)
     chunks = sum(source.chunks for source in sources)
@@ -142,9 +142,12 @@ def print_run_table(run: IngestionRun, console: Console) -> None:
         _print_notes(source, console)
     for line in run.refused:
         console.print(Text(f"refused  {line}", style="yellow"), soft_wrap=True)
-    summary = "compared, nothing was written," if run.options.dry_run else "done"
     if run.state in ("succeeded", "partial"):
-        console.print(f"{summary} in {run.seconds:.1f} s")
+        duration = f"{run.seconds:.1f} s"
+        is_dry_run = run.options.dry_run
+        console.print(
+            f"compared in {duration}; nothing was written" if is_dry_run else f"done in {duration}"
+        )
 
 
 def _print_notes(source: SourceReport, console: Console) -> None:

@@ -33,8 +33,8 @@ INTRODUCTION = """
 MEASURES = """
     page@5: a page that answers the question is among the first five chunks. evidence@5: these chunks state
     all facts that a right answer states. answer: the answer does. high and wrong: the confidence is
-    `high`, but the answer does not state all facts. refused: as off-topic. not covered: the answer quotes
-    nothing. The shares of answers by confidence include the unanswerable questions. An off-topic question
+    `high`, but the answer does not state all facts. refused: as off-topic. not covered: the answer cites
+    no source. The shares of answers by confidence include the unanswerable questions. An off-topic question
     is let through if it is not refused, and answered if a passage is quoted.
 """
 

@@ -182,7 +182,7 @@ def _growth(found: Growth) -> Iterator[str]:
     yield prose(
         f"""
         The largest embedded store measured that answers half of all retrievals within {_ms(SLOW_S)} ms:
-        {limits}. Use a Milvus server beyond that size, or with more than one process.
+        {limits}. Use a Milvus server beyond that size, or with more than one machine.
         """
     )
     yield _figure("Retrieval by number of chunks", "growth")

@@ -39,7 +39,10 @@ class FactIndex:
     """Index of the names in cited chunks and in the question."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        """Index `texts`, the Markdown of each chunk; a method applies to the paths in the same text."""
+        """Index `texts`, the Markdown of each chunk.
+
+        An HTTP method named in a text applies only to paths in that text.
+        """
         self._names: set[str] = set()
         self._lower_names: set[str] = set()
         self._fields: set[str] = set()
@@ -69,7 +72,10 @@ class FactIndex:
         self._add_nested_fields()
 
     def _add_nested_fields(self) -> None:
-        """Index the parts of dotted names that begin with a field: `data.total`, but not `isv.x`."""
+        """If a dotted name begins with a field, index its parts as fields.
+
+        This applies to `data.total` if `data` is a field, but not to `isv.x`, as `isv` is not a field.
+        """
         for parts in [name.split(".") for name in self._names if "." in name]:
             if parts[0] in self._fields:
                 self._fields.update(parts)
@@ -137,7 +143,10 @@ def _strip_brackets(name: str) -> str:
 
 
 def _sub_names(name: str) -> Iterator[str]:
-    """Yield the name itself, and the names between any two of its separators."""
+    """Yield the name, and each run of consecutive parts of it.
+
+    For example, `a.b.c` gives `a`, `a.b`, `b`, `b.c` and so on. If the name contains colons, the parts between them are also yielded.
+    """
     yield name
     name = _strip_brackets(name)
     yield from (name, name.rstrip("_"))

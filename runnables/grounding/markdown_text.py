@@ -36,7 +36,7 @@ _SENTENCE_END = re.compile(
 def blank_program_code(text: str) -> str:
     """Return `text` with fenced program code blanked out, except strings, HTTP methods and addresses.
 
-    Names of variables in a program state nothing about the platform.
+    Variable names in program code are not claims about the platform.
     """
     if "```" not in text and "~~~" not in text:
         return text

@@ -108,7 +108,10 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def _take_json(text: str) -> tuple[list[JsonObject], str]:
-    """Return the JSON objects in `text`, and the text without them; very deep ones stay in it."""
+    """Return the JSON objects in `text`, and the text without them.
+
+    The outer levels of an object that is nested too deeply stay in the text.
+    """
     decoder = json.JSONDecoder()
     bodies: list[JsonObject] = []
     position = 0

@@ -76,7 +76,7 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
 
 
 def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
-    """Return all chunks of the APIs that `structured` names. Blocks.
+    """Return all chunks of the APIs that `structured` names. Blocks the event loop.
 
     A URL takes precedence over a name, because it is more exact.
     """

@@ -34,7 +34,7 @@ _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 def find_definitions(
     collection: Collection, identifiers: Sequence[str], filters: Filters
 ) -> list[Chunk]:
-    """Return chunks that may define `identifiers`, in lower case. Blocks.
+    """Return chunks that may define `identifiers`, in lower case. Blocks the event loop.
 
     For a path these are all chunks of its API.
     """
@@ -46,7 +46,7 @@ def find_definitions(
 
 
 def missing_identifiers(collection: Collection, question: str) -> tuple[str, ...]:
-    """Return the codes, paths and names in `question` that no document contains. Blocks."""
+    """Return the codes, paths and names in `question` that no document contains. Blocks the event loop."""
     names = specific_identifiers(question)[:MAX_IDENTIFIERS]
     return tuple(name for name in names if not _exists(collection, name))
 

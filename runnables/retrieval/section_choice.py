@@ -38,9 +38,10 @@ def weigh_sections(candidates: Sequence[RetrievedChunk], question: str) -> list[
 def add_request_parameters(
     ranking: Sequence[RetrievedChunk], collection: Collection, filters: Filters
 ) -> list[RetrievedChunk]:
-    """Return `ranking` with the request parameters of its first chunk's API among the first three. Blocks.
+    """Return `ranking` with the request parameters of its first chunk's API among the first three.
 
-    A caller of the API needs them, whichever of its sections the words of the question are in.
+    A caller of the API needs them, whichever of its sections the words of the question are in. Blocks the
+    event loop.
     """
     if not ranking or ranking[0].chunk.kind == "prose":
         return list(ranking)

@@ -60,7 +60,7 @@ def _scores(scores: AnswerScores) -> Group:
         ("answer", scores.right, "the answer states all facts"),
         ("high and wrong", scores.high_and_wrong, "confidence high, but facts are missing"),
         ("refused", scores.refused, "refused as off-topic"),
-        ("not covered", scores.not_covered, "the answer quotes nothing"),
+        ("not covered", scores.not_covered, "the answer cites no source"),
     )
     unanswerable = (
         ("honest", scores.honest, "refused, not covered or confidence low"),

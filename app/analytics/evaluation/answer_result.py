@@ -53,21 +53,21 @@ class ScoredAnswer(ApiModel):
     """None if only retrieval is measured. This also applies to the optional fields below."""
     confidence: Confidence | None = None
     right: bool | None = None
-    """Whether the answer states all facts or, if the question is unanswerable, quotes nothing.
+    """Answerable question: whether the answer states all facts; None if it has no facts.
 
-    None if the question has no facts.
+    Unanswerable question: whether the answer cites no source.
     """
     missing_facts: tuple[Fact, ...] = ()
     """The facts that the answer does not state."""
     steps: tuple[str, ...] = ()
     grade: Grade | None = None
-    """None if there is no judge, the question has no facts, or the answer quotes nothing."""
+    """None if there is no judge, the question has no facts, or the answer cites no source."""
     degraded: str | None = None
     """The code of a DegradedReason; None if the answer is not degraded."""
 
 
 class Reliability(ApiModel):
-    """How many answers with one confidence level are right. Only answers that quote a source count."""
+    """How many answers with one confidence level are right. Only answers that cite a source count."""
 
     confidence: Confidence
     answers: int
@@ -92,7 +92,7 @@ class AnswerScores(ApiModel):
     refused: float | None
     """The question was refused as off-topic."""
     not_covered: float | None
-    """The answer quotes nothing."""
+    """The answer cites no source."""
     unanswerable: int
     honest: float | None
     """Share of the unanswerable questions refused, not covered or answered with confidence `low`."""

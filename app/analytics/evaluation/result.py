@@ -51,7 +51,10 @@ class RouteResult(ApiModel):
     mrr: float
     """Mean reciprocal rank over the first 20 documents."""
     chunk_recall: tuple[float, ...]
-    """Recall with k counting chunks, as APIDESK_TOP_K does, instead of documents."""
+    """Recall within the first k chunks, instead of the first k documents.
+
+    APIDESK_TOP_K also counts chunks.
+    """
     p50_ms: float
     p95_ms: float
     questions: tuple[QuestionResult, ...]

@@ -82,7 +82,9 @@ def _embedder(model: Embeddings, settings: Settings) -> EmbedTexts:
                     for batch in await asyncio.gather(*map(model.aembed_documents, concurrent)):
                         vectors += batch
         if len(vectors) != len(texts) or len(set(map(len, vectors))) > 1:
-            raise ModelOutputInvalid(f"{role.setting}: not one vector of one length for each text")
+            raise ModelOutputInvalid(
+                f"{role.setting}: the model must return one vector per text, all of the same length"
+            )
         return vectors
 
     return embed

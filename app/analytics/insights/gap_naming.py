@@ -52,7 +52,10 @@ log = logging.getLogger(__name__)
 
 
 class QuestionGrouper:
-    """Asks a model which groups have the same topic: the structure model, or the chat model without one."""
+    """Asks a model which groups have the same topic.
+
+    Uses the structure model if one is configured, otherwise the chat model.
+    """
 
     def __init__(
         self, models: ChatModels, platform_info: PlatformInfo, timeout_s: float = TIMEOUT_S
@@ -156,7 +159,8 @@ def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) ->
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
     """Join `parts` into one group named `name`."""
     largest = max(parts, key=lambda part: len(part.members))
-    # Questions do not share the terms of a group with a single question.
+    # When groups are joined, the terms of a one-question group are left out: no second question
+    # shares them.
     shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
     return replace(
         largest,

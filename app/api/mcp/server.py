@@ -96,7 +96,10 @@ def error_result(message: str) -> CallToolResult:
 
 
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
-    """Return the tools for the caller of `connection`. Each call counts as a request. Blocks."""
+    """Return the tools for the caller of `connection`. Each call counts as a request.
+
+    Blocks the event loop.
+    """
     caller: Caller = connection.user
 
     @asynccontextmanager

@@ -28,7 +28,7 @@ from app.cli.commands.base import (
     "--explain",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="PAGE",
-    help="With --dry-run: show how this page is read, and why. Nothing is compared.",
+    help="With --dry-run: show only how this page is read, and why, without comparing it with the index.",
 )
 @platform_option
 @report_errors

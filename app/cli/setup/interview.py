@@ -1,4 +1,4 @@
-"""Asks for the answers of `apidesk init` that the command line does not give."""
+"""Asks the questions of `apidesk init` that the command-line options do not answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,7 +61,8 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     """Build a draft without asking. Missing answers are taken from the OpenAPI description.
 
-    Raises ApideskError for an invalid answer, and if the description does not contain a missing answer.
+    Raises ApideskError if an answer is invalid, or if an answer is neither given nor found in the
+    description.
     """
     surveyed = survey_documents(given.documents or "", limits)
     if surveyed.summary is None:

@@ -18,7 +18,10 @@ from schemas.answer import FOOTER_FIELDS, Answer, Event, EventSink, Source
 
 
 class _FoldingTable(markdown.TableElement):
-    """A table that wraps long words in its cells. Rich truncates them, but Chinese has no spaces."""
+    """A table that wraps long words in its cells.
+
+    Rich truncates long words. Chinese has no spaces, so whole sentences would be cut off.
+    """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         return _fold_cells(super().__rich_console__(console, options))

@@ -13,7 +13,10 @@ from schemas.insights import Gap, Insights, RatedAnswer, Table
 from schemas.question import QuestionType
 
 MAX_ROWS = 10
-"""Maximum number of rows per section of the whole report, and of missing words per gap."""
+"""Maximum number of rows per section when the whole report is printed.
+
+Also the maximum number of missing words per gap.
+"""
 
 EXTRA_WORDINGS = 2
 """Maximum number of wordings that are printed per gap, in addition to its question."""
@@ -62,8 +65,8 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
         counts[type_count.type] += type_count.questions
         days[type_count.day] += type_count.questions
     summary = (
-        f"{insights.unanswered} about the platform unanswered, {insights.off_topic_share:.0%} off topic, "
-        f"{insights.cached_share:.0%} from the cache"
+        f"{insights.unanswered} on-topic questions were not answered, "
+        f"{insights.off_topic_share:.0%} off topic, {insights.cached_share:.0%} from the cache"
     )
     grid = _grid(2)
     for type_ in TYPES:
@@ -93,10 +96,10 @@ def _sparkline(days: Mapping[date, int], span: int) -> Text:
     largest = max(sums)
     blocks = [BLOCKS[_scale(count, largest, len(BLOCKS)) - 1] if count else "·" for count in sums]
     first = today - timedelta(days=span)
-    unit = f"in {step} days" if step > 1 else "a day"
+    period = f"{step} days" if step > 1 else "one day"
     return Text.assemble(
         (f"{first:%m-%d} ", "dim"), ("".join(blocks), "cyan"), (f" {today:%m-%d}", "dim"),
-        (f"  at most {largest} {unit}", "dim"),
+        (f"  highest: {largest} in {period}", "dim"),
     )  # fmt: skip
 
 
@@ -212,5 +215,8 @@ def _printable(text: str) -> str:
 
 
 def _scale(value: int, largest: int, length: int) -> int:
-    """Return the length of a bar for `value`, at least 1, if `largest` has the length `length`."""
+    """Return the length of the bar for `value`, at least 1.
+
+    The bar for `largest` has the length `length`.
+    """
     return max(1, round(length * value / largest))
