@@ -145,7 +145,8 @@ def _strip_brackets(name: str) -> str:
 def _sub_names(name: str) -> Iterator[str]:
     """Yield the name, and each run of consecutive parts of it.
 
-    For example, `a.b.c` gives `a`, `a.b`, `b`, `b.c` and so on. If the name contains colons, the parts between them are also yielded.
+    For example, `a.b.c` gives `a`, `a.b`, `b`, `b.c` and so on. If the name contains colons, the
+    parts between them are also yielded.
     """
     yield name
     name = _strip_brackets(name)
