@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test acceptance check format pin screenshots bench bench-scale bench-retrieval bench-answers soak fuzz
+.PHONY: help setup run ask test acceptance check format pin screenshots bench bench-scale bench-retrieval bench-answers fit-answers soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ bench-retrieval: setup ## measure retrieval quality, update docs/explanation/ret
 
 bench-answers: setup ## measure answers without a model, update docs/explanation/answers.md (CORPORA=...)
 	@$(BIN)/python -m benchmarks.answers --part both --document docs/explanation/answers.md --data "$(CORPORA)"
+
+fit-answers: setup ## fit the ranking, confidence and topic gate of answers without a model (CORPORA=...)
+	@$(BIN)/python -m benchmarks.fit_answers --data "$(CORPORA)"
 
 soak: setup ## run a mixed load for ten minutes, update docs/explanation/reliability.md
 	@$(BIN)/python -m benchmarks.soak

@@ -15,6 +15,8 @@ class Classification:
     structured: StructuredQuestion
     degraded: DegradedReason | None = None
     """Set if no model could classify the question."""
+    on_topic: float | None = None
+    """The estimated probability that the question is about the platform; None if a model classified it."""
 
 
 @dataclass(frozen=True)

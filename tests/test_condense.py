@@ -386,7 +386,9 @@ def test_history_does_not_make_questions_on_topic(
 def is_off_topic(answer_service: AnswerService, question: str) -> bool:
     glossary = Glossary(answer_service.platform.glossary)
     return (
-        classify_by_rules(extract_details(question), answer_service.collection, glossary).type
+        classify_by_rules(
+            extract_details(question), answer_service.collection, glossary
+        ).structured.type
         == "unknown"
     )
 

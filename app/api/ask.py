@@ -55,7 +55,8 @@ class AskRequest(ApiModel):
 
 
 EXAMPLE_STEP = (
-    "Update SKU Price error `44203` (Price outside the range of the category). Cause: The category "
+    "**Update SKU Price**: `POST /dop/api/v1/product/sku_price`\n\n"
+    "- `44203`: Price outside the range of the category. Cause: The category "
     "has a lowest or highest price, and the new price falls outside it. Usually yuan were sent "
     "instead of fen. Remedy: Check the unit first: 139 CNY is 13900. The permitted range is given in "
     "error_message. [1]"
@@ -84,7 +85,7 @@ EXAMPLE_ANSWER = Answer(
             text="| Error code | Message | Cause | Remedy |…",
         )
     ],
-    confidence="high",
+    confidence="medium",
     language="en",
     answered_by="extractive",
     session="mine",

@@ -1,20 +1,24 @@
-"""The calibrated probability that an answer is right, and the confidence that follows from it.
+"""The calibrated probabilities behind refusals and the confidence of quoted answers.
 
-A logistic regression over features of the question and of the cited chunks estimates the probability. It is
-fitted on questions that the documents answer and questions that they do not answer;
-docs/explanation/answers.md has the figures.
+Two logistic regressions estimate the probability that a question is about the platform, and that an
+answer is right. `benchmarks/fit_answers` fits them to questions that the documents answer and questions
+that they do not answer; docs/explanation/answers.md has the figures.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 
-from ingestion.store.collection import Collection
 from ingestion.text.language import detect_language
-from runnables.answer.coefficients import CONFIDENCE_INTERCEPT, CONFIDENCE_WEIGHTS
-from runnables.answer.passages import Passage
+from runnables.answer.coefficients import (
+    ANSWER_INTERCEPT,
+    ANSWER_WEIGHTS,
+    TOPIC_INTERCEPT,
+    TOPIC_WEIGHTS,
+)
 from runnables.answer.query_terms import QueryTerms
-from runnables.state import PipelineState
 from schemas.answer import Confidence
+from schemas.document import Chunk
+from schemas.question import ExtractedDetails
 
 HIGH = 0.77
 """Probability from which the confidence is `high`."""
@@ -33,21 +37,20 @@ def confidence_of(probability: float) -> Confidence:
     return "medium" if probability >= MEDIUM else "low"
 
 
-def probability_of(features: Mapping[str, float]) -> float:
+def answer_probability(features: Mapping[str, float]) -> float:
     """Return the probability that an answer with these features is right."""
-    logit = CONFIDENCE_INTERCEPT + sum(
-        weight * features[name] for name, weight in CONFIDENCE_WEIGHTS.items()
-    )
-    return 1 / (1 + math.exp(-logit))
+    return _probability(ANSWER_INTERCEPT, ANSWER_WEIGHTS, features)
+
+
+def topic_probability(features: Mapping[str, float]) -> float:
+    """Return the probability that a question with these features is about the platform."""
+    return _probability(TOPIC_INTERCEPT, TOPIC_WEIGHTS, features)
 
 
 def answer_features(
-    state: PipelineState, passages: Sequence[Passage], collection: Collection
+    details: ExtractedDetails, terms: QueryTerms, chunks: Sequence[Chunk]
 ) -> dict[str, float]:
-    """Return the features of an answer that quotes `passages`, of which there is at least one. Blocks."""
-    question = state["question"]
-    terms = QueryTerms.of(question, state["classification"].structured, collection)
-    chunks = [passage.chunk for passage in passages]
+    """Return the features of an answer that quotes `chunks`, of which there is at least one."""
     sections = "\n".join(f"{c.title} {c.section} {c.api_name} {c.api_url} {c.body}" for c in chunks)
     found = terms.found_in(sections)
     lowered = sections.lower()
@@ -56,5 +59,12 @@ def answer_features(
         "share": terms.share(found) if terms.weights else float(stated > 0),
         "found": math.log1p(len(found) + stated),
         "identifiers_unstated": float(stated < len(terms.identifiers)),
-        "translated": float(detect_language(question.text) != chunks[0].language),
+        "translated": float(detect_language(details.text) != chunks[0].language),
     }
+
+
+def _probability(
+    intercept: float, weights: Mapping[str, float], features: Mapping[str, float]
+) -> float:
+    logit = intercept + sum(weight * features[name] for name, weight in weights.items())
+    return 1 / (1 + math.exp(-logit))

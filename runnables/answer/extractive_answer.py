@@ -1,7 +1,7 @@
 """The step `answer` without a model, which quotes the passage that most likely answers the question."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +11,8 @@ from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import parse_list_items, plain_text
 from prompts import load_prompt
 from prompts.user_text import user_text
-from runnables.answer.confidence import NOT_COVERED, answer_features, probability_of
+from runnables.answer.coefficients import PASSAGE_WEIGHTS
+from runnables.answer.confidence import NOT_COVERED, answer_features, answer_probability
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.passages import MAX_CHARS, Candidate, Passage, rank_passages
 from runnables.answer.query_terms import QueryTerms
@@ -63,22 +64,20 @@ def extractive_answer(
     state: PipelineState, collection: Collection, platform_info: PlatformInfo
 ) -> PipelineState:
     """Return `state` with a draft, and with the quoted chunks before all others. Blocks."""
-    question = state["question"]
+    question, details = state["question"], details_of(state["question"])
     passages = find_passages(state, collection)
     probability = 0.0
     if passages and not missing_identifiers(collection, question.text):
-        probability = probability_of(answer_features(state, passages, collection))
-    if probability < NOT_COVERED:
-        passages = []
-    needs = needs_of(question.text, state["classification"].structured)
-    quoter = _Quoter(collection, question.language)
-    steps = [step for passage in passages for step in quoter.steps(passage, len(passages), needs)]
+        terms = QueryTerms.of(details, state["classification"].structured, collection)
+        quoted = [passage.chunk for passage in passages]
+        probability = answer_probability(answer_features(details, terms, quoted))
+    steps = quoted_steps(state, passages, collection) if probability >= NOT_COVERED else []
     chunks = _quoted_first(state["chunks"], steps)
     numbers = {retrieved.chunk.id: number for number, retrieved in enumerate(chunks, 1)}
     answer = [_cite(text, numbers[chunk.id]) for text, chunk in steps]
     pages = dict.fromkeys(retrieved.chunk.page_url for retrieved in chunks)
     draft = AnswerDraft(
-        question=details_of(question).prose or question.text,
+        question=details.prose or question.text,
         introduction=platform_info.greeting.in_language(question.language),
         answer=answer or [not_covered_sentence(platform_info, question.language)],
         related_url=[page for page in pages if page][: MAX_RELATED_PAGES + 1],
@@ -86,19 +85,43 @@ def extractive_answer(
     return with_draft(state, chunks, Draft(draft, EXTRACTIVE, probability=probability))
 
 
-def find_passages(state: PipelineState, collection: Collection) -> list[Passage]:
+def find_passages(
+    state: PipelineState, collection: Collection, weights: Mapping[str, float] = PASSAGE_WEIGHTS
+) -> list[Passage]:
     """Return the passages to quote: one or two for each part of the question. Blocks."""
-    question, structured = state["question"], state["classification"].structured
-    terms = QueryTerms.of(question, structured, collection)
+    chosen = [
+        passage
+        for ranked, terms in rank_for_parts(state, collection, weights)
+        for passage in (*ranked[:1], *_second(ranked, terms))
+    ]
+    return list({passage.chunk.id: passage for passage in chosen}.values())
+
+
+def rank_for_parts(
+    state: PipelineState, collection: Collection, weights: Mapping[str, float] = PASSAGE_WEIGHTS
+) -> list[tuple[list[Passage], QueryTerms]]:
+    """Return the passages, best first, and the terms for each part of the question. Blocks."""
+    details, structured = details_of(state["question"]), state["classification"].structured
+    terms = QueryTerms.of(details, structured, collection)
     sections = list(_sections(state, terms, collection))
-    chosen: list[Passage] = []
-    parts = split_question(details_of(question).search_query)
+    ranked = []
+    parts = split_question(details.search_query)
     for part in parts:
         if len(parts) > 1:
-            terms = QueryTerms.of(question, structured, collection, part)
-        ranked = rank_passages(_candidates(sections, terms, state["chunks"]), terms)
-        chosen += [*ranked[:1], *_second(ranked, terms)]
-    return list({passage.chunk.id: passage for passage in chosen}.values())
+            terms = QueryTerms.of(details, structured, collection, part)
+        candidates = _candidates(sections, terms, state["chunks"])
+        ranked.append((rank_passages(candidates, terms, weights), terms))
+    return ranked
+
+
+def quoted_steps(
+    state: PipelineState, passages: Sequence[Passage], collection: Collection
+) -> list[QuotedStep]:
+    """Return the steps that quote `passages`. Blocks."""
+    question = state["question"]
+    needs = needs_of(question.text, state["classification"].structured)
+    quoter = _Quoter(collection, question.language)
+    return [step for passage in passages for step in quoter.steps(passage, len(passages), needs)]
 
 
 def _sections(

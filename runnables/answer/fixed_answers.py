@@ -3,6 +3,7 @@
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts import load_prompt
+from runnables.answer.confidence import confidence_of
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.run_context import named_step
 from runnables.state import Classification, Draft, PipelineState, mark_degraded, with_draft
@@ -38,7 +39,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[Pipe
     """Return the step `refuse`, which replies to off-topic questions. `answered_by` is a model's name."""
 
     async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
-        question = state["question"]
+        question, on_topic = state["question"], state["classification"].on_topic
         return Answer(
             id=str(question.id),
             question=question.text,
@@ -48,7 +49,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[Pipe
             type="unknown",
             structured=state["classification"].structured,
             sources=[],
-            confidence="high",
+            confidence="high" if on_topic is None else confidence_of(1 - on_topic),
             language=question.language,
             answered_by=answered_by,
         )

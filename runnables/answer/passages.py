@@ -1,15 +1,14 @@
 """Finds the passages of the chunks that could answer a question, and ranks them.
 
 A passage consists of segments of one chunk in document order, at most about `MAX_CHARS` characters. Its
-score is a weighted sum of features; `benchmarks/fit_answers.py` fits the weights.
+score is a weighted sum of features; `benchmarks/fit_answers` fits the weights.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from runnables.answer.coefficients import PASSAGE_WEIGHTS
 from runnables.answer.query_terms import QueryTerms
 from runnables.answer.question_needs import fits
 from runnables.answer.segments import Segment
@@ -67,7 +66,9 @@ class Passage:
     segments: tuple[Segment, ...]
     words: frozenset[str]
     """The words of the question in the segments and in the headings above them."""
-    features: dict[str, float]
+    features: Mapping[str, float]
+    relevance: float
+    """The weighted sum of the features."""
 
     @property
     def chunk(self) -> Chunk:
@@ -79,23 +80,23 @@ class Passage:
         """The text of the segments."""
         return "\n".join(segment.text for segment in self.segments)
 
-    @cached_property
-    def relevance(self) -> float:
-        """The weighted sum of the features."""
-        return sum(PASSAGE_WEIGHTS[name] * value for name, value in self.features.items())
 
-
-def rank_passages(candidates: Iterable[Candidate], terms: QueryTerms) -> list[Passage]:
-    """Return the passages of all candidates, best first."""
-    passages = [passage for each in candidates for passage in _passages(each, terms)]
+def rank_passages(
+    candidates: Iterable[Candidate], terms: QueryTerms, weights: Mapping[str, float]
+) -> list[Passage]:
+    """Return the passages of all candidates, best first. `weights` are those of the features."""
+    passages = [passage for each in candidates for passage in _passages(each, terms, weights)]
     return sorted(passages, key=lambda passage: -passage.relevance)
 
 
-def _passages(candidate: Candidate, terms: QueryTerms) -> Iterator[Passage]:
+def _passages(
+    candidate: Candidate, terms: QueryTerms, weights: Mapping[str, float]
+) -> Iterator[Passage]:
     relevance = [_relevance(candidate, i, terms) for i in range(len(candidate.segments))]
-    anchors = sorted(range(len(relevance)), key=lambda i: -relevance[i])[:ANCHORS]
+    named = [i for i, s in enumerate(candidate.segments) if s.name.lower() in terms.identifiers]
+    anchors = sorted(named or range(len(relevance)), key=lambda i: -relevance[i])[:ANCHORS]
     for indices in dict.fromkeys(_choose(candidate.segments, relevance, i, terms) for i in anchors):
-        yield _passage(candidate, indices, terms)
+        yield _passage(candidate, indices, terms, weights)
 
 
 def _relevance(candidate: Candidate, index: int, terms: QueryTerms) -> float:
@@ -149,16 +150,19 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(
     segments: Sequence[Segment], relevance: Sequence[float], anchor: int, terms: QueryTerms
 ) -> list[int]:
-    """Return the other rows of the table that are asked for, best first."""
+    """Return the other rows of the table that are asked for: those it names, or the best ones first."""
     rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]
+    if segments[anchor].name.lower() in terms.identifiers:
+        return [i for i in rows if segments[i].name.lower() in terms.identifiers]
     wanted = [i for i in rows if relevance[i] >= relevance[anchor] * SIMILAR_SHARE]
-    names_field = segments[anchor].name.lower() in terms.identifiers
-    if terms.needs & {"parameter", "steps"} and not names_field:
+    if terms.needs & {"parameter", "steps"}:
         wanted += [i for i in rows if segments[i].is_required and i not in wanted]
     return sorted(wanted, key=lambda i: (-relevance[i], i))
 
 
-def _passage(candidate: Candidate, indices: Sequence[int], terms: QueryTerms) -> Passage:
+def _passage(
+    candidate: Candidate, indices: Sequence[int], terms: QueryTerms, weights: Mapping[str, float]
+) -> Passage:
     segments = tuple(candidate.segments[i] for i in indices)
     in_segments = [candidate.words[i] for i in indices]
     in_passage, chunk = frozenset[str]().union(*in_segments), candidate.chunk
@@ -175,4 +179,5 @@ def _passage(candidate: Candidate, indices: Sequence[int], terms: QueryTerms) ->
         "rank": 1 / (1 + candidate.rank),
         "score": candidate.score,
     }
-    return Passage(candidate, segments, words, features)
+    relevance = sum(weight * features[name] for name, weight in weights.items())
+    return Passage(candidate, segments, words, features, relevance)

@@ -9,10 +9,10 @@ from functools import cached_property
 from ingestion.store.collection import Collection
 from ingestion.text.words import may_be_noun, normalise, split_words, stem
 from runnables.answer.question_needs import Need, needs_of
-from runnables.question.extract_details import details_of, error_codes
+from runnables.question.extract_details import error_codes
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.identifiers import specific_identifiers
-from schemas.question import Question, StructuredQuestion
+from schemas.question import ExtractedDetails, StructuredQuestion
 
 NON_NOUN_FACTOR = 0.5
 """Weight of a word that is not a noun; questions and documents use different verbs."""
@@ -33,13 +33,13 @@ class QueryTerms:
     @classmethod
     def of(
         cls,
-        question: Question,
-        structured: StructuredQuestion,
+        details: ExtractedDetails,
+        structured: StructuredQuestion | None,
         collection: Collection,
         part: str = "",
     ) -> "QueryTerms":
-        """Return the terms of `question`, or the words of one `part` of it. Blocks."""
-        text = normalise(part or details_of(question).search_query)
+        """Return the terms of a question, or the words of one `part` of it. Blocks."""
+        text = normalise(part or details.search_query)
         words = [word for word in dict.fromkeys(split_words(text)) if is_content_word(word)]
         counts, total = collection.word_counts(words), max(collection.manifest.words, 2)
         weights = {
@@ -47,9 +47,9 @@ class QueryTerms:
             * (1.0 if may_be_noun(word) else NON_NOUN_FACTOR)
             for word in words
         }
-        codes = [code.lower() for code in error_codes(question.text)]
-        identifiers = frozenset([*specific_identifiers(question.text), *codes])
-        return cls(weights, identifiers, needs_of(question.text, structured))
+        codes = [code.lower() for code in error_codes(details.text)]
+        identifiers = frozenset([*specific_identifiers(details.text), *codes])
+        return cls(weights, identifiers, needs_of(details.text, structured))
 
     @cached_property
     def total(self) -> float:

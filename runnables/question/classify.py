@@ -11,7 +11,8 @@ from ingestion.text.words import split_words
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
 from runnables.question.extract_details import details_of, error_codes
-from runnables.question.topic_scorer import TOPIC_THRESHOLD, TopicScorer
+from runnables.question.topic_gate import ON_TOPIC, estimate_on_topic
+from runnables.question.topic_scorer import TopicScorer
 from runnables.retrieval.exact_search import api_url_candidates
 from runnables.retrieval.query_analysis import Glossary
 from runnables.run_context import emit, named_step, remaining_seconds, with_deadline
@@ -88,33 +89,32 @@ def build_rule_classifier(
     """Return the step that classifies by rules, without a model."""
 
     async def classify(question: Question, config: RunnableConfig) -> Classification:
-        structured = await asyncio.to_thread(
+        classification = await asyncio.to_thread(
             classify_by_rules, details_of(question), collection, glossary
         )
-        await emit(config, Event("structured", structured))
-        return Classification(structured)
+        await emit(config, Event("structured", classification.structured))
+        return classification
 
     return named_step(NAME, classify)
 
 
 def classify_by_rules(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
-) -> StructuredQuestion:
+) -> Classification:
     """Classify a question by its pasted details, its words and the chunks found for it. Blocks."""
     text = details.text
-    expanded = " ".join([details.search_query, *glossary.equivalents(text)])
-    chunks = [
-        retrieved.chunk for retrieved in collection.search(expanded, CANDIDATE_CHUNKS, "full_text")
-    ]
+    expanded, chunks = search_candidates(details, collection, glossary)
     code, api_of_code = _indexed_error_code(text, chunks)
-    topic = TopicScorer(collection.word_counts, collection.manifest.words)
-    is_on_topic = max(topic.score(text), topic.score(expanded)) > TOPIC_THRESHOLD
-    if not (details.trace_id or code or is_on_topic):
-        return StructuredQuestion(type="unknown")
     path, api = _api_by_path(details, collection)
+    probability = 1.0
+    if not (details.trace_id or code or api):
+        probability = estimate_on_topic(details, expanded, collection, chunks)
+    if probability < ON_TOPIC:
+        return Classification(StructuredQuestion(type="unknown"), on_topic=probability)
     named = api or _api_by_name(text, chunks) or api_of_code
+    topic = TopicScorer(collection.word_counts, collection.manifest.words)
     touches_api = _shares_word_with_api_name(text, chunks, topic)
-    return StructuredQuestion(
+    structured = StructuredQuestion(
         type=_question_type(text, details, code, named is not None, touches_api),
         api_name=named.api_name if named else None,
         api_url=(api.api_url if api else path) if path else None,
@@ -123,6 +123,16 @@ def classify_by_rules(
         error=details.error or code,
         trace_id=details.trace_id,
     )
+    return Classification(structured, on_topic=probability)
+
+
+def search_candidates(
+    details: ExtractedDetails, collection: Collection, glossary: Glossary
+) -> tuple[str, list[Chunk]]:
+    """Return the search query with equivalent terms, and the chunks found for it. Blocks."""
+    expanded = " ".join([details.search_query, *glossary.equivalents(details.text)])
+    found = collection.search(expanded, CANDIDATE_CHUNKS, "full_text")
+    return expanded, [retrieved.chunk for retrieved in found]
 
 
 def _question_type(

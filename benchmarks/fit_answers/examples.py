@@ -1,0 +1,185 @@
+"""Collects features and outcomes of the questions of the sets."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from langsmith import tracing_context
+
+from app.analytics.evaluation.answer_scoring import missing_facts
+from app.analytics.evaluation.dataset import EvaluationQuestion
+from app.analytics.evaluation.documents import DocumentIndex
+from app.service.answer_service import AnswerService, open_answer_service
+from app.service.ask_command import AskCommand
+from benchmarks.answers.index_cache import indexed_settings
+from benchmarks.answers.sets import EVERYDAY, SETS, is_available, off_topic_questions, read_set
+from runnables.answer.confidence import answer_features
+from runnables.answer.extractive_answer import find_passages, quoted_steps, rank_for_parts
+from runnables.answer.passages import Passage
+from runnables.answer.query_terms import QueryTerms
+from runnables.question.classify import search_candidates
+from runnables.question.extract_details import details_of
+from runnables.question.topic_gate import topic_features, topic_score
+from runnables.question.topic_scorer import TOPIC_THRESHOLD
+from runnables.retrieval.evidence import build_boost_named_api
+from runnables.retrieval.query_analysis import Glossary
+from runnables.state import PipelineState
+from schemas.question import Question
+
+FOREIGN_STEP = 5
+"""Of the questions about other platforms, every fifth is asked."""
+
+WEIGHTS = {"foreign": 0.3, "removed": 0.3, "off-topic": 0.1}
+"""Weights of questions that users ask less often than the sets contain them; other kinds have weight 1."""
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One question with the features and the outcome that a regression learns from."""
+
+    corpus: str
+    kind: str
+    """`answerable`, `unanswerable`, `foreign`, `removed` (its documents were left out) or `off-topic`."""
+    features: Mapping[str, float]
+    label: bool
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class RankingExample:
+    """The passages of one question: their features, one row for each, and which of them state all facts."""
+
+    corpus: str
+    features: Array
+    right: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question, and the state of the pipeline before its answer is drafted."""
+
+    kind: str
+    question: EvaluationQuestion | None
+    """None for an off-topic question."""
+    state: PipelineState
+
+
+@dataclass(frozen=True)
+class AskedCorpus:
+    """The questions that were asked about one corpus, and the service that is open for them."""
+
+    name: str
+    service: AnswerService
+    asked: Sequence[AskedQuestion]
+
+    def ranking_examples(self, names: Sequence[str]) -> Iterator[RankingExample]:
+        """Yield the passages of each answerable question, with the features `names` in columns. Blocks."""
+        for each in self.asked:
+            if each.kind != "answerable" or each.question is None or not each.question.facts:
+                continue
+            passages = rank_for_parts(each.state, self.service.collection)[0][0]
+            if not passages:
+                continue
+            rows = [[passage.features[name] for name in names] for passage in passages]
+            right = [self._is_right(each, [passage]) for passage in passages]
+            yield RankingExample(self.name, np.array(rows), np.array(right, dtype=bool))
+
+    def answer_examples(self, weights: Mapping[str, float]) -> Iterator[Example]:
+        """Yield the answers of a ranking with `weights`, without questions that get no quote. Blocks."""
+        collection = self.service.collection
+        for each in self.asked:
+            state = each.state
+            passages = find_passages(state, collection, weights)
+            if not passages or state["missing_identifiers"]:
+                continue
+            details = details_of(state["question"])
+            terms = QueryTerms.of(details, state["classification"].structured, collection)
+            features = answer_features(details, terms, [passage.chunk for passage in passages])
+            is_right = each.kind != "foreign" and self._is_right(each, passages)
+            yield Example(self.name, each.kind, features, is_right, WEIGHTS.get(each.kind, 1.0))
+
+    def topic_examples(self) -> Iterator[Example]:
+        """Yield the questions with a low topic score, on-topic and off-topic ones. Blocks."""
+        collection, glossary = self.service.collection, Glossary(self.service.platform.glossary)
+        for each in self.asked:
+            if each.kind in ("removed", "foreign"):
+                continue
+            details = details_of(each.state["question"])
+            expanded, chunks = search_candidates(details, collection, glossary)
+            score = topic_score(details, expanded, collection)
+            if score <= TOPIC_THRESHOLD:
+                features = topic_features(score, details, collection, chunks)
+                yield Example(self.name, each.kind, features, each.kind != "off-topic")
+
+    def _is_right(self, each: AskedQuestion, passages: Sequence[Passage]) -> bool:
+        if each.question is None or not each.question.facts:
+            return False
+        steps = quoted_steps(each.state, passages, self.service.collection)
+        return not missing_facts(each.question.facts, "\n".join(text for text, _ in steps))
+
+
+@asynccontextmanager
+async def ask_corpora(data: Path, cache: Path) -> AsyncIterator[list[AskedCorpus]]:
+    """Yield all corpora whose documents are there, with the questions of the working part."""
+    names = [name for name in SETS if is_available(name, data)]
+    questions = {name: read_set(name, "work") for name in names}
+    with tracing_context(enabled=False):
+        async with AsyncExitStack() as stack:
+            corpora = []
+            for name in names:
+                settings = stack.enter_context(indexed_settings(name, data, cache))
+                service = await stack.enter_async_context(open_answer_service(settings))
+                off_topic = off_topic_questions(data) if name == EVERYDAY else []
+                corpora.append(await _ask_corpus(name, service, questions, off_topic))
+            yield corpora
+
+
+async def _ask_corpus(
+    name: str,
+    service: AnswerService,
+    questions: Mapping[str, Sequence[EvaluationQuestion]],
+    off_topic: Sequence[str],
+) -> AskedCorpus:
+    documents = await asyncio.to_thread(DocumentIndex.read, service.collection, 0)
+    asked = []
+    for question in questions[name]:
+        kind = "unanswerable" if question.is_unanswerable else "answerable"
+        state = await _state(service, question.question)
+        asked.append(AskedQuestion(kind, question, state))
+        if removed := _without(state, frozenset[str]().union(*documents.gold_documents(question))):
+            asked.append(AskedQuestion("removed", question, removed))
+    for other, foreign in questions.items():
+        if other.partition("_")[0] != name.partition("_")[0]:
+            for question in foreign[::FOREIGN_STEP]:
+                state = await _state(service, question.question)
+                asked.append(AskedQuestion("foreign", question, state))
+    for text in off_topic:
+        asked.append(AskedQuestion("off-topic", None, await _state(service, text)))
+    return AskedCorpus(name, service, asked)
+
+
+async def _state(service: AnswerService, text: str) -> PipelineState:
+    """Return the state of the pipeline before the answer is drafted, even if the question is refused."""
+    question: Question = service.build_question(AskCommand(text))
+    state: PipelineState = {
+        "question": question,
+        "classification": await service.classify.ainvoke(question),
+        "retrieved": await service.retriever("full_text").ainvoke(question),
+    }
+    return await build_boost_named_api(service.collection).ainvoke(state)
+
+
+def _without(state: PipelineState, documents: frozenset[str]) -> PipelineState | None:
+    """Return `state` without the chunks of `documents`; None if it has none of them, or no others."""
+    kept = [
+        retrieved
+        for retrieved in state["chunks"]
+        if f"{retrieved.chunk.source}/{retrieved.chunk.document_id}" not in documents
+    ]
+    return {**state, "chunks": kept} if kept and len(kept) < len(state["chunks"]) else None
