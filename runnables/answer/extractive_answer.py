@@ -9,6 +9,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import parse_list_items, plain_text
+from ingestion.text.words import split_words
 from prompts import load_prompt
 from prompts.user_text import user_text
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
@@ -130,9 +131,12 @@ def _sections(
     """Yield the segments of the best chunks, then of the other sections of the best chunk's page.
 
     The other sections are read if the page describes an API, or if the question asks how to do what the
-    page's title says.
+    page's title says. If the question contains the name of one API, only its sections are read.
     """
     chunks = [retrieved.chunk for retrieved in state["chunks"][:MAX_CANDIDATES]]
+    if chunks and "comparison" not in terms.needs and _is_named(chunks[0], state["question"].text):
+        named = (chunks[0].source, chunks[0].document_id)
+        chunks = [chunk for chunk in chunks if (chunk.source, chunk.document_id) == named]
     found = {chunk.id: chunk for chunk in chunks}
     if chunks:
         first = chunks[0]
@@ -143,6 +147,12 @@ def _sections(
     for chunk in found.values():
         if segments := _quotable(split_chunk(chunk, state["question"].language)):
             yield segments
+
+
+def _is_named(chunk: Chunk, question: str) -> bool:
+    """Return whether `question` contains all words of the API's name."""
+    words = split_words(chunk.api_name)
+    return len(words) > 1 and set(words) <= set(split_words(question))
 
 
 def _candidates(
