@@ -360,10 +360,10 @@ def test_full_text_retrieves_while_embeddings_fail(
 @pytest.mark.parametrize(
     ("question", "language", "expected", "told"),
     [
-        ("发货接口是哪个", None, "zh", "中文书写"),
-        ("Which API ships an order?", None, "en", "英文书写"),
-        ("Which API ships an order?", "zh", "zh", "中文书写"),
-        ("发货接口是哪个", "en", "en", "英文书写"),
+        ("发货接口是哪个", None, "zh", "用中文作答"),
+        ("Which API ships an order?", None, "en", "用英文作答"),
+        ("Which API ships an order?", "zh", "zh", "用中文作答"),
+        ("发货接口是哪个", "en", "en", "用英文作答"),
     ],
 )
 def test_prompt_contains_the_language(

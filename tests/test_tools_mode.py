@@ -38,7 +38,7 @@ def calling(*calls: ToolCall) -> Any:
 
 def test_answer_lists_its_rounds(model_client: MakeClient, model_server: ModelServer) -> None:
     calls = (
-        ToolCall("search", {"query": "签名怎么算"}),
+        ToolCall("search", {"query": "签名算法：待签名字符串怎么拼"}),
         ToolCall("outline", {"name": "快递面单v2接口"}),
     )
     model_server.default = calling(*calls)
@@ -46,7 +46,7 @@ def test_answer_lists_its_rounds(model_client: MakeClient, model_server: ModelSe
 
     assert answer.degraded is None
     assert [(each.tool, each.arguments) for each in answer.rounds] == [
-        ("search", {"query": "签名怎么算"}),
+        ("search", {"query": "签名算法：待签名字符串怎么拼"}),
         ("outline", {"name": "快递面单v2接口"}),
     ]
     assert all(each.results and each.error is None for each in answer.rounds)

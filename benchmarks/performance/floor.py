@@ -30,6 +30,7 @@ from benchmarks.peers.task import API_KEY, CHAT_MODEL, K
 from benchmarks.performance.passages import chunks_of
 from ingestion.platform_config import read_platform
 from prompts import PromptName, load_prompt
+from prompts.user_text import user_text
 from schemas.answer import AnswerDraft
 from schemas.document import RetrievedChunk
 from schemas.question import StructuredQuestion
@@ -109,7 +110,7 @@ def answer_prompt(platform: Path) -> str:
         AnswerDraft,
         platform,
         greeting=platform_info.greeting.in_language("en"),
-        language="en",
+        answer_language=user_text(platform_info.language).languages["en"],
         chunks=[(number, RetrievedChunk(chunk=c, score=1)) for number, c in enumerate(passages, 1)],
         structured=StructuredQuestion(type="general").model_dump_json(by_alias=True),
         draft="",
