@@ -34,7 +34,9 @@ from tests.model_server import ModelServer, Recorded, Reply
 from tests.serving_process import wait_until
 from tests.test_record_writer import LONG_AGO
 
-QUESTION = "发货接口是哪个"
+QUESTION = "订单发货接口的路径是什么"
+"""Its quoted answer has medium confidence; answers with low confidence are not cached."""
+
 STEP = "用“订单发货”接口。[1]"
 TOKENS = 50
 """The tokens of each call of the scripted model."""
