@@ -17,6 +17,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService, connect_answer_service
 from runnables.grounding.citations import extract_urls
 from schemas.answer import Answer, AnswerDraft
+from schemas.question import StructuredQuestion
 from schemas.settings import read_settings
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
@@ -26,8 +27,8 @@ from tests.web_server import WebServer, result, search_reply
 
 QUESTION = "发货接口是哪个"
 SHIP_PAGE = "https://open.example.com/#/api?apiId=1110"
-TRUE = "调用“订单发货”接口提交发货，必填参数有 `request_id` 和 `order_no`。[4]"
-"""Supported by the chunk with the request parameters, the fourth of the named API."""
+TRUE = "调用“订单发货”接口提交发货，必填参数有 `request_id` 和 `order_no`。[请求参数]"
+"""Supported by the chunk with the request parameters; `cite_sections` inserts its number."""
 
 
 def answer_of(
@@ -37,10 +38,27 @@ def answer_of(
     question: str = QUESTION,
     **fields: Any,
 ) -> Answer:
-    """Return the answer when the model writes `steps`."""
-    written = AnswerDraft(answer=list(steps), **fields)
-    server.default = lambda request: structured() if is_classification(request) else written
+    """Return the answer when the model writes `steps`, in which `cite_sections` inserts the numbers."""
+
+    def reply(request: Recorded) -> StructuredQuestion | AnswerDraft:
+        if is_classification(request):
+            return structured()
+        return AnswerDraft(answer=[cite_sections(step, request.text) for step in steps], **fields)
+
+    server.default = reply
     return Answer.model_validate(ask(client, question))
+
+
+def cite_sections(step: str, prompt: str) -> str:
+    """Return `step` with `[section]` replaced by the number that the chunk of this section has in `prompt`.
+
+    Only sections of the API 订单发货 are replaced.
+    """
+    documents = re.findall(r'<document number="(\d+)">(.*?)</document>', prompt, re.DOTALL)
+    for number, document in documents:
+        if heading := re.search(r"^# 订单发货 > (.+)$", document, re.MULTILINE):
+            step = step.replace(f"[{heading[1]}]", f"[{number}]")
+    return step
 
 
 # --- invented names ------------------------------------------------------------------------------
@@ -114,10 +132,10 @@ def test_sources_are_exactly_the_cited_chunks(
 ) -> None:
     answer = answer_of(model_client(), model_server, TRUE)
     (source,) = answer.sources
-    assert source.number == 4
+    assert answer.answer[0].endswith(f"[{source.number}]")
     assert "order_no" in source.text
     assert (source.title, source.page_url) == ("订单发货", SHIP_PAGE)
-    assert source.section
+    assert source.section == "请求参数"
     assert answer.related_url == [SHIP_PAGE]
     assert answer.confidence != "low"
     assert (answer.unverified, answer.unsupported, answer.nearest) == ([], [], [])
@@ -160,9 +178,9 @@ def test_unsupported_step_is_listed(model_client: MakeClient, model_server: Mode
 def test_wrong_number_makes_a_step_unsupported(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
-    steps = ["一次最多提交 10 个包裹。[4]", "一次最多提交 7777 个包裹。[4]"]
+    steps = ["包裹列表有 1 到 20 个包裹。[请求参数]", "包裹列表有 1 到 7777 个包裹。[请求参数]"]
     answer = answer_of(model_client(), model_server, TRUE, *steps)
-    assert 3 in answer.unsupported
+    assert answer.unsupported == [3]
 
 
 # --- facts -------------------------------------------------------------------------------------------
@@ -171,15 +189,15 @@ def test_wrong_number_makes_a_step_unsupported(
 @pytest.mark.parametrize(
     ("step", "question", "unverified"),
     [
-        ("调用 POST /dop/api/v1/order/ship 发货。[2]", QUESTION, []),
+        ("调用 POST /dop/api/v1/order/ship 发货。[请求地址]", QUESTION, []),
         (
-            "调用 POST /dop/api/v1/order/shipping 发货。[2]",
+            "调用 POST /dop/api/v1/order/shipping 发货。[请求地址]",
             QUESTION,
             ["POST /dop/api/v1/order/shipping"],
         ),
-        ("订单发货要传 `order_number`。[4]", QUESTION, ["order_number"]),
-        ("订单发货要传 `order_number`。[4]", "发货接口的 order_number 在哪", []),
-        ("订单发货报 `49999` 时重试。[1]", QUESTION, ["49999"]),
+        ("订单发货要传 `order_number`。[请求参数]", QUESTION, ["order_number"]),
+        ("订单发货要传 `order_number`。[请求参数]", "发货接口的 order_number 在哪", []),
+        ("订单发货报 `49999` 时重试。[错误码]", QUESTION, ["49999"]),
     ],
 )
 def test_unverified_facts_are_listed(
@@ -197,7 +215,7 @@ def test_unverified_facts_are_listed(
 def test_sentences_with_unverified_facts_are_removed_if_configured(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
-    step = "订单发货必填参数有 `order_no`。[4]还要传 `secret_flag_x`。[4]"
+    step = "订单发货必填参数有 `order_no`。[请求参数]还要传 `secret_flag_x`。[请求参数]"
     listed = answer_of(model_client(), model_server, step)
     assert listed.unverified == ["secret_flag_x"]
     assert "secret_flag_x" in listed.answer[0]
@@ -368,7 +386,7 @@ def test_judge_overrides_lexical_support(
             judge_base_url=judge.base_url,
             judge_api_key=SecretStr("judge-key"),
         )
-        answer = answer_of(client, model_server, TRUE, "订单发货要传 `order_no`。[4]")
+        answer = answer_of(client, model_server, TRUE, "订单发货要传 `order_no`。[请求参数]")
         assert judge.chat_requests
     assert bool(answer.sources) is covered
     assert answer.unsupported == unsupported
@@ -397,4 +415,6 @@ def test_web_sources_follow_the_documents_and_are_marked(
 def from_the_web(request: Recorded) -> AnswerDraft:
     """Return an answer that cites the last chunk of the prompt."""
     number = request.text.count("<document number=")
-    return AnswerDraft(answer=[TRUE, f"订单发货的经验是先取号。[{number}]"])
+    return AnswerDraft(
+        answer=[cite_sections(TRUE, request.text), f"订单发货的经验是先取号。[{number}]"]
+    )
