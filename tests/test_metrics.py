@@ -130,7 +130,7 @@ EVENTS: list[Any] = [
     pytest.param(
         [],
         Reply(status=500),
-        question_counter(degraded="true", confidence="medium")
+        question_counter(degraded="true", confidence="low")
         | retry_counter(6)
         | failure_counter("model_unavailable", 2),
         id="500 to everything",
@@ -138,8 +138,7 @@ EVENTS: list[Any] = [
     pytest.param(
         [],
         Reply(status=401),
-        question_counter(degraded="true", confidence="medium")
-        | failure_counter("model_refused", 2),
+        question_counter(degraded="true", confidence="low") | failure_counter("model_refused", 2),
         id="a wrong key",
     ),
     pytest.param(
@@ -179,7 +178,7 @@ EVENTS: list[Any] = [
     pytest.param(
         [],
         lambda _: "",
-        question_counter(degraded="true", confidence="medium")
+        question_counter(degraded="true", confidence="low")
         | failure_counter("model_output_invalid", 2),
         id="nothing at all",
     ),

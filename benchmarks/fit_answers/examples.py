@@ -19,7 +19,7 @@ from benchmarks.answers.index_cache import indexed_settings
 from benchmarks.answers.sets import EVERYDAY, SETS, is_available, off_topic_questions, read_set
 from runnables.answer.confidence import answer_features
 from runnables.answer.extractive_answer import find_passages, quoted_steps, rank_for_parts
-from runnables.answer.passages import Passage
+from runnables.answer.passages import QuotedPassage
 from runnables.answer.query_terms import QueryTerms
 from runnables.question.classify import search_candidates
 from runnables.question.extract_details import details_of
@@ -117,7 +117,7 @@ class AskedCorpus:
                 features = topic_features(score, details, collection, chunks)
                 yield Example(self.name, each.kind, features, each.kind != "off-topic")
 
-    def _is_right(self, each: AskedQuestion, passages: Sequence[Passage]) -> bool:
+    def _is_right(self, each: AskedQuestion, passages: Sequence[QuotedPassage]) -> bool:
         if each.question is None or not each.question.facts:
             return False
         steps = quoted_steps(each.state, passages, self.service.collection)

@@ -20,7 +20,8 @@ BOUNDS = (0.0, 0.2, 0.4, MEDIUM, 0.6, HIGH, 1.0)
 
 COEFFICIENTS = '''"""Coefficients of the ranking of passages, of the confidence and of the topic gate.
 
-Fitted by `make fit-answers` on {date}; do not edit. docs/explanation/answers.md has the figures.
+Fitted by `make fit-answers` on {date}; do not edit: a module of its own, because the command
+rewrites it. docs/explanation/answers.md has the figures.
 A right passage is ranked first for {ranked} of {questions} questions, cross-validated over the corpora.
 """
 

@@ -15,7 +15,7 @@ from prompts.user_text import user_text
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
 from runnables.answer.confidence import NOT_COVERED, answer_features, answer_probability
 from runnables.answer.fixed_answers import not_covered_sentence
-from runnables.answer.passages import MAX_CHARS, Candidate, Passage, rank_passages
+from runnables.answer.passages import MAX_CHARS, Candidate, QuotedPassage, rank_passages
 from runnables.answer.query_terms import QueryTerms
 from runnables.answer.question_needs import Need, needs_of
 from runnables.answer.segments import Segment, split_chunk
@@ -88,7 +88,7 @@ def extractive_answer(
 
 def find_passages(
     state: PipelineState, collection: Collection, weights: Mapping[str, float] = PASSAGE_WEIGHTS
-) -> list[Passage]:
+) -> list[QuotedPassage]:
     """Return the passages to quote: one or two for each part of the question. Blocks."""
     chosen = [
         passage
@@ -100,7 +100,7 @@ def find_passages(
 
 def rank_for_parts(
     state: PipelineState, collection: Collection, weights: Mapping[str, float] = PASSAGE_WEIGHTS
-) -> list[tuple[list[Passage], QueryTerms]]:
+) -> list[tuple[list[QuotedPassage], QueryTerms]]:
     """Return the passages, best first, and the terms for each part of the question. Blocks."""
     details, structured = details_of(state["question"]), state["classification"].structured
     terms = QueryTerms.of(details, structured, collection)
@@ -116,7 +116,7 @@ def rank_for_parts(
 
 
 def quoted_steps(
-    state: PipelineState, passages: Sequence[Passage], collection: Collection
+    state: PipelineState, passages: Sequence[QuotedPassage], collection: Collection
 ) -> list[QuotedStep]:
     """Return the steps that quote `passages`. Blocks."""
     question = state["question"]
@@ -181,7 +181,7 @@ def _quotable(segments: Sequence[Segment]) -> list[Segment]:
     ]
 
 
-def _second(ranked: Sequence[Passage], terms: QueryTerms) -> list[Passage]:
+def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
     """Return the passage of another section that is quoted as well, if there is one.
 
     In a comparison it is the passage that adds most words of the question. Otherwise it is the next best
@@ -208,7 +208,9 @@ class _Quoter:
         self._language = language
         self._templates: Any = load_prompt("extractive", language).module
 
-    def steps(self, passage: Passage, passages: int, needs: frozenset[Need]) -> list[QuotedStep]:
+    def steps(
+        self, passage: QuotedPassage, passages: int, needs: frozenset[Need]
+    ) -> list[QuotedStep]:
         """Return the steps that quote `passage`, one of several `passages` in the answer."""
         steps = [
             (text, passage.chunk) for text in _block_texts(passage.segments, MAX_CHARS // passages)

@@ -59,7 +59,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Passage:
+class QuotedPassage:
     """Segments of one chunk that may answer the question."""
 
     candidate: Candidate
@@ -83,7 +83,7 @@ class Passage:
 
 def rank_passages(
     candidates: Iterable[Candidate], terms: QueryTerms, weights: Mapping[str, float]
-) -> list[Passage]:
+) -> list[QuotedPassage]:
     """Return the passages of all candidates, best first. `weights` are those of the features."""
     passages = [passage for each in candidates for passage in _passages(each, terms, weights)]
     return sorted(passages, key=lambda passage: -passage.relevance)
@@ -91,7 +91,7 @@ def rank_passages(
 
 def _passages(
     candidate: Candidate, terms: QueryTerms, weights: Mapping[str, float]
-) -> Iterator[Passage]:
+) -> Iterator[QuotedPassage]:
     relevance = [_relevance(candidate, i, terms) for i in range(len(candidate.segments))]
     named = [i for i, s in enumerate(candidate.segments) if s.name.lower() in terms.identifiers]
     anchors = sorted(named or range(len(relevance)), key=lambda i: -relevance[i])[:ANCHORS]
@@ -162,7 +162,7 @@ def _further_rows(
 
 def _passage(
     candidate: Candidate, indices: Sequence[int], terms: QueryTerms, weights: Mapping[str, float]
-) -> Passage:
+) -> QuotedPassage:
     segments = tuple(candidate.segments[i] for i in indices)
     in_segments = [candidate.words[i] for i in indices]
     in_passage, chunk = frozenset[str]().union(*in_segments), candidate.chunk
@@ -180,4 +180,4 @@ def _passage(
         "score": candidate.score,
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
-    return Passage(candidate, segments, words, features, relevance)
+    return QuotedPassage(candidate, segments, words, features, relevance)
