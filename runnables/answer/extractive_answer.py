@@ -190,7 +190,7 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
     if not ranked:
         return []
     best = ranked[0]
-    others = [passage for passage in ranked if passage.chunk.body != best.chunk.body]
+    others = [passage for passage in ranked if not _repeats(best.chunk, passage.chunk)]
     if "comparison" in terms.needs:
         added = [terms.share(passage.words - best.words) for passage in others]
         most = max(added, default=0.0)
@@ -198,6 +198,18 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
     limit = MAX_CHARS - len(best.text)
     near = (p for p in others if p.relevance >= MIN_SECOND_RELEVANCE * best.relevance)
     return [passage for passage in near if len(passage.text) <= limit][:1]
+
+
+def _repeats(quoted: Chunk, other: Chunk) -> bool:
+    """Return whether the steps for `quoted` contain what `other` says.
+
+    The steps for the address of an API include its required parameters.
+    """
+    is_same_api = (quoted.source, quoted.document_id) == (other.source, other.document_id)
+    kinds = (quoted.kind, other.kind)
+    return quoted.body == other.body or (
+        is_same_api and kinds == ("request_url", "request_parameters")
+    )
 
 
 class _Quoter:
