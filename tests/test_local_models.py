@@ -257,11 +257,15 @@ def test_slow_cross_encoder_keeps_the_order_and_stops(
 def refused(folder: Path, **overrides: object) -> str:
     """Return the error message, which must be one line."""
     chosen = settings(folder, **overrides)
-    with pytest.raises(ConfigurationError) as raised:
+
+    def open_model() -> None:
         if chosen.embedding_model:
             open_embeddings(chosen)
         else:
             build_rerank(chosen, None, ENGLISH)
+
+    with pytest.raises(ConfigurationError) as raised:
+        open_model()
     message = str(raised.value)
     assert "\n" not in message
     return message

@@ -27,9 +27,9 @@ def test_one_run_at_a_time_on_all_machines(postgres: Postgres) -> None:
     first, second = open_store(url), open_store(url)
     with first.exclusive_run():
         first.save(run("machine-a"))
-        with pytest.raises(IngestionRunning, match="process 42 on machine-a, .* 03:04:05 UTC"):
-            with second.exclusive_run():
-                pass
+        held = r"process 42 on machine-a, .* 03:04:05 UTC"
+        with pytest.raises(IngestionRunning, match=held), second.exclusive_run():
+            pass
         with open_store(url, "other").exclusive_run():
             pass
     with second.exclusive_run():

@@ -1,5 +1,6 @@
 """Writes the coefficients as a module, and the figures as Markdown."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from datetime import date
 
@@ -110,7 +111,7 @@ def reliability_table(examples: Sequence[Example], probabilities: Array) -> str:
     """Return the table of right answers by estimated probability."""
     labels = np.array([example.label for example in examples])
     rows = []
-    for low, high in zip(BOUNDS, BOUNDS[1:], strict=False):
+    for low, high in itertools.pairwise(BOUNDS):
         inside = (probabilities >= low) & (probabilities < high)
         share = f"{labels[inside].mean():.2f}" if inside.any() else "–"
         rows.append([f"{low:.2f} to {high:.2f}", str(int(inside.sum())), share])

@@ -62,5 +62,5 @@ class LinkResolver:
         if not target.startswith(f"{self._root}{os.sep}"):
             return None
         ends = ("",) if target.endswith((".md", ".mdx")) else _SUFFIXES
-        found = next((target + end for end in ends if os.path.isfile(target + end)), None)
-        return Path(found) if found else None
+        files = (Path(target + end) for end in ends)
+        return next((file for file in files if file.is_file()), None)
