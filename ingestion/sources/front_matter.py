@@ -13,8 +13,6 @@ from ingestion.text.markdown_blocks import MarkdownBlock
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
 """Front matter of Mintlify, Docusaurus and Hugo that names a page without a `title`."""
 
-_KEYWORD_NAMES = ("keywords", "tags")
-
 
 def text_of_value(value: object) -> str:
     """Return a front matter value as text: the scalar items of a list, nothing for a mapping."""
@@ -33,12 +31,13 @@ def declared_operation(values: Mapping[str, object]) -> str:
 
 
 def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]:
-    """Return paragraphs with the page's description, and with its keywords and tags.
+    """Return paragraphs with the page's description and its keywords.
 
-    Authors put the synonyms by which readers search into them, so they are indexed as text.
+    Keywords are the synonyms by which readers search, so they are indexed as text. Tags are categories;
+    as text, they would make the top of a page match better than the section that answers.
     """
     description = " ".join(text_of_value(values.get("description")).split())
-    keywords = ", ".join(filter(None, (text_of_value(values.get(n)) for n in _KEYWORD_NAMES)))
+    keywords = text_of_value(values.get("keywords"))
     label = "关键词：" if detect_language(title + description) == "zh" else "Keywords: "
     texts = (description, f"{label}{keywords}" if keywords else "")
     return [MarkdownBlock("paragraph", clean_text(text)) for text in texts if text]
