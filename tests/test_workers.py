@@ -11,9 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from click.testing import CliRunner
 
-from app.cli.main import main
 from tests.acme import PLATFORM
 from tests.milvus_server import MilvusServer
 from tests.model_replies import draft, is_classification, structured
@@ -237,15 +235,3 @@ def test_running_answers_are_finished_on_shutdown(site: Site) -> None:
     assert site.server.process.wait(TIMEOUT_S) == 0
     assert "Traceback" not in site.server.log
     assert not metrics[0].exists()
-
-
-def test_embedded_store_refuses_several_workers(tmp_path: Path) -> None:
-    store = str(tmp_path / "milvus.db")
-    result = CliRunner().invoke(
-        main, ["serve", "--workers", "2"], env={"APIDESK_MILVUS_URI": store}
-    )
-    assert result.exit_code == 2
-    assert result.stderr == (
-        "apidesk: APIDESK_WORKERS=2: the embedded store serves one process, "
-        "name a Milvus server in APIDESK_MILVUS_URI\n"
-    )
