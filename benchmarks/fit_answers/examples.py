@@ -20,9 +20,9 @@ from benchmarks.answers.sets import EVERYDAY, SETS, is_available, off_topic_ques
 from runnables.answer.confidence import answer_features
 from runnables.answer.extractive_answer import find_passages, quoted_steps, rank_for_parts
 from runnables.answer.passages import QuotedPassage
-from runnables.answer.query_terms import QueryTerms
 from runnables.question.classify import search_candidates
 from runnables.question.extract_details import details_of
+from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_gate import topic_features, topic_score
 from runnables.question.topic_scorer import TOPIC_THRESHOLD
 from runnables.retrieval.evidence import build_boost_named_api
@@ -79,7 +79,7 @@ class AskedCorpus:
     asked: Sequence[AskedQuestion]
 
     def ranking_examples(self, names: Sequence[str]) -> Iterator[RankingExample]:
-        """Yield the passages of each answerable question, with the features `names` in columns. Blocks."""
+        """Yield the passages of each answerable question, with the features `names` in columns."""
         for each in self.asked:
             if each.kind != "answerable" or each.question is None or not each.question.facts:
                 continue
@@ -91,7 +91,7 @@ class AskedCorpus:
             yield RankingExample(self.name, np.array(rows), np.array(right, dtype=bool))
 
     def answer_examples(self, weights: Mapping[str, float]) -> Iterator[Example]:
-        """Yield the answers of a ranking with `weights`, without questions that get no quote. Blocks."""
+        """Yield the answers of a ranking with `weights`, without questions that get no quote."""
         collection = self.service.collection
         for each in self.asked:
             state = each.state
@@ -105,7 +105,7 @@ class AskedCorpus:
             yield Example(self.name, each.kind, features, is_right, WEIGHTS.get(each.kind, 1.0))
 
     def topic_examples(self) -> Iterator[Example]:
-        """Yield the questions with a low topic score, on-topic and off-topic ones. Blocks."""
+        """Yield the questions with a low topic score, on-topic and off-topic ones."""
         collection, glossary = self.service.collection, Glossary(self.service.platform.glossary)
         for each in self.asked:
             if each.kind in ("removed", "foreign"):

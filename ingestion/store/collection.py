@@ -12,11 +12,16 @@ from typing import Literal, NamedTuple
 
 from ingestion.providers import ModelRole
 from ingestion.store.catalogue import DocumentKey
-from ingestion.store.manifest import CollectionManifest, IndexedSource, RouteCalibration
+from ingestion.store.manifest import (
+    CollectionManifest,
+    IndexedSource,
+    RouteCalibration,
+    check_manifest,
+)
 from ingestion.store.schema import Vector
 from schemas.choices import Language
 from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
-from schemas.errors import CollectionMismatch, CollectionMissing
+from schemas.errors import CollectionMissing
 from schemas.question import Filters
 from schemas.settings import Settings
 
@@ -234,11 +239,7 @@ class Collection(ABC):
             self._check_manifest(stored)
 
     def _check_manifest(self, manifest: CollectionManifest) -> None:
-        if difference := manifest.difference(self._expected):
-            raise CollectionMismatch(
-                f"the collection {self._alias} was made with {difference}: "
-                "run `apidesk ingest --rebuild` to rebuild it"
-            )
+        check_manifest(self._alias, manifest, self._expected)
 
 
 def loaded(manifest: CollectionManifest | None) -> CollectionManifest:

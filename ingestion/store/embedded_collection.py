@@ -31,7 +31,7 @@ from ingestion.store.manifest import (
     expected_manifest,
 )
 from ingestion.store.postings import Lengths, Mask, Scores, best_numbers, score_terms
-from ingestion.store.schema import Vector, query_terms
+from ingestion.store.schema import Vector
 from ingestion.store.snapshot import (
     MANIFEST_KEY,
     MAX_VARIABLES,
@@ -49,6 +49,7 @@ from ingestion.store.snapshot import (
     transaction,
 )
 from ingestion.store.snapshot_writer import SnapshotWriter
+from ingestion.text.words import query_terms
 from schemas.choices import Language
 from schemas.document import CatalogueEntry, Chunk
 from schemas.question import Filters

@@ -15,7 +15,12 @@ import numpy as np
 
 from ingestion.store.catalogue import drop_leftovers, move_alias
 from ingestion.store.client import batches, milvus_errors, open_milvus, row_pages
-from ingestion.store.manifest import CollectionManifest, read_manifest, write_manifest
+from ingestion.store.manifest import (
+    CollectionManifest,
+    check_manifest,
+    read_manifest,
+    write_manifest,
+)
 from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row, create_record
 from ingestion.store.snapshot import (
     MAX_VARIABLES,
@@ -27,7 +32,6 @@ from ingestion.store.snapshot import (
     transaction,
 )
 from schemas.document import Chunk
-from schemas.errors import CollectionMismatch
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
@@ -74,11 +78,8 @@ class LiteRecord:
             if not client.has_collection(self.alias):
                 return
             manifest = read_manifest(client, self.alias)
-            if expected and (difference := manifest.difference(expected)):
-                raise CollectionMismatch(
-                    f"the collection {self.alias} was made with {difference}: "
-                    "run `apidesk ingest --rebuild` to rebuild it"
-                )
+            if expected is not None:
+                check_manifest(self.alias, manifest, expected)
 
     def stored_rows(self, with_vectors: bool) -> Iterator[tuple[list[Chunk], list[Vector] | None]]:
         """Yield all chunks and, if `with_vectors`, their vectors, in batches."""

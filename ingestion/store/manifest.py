@@ -114,6 +114,15 @@ def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
     )
 
 
+def check_manifest(alias: str, stored: CollectionManifest, expected: CollectionManifest) -> None:
+    """Raise CollectionMismatch if the collection `alias` was created with other settings."""
+    if difference := stored.difference(expected):
+        raise CollectionMismatch(
+            f"the collection {alias} was made with {difference}: "
+            "run `apidesk ingest --rebuild` to rebuild it"
+        )
+
+
 def read_manifest(client: "MilvusClient", name: str) -> CollectionManifest:
     """Return the manifest of the collection `name`.
 

@@ -17,7 +17,8 @@ from ingestion.store.client import (
 )
 from ingestion.store.collection import NO_FILTERS, Collection, SearchRoute, loaded
 from ingestion.store.manifest import CollectionManifest, catalogue_version, collection_version
-from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row, query_terms
+from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row
+from ingestion.text.words import query_terms
 from schemas.choices import Language
 from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
 from schemas.question import Filters

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ingestion.store.catalogue import ENTRY_FIELDS, words_name
 from ingestion.store.client import MilvusRow, row_pages
 from ingestion.text.words import index_terms, vocabulary_words
-from ingestion.text.words import query_terms as query_terms
 from schemas.document import Chunk
 from schemas.errors import StoreError
 

@@ -15,7 +15,7 @@ from runnables.answer.coefficients import (
     TOPIC_INTERCEPT,
     TOPIC_WEIGHTS,
 )
-from runnables.answer.query_terms import QueryTerms
+from runnables.question.query_terms import QueryTerms
 from schemas.answer import Confidence
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails

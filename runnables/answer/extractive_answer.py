@@ -16,12 +16,12 @@ from runnables.answer.coefficients import PASSAGE_WEIGHTS
 from runnables.answer.confidence import NOT_COVERED, answer_features, answer_probability
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.passages import MAX_CHARS, Candidate, QuotedPassage, rank_passages
-from runnables.answer.query_terms import QueryTerms
-from runnables.answer.question_needs import Need, needs_of
 from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
+from runnables.question.query_terms import QueryTerms
+from runnables.question.question_needs import Need, needs_of
 from runnables.retrieval.exact_search import missing_identifiers
 from runnables.retrieval.query_analysis import split_question
 from runnables.run_context import named_step
@@ -64,7 +64,7 @@ def build_extractive_answer(
 def extractive_answer(
     state: PipelineState, collection: Collection, platform_info: PlatformInfo
 ) -> PipelineState:
-    """Return `state` with a draft, and with the quoted chunks before all others. Blocks."""
+    """Return `state` with a draft, and with the quoted chunks before all others. Blocks the event loop."""
     question, details = state["question"], details_of(state["question"])
     passages = find_passages(state, collection)
     probability = 0.0
@@ -89,7 +89,7 @@ def extractive_answer(
 def find_passages(
     state: PipelineState, collection: Collection, weights: Mapping[str, float] = PASSAGE_WEIGHTS
 ) -> list[QuotedPassage]:
-    """Return the passages to quote: one or two for each part of the question. Blocks."""
+    """Return the passages to quote: one or two for each part of the question. Blocks the event loop."""
     chosen = [
         passage
         for ranked, terms in rank_for_parts(state, collection, weights)
@@ -101,7 +101,10 @@ def find_passages(
 def rank_for_parts(
     state: PipelineState, collection: Collection, weights: Mapping[str, float] = PASSAGE_WEIGHTS
 ) -> list[tuple[list[QuotedPassage], QueryTerms]]:
-    """Return the passages, best first, and the terms for each part of the question. Blocks."""
+    """Return the passages, best first, and the terms for each part of the question.
+
+    Blocks the event loop.
+    """
     details, structured = details_of(state["question"]), state["classification"].structured
     terms = QueryTerms.of(details, structured, collection)
     sections = list(_sections(state, terms, collection))
@@ -118,7 +121,7 @@ def rank_for_parts(
 def quoted_steps(
     state: PipelineState, passages: Sequence[QuotedPassage], collection: Collection
 ) -> list[QuotedStep]:
-    """Return the steps that quote `passages`. Blocks."""
+    """Return the steps that quote `passages`. Blocks the event loop."""
     question = state["question"]
     needs = needs_of(question.text, state["classification"].structured)
     quoter = _Quoter(collection, question.language)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from runnables.answer.query_terms import QueryTerms
-from runnables.answer.question_needs import fits
 from runnables.answer.segments import Segment
+from runnables.question.query_terms import QueryTerms
+from runnables.question.question_needs import fits
 from schemas.document import Chunk
 
 MAX_CHARS = 900

@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from ingestion.text.markdown_blocks import (
@@ -61,9 +61,15 @@ def split_chunk(chunk: Chunk, language: Language) -> list[Segment]:
     """Return the segments of `chunk` in document order, labelled in `language`."""
     templates = load_prompt("extractive", language).module
     found: list[Segment] = []
-    for index, block in enumerate(parse_blocks(chunk.body)):
+    for index, block in enumerate(_blocks(chunk.body)):
         found += _split_block(chunk, index, block, templates)
     return found
+
+
+@lru_cache(maxsize=1_000)
+def _blocks(body: str) -> tuple[MarkdownBlock, ...]:
+    """Return the blocks of a chunk; they are cached because many questions retrieve the same chunks."""
+    return tuple(parse_blocks(body))
 
 
 def _split_block(

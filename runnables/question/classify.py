@@ -101,7 +101,10 @@ def build_rule_classifier(
 def classify_by_rules(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
 ) -> Classification:
-    """Classify a question by its pasted details, its words and the chunks found for it. Blocks."""
+    """Classify a question by its pasted details, its words and the chunks found for it.
+
+    Blocks the event loop.
+    """
     text = details.text
     expanded, chunks = search_candidates(details, collection, glossary)
     code, api_of_code = _indexed_error_code(text, chunks)
@@ -129,7 +132,7 @@ def classify_by_rules(
 def search_candidates(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
 ) -> tuple[str, list[Chunk]]:
-    """Return the search query with equivalent terms, and the chunks found for it. Blocks."""
+    """Return the search query with equivalent terms, and the chunks found for it. Blocks the event loop."""
     expanded = " ".join([details.search_query, *glossary.equivalents(details.text)])
     found = collection.search(expanded, CANDIDATE_CHUNKS, "full_text")
     return expanded, [retrieved.chunk for retrieved in found]

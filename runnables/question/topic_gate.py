@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ingestion.store.collection import Collection
 from runnables.answer.confidence import topic_probability
-from runnables.answer.query_terms import QueryTerms
+from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_scorer import TOPIC_THRESHOLD, TopicScorer
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
@@ -20,7 +20,9 @@ ON_TOPIC = 0.85
 def estimate_on_topic(
     details: ExtractedDetails, expanded: str, collection: Collection, chunks: Sequence[Chunk]
 ) -> float:
-    """Return the probability that a question is about the platform; 1 if its topic score is high. Blocks.
+    """Return the probability that a question is about the platform; 1 if its topic score is high.
+
+    Blocks the event loop.
 
     `expanded` is the question with equivalent terms, and `chunks` are what a search for it found.
     """
@@ -31,7 +33,7 @@ def estimate_on_topic(
 
 
 def topic_score(details: ExtractedDetails, expanded: str, collection: Collection) -> float:
-    """Return the topic score of a question, with or without its equivalent terms. Blocks."""
+    """Return the topic score of a question, with or without its equivalent terms. Blocks the event loop."""
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     return max(topic.score(details.text), topic.score(expanded))
 
@@ -39,7 +41,10 @@ def topic_score(details: ExtractedDetails, expanded: str, collection: Collection
 def topic_features(
     score: float, details: ExtractedDetails, collection: Collection, chunks: Sequence[Chunk]
 ) -> dict[str, float]:
-    """Return the topic score, and the largest share of the question that one chunk states. Blocks."""
+    """Return the topic score, and the largest share of the question that one chunk states.
+
+    Blocks the event loop.
+    """
     terms = QueryTerms.of(details, None, collection)
     shares = (terms.share(terms.found_in(f"{c.title} {c.section} {c.body}")) for c in chunks)
     return {"topic": score, "share": max(shares, default=0.0)}

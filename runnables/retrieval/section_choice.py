@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ingestion.store.collection import Collection
-from runnables.answer.question_needs import Need, fits, needs_of
+from runnables.question.question_needs import Need, fits, needs_of
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.question import Filters
 

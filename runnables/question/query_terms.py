@@ -8,8 +8,8 @@ from functools import cached_property
 
 from ingestion.store.collection import Collection
 from ingestion.text.words import may_be_noun, normalise, split_words, stem
-from runnables.answer.question_needs import Need, needs_of
 from runnables.question.extract_details import error_codes
+from runnables.question.question_needs import Need, needs_of
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.identifiers import specific_identifiers
 from schemas.question import ExtractedDetails, StructuredQuestion
@@ -38,7 +38,7 @@ class QueryTerms:
         collection: Collection,
         part: str = "",
     ) -> "QueryTerms":
-        """Return the terms of a question, or the words of one `part` of it. Blocks."""
+        """Return the terms of a question, or the words of one `part` of it. Blocks the event loop."""
         text = normalise(part or details.search_query)
         words = [word for word in dict.fromkeys(split_words(text)) if is_content_word(word)]
         counts, total = collection.word_counts(words), max(collection.manifest.words, 2)
