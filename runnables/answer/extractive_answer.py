@@ -204,15 +204,12 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
 
 
 def _repeats(quoted: Chunk, other: Chunk) -> bool:
-    """Return whether the steps for `quoted` contain what `other` says.
+    """Return whether the steps for `quoted` leave nothing to quote from `other`.
 
-    The steps for the address of an API include its required parameters.
+    The steps for the address of an API already say what a call of it needs.
     """
-    is_same_api = (quoted.source, quoted.document_id) == (other.source, other.document_id)
-    kinds = (quoted.kind, other.kind)
-    return quoted.body == other.body or (
-        is_same_api and kinds == ("request_url", "request_parameters")
-    )
+    is_same_page = (quoted.source, quoted.document_id) == (other.source, other.document_id)
+    return quoted.body == other.body or (is_same_page and quoted.kind == "request_url")
 
 
 class _Quoter:
