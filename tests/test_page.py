@@ -137,8 +137,8 @@ def test_chinese_question_is_answered(open_page: Open) -> None:
     assert steps.count() > 1
     expect(steps.first).to_contain_text("order/ship")
     expect(page.locator(".confidence summary")).to_contain_text("可信度")
-    expect(page.get_by_role("link", name="发货流程")).to_have_attribute(
-        "href", "https://open.example.com/docs/shipping-flow"
+    expect(page.get_by_role("link", name="订单发货").first).to_have_attribute(
+        "href", "https://open.example.com/#/api?apiId=1110"
     )
     expect(page.get_by_role("status").first).to_contain_text("回答完毕")
     assert page.evaluate(LAYOUT_SHIFT) < 0.1, "nothing jumps while the steps come"
