@@ -59,8 +59,11 @@ export class IngestionsView {
     this.#error.replaceChildren();
     try {
       const run = await startIngestion({ dryRun: this.#dryRun });
-      this.#announce(t("begun"));
-      this.#panel.show([run, ...(this.#panel.data ?? [])]);
+      const runs = [run, ...(this.#panel.data ?? [])];
+      if (run.state === "running") {
+        this.#announce(t("begun"));
+        this.#panel.show(runs);
+      } else this.#showEnd(run, runs); // a short run ends before the response
     } catch (problem) {
       this.#error.replaceChildren(el("p", { class: "problem" }, problem.message));
       if (problem.status === 409) await this.#panel.load(listIngestions);
