@@ -12,13 +12,11 @@ from pathlib import Path
 
 from langsmith import tracing_context
 
-from app.analytics.evaluation.dataset import EvaluationQuestion
-from app.analytics.evaluation.documents import DocumentIndex, document_key
+from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion, document_key
+from app.analytics.evaluation.experiments import RetrievalProbe
 from app.analytics.evaluation.measures import GoldDocuments
-from app.analytics.evaluation.result import Evaluation, QuestionResult, RouteResult
-from app.analytics.evaluation.retrieval_probe import RetrievalProbe
 from app.analytics.evaluation.run import MODES
-from app.analytics.evaluation.scoring import route_result
+from app.analytics.evaluation.scoring import Evaluation, QuestionResult, RouteResult, route_result
 from app.service.answer_service import open_answer_service
 from benchmarks.fresh_process import in_fresh_process
 from benchmarks.retrieval_sets import RetrievalSet

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions
-from app.analytics.evaluation.documents import DocumentIndex
+from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion, read_questions
 from benchmarks.corpus import PLATFORM
 from ingestion.chunking import chunk_document
 from ingestion.platform_config import read_platform

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from pydantic import SecretStr
 
-from app.analytics.insights.csv_export import BYTE_ORDER_MARK
+from app.analytics.insights.report import BYTE_ORDER_MARK
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from app.service.records import RecordStore

@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from app.analytics.evaluation.answer_result import ScoredAnswer
 from app.analytics.evaluation.answer_scoring import (
+    ScoredAnswer,
     answer_scores,
     missing_facts,
     outcome_of,
     score_answer,
     score_retrieval,
 )
-from app.analytics.evaluation.dataset import EvaluationQuestion
-from app.analytics.evaluation.documents import DocumentIndex
+from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion
 from app.cli.main import main
 from schemas.answer import Answer, Confidence, Source
 from schemas.document import Chunk, SectionKind

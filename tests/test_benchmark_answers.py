@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from app.analytics.evaluation.answer_result import ScoredAnswer
-from app.analytics.evaluation.answer_scoring import missing_facts
+from app.analytics.evaluation.answer_scoring import ScoredAnswer, missing_facts
 from app.analytics.evaluation.dataset import EvaluationQuestion
 from benchmarks.answers import index_cache
 from benchmarks.answers.__main__ import main

@@ -10,8 +10,12 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions, write_questions
-from app.analytics.evaluation.documents import DocumentIndex
+from app.analytics.evaluation.dataset import (
+    DocumentIndex,
+    EvaluationQuestion,
+    read_questions,
+    write_questions,
+)
 from app.analytics.evaluation.generated_questions import generate_questions
 from app.analytics.evaluation.measures import (
     confusion_matrix,

@@ -20,14 +20,15 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
-from app.analytics.insights.csv_export import BYTE_ORDER_MARK, to_csv
-from app.analytics.insights.documentation import (
+from app.analytics.insights.gaps import MIN_COVERAGE
+from app.analytics.insights.report import (
+    BYTE_ORDER_MARK,
     DocumentationContext,
     Vectors,
     build_documentation_context,
+    build_report,
+    to_csv,
 )
-from app.analytics.insights.gaps import MIN_COVERAGE
-from app.analytics.insights.report import build_report
 from app.cli.commands.analysis import TABLES as COMMAND_TABLES
 from app.cli.main import main
 from app.main import create_app

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from app.analytics.evaluation.result import MAX_K, Evaluation, RouteResult
+from app.analytics.evaluation.scoring import MAX_K, Evaluation, RouteResult
 from app.analytics.replay.run import CHANGES, VERDICTS, Replay, ReplayChange
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.errors import ConfigurationError

@@ -10,8 +10,7 @@ from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, Operation, 
 from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromQuery, QueryParameter
 
-from app.analytics.insights.csv_export import to_csv
-from app.analytics.insights.report import InsightsReports
+from app.analytics.insights.report import InsightsReports, to_csv
 from app.api.openapi import OPERATING_TAG
 from schemas.errors import StoreUnavailable
 from schemas.insights import Insights, Table

@@ -9,7 +9,7 @@ from litestar import get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
-from app.analytics.evaluation.documents import shuffle_key
+from app.analytics.evaluation.dataset import shuffle_key
 from app.analytics.evaluation.generated_questions import error_code_rows
 from app.api.openapi import QUESTIONS_TAG
 from app.service.answer_service import AnswerService

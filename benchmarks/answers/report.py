@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.analytics.evaluation.answer_result import AnswerScores, ScoredAnswer
-from app.analytics.evaluation.answer_scoring import answer_scores
+from app.analytics.evaluation.answer_scoring import AnswerScores, ScoredAnswer, answer_scores
 from benchmarks.answers.run import Measured, OffTopic
 from benchmarks.answers.sets import Part
 from benchmarks.document import prose, table

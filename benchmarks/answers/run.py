@@ -9,11 +9,9 @@ from typing import Any
 
 from langsmith import tracing_context
 
-from app.analytics.evaluation.answer_result import Outcome, ScoredAnswer
 from app.analytics.evaluation.answer_run import AnswerProbe
-from app.analytics.evaluation.answer_scoring import outcome_of
-from app.analytics.evaluation.dataset import EvaluationQuestion
-from app.analytics.evaluation.documents import DocumentIndex
+from app.analytics.evaluation.answer_scoring import Outcome, ScoredAnswer, outcome_of
+from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
 from benchmarks.answers.index_cache import indexed_settings

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from langsmith import tracing_context
 
 from app.analytics.evaluation.answer_scoring import missing_facts
-from app.analytics.evaluation.dataset import EvaluationQuestion
-from app.analytics.evaluation.documents import DocumentIndex
+from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion
 from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
 from benchmarks.answers.index_cache import indexed_settings

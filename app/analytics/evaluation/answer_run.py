@@ -1,4 +1,8 @@
-"""Evaluates answers: asks every question through the answer service, and scores the answers."""
+"""Evaluates answers: asks every question through the answer service, and scores the answers.
+
+A judge, if one is configured, also grades them: a model that compares an answer with the facts that a
+right answer states.
+"""
 
 import asyncio
 from collections import Counter
@@ -6,22 +10,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from langsmith import tracing_context
+from pydantic import ConfigDict, Field
 
-from app.analytics.evaluation.answer_judge import AnswerJudge, open_answer_judge
-from app.analytics.evaluation.answer_result import (
+from app.analytics.evaluation.answer_scoring import (
     GRADES,
     AnswerEvaluation,
     Grade,
     K,
     ScoredAnswer,
+    answer_scores,
+    score_answer,
+    score_retrieval,
 )
-from app.analytics.evaluation.answer_scoring import answer_scores, score_answer, score_retrieval
-from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions
-from app.analytics.evaluation.documents import DocumentIndex
+from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion, read_questions
 from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
 from app.telemetry.progress import ingestion_progress
+from runnables.models.chat_model import ChatModel
+from runnables.models.chat_models import open_judge_model
+from runnables.models.structured_output import StructuredOutputCall
+from runnables.run_context import with_deadline
 from schemas.answer import Answer
+from schemas.base import ApiModel
+from schemas.choices import Language
+from schemas.errors import ConfigurationError
 from schemas.settings import Settings
 
 CONCURRENCY = 4
@@ -29,6 +41,48 @@ CONCURRENCY = 4
 
 AnswerProgress = Callable[[int, int], None]
 """A callback that receives the number of finished questions and the total number."""
+
+
+class AnswerGrade(ApiModel):
+    """The reply of the judge."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    grade: Grade = Field(description="correct, partly or wrong")
+
+
+class AnswerJudge:
+    """Grades answers, with one call of `model` each, within `timeout_s`."""
+
+    def __init__(self, model: ChatModel, language: Language, timeout_s: float) -> None:
+        self._model = model
+        self._timeout_s = timeout_s
+        self._output = StructuredOutputCall("grade", "grade", language, AnswerGrade)
+
+    async def grade(self, result: ScoredAnswer) -> ScoredAnswer:
+        """Return `result` with its grade if it has facts and quotes a source. Raises ModelError."""
+        if result.outcome != "answered" or not result.facts:
+            return result
+        variables = {
+            "facts": result.facts,
+            "question": result.question,
+            "written": "\n".join(result.steps),
+        }
+        config = with_deadline({}, self._timeout_s)
+        reply = await self._output.ask(self._model, variables, config)
+        return result.model_copy(update={"grade": reply.value.grade})
+
+
+def open_answer_judge(settings: Settings, model: str, language: Language) -> AnswerJudge:
+    """Return a judge that calls `model`, with APIDESK_JUDGE_BASE_URL and APIDESK_JUDGE_API_KEY.
+
+    `language` is the language of its prompt. Raises ConfigurationError if the model's name or provider is
+    invalid.
+    """
+    opened = open_judge_model(settings.model_copy(update={"judge_model": model}))
+    if opened is None:
+        raise ConfigurationError("--judge: is empty")
+    return AnswerJudge(opened, language, settings.request_timeout)
 
 
 class AnswerProbe:

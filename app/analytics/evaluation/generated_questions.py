@@ -12,8 +12,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, zip_longest
 from typing import NamedTuple, get_args
 
-from app.analytics.evaluation.dataset import EvaluationQuestion, GeneratedFrom
-from app.analytics.evaluation.documents import DocumentIndex, document_key, shuffle_key
+from app.analytics.evaluation.dataset import (
+    DocumentIndex,
+    EvaluationQuestion,
+    GeneratedFrom,
+    document_key,
+    shuffle_key,
+)
 from ingestion.text.markdown_blocks import parse_blocks, parse_table, plain_text
 from ingestion.text.words import split_words
 from runnables.question.extract_details import error_codes

@@ -11,19 +11,24 @@ from langsmith import tracing_context
 from rich.console import Console
 from rich.progress import track
 
-from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions, write_questions
-from app.analytics.evaluation.documents import SAMPLE_DOCUMENTS, DocumentIndex
-from app.analytics.evaluation.experiments import ExperimentLog
+from app.analytics.evaluation.dataset import (
+    SAMPLE_DOCUMENTS,
+    DocumentIndex,
+    EvaluationQuestion,
+    read_questions,
+    write_questions,
+)
+from app.analytics.evaluation.experiments import ExperimentLog, RetrievalProbe
 from app.analytics.evaluation.generated_questions import generate_questions
 from app.analytics.evaluation.measures import GoldDocuments, confusion_matrix
-from app.analytics.evaluation.result import (
+from app.analytics.evaluation.scoring import (
     MAX_K,
     ClassificationResult,
     Evaluation,
     GeneratedQuestions,
+    ProbeResult,
+    route_result,
 )
-from app.analytics.evaluation.retrieval_probe import RetrievalProbe
-from app.analytics.evaluation.scoring import ProbeResult, route_result
 from app.service.answer_service import AnswerService, open_answer_service
 from app.telemetry.progress import ingestion_progress
 from ingestion.text.language import detect_language

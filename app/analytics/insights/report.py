@@ -1,26 +1,126 @@
-"""Builds the insights report from recorded questions."""
+"""Builds the insights report from recorded questions, and exports its tables as CSV."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+import csv
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from io import StringIO
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
 
 from app.analytics.insights.counts import QuestionCounts
-from app.analytics.insights.documentation import (
-    DocumentationContext,
-    Vectors,
-    build_documentation_context,
-)
-from app.analytics.insights.gap_naming import find_gaps_with_model
+from app.analytics.insights.gap_naming import QuestionGrouper, find_gaps_with_model
 from app.analytics.insights.gaps import MIN_GAP_SIZE, GapCandidate, GapCandidates, report_gap
+from app.analytics.insights.terms import WordShares
 from app.service.answer_service import AnswerService
 from app.service.records import RecordStore
-from schemas.errors import ModelError, StoreError
-from schemas.insights import Gap, Insights, Table
+from ingestion.providers import ModelRole, model_errors
+from ingestion.store.client import batches
+from ingestion.store.collection import Collection
+from runnables.models.chat_models import ChatModels
+from runnables.retrieval.query_analysis import Glossary
+from schemas.base import ApiModel
+from schemas.errors import ModelError, ModelOutputInvalid, StoreError
+from schemas.insights import ApiCount, ErrorCount, Gap, Insights, RatedAnswer, Table, TypeCount
+from schemas.platform import PlatformConfig
 from schemas.record import QuestionRecord
+from schemas.settings import Settings
+
+WORD_BATCH = 1_000
+"""Maximum number of words in one query to the store."""
+
+Vectors = Sequence[Sequence[float]]
+
+EmbedTexts = Callable[[Sequence[str]], Awaitable[Vectors]]
+"""Embeds texts, one vector per text. Raises ModelError."""
+
 
 RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
 """Returns the records from a point in time on, oldest first."""
+
+BYTE_ORDER_MARK = "\ufeff"
+"""The UTF-8 byte order mark. Without it, spreadsheets decode the file in the local encoding."""
+
+FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""Characters that start a formula in a spreadsheet, also after whitespace."""
+
+LEADING_WHITESPACE = ("\t", "\r", "\n")
+
+NEAREST_COLUMNS = ("nearestTitle", "nearestUrl")
+
+ROW_MODELS: dict[Table, type[ApiModel]] = {
+    "byType": TypeCount,
+    "byApi": ApiCount,
+    "gaps": Gap,
+    "errors": ErrorCount,
+    "feedback": RatedAnswer,
+}
+
+
+@dataclass(frozen=True)
+class DocumentationContext:
+    """The word frequencies, glossary and models that gap detection uses.
+
+    Every part is optional; it is None if it is not available.
+    """
+
+    words: WordShares | None = None
+    glossary: Glossary | None = None
+    embed: EmbedTexts | None = None
+    grouper: QuestionGrouper | None = None
+    """Joins groups that have the same topic, with a chat model."""
+    notes: tuple[str, ...] = ()
+    """Reasons why parts are not available."""
+
+
+def build_documentation_context(
+    platform: PlatformConfig,
+    collection: Collection,
+    embeddings: Embeddings | None,
+    models: ChatModels | None,
+    settings: Settings,
+) -> DocumentationContext:
+    """Build the context from a loaded collection and the configured models."""
+    return DocumentationContext(
+        words=_word_shares(collection),
+        glossary=Glossary(platform.glossary),
+        embed=_embedder(embeddings, settings) if embeddings else None,
+        grouper=QuestionGrouper(models, platform.platform) if models else None,
+    )
+
+
+def _word_shares(collection: Collection) -> WordShares:
+    def shares(words: Iterable[str]) -> Mapping[str, float]:
+        total = max(collection.manifest.words, 1)
+        return {
+            word: count / total
+            for batch in batches(words, WORD_BATCH)
+            for word, count in collection.word_counts(batch).items()
+        }
+
+    return shares
+
+
+def _embedder(model: Embeddings, settings: Settings) -> EmbedTexts:
+    role = ModelRole("EMBEDDING", settings.embedding_model or "")
+
+    async def embed(texts: Sequence[str]) -> Vectors:
+        vectors: list[list[float]] = []
+        with model_errors(role):
+            async with asyncio.timeout(settings.request_timeout):
+                requests = batches(texts, settings.embedding_batch)
+                for concurrent in batches(requests, settings.embedding_requests):
+                    for batch in await asyncio.gather(*map(model.aembed_documents, concurrent)):
+                        vectors += batch
+        if len(vectors) != len(texts) or len(set(map(len, vectors))) > 1:
+            raise ModelOutputInvalid(
+                f"{role.setting}: the model must return one vector per text, all of the same length"
+            )
+        return vectors
+
+    return embed
 
 
 def needs_documentation(table: Table | None) -> bool:
@@ -134,3 +234,39 @@ class InsightsReports:
         documentation = self._documentation if needs_documentation(table) else None
         async with self._lock:
             return await build_report(self._records.since, days, documentation)
+
+
+def to_csv(insights: Insights, table: Table) -> str:
+    """Format one table as CSV (RFC 4180) with a header row; text that looks like a formula is escaped."""
+    text = StringIO()
+    text.write(BYTE_ORDER_MARK)
+    writer = csv.DictWriter(text, list(_columns(ROW_MODELS[table])))
+    writer.writeheader()
+    for row in insights.model_dump(mode="json", by_alias=True)[table]:
+        writer.writerow({name: _escape_formula(cell) for name, cell in _cells(row)})
+    return text.getvalue()
+
+
+def _columns(row: type[ApiModel]) -> Iterator[str]:
+    for field in row.model_fields.values():
+        yield from NEAREST_COLUMNS if field.alias == "nearest" else (str(field.alias),)
+
+
+def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the cells of a row. A page becomes two cells; a list becomes one cell with a line per item."""
+    for name, value in row.items():
+        if name == "nearest":
+            yield from zip(
+                NEAREST_COLUMNS, (value or {"title": "", "pageUrl": ""}).values(), strict=True
+            )
+        else:
+            yield name, "\n".join(value) if isinstance(value, list) else value
+
+
+def _escape_formula(cell: object) -> object:
+    """Add an apostrophe in front of text that a spreadsheet would run as a formula."""
+    if isinstance(cell, str) and (
+        cell.startswith(LEADING_WHITESPACE) or cell.lstrip().startswith(FORMULA_PREFIXES)
+    ):
+        return f"'{cell}"
+    return cell

@@ -115,8 +115,8 @@ def _evaluate_answers(
     min_answer: float | None,
     judge: str | None,
 ) -> None:
-    from app.analytics.evaluation.answer_report import print_answers, share_text
     from app.analytics.evaluation.answer_run import evaluate_answers
+    from app.analytics.evaluation.report import print_answers, share_text
     from app.telemetry.progress import question_progress
 
     with question_progress() as progress:
@@ -185,9 +185,8 @@ def insights(
     if as_csv and table is None:
         raise click.UsageError("--csv requires --table")
 
-    from app.analytics.insights.csv_export import to_csv
-    from app.cli.terminal.insights import load_insights
-    from app.cli.terminal.insights_report import print_insights
+    from app.analytics.insights.report import to_csv
+    from app.cli.terminal.insights import load_insights, print_insights
 
     report = asyncio.run(load_insights(load_settings(platform), days, table))
     if as_csv:

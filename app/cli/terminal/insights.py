@@ -1,16 +1,26 @@
-"""Builds the insights report for the command line.
+"""Builds the insights report for the command line, and prints it as text.
 
 The report is built from the records in the database. Gaps also need the documents.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, date, datetime, timedelta
 
 from langchain_core.embeddings import Embeddings
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
 
-from app.analytics.insights.documentation import DocumentationContext, build_documentation_context
-from app.analytics.insights.report import build_report, needs_documentation
+from app.analytics.insights.report import (
+    DocumentationContext,
+    build_documentation_context,
+    build_report,
+    needs_documentation,
+)
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from ingestion.embeddings import open_embeddings
@@ -18,9 +28,35 @@ from ingestion.platform_config import read_platform
 from ingestion.store.collection import Collection
 from runnables.models.chat_models import open_chat_models
 from schemas.errors import ApideskError, CollectionMismatch, StoreError, StoreUnavailable
-from schemas.insights import Insights, Table
+from schemas.insights import Gap, Insights, RatedAnswer, Table
 from schemas.platform import PlatformConfig
+from schemas.question import QuestionType
 from schemas.settings import Settings
+
+MAX_ROWS = 10
+"""Maximum number of rows per section when the whole report is printed.
+
+Also the maximum number of missing words per gap.
+"""
+
+EXTRA_WORDINGS = 2
+"""Maximum number of wordings that are printed per gap, in addition to its question."""
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+"""The characters of the sparkline, from the lowest value to the highest."""
+
+MAX_SPARKLINE_DAYS = 40
+"""Maximum number of days for which the sparkline has one character per day."""
+
+MAX_BAR_WIDTH = 30
+"""Maximum width of a bar, in characters."""
+
+TYPES: Mapping[QuestionType | None, str] = {
+    "general": "how it works",
+    "api_call": "about an API",
+    "unknown": "off topic",
+    None: "failed",
+}
 
 
 async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
@@ -78,3 +114,187 @@ async def _from_database(
         return await build_report(RecordStore(engine).since, days, documentation)
     finally:
         await asyncio.to_thread(engine.dispose)
+
+
+def print_insights(insights: Insights, table: Table | None = None) -> None:
+    """Print the whole report with shortened sections, or one complete table."""
+    console = Console(highlight=False)
+    for note in insights.notes:
+        console.print(Text(note, style="yellow"))
+    if not insights.questions:
+        console.print(f"no questions were recorded in {_span(insights)}")
+        return
+    limit = None if table else MAX_ROWS
+    for name, section in SECTIONS.items():
+        if table in (None, name):
+            console.print(Group(*section(insights, limit)))
+            console.print()
+    if table is None:
+        console.print(
+            Text("a complete section: --table NAME; as CSV: --table NAME --csv", style="dim")
+        )
+
+
+def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
+    """Return the section with the number of questions per day and per type."""
+    counts: Counter[QuestionType | None] = Counter()
+    days: Counter[date] = Counter()
+    for type_count in insights.by_type:
+        counts[type_count.type] += type_count.questions
+        days[type_count.day] += type_count.questions
+    summary = (
+        f"{insights.unanswered} on-topic questions were not answered, "
+        f"{insights.off_topic_share:.0%} off topic, {insights.cached_share:.0%} from the cache"
+    )
+    grid = _grid(2)
+    for type_ in TYPES:
+        if counts[type_]:
+            bar = Text("█" * _scale(counts[type_], max(counts.values()), MAX_BAR_WIDTH), "cyan")
+            grid.add_row(str(counts[type_]), TYPES[type_], bar)
+    heading = _heading(f"{insights.questions} questions of {_span(insights)}")
+    return [heading, Text(summary), _indented(_sparkline(days, insights.days)), grid]
+
+
+def _span(insights: Insights) -> str:
+    return "the last day" if insights.days == 1 else f"the last {insights.days} days"
+
+
+def _sparkline(days: Mapping[date, int], span: int) -> Text:
+    """Return a sparkline of the questions per day, with a dot for a day without questions.
+
+    If `span` exceeds `MAX_SPARKLINE_DAYS`, a character stands for several days.
+    """
+    today = datetime.now(UTC).date()
+    step = span // MAX_SPARKLINE_DAYS + 1
+    starts = range(span, -1, -step)
+    sums = [
+        sum(days.get(today - timedelta(days=start - offset), 0) for offset in range(step))
+        for start in starts
+    ]
+    largest = max(sums)
+    blocks = [BLOCKS[_scale(count, largest, len(BLOCKS)) - 1] if count else "·" for count in sums]
+    first = today - timedelta(days=span)
+    period = f"{step} days" if step > 1 else "one day"
+    return Text.assemble(
+        (f"{first:%m-%d} ", "dim"), ("".join(blocks), "cyan"), (f" {today:%m-%d}", "dim"),
+        (f"  highest: {largest} in {period}", "dim"),
+    )  # fmt: skip
+
+
+def _gaps(insights: Insights, limit: int | None) -> list[RenderableType]:
+    grid = _grid(1)
+    for gap in insights.gaps[:limit]:
+        grid.add_row(str(gap.size), Group(*_gap(gap)))
+        grid.add_row()
+    return _section("Gaps in the documentation", grid, len(insights.gaps), limit)
+
+
+def _gap(gap: Gap) -> list[Text]:
+    """Return lines with the gap's name and question, more wordings, missing words and the nearest page."""
+    nearest, missing = gap.nearest, ", ".join(gap.missing[:MAX_ROWS])
+    title = f"{gap.name}: {gap.question}" if gap.name else gap.question
+    lines = [_single_line(title, "bold")]
+    lines += [_single_line(text) for text in gap.wordings[1 : 1 + EXTRA_WORDINGS]]
+    if missing:
+        lines.append(_single_line(f"not in the documents: {missing}", "dim"))
+    if nearest:
+        page = Text.assemble(("nearest: ", "dim"), nearest.title, "  ", (nearest.page_url, "cyan"))
+        lines.append(page)
+    return lines
+
+
+def _apis(insights: Insights, limit: int | None) -> list[RenderableType]:
+    asked: Counter[tuple[str, str]] = Counter()
+    unanswered: Counter[tuple[str, str]] = Counter()
+    for api_count in insights.by_api:
+        api = (api_count.api_name, api_count.api_url)
+        asked[api] += api_count.questions
+        unanswered[api] += api_count.unanswered
+    grid = _grid(1)
+    for (name, url), count in asked.most_common(limit):
+        missed = unanswered[name, url]
+        line = Text.assemble(
+            _printable(name or url), ("  " + _printable(url) if name and url else "", "cyan")
+        )
+        line.append(f"  {missed} unanswered" if missed else "", "yellow")
+        grid.add_row(str(count), line)
+    return _section("Most asked APIs", grid, len(asked), limit)
+
+
+def _errors(insights: Insights, limit: int | None) -> list[RenderableType]:
+    grid = _grid(1)
+    for error_count in insights.errors[:limit]:
+        grid.add_row(str(error_count.questions), _single_line(error_count.error))
+    return _section("Errors named in questions", grid, len(insights.errors), limit)
+
+
+def _feedback(insights: Insights, limit: int | None) -> list[RenderableType]:
+    grid = _grid(1)
+    for rated in insights.feedback[:limit]:
+        grid.add_row("+" if rated.score > 0 else "-", Group(*_rated(rated)))
+    helped = sum(rated.score > 0 for rated in insights.feedback)
+    heading = f"Feedback: {helped} helped, {len(insights.feedback) - helped} did not"
+    return _section(heading, grid, len(insights.feedback), limit)
+
+
+def _rated(rated: RatedAnswer) -> list[Text]:
+    day = f"{rated.asked_at:%m-%d}  confidence {rated.confidence}"
+    lines = [_single_line(rated.question, "bold" if rated.score < 0 else "")]
+    if rated.comment:
+        lines.append(Text(_printable(rated.comment)))
+    return [*lines, Text(day, style="dim")]
+
+
+SECTIONS: dict[Table, Callable[[Insights, int | None], Sequence[RenderableType]]] = {
+    "byType": _types,
+    "gaps": _gaps,
+    "byApi": _apis,
+    "errors": _errors,
+    "feedback": _feedback,
+}
+
+
+def _section(title: str, grid: Grid, count: int, limit: int | None) -> list[RenderableType]:
+    """Return a section: its heading, its rows, and the number of rows that are not printed."""
+    lines: list[RenderableType] = [
+        _heading(title),
+        grid if count else _indented(Text("none", "dim")),
+    ]
+    if limit and count > limit:
+        lines.append(_indented(Text(f"{count - limit} more", style="dim")))
+    return lines
+
+
+def _grid(columns: int) -> Grid:
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", min_width=7)
+    for _ in range(columns):
+        grid.add_column()
+    return grid
+
+
+def _heading(text: str) -> Text:
+    return Text(text, style="bold underline")
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 4), expand=False)
+
+
+def _single_line(text: str, style: str = "") -> Text:
+    """Return `text` on one line, with an ellipsis if it is too long."""
+    return Text(_printable(text), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _printable(text: str) -> str:
+    """Remove line breaks and control characters, because the text comes from users."""
+    characters = (character if character.isprintable() else " " for character in text)
+    return " ".join("".join(characters).split())
+
+
+def _scale(value: int, largest: int, length: int) -> int:
+    """Return the length of the bar for `value`, at least 1.
+
+    The bar for `largest` has the length `length`.
+    """
+    return max(1, round(length * value / largest))
