@@ -12,16 +12,15 @@ from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetail
 from litestar.plugins.pydantic import PydanticPlugin
 from litestar.types import ControllerRouterHandler
 
-from app.api.ask import ask
+from app.api.admin import get_ingestion, insights, list_ingestions, start_ingestion
+from app.api.ask import ask, retrieve
 from app.api.feedback import delete_session, give_feedback
 from app.api.health import live, metrics, ready
-from app.api.ingestions import get_ingestion, list_ingestions, start_ingestion
-from app.api.insights import insights
 from app.api.mcp.route import mcp_route
-from app.api.openai.chat import complete_chat
-from app.api.openai.models import (
+from app.api.openai.routes import (
     OPENAI_EXCEPTION_HANDLERS,
     OPENAI_PREFIX,
+    complete_chat,
     get_model,
     handle_unrouted,
     list_models,
@@ -38,7 +37,6 @@ from app.api.openapi import (
 )
 from app.api.page import PageFiles, admin_page, asset, embedded_page, page, widget
 from app.api.problems import apidesk_problem, http_problem, unexpected_problem
-from app.api.retrieve import retrieve
 from app.api.suggestions import get_suggestions
 from app.security.access import AuthGuard, get_caller
 from app.security.headers import add_security_headers, cors_config

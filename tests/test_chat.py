@@ -35,7 +35,7 @@ from app.cli.chat.line_input import (
     open_history,
 )
 from app.cli.terminal.answerers import RemoteAnswerer, TerminalAnswerer
-from app.cli.terminal.local_answerer import LocalAnswerer
+from app.cli.terminal.answerers import LocalAnswerer
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from app.serving.local_server import LocalServer, announce_server
@@ -353,6 +353,7 @@ def announced_server(answer_service: AnswerService) -> Iterator[None]:
             yield
 
 
+@pytest.mark.acceptance
 def test_chat_at_a_pseudo_terminal(
     tmp_path: Path,
     sample_service: AnswerService,

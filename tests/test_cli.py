@@ -455,6 +455,7 @@ class TestAsk:
         assert result.exit_code == 0, result.exception
         assert "\ufffd" in Answer.model_validate_json(result.stdout).question
 
+    @pytest.mark.acceptance
     def test_store_that_another_process_has_open_is_read(self, store: Path) -> None:
         assert url_of(store) is None
         client = MilvusClient(str(store))
@@ -464,6 +465,7 @@ class TestAsk:
         assert stable_fields(result.stdout) == answer(store)
 
 
+@pytest.mark.acceptance
 class TestAskTheServer:
     """Commands while `apidesk serve` uses the store."""
 
@@ -485,7 +487,7 @@ class TestAskTheServer:
         log = served.with_suffix(".log")
         wait_until(lambda: request_id in log.read_text(encoding="utf-8"))  # after the response
         lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-        assert {"uvicorn.error", "app.telemetry.ingestion_metrics"} < {
+        assert {"uvicorn.error", "app.service.ingestion_service"} < {
             line["logger"] for line in lines
         }
         (line,) = (line for line in lines if line.get("request_id") == request_id)
@@ -611,6 +613,7 @@ def rows(result: Result) -> int:
     return len(re.findall(r"^ +\d+ +\d+\.\d{3} ", result.stderr, re.MULTILINE))
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["ask", "--help"], ["ingest", "-h"], ["serve", "-h"], ["--version"]]
 )
@@ -626,6 +629,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert printed.splitlines()[-1].strip() == "imported:"
 
 
+@pytest.mark.acceptance
 def test_question_to_a_running_server_opens_no_answer_service(
     sample_service: AnswerService, tmp_path: Path
 ) -> None:
@@ -655,6 +659,7 @@ def test_question_to_a_running_server_opens_no_answer_service(
     assert find_running_server(settings) is None
 
 
+@pytest.mark.acceptance
 def test_help_lists_every_command(tmp_path: Path) -> None:
     result = run_process(tmp_path / "milvus.db", "--help")
     assert result.returncode == 0

@@ -212,6 +212,7 @@ with run_lock(settings, run):
 """
 
 
+@pytest.mark.acceptance
 def test_lock_is_shared_by_processes_and_released_on_death(
     job: IngestionJob, settings: Settings
 ) -> None:
@@ -272,7 +273,7 @@ def test_run_is_started_and_followed_over_http(http: TestClient[Litestar]) -> No
 def test_end_of_a_run_is_logged(
     answer_service: AnswerService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    name = "app.telemetry.ingestion_metrics"
+    name = "app.service.ingestion_service"
     with caplog.at_level(logging.INFO, name), http_client(create_app(answer_service)) as http:
         begun = http.post("/ingestions", json={}).json()["id"]
         finished(http, begun)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.service.in_flight import SingleFlight
+from app.service.answer_cache import SingleFlight
 from schemas.answer import Answer, Event, EventSink, Step
 from schemas.errors import ModelUnavailable
 from schemas.question import StructuredQuestion

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.api.page_text import QUESTION_PAGE_TEXT, text_modules
+from app.api.page import QUESTION_PAGE_TEXT, text_modules
 from prompts.user_text import UserText, user_text
 from schemas.answer import DegradedReason
 from schemas.choices import LANGUAGES, Language

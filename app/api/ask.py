@@ -1,4 +1,7 @@
-"""POST /ask: the answer as JSON or as server-sent events."""
+"""POST /ask and POST /retrieve: answer a question, or only retrieve its chunks.
+
+An answer is sent as JSON or as server-sent events.
+"""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -26,14 +29,98 @@ from app.api.event_stream import EVENT_STREAM, HEARTBEAT, first_event, stream_an
 from app.api.fields import ChunkCount, QuestionText, SessionId
 from app.api.openapi import QUESTIONS_TAG
 from app.api.problems import problem_json
-from app.api.retrieve import RETRIEVAL_ERRORS
 from app.security.api_keys import Caller
+from app.security.rate_limits import RateLimiter
+from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
 from schemas.answer import Answer, Event, Source
 from schemas.base import ApiModel, examples
 from schemas.choices import Language
-from schemas.errors import ModelBusy, ModelOutputInvalid, ServerStopping, ServiceBusy
+from schemas.errors import (
+    CollectionMismatch,
+    CollectionMissing,
+    ModelBusy,
+    ModelOutputInvalid,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    ServerStopping,
+    ServiceBusy,
+    StoreUnavailable,
+)
 from schemas.question import AnswerMode, Filters, StructuredQuestion
+
+RETRIEVAL_ERRORS = (
+    CollectionMismatch,
+    CollectionMissing,
+    StoreUnavailable,
+    ModelUnavailable,
+    ModelRefused,
+    ModelTimeout,
+)
+"""The errors of retrieval. The errors of models come from the embedding model."""
+
+EXAMPLE_STEP = (
+    "**Update SKU Price**: `POST /dop/api/v1/product/sku_price`\n\n"
+    "- `44203`: Price outside the range of the category. Cause: The category "
+    "has a lowest or highest price, and the new price falls outside it. Usually yuan were sent "
+    "instead of fen. Remedy: Check the unit first: 139 CNY is 13900. The permitted range is given in "
+    "error_message. [1]"
+)
+
+ANSWER_LINKS = {
+    "judge": Link(operation_id="feedback", parameters={"answer_id": "$response.body#/id"}),
+    "forget": Link(operation_id="deleteSession", parameters={"session": "$response.body#/session"}),
+}
+
+ANSWER_RESPONSE = ResponseSpec(
+    Answer, False, "The answer; with `Accept: text/event-stream`, its events"
+)
+
+CacheControl = Annotated[
+    str,
+    HeaderParameter(name="Cache-Control", description="`no-cache` bypasses the answer cache"),
+]
+
+
+class RetrieveRequest(ApiModel):
+    """A question and the number of chunks to return."""
+
+    model_config = examples({"question": "what does error 44203 mean?", "k": 3})
+
+    question: QuestionText
+    k: ChunkCount | None = None
+    """The number of chunks to return. Default: APIDESK_TOP_K."""
+    filters: Filters | None = None
+
+
+class Retrieved(ApiModel):
+    """The retrieved chunks, best first."""
+
+    sources: list[Source]
+
+
+@post(
+    "/retrieve",
+    status_code=200,
+    operation_id="retrieve",
+    summary="Retrieve chunks",
+    response_description="The chunks, best first",
+    tags=[QUESTIONS_TAG],
+    needs="ask",
+    errors=RETRIEVAL_ERRORS,
+)
+async def retrieve(
+    data: JSONBody[RetrieveRequest],
+    answer_service: NamedDependency[AnswerService],
+    limits: NamedDependency[RateLimiter],
+    caller: NamedDependency[Caller],
+) -> Retrieved:
+    """Return the chunks that an answer would be based on. No chat model is called."""
+    async with limits.meter_tokens(caller.account) as meter:
+        command = AskCommand(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
+        sources = await answer_service.retrieve(command)
+    return Retrieved(sources=sources)
 
 
 class AskRequest(ApiModel):
@@ -53,14 +140,6 @@ class AskRequest(ApiModel):
     mode: AnswerMode = "pipeline"
     """`tools`: a model looks up documents with tools before it answers."""
 
-
-EXAMPLE_STEP = (
-    "**Update SKU Price**: `POST /dop/api/v1/product/sku_price`\n\n"
-    "- `44203`: Price outside the range of the category. Cause: The category "
-    "has a lowest or highest price, and the new price falls outside it. Usually yuan were sent "
-    "instead of fen. Remedy: Check the unit first: 139 CNY is 13900. The permitted range is given in "
-    "error_message. [1]"
-)
 
 EXAMPLE_ANSWER = Answer(
     id="01a1ff87-c014-73d0-a8f6-8c1069c64748",
@@ -93,15 +172,6 @@ EXAMPLE_ANSWER = Answer(
 )
 """An answer about the sample platform, as an example in the OpenAPI document."""
 
-ANSWER_LINKS = {
-    "judge": Link(operation_id="feedback", parameters={"answer_id": "$response.body#/id"}),
-    "forget": Link(operation_id="deleteSession", parameters={"session": "$response.body#/session"}),
-}
-
-ANSWER_RESPONSE = ResponseSpec(
-    Answer, False, "The answer; with `Accept: text/event-stream`, its events"
-)
-
 
 @dataclass
 class AskOperation(Operation):
@@ -118,12 +188,6 @@ class AskOperation(Operation):
         events = Schema(type=OpenAPIType.STRING, description="Server-sent events with JSON data")
         response.content[EVENT_STREAM] = OpenAPIMediaType(events)
         response.links = dict(ANSWER_LINKS)
-
-
-CacheControl = Annotated[
-    str,
-    HeaderParameter(name="Cache-Control", description="`no-cache` bypasses the answer cache"),
-]
 
 
 @post(

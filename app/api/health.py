@@ -11,7 +11,7 @@ from litestar.openapi import ResponseSpec
 
 from app.api.openapi import OPERATING_TAG
 from app.service.answer_service import AnswerService
-from app.telemetry.ingestion_metrics import collect_ingestion_metrics
+from app.telemetry.metrics import collect_ingestion_metrics
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import probe_model
 from schemas.base import ApiModel

@@ -1,9 +1,10 @@
 """GET /, /admin, /embed, /widget.js and /assets/{path}: the web pages and their assets.
 
 Files in `static` are read once at startup. The JavaScript modules that contain the texts in all languages
-are generated instead.
+are generated from `prompts/text`.
 """
 
+import json
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +14,13 @@ from litestar import Request, Response, get
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
+from pydantic.alias_generators import to_camel
 
-from app.api.page_text import no_script_notice, text_modules, widget_labels
 from app.security.headers import ASSET_POLICY, page_policy
 from app.service.answer_service import AnswerService
+from prompts.user_text import user_text
+from schemas.answer import FOOTER_FIELDS
+from schemas.choices import LANGUAGES, Language
 from schemas.platform import PlatformInfo
 
 WIDGET = "widget.js"
@@ -32,6 +36,11 @@ MEDIA_TYPES = {
     ".txt": "text/plain",
 }
 """Media types by suffix; files with other suffixes are not served."""
+
+QUESTION_PAGE_TEXT = "js/text.js"
+"""The module with the texts of the question page, which the admin page also imports."""
+
+ADMIN_PAGE_TEXT = "js/admin/text.js"
 
 
 class PageFile(NamedTuple):
@@ -141,3 +150,40 @@ def _file_response(request: Request[Any, Any, Any], files: PageFiles, name: str)
     if file.etag in request.headers.get("if-none-match", ""):
         return Response(b"", status_code=304, headers=headers)
     return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+def text_modules() -> dict[str, str]:
+    """Return the source of each generated JavaScript module, by its path."""
+    page = {language: _page_texts(language) for language in LANGUAGES}
+    admin = {language: dict(user_text(language).admin) for language in LANGUAGES}
+    fields = [to_camel(name) for name in FOOTER_FIELDS]
+    return {
+        QUESTION_PAGE_TEXT: _export("texts", page) + _export("footerFields", fields),
+        ADMIN_PAGE_TEXT: _export("texts", admin),
+    }
+
+
+def widget_labels() -> dict[Language, str]:
+    """Return the label of the widget's button in each language."""
+    return {language: user_text(language).page["widget"] for language in LANGUAGES}
+
+
+def no_script_notice() -> str:
+    """Return the notice shown in browsers without JavaScript, in all languages."""
+    return " ".join(user_text(language).page["noScript"] for language in LANGUAGES)
+
+
+def _page_texts(language: Language) -> dict[str, str]:
+    """Return the texts of the page by name.
+
+    Where `[page]` and `[answer.fields]` both name a field, the text of `[page]` is used.
+    """
+    text = user_text(language)
+    labels = {to_camel(name): label for name, label in text.answer.fields.items()}
+    lists = {name: getattr(text.answer, name) for name in ("sources", "related", "nearest")}
+    degraded = {f"degraded_{reason}": sentence for reason, sentence in text.degraded.items()}
+    return labels | lists | degraded | text.page
+
+
+def _export(name: str, value: object) -> str:
+    return f"export const {name} = {json.dumps(value, ensure_ascii=False, indent=1)};\n"

@@ -13,7 +13,6 @@ from langsmith import tracing_context
 from sqlalchemy.engine import Engine
 
 from app.service.ask_command import AskCommand, check_question
-from app.service.in_flight import InFlight
 from app.telemetry.metrics import Metrics
 from app.telemetry.run_observer import RunObserver
 from app.telemetry.tracing import open_tracing
@@ -30,13 +29,46 @@ from runnables.run_context import with_deadline, with_event_sink
 from schemas.answer import Answer, DegradedReason, EventSink, Source
 from schemas.choices import Language
 from schemas.document import RetrievedChunk
-from schemas.errors import ServiceBusy
+from schemas.errors import ModelTimeout, ServerStopping, ServiceBusy
 from schemas.platform import PlatformConfig
 from schemas.question import AnswerMode, Filters, Question
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
     from runnables.tools.tool_context import DocumentLibrary
+
+
+class InFlight:
+    """Limits the time of the answers in progress, and stops them. For use on one event loop."""
+
+    def __init__(self) -> None:
+        self._timeouts: set[asyncio.Timeout] = set()
+        self._stopped = False
+
+    @asynccontextmanager
+    async def track(self, timeout_s: float) -> AsyncIterator[None]:
+        """Limit the block to `timeout_s` seconds, and end it earlier if `stop` is called.
+
+        Raises ModelTimeout after the timeout, and ServerStopping after `stop`.
+        """
+        try:
+            async with asyncio.timeout(0 if self._stopped else timeout_s) as timeout:
+                self._timeouts.add(timeout)
+                try:
+                    yield
+                finally:
+                    self._timeouts.discard(timeout)
+        except TimeoutError:
+            if self._stopped:
+                raise ServerStopping("the server is stopping: ask again") from None
+            raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
+
+    def stop(self) -> None:
+        """End all tracked blocks with ServerStopping, also those that start later."""
+        self._stopped = True
+        for timeout in self._timeouts:
+            if not timeout.expired():
+                timeout.reschedule(0)
 
 
 class AnswerService:

@@ -1,18 +1,45 @@
-"""Runs ingestion inside the server, one run at a time, on request or on a schedule."""
+"""Runs ingestion on request or on a schedule: inside the server, or for `apidesk schedule`.
+
+This module must not import the server, so that `apidesk schedule` starts without it.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from app.telemetry.ingestion_metrics import log_ingestion_run
-from ingestion.job import IngestionJob
+from app.telemetry.logs import configure_logging, structured_logger
+from ingestion.job import IngestionJob, run_in_thread
+from ingestion.platform_config import read_platform
 from ingestion.runs import run_on_schedule
+from schemas.errors import ConfigurationError
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
 from schemas.platform import IngestionSchedule
+from schemas.settings import Settings
+
+log = structured_logger(__name__)
 
 STOP_TIMEOUT_S = 30
 """Seconds to wait for a run to end when the server stops; it ends at its next document."""
+
+
+def log_ingestion_run(run: IngestionRun) -> None:
+    """Log the result of `run`, unless it has not ended."""
+    if run.finished_at is None:
+        return
+    log_line = log.warning if run.state == "failed" else log.info
+    log_line(
+        "ingestion",
+        ingestion=run.id,
+        trigger=run.trigger,
+        state=run.state,
+        seconds=run.seconds,
+        added=sum(source.added for source in run.sources),
+        changed=sum(source.changed for source in run.sources),
+        deleted=sum(source.deleted for source in run.sources),
+        refused=len(run.refused),
+        error=run.error,
+    )
 
 
 class IngestionService:
@@ -84,3 +111,25 @@ class IngestionService:
         if not task.cancelled():
             task.exception()
         log_ingestion_run(run)
+
+
+async def run_scheduler(settings: Settings) -> None:
+    """Run the job on the schedule of platform.toml until cancelled. Raises ApideskError."""
+    configure_logging(settings.log_level, settings.log_format)
+    plan = read_platform(settings.platform).ingestion
+    if not plan.schedule:
+        raise ConfigurationError(f"{settings.platform}: [ingestion] has no schedule")
+    job = await asyncio.to_thread(IngestionJob.connect, settings)
+
+    async def run_job() -> None:
+        run = job.new_run("schedule")
+        try:
+            await run_in_thread(job, run)
+        finally:
+            log_ingestion_run(run)
+
+    log.info("ingestion scheduled", schedule=plan.schedule, timezone=plan.timezone)
+    try:
+        await run_on_schedule(plan, run_job)
+    finally:
+        job.close()

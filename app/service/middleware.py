@@ -17,10 +17,9 @@ from importlib.metadata import version
 
 from app.masking.masking import SecretScan, mask
 from app.security.rate_limits import RateLimiter
-from app.service.answer_cache import AnswerCache, CachedAnswer, document_digests
+from app.service.answer_cache import AnswerCache, CachedAnswer, SingleFlight, document_digests
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
-from app.service.in_flight import SingleFlight
 from app.service.record_writer import RecordWriter
 from app.service.records import build_failed_record, build_record, scan_secrets
 from app.service.session_store import SessionStore

@@ -19,9 +19,9 @@ from app.main import create_app
 from app.security.access import CREATE_KEY_HINT, is_loopback
 from app.security.api_keys import ApiKeyStore, Keyring
 from app.service.answer_service import AnswerService, open_answer_service
+from app.service.ingestion_service import log_ingestion_run
 from app.serving.gc_tuning import freeze_objects
 from app.serving.local_server import announce_server
-from app.telemetry.ingestion_metrics import log_ingestion_run
 from app.telemetry.logs import configure_logging, is_json
 from app.telemetry.progress import ingestion_progress
 from ingestion.database.engine import open_engine

@@ -1,8 +1,14 @@
-"""Defines the Prometheus metrics, and measures the lag of the event loop."""
+"""Defines the Prometheus metrics of answers and of ingestion, and measures the lag of the event loop.
+
+The metrics of ingestion are read from the stores at each scrape, because any process may have run an
+ingestion.
+"""
 
 import asyncio
+import collections
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prometheus_client import (
@@ -15,10 +21,15 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
+from ingestion.job import IngestionJob
 from schemas.answer import Answer
+from schemas.errors import ApideskError
+from schemas.ingestion import IngestionRun
 from schemas.question import AnswerMode
 
 if TYPE_CHECKING:
@@ -36,6 +47,9 @@ LAG_INTERVAL_S = 0.1
 
 LAG_WINDOW = 600
 """Number of measurements from which the longest lag is reported, which take one minute."""
+
+DATABASE_TIMEOUT_S = 2.0
+"""Seconds to wait for the database during a scrape, which Prometheus cancels after ten seconds."""
 
 
 class Metrics:
@@ -201,3 +215,59 @@ async def measure_loop_lag(metrics: Metrics) -> None:
         await asyncio.sleep(LAG_INTERVAL_S)
         lags.append(max(0.0, loop.time() - due))
         metrics.update_loop_lag(lags[-1], max(lags))
+
+
+@dataclass(frozen=True)
+class IngestionMetrics(Collector):
+    """Collects metrics of the last runs and the number of chunks.
+
+    A value is None if its store is not available; its metric then has no sample.
+    """
+
+    runs: Sequence[IngestionRun] | None
+    chunks: int | None
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics."""
+        yield _gauge("chunks", "Chunks in the collection", self.chunks)
+        yield _gauge(
+            "ingestion_last_success_timestamp_seconds",
+            "Time of the last successful run",
+            self._last_success,
+        )
+        states = GaugeMetricFamily(
+            "apidesk_ingestion_runs", "The last runs, at most 50, by state", labels=["state"]
+        )
+        for state, count in collections.Counter(run.state for run in self.runs or ()).items():
+            states.add_metric([state], count)
+        yield states
+
+    @property
+    def _last_success(self) -> float | None:
+        finished = (run.finished_at for run in self.runs or () if _is_successful(run))
+        return max((moment.timestamp() for moment in finished if moment), default=None)
+
+
+async def collect_ingestion_metrics(job: IngestionJob) -> IngestionMetrics:
+    """Read the values of `job`. They are None if a store fails or exceeds DATABASE_TIMEOUT_S."""
+    runs: Sequence[IngestionRun] | None = None
+    chunks: int | None = None
+    try:
+        chunks = job.collection.manifest.rows
+        async with asyncio.timeout(DATABASE_TIMEOUT_S):
+            runs = await asyncio.to_thread(job.runs.latest)
+    except (ApideskError, TimeoutError):
+        pass
+    return IngestionMetrics(runs, chunks)
+
+
+def _gauge(name: str, help_text: str, value: float | None) -> Metric:
+    gauge = GaugeMetricFamily(f"apidesk_{name}", help_text)
+    if value is not None:
+        gauge.add_metric([], value)
+    return gauge
+
+
+def _is_successful(run: IngestionRun) -> bool:
+    """Return whether the collection was up to date after the run, except for refused documents."""
+    return run.state in ("succeeded", "partial") and not run.options.dry_run

@@ -26,11 +26,8 @@ GRADES: tuple[Grade, ...] = get_args(Grade)
 
 
 _CITATION = re.compile(r"\[(\d+)\]")
-
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
-
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-
 _SPACE = re.compile(r"\s+")
 
 

@@ -27,7 +27,7 @@ from mcp_types import (
 from app.api.mcp.toolbox import TOOL_RESULTS, Toolbox, tools_by_name
 from app.security.access import Connection, count_tool_call
 from app.security.api_keys import Caller
-from app.security.token_meter import TokenMeter
+from app.security.rate_limits import TokenMeter
 from app.service.answer_service import open_answer_service
 from app.service.container import Container
 from app.telemetry.progress import ingestion_progress

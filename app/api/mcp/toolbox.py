@@ -11,7 +11,7 @@ from langchain_core.tools import StructuredTool
 from pydantic import Field, create_model
 
 from app.api.markdown import render_markdown
-from app.security.token_meter import TokenMeter
+from app.security.rate_limits import TokenMeter
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand, check_question
 from app.telemetry.logs import bind_log_context

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from app.api.markdown import render_markdown, source_link, source_name
-from app.security.token_meter import TokenMeter
+from app.security.rate_limits import TokenMeter
 from schemas.answer import CHAT_FIELDS, Answer
 
 

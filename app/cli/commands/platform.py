@@ -1,18 +1,35 @@
-"""`apidesk init` creates a platform.toml and tries it; `apidesk check` tests the models."""
+"""Commands that work on a platform.toml: `init`, `check`, `ingest` and `graph`."""
 
 import asyncio
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.commands.base import EXIT_FAILED, load_settings, platform_option, report_errors
+from app.cli.commands.base import (
+    EXIT_FAILED,
+    load_settings,
+    platform_option,
+    print_error,
+    report_errors,
+    run_until_signal,
+)
 from schemas.choices import LANGUAGES, Language
 
 if TYPE_CHECKING:
     from app.cli.setup.trial import Trial
+    from schemas.question import AnswerMode
+
+DRAWING_FORMATS = {
+    ".png": "png",
+    ".svg": "svg",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".md": "mermaid",
+}
 
 
 @click.command()
@@ -43,8 +60,13 @@ def init(
 
     The documents are indexed, as by `apidesk ingest`, and a question about them is answered.
     """
-    from app.cli.setup.interview import InterviewAnswers, draft_from_openapi, interview
-    from app.cli.setup.platform_file import check_overwrite, write_platform_file
+    from app.cli.setup.platform_file import (
+        InterviewAnswers,
+        check_overwrite,
+        draft_from_openapi,
+        interview,
+        write_platform_file,
+    )
     from app.cli.setup.trial import run_trial
     from app.telemetry.progress import ingestion_progress
     from schemas.platform import SourceLimits
@@ -65,7 +87,7 @@ def init(
 
 def _print_trial(trial: "Trial", file: Path) -> None:
     from app.cli.terminal.answer_output import print_answer
-    from app.cli.terminal.tables import print_ingestion_run
+    from app.cli.terminal.ingest import print_ingestion_run
 
     print_ingestion_run(trial.run, as_json=False)
     if trial.question and trial.answer:
@@ -80,10 +102,104 @@ def _print_trial(trial: "Trial", file: Path) -> None:
 @report_errors
 def check(platform: Path | None) -> None:
     """Test every configured model with one small call."""
-    from app.cli.setup.model_check import check_models
-    from app.cli.terminal.tables import print_checks
+    from app.cli.setup.model_check import check_models, print_checks
 
     checks = asyncio.run(check_models(load_settings(platform)))
     print_checks(checks)
     if any(check.problem for check in checks):
         sys.exit(EXIT_FAILED)
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Show what would be added, changed and deleted.")
+@click.option("--allow-deletes", is_flag=True, help="Allow deleting a large part of a source.")
+@click.option("--rebuild", is_flag=True, help="Build a new collection, then switch to it.")
+@click.option("--watch", is_flag=True, help="Keep running and index changes as they happen.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, as GET /ingestions/{id} returns it."
+)
+@click.option(
+    "--explain",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="PAGE",
+    help="With --dry-run: show only how this page is read, and why, without comparing it with the index.",
+)
+@platform_option
+@report_errors
+def ingest(
+    dry_run: bool,
+    allow_deletes: bool,
+    rebuild: bool,
+    watch: bool,
+    as_json: bool,
+    explain: Path | None,
+    platform: Path | None,
+) -> None:
+    """Index new, changed and deleted documents of the platform."""
+    if explain is not None:
+        if not dry_run:
+            raise click.UsageError("--explain needs --dry-run")
+        from app.cli.terminal.ingest import explain_lines
+
+        click.echo("\n".join(explain_lines(load_settings(platform), explain)))
+        return
+    from app.cli.terminal.ingest import print_ingestion_run, run_ingestion, run_ingestion_and_watch
+    from schemas.ingestion import IngestionOptions
+
+    options = IngestionOptions(dry_run=dry_run, allow_deletes=allow_deletes, rebuild=rebuild)
+    settings = load_settings(platform)
+    if watch:
+        with suppress(KeyboardInterrupt):
+            run_until_signal(
+                run_ingestion_and_watch(
+                    settings, options, lambda run: print_ingestion_run(run, as_json), print_error
+                )
+            )
+        return
+    run = run_until_signal(run_ingestion(settings, options))
+    print_ingestion_run(run, as_json)
+    if run.state != "succeeded":
+        sys.exit(EXIT_FAILED)
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--png", "output_format", flag_value="png", help="Draw a PNG; requires the extra `evaluate`."
+)
+@click.option(
+    "--svg", "output_format", flag_value="svg", help="Draw an SVG with a light and a dark theme."
+)
+@click.option("--mermaid", "output_format", flag_value="mermaid", help="Print a Mermaid flowchart.")
+@click.option(
+    "--mode",
+    default="pipeline",
+    show_default=True,
+    type=click.Choice(("pipeline", "tools")),
+    help="Answer mode to draw.",
+)
+@platform_option
+@report_errors
+def graph(
+    file: Path | None, output_format: str | None, mode: "AnswerMode", platform: Path | None
+) -> None:
+    """Draw the configured pipeline as Mermaid, SVG or PNG.
+
+    The suffix of FILE selects the format. Without FILE, Mermaid is printed on stdout.
+    """
+    from app.cli.graph.draw import draw, read_pipeline
+    from schemas.errors import ConfigurationError
+
+    output_format = output_format or DRAWING_FORMATS.get(file.suffix.lower() if file else ".mmd")
+    if output_format is None:
+        raise click.UsageError(f"{file}: pass --png, --svg or --mermaid")
+    if output_format == "png" and file is None and sys.stdout.isatty():
+        raise click.UsageError("cannot print a PNG on a terminal: pass a FILE")
+    picture = draw(read_pipeline(load_settings(platform), mode), output_format)
+    if file is None:
+        sys.stdout.buffer.write(picture)
+        return
+    try:
+        file.write_bytes(picture)
+    except OSError as error:
+        raise ConfigurationError(f"{file}: {error.strerror}") from None

@@ -1,9 +1,13 @@
-"""Checks each configured model with one small call."""
+"""Checks each configured model with one small call, and prints the results."""
 
 import asyncio
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from ingestion.embeddings import open_embeddings
 from ingestion.providers import ModelRole, model_errors
@@ -57,3 +61,17 @@ async def _timed(role: ModelRole, call: Awaitable[None]) -> ModelCheck:
     except ModelError as error:
         problem = str(error)
     return ModelCheck(role, problem, round((time.monotonic() - started) * 1000))
+
+
+def print_checks(checks: list[ModelCheck]) -> None:
+    """Print a table of models with the result of each check, on stdout."""
+    console = Console(highlight=False)
+    if not checks:
+        console.print("no model is configured: questions are answered from the documents alone")
+        return
+    table = Table("for", "model", "ms", "result", box=None, header_style="bold")
+    for check in checks:
+        purpose = check.role.prefix.lower().replace("_", " ")
+        result = Text(check.problem, style="red") if check.problem else Text("ok", style="green")
+        table.add_row(purpose, check.role.model, str(check.milliseconds), result)
+    console.print(table)

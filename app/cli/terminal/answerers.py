@@ -4,9 +4,15 @@ A running server answers at once, because its answer service is open. Without on
 this process opens its own answer service, which takes two seconds.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Any, Protocol, TypeVar
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import httpx
 from httpx_sse import SSEError, aconnect_sse
@@ -19,6 +25,9 @@ from schemas.base import ApiModel
 from schemas.errors import ApideskError, StoreUnavailable
 from schemas.question import AnswerMode, StructuredQuestion
 from schemas.settings import Settings
+
+if TYPE_CHECKING:
+    from app.service.answer_service import AnswerService
 
 EVENT_MODELS: dict[EventName, type[ApiModel]] = {
     "structured": StructuredQuestion,
@@ -118,6 +127,49 @@ def _checked(response: httpx.Response, content: dict[str, Any]) -> dict[str, Any
     return content
 
 
+class LocalAnswerer:
+    """Answers questions within the sessions of the database."""
+
+    def __init__(self, answer_service: "AnswerService") -> None:
+        from app.service.middleware import SessionAnswerer
+        from app.service.session_store import SessionStore
+
+        self._answer_service = answer_service
+        self._sessions = SessionStore(answer_service.engine, answer_service.settings)
+        self._session_answerer = SessionAnswerer(answer_service, self._sessions)
+
+    async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
+        """Answer the question, in the session of `command` if it has one. Raises ApideskError."""
+        return await self._session_answerer.ask(command, on_event)
+
+    async def retrieve(self, command: AskCommand) -> list[Source]:
+        """Return the best chunks, at most k. Raises ApideskError."""
+        return await self._answer_service.retrieve(command)
+
+    def close(self) -> None:
+        """Close the sessions. The answer service stays open."""
+        self._sessions.close()
+
+
+@asynccontextmanager
+async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer]:
+    """Open an answer service, and show the progress of a first ingestion. Raises ApideskError.
+
+    The imports take two seconds, so that they must not precede a question to a server.
+    """
+    from app.service.answer_service import open_answer_service
+    from app.telemetry.progress import ingestion_progress
+
+    async with AsyncExitStack() as stack:
+        with ingestion_progress() as progress:
+            answer_service = await stack.enter_async_context(
+                open_answer_service(settings, progress)
+            )
+        answerer = LocalAnswerer(answer_service)
+        stack.push_async_callback(asyncio.to_thread, answerer.close)
+        yield answerer
+
+
 def open_terminal_answerer(
     settings: Settings, custom_model: bool = False
 ) -> AbstractAsyncContextManager[TerminalAnswerer]:
@@ -129,9 +181,6 @@ def open_terminal_answerer(
     server = None if custom_model else find_running_server(settings)
     if server is not None:
         return RemoteAnswerer.connect(server, settings.request_timeout + EXTRA_TIMEOUT_S)
-    # The import takes two seconds and is not needed for questions to a server.
-    from app.cli.terminal.local_answerer import open_local_answerer
-
     return open_local_answerer(settings)
 
 

@@ -5,14 +5,24 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from rich.console import Console
+
 from app.serving.local_server import find_running_server
-from app.telemetry.progress import ingestion_progress
+from app.telemetry.progress import ingestion_progress, print_run_table
 from ingestion.job import IngestionJob, run_in_thread
 from ingestion.platform_config import read_platform
 from schemas.errors import ApideskError, ConfigurationError
 from schemas.ingestion import IngestionOptions, IngestionRun, Trigger
 from schemas.platform import OpenApiSourceConfig, SourceLimits
 from schemas.settings import Settings
+
+
+def print_ingestion_run(run: IngestionRun, as_json: bool) -> None:
+    """Print a finished run on stdout, as text or as the JSON of the HTTP API."""
+    if as_json:
+        print(run.model_dump_json(by_alias=True, indent=2))
+    else:
+        print_run_table(run, Console(highlight=False))
 
 
 def explain_lines(settings: Settings, page: Path) -> list[str]:

@@ -1,0 +1,149 @@
+"""The routes of the admin page: start and inspect ingestion runs, and report on recorded questions."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from litestar import MediaType, Request, Response, get, post
+from litestar.datastructures import ResponseHeader
+from litestar.di import NamedDependency
+from litestar.exceptions import NotFoundException
+from litestar.openapi import ResponseSpec
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, Operation, Schema
+from litestar.openapi.spec.enums import OpenAPIType
+from litestar.params import FromQuery, JSONBody, QueryParameter
+
+from app.analytics.insights.report import InsightsReports, to_csv
+from app.api.fields import PathId, parse_id
+from app.api.openapi import DOCUMENTS_TAG, OPERATING_TAG
+from app.service.ingestion_service import IngestionService
+from schemas.base import ApiModel
+from schemas.errors import IngestionRunning, StoreUnavailable
+from schemas.ingestion import IngestionOptions, IngestionRun
+from schemas.insights import Insights, Table
+
+LOCATION = ResponseHeader(
+    "Location",
+    documentation_only=True,
+    value="",
+    description="The path of the run",
+    required=True,
+)
+
+MAX_DAYS = 36_500
+"""Maximum number of days in a report."""
+
+CSV = "text/csv"
+
+REPORT_RESPONSE = ResponseSpec(
+    Insights,
+    generate_examples=False,
+    description="The report, or only `table` if it is given; CSV with `Accept: text/csv`",
+)
+
+
+class IngestionRuns(ApiModel):
+    """The latest runs, newest first."""
+
+    ingestions: list[IngestionRun]
+
+
+@post(
+    "/ingestions",
+    status_code=202,
+    operation_id="ingest",
+    summary="Start an ingestion",
+    response_description="The run, which continues in the background",
+    tags=[DOCUMENTS_TAG],
+    response_headers=[LOCATION],
+    needs="ingest",
+    errors=(IngestionRunning, StoreUnavailable),
+)
+async def start_ingestion(
+    data: JSONBody[IngestionOptions], ingestions: NamedDependency[IngestionService]
+) -> Response[IngestionRun]:
+    """Index the changed documents of the platform. 409 if another run is in progress."""
+    run = await ingestions.start("request", data)
+    return Response(run, status_code=202, headers={"Location": f"/ingestions/{run.id}"})
+
+
+@get(
+    "/ingestions",
+    operation_id="ingestions",
+    summary="List ingestion runs",
+    response_description="The runs, newest first",
+    tags=[DOCUMENTS_TAG],
+    needs="ingest",
+    errors=(StoreUnavailable,),
+)
+async def list_ingestions(ingestions: NamedDependency[IngestionService]) -> IngestionRuns:
+    """Return the latest 50 runs with their reports, including those of other processes."""
+    return IngestionRuns(ingestions=await ingestions.latest())
+
+
+@get(
+    "/ingestions/{run_id:str}",
+    operation_id="ingestion",
+    summary="Get an ingestion run",
+    response_description="The current state of the run",
+    tags=[DOCUMENTS_TAG],
+    needs="ingest",
+    errors=(StoreUnavailable,),
+)
+async def get_ingestion(
+    run_id: PathId, ingestions: NamedDependency[IngestionService]
+) -> IngestionRun:
+    """Return the progress of a run, and its report once it has ended."""
+    run = await ingestions.get(parse_id(run_id).hex)
+    if run is None:
+        raise NotFoundException
+    return run
+
+
+@dataclass
+class InsightsOperation(Operation):
+    """The OpenAPI operation, with the CSV response that Litestar cannot derive from the handler."""
+
+    def __post_init__(self) -> None:
+        """Add the CSV media type."""
+        response = (self.responses or {})["200"]
+        assert isinstance(response, OpenAPIResponse)
+        response.content = {
+            **(response.content or {}),
+            CSV: OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING)),
+        }
+
+
+@get(
+    "/insights",
+    operation_id="insights",
+    summary="Report on questions and documentation gaps",
+    responses={200: REPORT_RESPONSE},
+    operation_class=InsightsOperation,
+    tags=[OPERATING_TAG],
+    needs="admin",
+    errors=(StoreUnavailable,),
+)
+async def insights(
+    request: Request[Any, Any, Any],
+    reports: NamedDependency[InsightsReports],
+    days: Annotated[int, QueryParameter(ge=1, le=MAX_DAYS)] = 30,
+    table: FromQuery[Table | None] = None,
+    format: FromQuery[Literal["json", "csv"] | None] = None,
+) -> Response[Any]:
+    """Return question counts by type and by API, documentation gaps, errors, and feedback.
+
+    With `Accept: text/csv` or `format=csv`, return one table as CSV: `table`, or `gaps` by default.
+    """
+    if not (format == "csv" or (format is None and _prefers_csv(request))):
+        return Response((await reports.build(days, table)).as_json(table))
+    table = table or "gaps"
+    name = f"insights-{table}-{days}-days.csv"
+    return Response(
+        to_csv(await reports.build(days, table), table),
+        media_type=CSV,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def _prefers_csv(request: Request[Any, Any, Any]) -> bool:
+    return request.accept.best_match([MediaType.JSON, CSV]) == CSV
