@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ingestion.store.catalogue
-import ingestion.store.next_collection_writer
+import ingestion.store.milvus_writers
 from ingestion.chunking import chunk_document
 from ingestion.store.catalogue import (
     MAX_OUTLINE_BYTES,
@@ -201,5 +201,5 @@ def die_after(moves: int, patched: pytest.MonkeyPatch) -> None:
         left[0] -= 1
         real(*args)
 
-    for module in (ingestion.store.catalogue, ingestion.store.next_collection_writer):
+    for module in (ingestion.store.catalogue, ingestion.store.milvus_writers):
         patched.setattr(module, "move_alias", move)

@@ -47,12 +47,11 @@ def test_only_the_store_imports_milvus() -> None:
             "catalogue",
             "client",
             "collection",
-            "in_place_writer",
             "lite_record",
             "milvus_collection",
             "milvus_reader",
+            "milvus_writers",
             "manifest",
-            "next_collection_writer",
             "schema",
         )
     }

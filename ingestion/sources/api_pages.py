@@ -1,19 +1,42 @@
 """Reads API operations from a Markdown page, recognised by its content.
 
 A page describes an operation if it gives a method with a URL (see `api_marks`), and a table or list of
-parameters, responses or errors. All other blocks of the page stay prose.
+parameters, responses or errors. All other blocks stay prose. Operations are named by
+headings.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingestion.sources.api_marks import Mark, find_marks, path_names, split_by_mark
-from ingestion.sources.api_names import page_operation_name, section_operation_name
+from ingestion.sources.api_columns import text_of
+from ingestion.sources.api_marks import (
+    CALL,
+    METHODS,
+    Mark,
+    find_marks,
+    path_names,
+    path_of,
+    split_by_mark,
+)
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_reader import OperationReader
 from ingestion.sources.api_structures import ParameterTable, add_parameters
 from ingestion.text.markdown_blocks import MarkdownBlock
 from schemas.api_document import Parameter
+
+MAX_NAME_CHARS = 80
+
+_GENERIC_HEADING = re.compile(
+    r"[\W\d]*(?:(?:请求|基本|接口|调用|服务|功能|信息|概述|地址|方式|方法|路径|说明|描述|定义|示例|结构|语法"
+    r"|参数|详情|文档|使用|http|https|api|url)+"
+    r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|urls?|methods?|api|routes?|resource|call)"
+    r"(?: (?:syntax|format|line|url|details?|info(?:rmation)?|method|path|definition|example|overview))?"
+    r"|overview|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
+    rf"|(?-i:{METHODS})\b.*)\W*",
+    re.IGNORECASE,
+)
+"""Headings that stand on the pages of all operations and name none of them."""
 
 
 @dataclass(frozen=True)
@@ -108,3 +131,62 @@ def _add_path_parameters(operation: PageOperation) -> None:
             for name in names
             if name and name not in described
         ]
+
+
+def page_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], title: str) -> str:
+    """Return the name of the only operation of a page.
+
+    This is the heading of the section that holds the call and all tables, if there is one below the
+    page's own heading; otherwise the title of the page.
+    """
+    tables = [i for i, block in enumerate(blocks) if block.kind == "table"]
+    for index in _headings_above(blocks, mark.block):
+        block = blocks[index]
+        is_section = block.level >= 2 and not _GENERIC_HEADING.fullmatch(block.title)
+        if is_section and tables and index < tables[0] and tables[-1] < _end(blocks, index):
+            return _without_call(block.title) or _without_number(title)
+    return _without_number(title) or section_operation_name(mark, blocks)
+
+
+def section_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock]) -> str:
+    """Return the name of one of several operations: its heading, else its first sentence."""
+    headings = [block.title for block in blocks if block.kind == "heading"]
+    own = _without_call(headings[0]) if headings else ""
+    if own and not _GENERIC_HEADING.fullmatch(own):
+        return own
+    paragraphs = (text_of(block.text) for block in blocks if block.kind == "paragraph")
+    text = next((t for t in paragraphs if not CALL.search(t) and not re.search(r"[:：]", t)), "")
+    sentence = re.split(r"(?<=[.。!！])\s*", text)[0].rstrip(".。")
+    if 0 < len(sentence) <= MAX_NAME_CHARS:
+        return sentence
+    return f"{mark.method} {path_of(mark.url)}"
+
+
+def _headings_above(blocks: Sequence[MarkdownBlock], block: int) -> list[int]:
+    """Return the headings of the sections that contain a block, the outermost first."""
+    above: list[int] = []
+    for index in range(min(block + 1, len(blocks))):
+        if blocks[index].kind == "heading":
+            above = [i for i in above if blocks[i].level < blocks[index].level] + [index]
+    return above
+
+
+def _end(blocks: Sequence[MarkdownBlock], heading: int) -> int:
+    """Return the index after the last block of the section of a heading."""
+    following = (
+        index
+        for index in range(heading + 1, len(blocks))
+        if 0 < blocks[index].level <= blocks[heading].level
+    )
+    return next(following, len(blocks))
+
+
+def _without_call(heading: str) -> str:
+    return _without_number(CALL.sub("", heading))
+
+
+def _without_number(heading: str) -> str:
+    """Return a heading without its section number and, as Confluence writes it, its space."""
+    own = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
+    own = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", own, flags=re.IGNORECASE)
+    return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", own).strip(" -–—:：`")

@@ -1,7 +1,15 @@
-"""Folders of Markdown pages (.md, .mdx), with or without front matter."""
+"""Folders of Markdown pages (.md, .mdx), with or without front matter.
 
+Relative links become the URLs of the pages that they name, and the parameter components of MDX pages become
+tables: `<ParamField>` and `<ResponseField>` describe a field by attributes; a field inside another is its
+child.
+"""
+
+import os
 import re
 import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +17,29 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import BaseHandler
 
-from ingestion.sources.folder import FolderReader, PageValues, read_text
-from ingestion.sources.links import LinkResolver
-from ingestion.sources.mdx_fields import tables_of_fields
+from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, read_text
 from ingestion.sources.pages import PageContent, PagePart, page_documents
 from ingestion.text.clean_markdown import to_plain_markdown
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.platform import MarkdownSourceConfig, SourceLimits
+from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceLimits
 
 SUFFIXES = {".md", ".mdx"}
+
+_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
+_SUFFIXES = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
+_NAME = re.compile(r"\{(\w+)")
+_PATH_NAMES = {"path", "page_path", "folder", "stem", "suffix"}
+_FIELD = re.compile(
+    r"<(/?)((?:[A-Z]\w*)?(?:Field|Param|Parameter|Prop|Property|Attribute)|Expandable|Properties)\b((?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{[^{}]*\})*?)(/?)>"
+)
+
+_ATTRIBUTE = re.compile(r"([\w-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]?([^{}\"'`]*)[\"'`]?\})")
+_FLAG = re.compile(r"(?:^|\s)required(?!\s*=\s*\{?[\"']?false)")
+_GROUP_TAGS = ("Expandable", "Properties")
+_CODE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_LOCATIONS = ("path", "query", "body", "header")
 
 
 class _TomlHandler(BaseHandler):
@@ -81,6 +102,161 @@ def _split_front_matter(path: Path) -> tuple[PageValues, str]:
         problem = getattr(error, "problem", None) or str(error)
         raise SourceError(f"front matter: {problem}") from None
     return (values or {}, body.strip()) if isinstance(values or {}, dict) else ({}, text)
+
+
+class LinkResolver:
+    """Resolves links within one source. `front_matter` returns the values of a page's front matter."""
+
+    def __init__(
+        self, source: PageSourceConfig, front_matter: Callable[[Path], PageValues]
+    ) -> None:
+        self._source = source
+        self._front_matter = front_matter
+        self._root = source.path
+        names = {name for template in source.page_url for name in _NAME.findall(template)}
+        self._needs_front_matter = not names <= _PATH_NAMES
+
+    def resolve(self, markdown: str, path: Path) -> str:
+        """Return `markdown` with absolute links; of a link to an unknown page only the label stays."""
+        if "](" not in markdown:
+            return markdown
+        return _LINK.sub(lambda match: self._link(match, path), markdown)
+
+    def _link(self, match: re.Match[str], path: Path) -> str:
+        label, target = match[1], match[2]
+        if _SCHEME.match(target):
+            return match[0]
+        url = self._url(target, path)
+        return f"[{label}]({url})" if url else label
+
+    def _url(self, target: str, path: Path) -> str:
+        address, hash_mark, fragment = target.partition("#")
+        page = self._page(re.sub(r"\.html?$", "", address.partition("?")[0]), path)
+        if page is None:
+            return ""
+        try:
+            front_matter = self._front_matter(page) if self._needs_front_matter else {}
+        except SourceError:
+            return ""
+        url = page_url(
+            self._source.page_url, {**front_matter, **path_values(page, self._source.path)}
+        )
+        return f"{url}{hash_mark}{fragment}" if url else ""
+
+    def _page(self, address: str, path: Path) -> Path | None:
+        """Return the file of the source that `address` names, relative to the page or to the site."""
+        base = self._root if address.startswith("/") else path.parent
+        target = os.path.normpath(base / address.strip("/"))
+        if not target.startswith(f"{self._root}{os.sep}"):
+            return None
+        ends = ("",) if target.endswith((".md", ".mdx")) else _SUFFIXES
+        files = (Path(target + end) for end in ends)
+        return next((file for file in files if file.is_file()), None)
+
+
+@dataclass
+class _Field:
+    kind: str
+    name: str
+    type: str
+    required: bool
+    location: str
+    default: str
+    depth: int
+    text: list[str] = field(default_factory=list)
+
+
+def tables_of_fields(text: str) -> str:
+    """Return `text` with each run of parameter components as a table; other text is unchanged."""
+    return _FieldReader(text).read() if _FIELD.search(text) else text
+
+
+class _FieldReader:
+    """Replaces the components in one page."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._parts: list[str] = []
+        self._run: list[_Field] = []
+        """Components without other text between them."""
+        self._open: list[_Field] = []
+
+    def read(self) -> str:
+        """Return the page."""
+        done = 0
+        for match in self._tags():
+            self._add_text(self._text[done : match.start()])
+            done = match.end()
+            if match[2] not in _GROUP_TAGS:
+                self._add_tag(match)
+        return "".join([*self._parts, *_field_tables(self._run), self._text[done:]])
+
+    def _tags(self) -> Iterator[re.Match[str]]:
+        """Yield the tags of components outside code."""
+        code = [match.span() for match in _CODE.finditer(self._text)]
+        for match in _FIELD.finditer(self._text):
+            if not any(start <= match.start() < end for start, end in code):
+                yield match
+
+    def _add_text(self, text: str) -> None:
+        if self._open:
+            self._open[-1].text.append(text)
+        elif text.strip():
+            self._parts += [*_field_tables(self._run), text]
+            self._run = []
+
+    def _add_tag(self, match: re.Match[str]) -> None:
+        is_closing, is_empty = bool(match[1]), bool(match[4])
+        if is_closing:
+            del self._open[-1:]
+            return
+        found = _parse_field(match[2], match[3], len(self._open))
+        self._run.append(found)
+        if not is_empty:
+            self._open.append(found)
+
+
+def _parse_field(tag: str, attributes: str, depth: int) -> _Field:
+    values = {m[1]: (m[2] or m[3] or m[4] or "").strip() for m in _ATTRIBUTE.finditer(attributes)}
+    location = next((name for name in _LOCATIONS if name in values), values.get("in", ""))
+    return _Field(
+        kind="response" if tag.startswith("Response") else "request",
+        name=values.get("name") or values.get(location, ""),
+        type=values.get("type", ""),
+        required=bool(
+            _FLAG.search(_ATTRIBUTE.sub(lambda m: "" if m[1] != "required" else m[0], attributes))
+        ),
+        location=location,
+        default=values.get("default", ""),
+        depth=depth,
+    )
+
+
+def _field_tables(run: Sequence[_Field]) -> Iterator[str]:
+    """Yield a table for the fields of each kind; headers and responses have tables of their own."""
+    groups: dict[str, list[_Field]] = {}
+    title = ""
+    for found in run:
+        title = _table_title(found) if found.depth == 0 else title
+        groups.setdefault(title, []).append(found)
+    for title, fields in groups.items():
+        header = f"| {title} | Type | Required | Description | Default | In |"
+        rows = (_field_row(found) for found in fields if found.name)
+        yield "\n".join(["\n", header, "|" + " --- |" * 6, *rows, "\n"])
+
+
+def _table_title(found: _Field) -> str:
+    if found.location == "header":
+        return "Header"
+    return "Response field" if found.kind == "response" else "Request parameter"
+
+
+def _field_row(found: _Field) -> str:
+    indent = "&nbsp;" * 2 * found.depth + "└ " * bool(found.depth)
+    about = " ".join("".join(found.text).replace("|", "\\|").split())
+    required = "yes" if found.required else "no"
+    cells = (indent + found.name, found.type, required, about, found.default, found.location)
+    return f"| {' | '.join(cells)} |"
 
 
 READER = FolderReader[MarkdownSourceConfig](lambda _: SUFFIXES, _documents)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Self
 from ingestion.store.catalogue import drop_leftovers, words_name
 from ingestion.store.client import is_lite, literal, milvus_errors, open_milvus, row_pages
 from ingestion.store.collection import WARM_UP_QUESTION, CollectionWriter, StoredChunk, loaded
-from ingestion.store.in_place_writer import InPlaceWriter
 from ingestion.store.manifest import (
     CollectionManifest,
     IndexedSource,
@@ -22,7 +21,7 @@ from ingestion.store.manifest import (
     write_sources,
 )
 from ingestion.store.milvus_reader import MilvusReader
-from ingestion.store.next_collection_writer import NextCollectionWriter
+from ingestion.store.milvus_writers import InPlaceWriter, NextCollectionWriter
 from schemas.errors import CollectionMissing
 from schemas.settings import Settings
 

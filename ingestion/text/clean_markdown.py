@@ -9,14 +9,19 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from ingestion.text.code_spans import (
+from ingestion.text.html_tags import (
+    bold_title,
+    outdent_components,
+    regular_table,
+    replace_tags,
+    split_tables,
+)
+from ingestion.text.markdown_blocks import (
     change_outside_code,
     outside_code,
     replace_outside_code,
     split_code,
 )
-from ingestion.text.html_tables import regular_table, split_tables
-from ingestion.text.html_tags import bold_title, outdent_components, replace_tags
 
 _WIDE = "\u00a0\u2000-\u200a\u3000"
 _WIDE_SPACE = re.compile(f"[{_WIDE}]")

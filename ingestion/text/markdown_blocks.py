@@ -1,7 +1,8 @@
-"""Parses Markdown into blocks, tables and list items."""
+"""Parses Markdown into blocks, tables and list items, and finds its code."""
 
 import re
 import textwrap
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -28,6 +29,14 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _HIDDEN = 0xE000
 """Offset into Unicode's private use area that hides escaped punctuation while markup is removed."""
 _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
+_FENCE_LINE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_CODE_SPAN = (
+    r"(?P<code>(?P<ticks>`++)"
+    r"(?:(?:[^`\n]++|\n(?![ \t]*\n)|(?!(?P=ticks)(?!`))`++)*+(?P=ticks))?)"
+)
+"""A code span, which ends before a blank line, or backticks that open none."""
+
+_SPAN = re.compile(_CODE_SPAN)
 
 
 @dataclass(frozen=True)
@@ -134,3 +143,43 @@ def plain_text(inline: str) -> str:
     text = re.sub(r"<[^>]*>|\{#[^}]*\}", "", text)
     text = re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", text).strip()
     return _HIDDEN_CHARACTER.sub(lambda match: chr(ord(match[0]) - _HIDDEN), text)
+
+
+def split_code(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield the text in parts: whether a part is a fenced block, and the part. Nothing is left out."""
+    done, fence = 0, ""
+    for match in _FENCE_LINE.finditer(text):
+        if not fence:
+            yield False, text[done : match.start()]
+            done, fence = match.start(), match[1]
+        elif match[1].startswith(fence) and not match[2].strip(f"{fence[0]} \t>"):
+            yield True, text[done : match.end()]
+            done, fence = match.end(), ""
+    yield bool(fence), text[done:]
+
+
+def outside_code(pattern: str) -> re.Pattern[str]:
+    """Return a pattern of code spans and, elsewhere, of `pattern`, which has named groups at most.
+
+    Whichever starts first counts, as in Markdown: a tag may contain backticks.
+    """
+    return re.compile(f"{_CODE_SPAN}|{pattern}", re.DOTALL | re.IGNORECASE)
+
+
+def replace_outside_code(
+    pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str
+) -> str:
+    """Replace the matches of a pattern from `outside_code` in `text`; code spans stay."""
+    return pattern.sub(lambda match: match[0] if match["code"] else replace(match), text)
+
+
+def change_outside_code(change: Callable[[str], str], text: str) -> str:
+    """Apply `change` to each part of `text` between code spans."""
+    if "`" not in text:
+        return change(text)
+    parts: list[str] = []
+    done = 0
+    for match in _SPAN.finditer(text):
+        parts += [change(text[done : match.start()]), match[0]]
+        done = match.end()
+    return "".join([*parts, change(text[done:])])

@@ -1,16 +1,15 @@
 """Builds an ApiDocument from an operation."""
 
 from collections.abc import Iterable, Iterator
-from typing import get_args
 
 from ingestion.sources.openapi.errors import error_codes, is_error_example
-from ingestion.sources.openapi.examples import make_example
 from ingestion.sources.openapi.operations import (
     MediaContent,
     Operation,
     OperationParameter,
     OperationResponse,
     base_path,
+    make_example,
 )
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.rows import RowBuilder
@@ -20,9 +19,6 @@ from ingestion.sources.openapi.security import credential_parameters, permission
 from prompts.user_text import SectionLabels, user_text
 from schemas.api_document import AllowedValue, ApiDocument, Example, Parameter
 from schemas.choices import Language
-
-METHODS = tuple(get_args(ApiDocument.model_fields["method"].annotation))
-"""HTTP methods in upper case."""
 
 MAX_NAME_CHARS = 300
 """Maximum length of a name or tag, in characters."""

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from ingestion.sources.openapi.examples import NamedExample
-from ingestion.sources.openapi.operations import Operation, OperationResponse
+from ingestion.sources.openapi.operations import NamedExample, Operation, OperationResponse
 from ingestion.sources.openapi.schema import Schema, SchemaReader
 from schemas.api_document import ErrorCode
 

@@ -3,19 +3,31 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
 
-from ingestion.sources.openapi.yaml_values import (
-    MAX_DEPTH,
-    depth_limit_error,
-    parse_yaml,
-    value_limit_error,
-)
+import yaml
+
 from schemas.errors import SourceError
 from schemas.platform import SourceLimits
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+
+MAX_DEPTH = 150
+"""Maximum depth of nested lists and objects, with aliases expanded."""
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_CONSTANTS = MappingProxyType(
+    {"": None, "~": None, "null": None, "Null": None, "NULL": None}
+    | dict.fromkeys(("true", "True", "TRUE"), True)
+    | dict.fromkeys(("false", "False", "FALSE"), False)
+)
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
 def parse_json_or_yaml(data: bytes, limits: SourceLimits) -> object:
@@ -94,3 +106,173 @@ def _has_surrogate(value: object) -> bool:
 
 def _without_surrogates(value: object) -> object:
     return _SURROGATE.sub("?", value) if isinstance(value, str) else value
+
+
+def parse_yaml(text: str, limits: SourceLimits) -> object:
+    """Return the first YAML document in `text`. Raises SourceError.
+
+    Plain scalars are null, booleans or decimal numbers if YAML 1.2 defines them as such. Other scalars,
+    including dates, are text.
+    """
+    try:
+        return _ValueBuilder(limits).build(yaml.parse(text, Loader=_Loader))
+    except yaml.YAMLError as error:
+        problem = " ".join(str(getattr(error, "problem", None) or "cannot be read").split())
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark else ""
+        raise SourceError(f"not valid YAML: {problem}{where}") from None
+
+
+def value_limit_error(limits: SourceLimits) -> SourceError:
+    """Return the error for a document with too many values."""
+    return SourceError(f"contains more than {limits.values} values (APIDESK_MAX_VALUES)")
+
+
+def depth_limit_error() -> SourceError:
+    """Return the error for a document that is nested too deep."""
+    return SourceError(f"nests lists and objects more than {MAX_DEPTH} deep")
+
+
+@dataclass
+class _BuiltValue:
+    """A value, with its size and its depth if all aliases were expanded."""
+
+    value: object
+    size: int = 1
+    depth: int = 0
+    is_complete: bool = True
+    """Whether the end of the list or object was parsed."""
+
+
+@dataclass
+class _OpenCollection:
+    """A list or object that is still being built."""
+
+    built: _BuiltValue
+    key: str | None = None
+    has_key: bool = False
+    merged: list[dict[str, object]] = field(default_factory=list)
+    """Objects to merge into this one, which are the values of `<<`."""
+
+
+class _ValueBuilder:
+    """Builds a value from parser events and stops as soon as a limit is exceeded.
+
+    PyYAML's own constructor is recursive and does not limit the size of merged objects.
+    """
+
+    def __init__(self, limits: SourceLimits) -> None:
+        self.limits = limits
+        self.anchors: dict[str, _BuiltValue] = {}
+        self.stack: list[_OpenCollection] = []
+        self.root = _BuiltValue(None)
+        self.merged_keys = 0
+
+    def build(self, events: Iterator[yaml.Event]) -> object:
+        for event in events:
+            if isinstance(event, yaml.DocumentEndEvent):
+                break
+            self._handle(event)
+        return self.root.value
+
+    def _handle(self, event: yaml.Event) -> None:
+        match event:
+            case yaml.ScalarEvent():
+                built = _BuiltValue(_parse_scalar(event))
+                self._set_anchor(event.anchor, built)
+                self._append(built, is_merge=event.value == "<<" and event.implicit[0])
+            case yaml.AliasEvent():
+                self._append(self._resolve_alias(event.anchor))
+            case yaml.SequenceStartEvent():
+                self._begin(event.anchor, [])
+            case yaml.MappingStartEvent():
+                self._begin(event.anchor, {})
+            case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
+                self._end()
+
+    def _set_anchor(self, name: str | None, built: _BuiltValue) -> None:
+        if name is not None:
+            self.anchors[name] = built
+
+    def _resolve_alias(self, name: str | None) -> _BuiltValue:
+        built = self.anchors.get(name or "")
+        if built is None:
+            raise SourceError("not valid YAML: an alias has no anchor")
+        if not built.is_complete:
+            raise SourceError("contains an alias within its own anchor")
+        return built
+
+    def _begin(self, anchor: str | None, value: object) -> None:
+        built = _BuiltValue(value, depth=1, is_complete=False)
+        self._set_anchor(anchor, built)
+        self.stack.append(_OpenCollection(built))
+        if len(self.stack) > MAX_DEPTH:
+            raise depth_limit_error()
+
+    def _end(self) -> None:
+        ended = self.stack.pop()
+        ended.built.is_complete = True
+        for mapping in ended.merged:
+            self._merge(ended.built.value, mapping)
+        self._append(ended.built)
+
+    def _merge(self, target: object, mapping: dict[str, object]) -> None:
+        """Add the keys of `mapping` that `target` lacks. All keys of `mapping` count against the limit."""
+        self.merged_keys += len(mapping)
+        if self.merged_keys > self.limits.values:
+            raise value_limit_error(self.limits)
+        if isinstance(target, dict):
+            target.update({key: value for key, value in mapping.items() if key not in target})
+
+    def _append(self, built: _BuiltValue, is_merge: bool = False) -> None:
+        if not self.stack:
+            self.root = built
+            return
+        outer = self.stack[-1]
+        if isinstance(outer.built.value, dict) and not outer.has_key:
+            outer.key, outer.has_key = None if is_merge else _key_text(built.value), True
+            return
+        self._add_size(outer.built, built)
+        if isinstance(outer.built.value, list):
+            outer.built.value.append(built.value)
+        else:
+            _put(outer, built.value)
+            outer.has_key = False
+
+    def _add_size(self, outer: _BuiltValue, inner: _BuiltValue) -> None:
+        outer.size += inner.size
+        outer.depth = max(outer.depth, inner.depth + 1)
+        if outer.size > self.limits.values:
+            raise value_limit_error(self.limits)
+        if outer.depth > MAX_DEPTH + 1:
+            raise depth_limit_error()
+
+
+def _put(outer: _OpenCollection, value: object) -> None:
+    """Store `value` under the current key; if that is `<<`, add `value` to the objects to merge."""
+    mapping = outer.built.value
+    if outer.key is not None and isinstance(mapping, dict):
+        mapping[outer.key] = value
+    elif isinstance(value, dict):
+        outer.merged.append(value)
+    elif isinstance(value, list):
+        outer.merged.extend(mapping for mapping in value if isinstance(mapping, dict))
+
+
+def _key_text(value: object) -> str:
+    """Return a key as text, because the keys of JSON are strings."""
+    if isinstance(value, dict | list):
+        raise SourceError("not a description: a key is a list or an object")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _parse_scalar(event: yaml.ScalarEvent) -> object:
+    """Return null, a boolean or a decimal number; anything else is text, including dates."""
+    text = event.value
+    if not event.implicit[0]:
+        return text
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from ingestion.sources.openapi.examples import named_examples
 from ingestion.sources.openapi.operations import (
     MAX_SERVERS,
     MediaContent,
@@ -12,6 +11,7 @@ from ingestion.sources.openapi.operations import (
     OperationResponse,
     PathOperation,
     absolute_server_url,
+    named_examples,
 )
 from ingestion.sources.openapi.references import Node
 

@@ -1,16 +1,96 @@
-"""Data types for operations, independent of the OpenAPI version of the description."""
+"""The operations of a description and their examples, as data types independent of the OpenAPI version."""
 
+import json
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple, get_args
 from urllib.parse import urljoin, urlsplit
 
-from ingestion.sources.openapi.examples import NamedExample
-from ingestion.sources.openapi.references import Node
+from pydantic import ValidationError
+
+from ingestion.sources.openapi.references import Node, quote_text
+from schemas.api_document import ApiDocument, Example
+from schemas.errors import SourceError
+
+MAX_EXAMPLES = 30
+"""Maximum number of examples of one body."""
+
+MAX_EXAMPLE_CHARS = 12_000
+"""Maximum length of an example as JSON, in characters. Longer ones are omitted."""
+
+_MAX_CELL_CHARS = 200
+"""Maximum length of an example in a table cell and of an example's title, in characters."""
 
 MAX_SERVERS = 5
 """Maximum number of servers that are listed for an operation."""
 
 MAX_BASE_PATH_CHARS = 300
 """Maximum length of a server's path, in characters."""
+
+METHODS = tuple(get_args(ApiDocument.model_fields["method"].annotation))
+"""HTTP methods in upper case."""
+
+
+class NamedExample(NamedTuple):
+    """An example and its name in the description."""
+
+    name: str
+    example: Example
+
+
+def named_examples(holder: Node) -> Iterator[NamedExample]:
+    """Yield the `example` of a media type or, if it has none, its `examples`. Raises SourceError."""
+    if "example" in holder:
+        example = make_example(holder["example"].value, "")
+        if example is not None:
+            yield NamedExample("", example)
+            return
+    for number, (name, reference) in enumerate(holder["examples"].items()):
+        if number < MAX_EXAMPLES:
+            node = reference.resolve()
+            example = make_example(node["value"].value, node.text("summary") or name)
+            if example is not None:
+                yield NamedExample(name, example)
+
+
+def make_example(value: object, title: str) -> Example | None:
+    """Return `value` as an example; None if it is null, too long or invalid."""
+    if value is None or len(as_text(value)) > MAX_EXAMPLE_CHARS:
+        return None
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):  # JSON written as a string
+            value = json.loads(value, parse_constant=str)
+    try:
+        return Example(title=title[:_MAX_CELL_CHARS], value=value)
+    except ValidationError:
+        return None
+
+
+def as_text(value: object) -> str:
+    """Return `value` as text: a string unchanged, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def short_example(*holders: Node) -> str:
+    """Return the first example of `holders` that fits into a table cell; empty if there is none."""
+    for holder in holders:
+        for value in _declared_examples(holder):
+            text = as_text(value)
+            if value is not None and len(text) <= _MAX_CELL_CHARS:
+                return text
+    return ""
+
+
+def _declared_examples(holder: Node) -> Iterator[object]:
+    for key in ("example", "x-example"):
+        if key in holder:
+            yield holder[key].value
+    for example in holder["examples"].elements():
+        yield example.value
+    for _, example in holder["examples"].items():
+        if "value" in example:
+            yield example["value"].value
 
 
 @dataclass(frozen=True)
@@ -111,3 +191,47 @@ def absolute_server_url(server: str, document: str) -> str:
         return urljoin(document, server) if document.startswith("http") else server
     except ValueError:
         return server
+
+
+def path_error(subject: str, reason: str) -> SourceError:
+    """Return the error for `subject`, a path or an operation, which is shortened in the message."""
+    return SourceError(f"{quote_text(subject)[1:-1]}: {reason}")
+
+
+def path_operations(root: Node) -> Iterator[PathOperation | SourceError]:
+    """Yield every operation, and a SourceError in place of each path that cannot be read."""
+    for path, item in root["paths"].items():
+        if path.startswith("x-") or item.value is None:
+            continue
+        if not item.is_object:
+            yield path_error(path, "contains no operations")
+            continue
+        try:
+            target = item.resolve()
+        except SourceError as error:
+            yield path_error(path, str(error))
+            continue
+        yield from _operations_of_path(path, item, target)
+
+
+def _operations_of_path(path: str, item: Node, target: Node) -> Iterator[PathOperation]:
+    """Yield the operations of a path item and of the target of its `$ref`.
+
+    If both have an operation with the same method, only the path item's own operation is yielded.
+    """
+    methods: set[str] = set()
+    for holder in (item, target):
+        for key, node in holder.items():
+            method = key.upper()
+            if method in METHODS and method not in methods:
+                methods.add(method)
+                yield PathOperation(method, path, holder, node)
+
+
+def parameter_ids(operation: Node) -> Iterator[int]:
+    """Yield the Python object ids of the parameters that `operation` declares or refers to."""
+    for parameter in operation["parameters"].elements():
+        try:
+            yield id(parameter.resolve().value)
+        except SourceError:
+            continue  # reported when the operation is read

@@ -11,8 +11,14 @@ from pydantic import ValidationError
 from ingestion.sources.api_docs import api_document
 from ingestion.sources.openapi import openapi3, swagger2
 from ingestion.sources.openapi.document import ApiDocumentBuilder, first_tag
-from ingestion.sources.openapi.operations import Operation, OperationParameter, PathOperation
-from ingestion.sources.openapi.paths import parameter_ids, path_error, path_operations
+from ingestion.sources.openapi.operations import (
+    Operation,
+    OperationParameter,
+    PathOperation,
+    parameter_ids,
+    path_error,
+    path_operations,
+)
 from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
 from ingestion.sources.registry import FileResult, KnownFiles

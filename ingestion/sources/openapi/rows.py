@@ -5,8 +5,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ingestion.sources.openapi.examples import as_text, short_example
-from ingestion.sources.openapi.operations import MediaContent, OperationParameter
+from ingestion.sources.openapi.operations import (
+    MediaContent,
+    OperationParameter,
+    as_text,
+    short_example,
+)
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.schema import Schema, SchemaReader
 from ingestion.sources.openapi.schema_text import allowed_values, describe_schema, type_name

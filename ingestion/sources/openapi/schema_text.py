@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ingestion.sources.openapi.examples import as_text
+from ingestion.sources.openapi.operations import as_text
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.schema import Schema, SchemaReader
 from prompts.user_text import SectionLabels

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 
-from ingestion.sources.openapi.examples import MAX_EXAMPLES, NamedExample, make_example
 from ingestion.sources.openapi.operations import (
+    MAX_EXAMPLES,
     MAX_SERVERS,
     MediaContent,
+    NamedExample,
     Operation,
     OperationParameter,
     OperationResponse,
     PathOperation,
     absolute_server_url,
+    make_example,
 )
 from ingestion.sources.openapi.references import Node
 
