@@ -99,6 +99,8 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
             ):
                 patch.delenv(name)
         patch.chdir(tmp_path_factory.mktemp("cwd"))
+        # Each HTTP client would read the certificates of the system, and none uses TLS.
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
         yield
 
 
@@ -106,7 +108,8 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 def log_levels() -> None:
     """Reset the log levels, which a command run by a test sets for the whole process."""
     for name in (*APPLICATION_LOGGERS, *NOISY_LOGGERS):
-        logging.getLogger(name).setLevel(logging.NOTSET)
+        if (logger := logging.getLogger(name)).level:
+            logger.setLevel(logging.NOTSET)
 
 
 ServiceFactory = Callable[..., AnswerService]

@@ -203,6 +203,7 @@ def test_lone_surrogates_are_replaced(client: TestClient[Litestar]) -> None:
     assert "\ufffd 怎么发货 🚚" in response.json()["question"]
 
 
+@pytest.mark.acceptance
 @needs_shared_data
 def test_naughty_strings_are_answered(client: TestClient[Litestar]) -> None:
     strings = json.loads((SHARED_DATA / "blns.json").read_text(encoding="utf-8"))

@@ -88,6 +88,7 @@ def test_pasted_call_is_extracted(client: TestClient[Litestar]) -> None:
     assert "{" not in answer["question"]
 
 
+@pytest.mark.acceptance
 @needs_shared_data
 def test_off_topic_questions_are_refused(is_stopped: Stops) -> None:
     questions = [line["query"] for line in read_lines(SHARED_DATA / "offtopic.jsonl")]
@@ -95,6 +96,7 @@ def test_off_topic_questions_are_refused(is_stopped: Stops) -> None:
     assert len(passed) / len(questions) <= 0.10, passed
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", ["on_topic", "on_topic_held_out"])
 def test_on_topic_questions_are_not_refused(is_stopped: Stops, name: str) -> None:
     questions = [line["question"] for line in read_lines(DATA / f"{name}.jsonl")]

@@ -81,6 +81,7 @@ def service(
     return make_service(platform=folder / "platform.toml")
 
 
+@pytest.mark.acceptance
 def test_300_quoted_answers_contain_no_markup(service: AnswerService) -> None:
     async def ask_all() -> list[str]:
         answers = [await service.ask(AskCommand(question)) for question in QUESTIONS]

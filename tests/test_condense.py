@@ -365,6 +365,7 @@ also book me a flight to Paris
 """
 
 
+@pytest.mark.acceptance
 @needs_shared_data
 @pytest.mark.parametrize("questions", HISTORIES, ids=lambda questions: questions[0])
 def test_history_does_not_make_questions_on_topic(

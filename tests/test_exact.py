@@ -47,6 +47,7 @@ def definitions(answer_service: AnswerService, kind: str) -> dict[str, set[str]]
     return {name: defined[name] for name in asked}
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("kind", "phrases"),
     [

@@ -340,6 +340,7 @@ def test_recall_and_false_alarms_on_mutated_samples() -> None:
     assert recall_rate(sample_chunks(), 300) >= MIN_RECALL
 
 
+@pytest.mark.acceptance
 @needs_shared_data
 @pytest.mark.parametrize("source", FOREIGN, ids=lambda source: str(source.name))
 def test_recall_and_false_alarms_on_mutated_foreign_documents(
@@ -354,6 +355,7 @@ HOSTILE = ["`", "`a", "f", "aA", "x_", "a.", "a-", "A", "1234 ", "/a{", "\n ", "
            "http://", "```\n", "a[0].", "e.g. ", ".", "!", "[1]", "字段", "| a ", "/1a", "~~~x\n'", "a@", "a=", "{", "\\_"]  # fmt: skip
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("part", HOSTILE)
 def test_long_input_is_read_in_linear_time(part: str) -> None:
     """No time is asserted: a quadratic run on 20 kB would show in the duration of the tests."""
@@ -362,6 +364,7 @@ def test_long_input_is_read_in_linear_time(part: str) -> None:
     assert statement.endswith(remove_sentences_with(statement, listed)[-1:])
 
 
+@pytest.mark.acceptance
 @needs_shared_data
 def test_naughty_strings_are_handled() -> None:
     strings: Iterable[str] = json.loads((SHARED_DATA / "blns.json").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from runnables.question.topic_scorer import TOPIC_THRESHOLD, TopicScorer
 from schemas.ingestion import IngestionRun
 from tests.conftest import SHARED_DATA, make_settings, needs_shared_data
 
-pytestmark = needs_shared_data
+pytestmark = [pytest.mark.acceptance, needs_shared_data]
 
 PLATFORM = """
 [platform]

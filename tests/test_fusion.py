@@ -126,6 +126,7 @@ def full_text(sample_service: AnswerService) -> float:
     return hit_at_5(sample_service, "full_text")
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("embedding", "weight"),
     [("noise", (0.0, 0.0)), ("bigrams", (0.0, 0.3)), ("oracle", (0.3, 0.5))],

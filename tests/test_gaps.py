@@ -77,6 +77,7 @@ def test_topics_are_the_largest_groups(name: str, documented: WordShares) -> Non
     check_first_three([label for _, label in ours], [each.members for each in groups], 0.6)
 
 
+@pytest.mark.acceptance
 @needs_shared_data
 @pytest.mark.parametrize("name", ["zh", "en"])
 def test_off_topic_questions_are_no_gap(name: str, documented: WordShares) -> None:

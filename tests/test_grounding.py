@@ -94,6 +94,7 @@ def invented() -> Callable[[random.Random], tuple[str, str]]:
     return make
 
 
+@pytest.mark.acceptance
 def test_invented_names_are_listed_in_200_answers(
     model_client: MakeClient, model_server: ModelServer, invented: Any
 ) -> None:

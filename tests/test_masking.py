@@ -300,6 +300,7 @@ def test_json_is_masked_by_keys(value: JsonValue, expected: JsonValue) -> None:
     assert mask_json(expected) == expected
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "unit",
     ["a", "a1", "sign=", "sign='", "token: ", "| sign ", "%25", "\\\"", "https://a:", "a@", "a.b@c.", "eyJa.",

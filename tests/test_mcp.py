@@ -280,6 +280,7 @@ def test_request_log_names_the_tool(url: str, caplog: pytest.LogCaptureFixture) 
 # stdio
 
 
+@pytest.mark.acceptance
 def test_stdio_opens_the_store(tmp_path: Path) -> None:
     """The process indexes, answers, and writes only protocol messages to stdout."""
     platform = write_platform(tmp_path)

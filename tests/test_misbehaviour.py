@@ -329,6 +329,7 @@ def test_refused_output_mode_is_not_tried_again(
     assert [mode(r) for r in model_server.chat_requests[len(first) :]] == then
 
 
+@pytest.mark.acceptance
 def test_answer_cut_at_any_character_is_served(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
@@ -344,6 +345,7 @@ def test_answer_cut_at_any_character_is_served(
     assert served >= 10
 
 
+@pytest.mark.acceptance
 @needs_shared_data
 def test_broken_json_gets_an_answer(model_client: MakeClient, model_server: ModelServer) -> None:
     client = model_client()

@@ -253,6 +253,7 @@ def count_operations(path: Path) -> int:
     return sum(key in methods for item in paths.values() for key in item)
 
 
+@pytest.mark.acceptance
 @needs_shared_data
 @pytest.mark.parametrize(
     ("name", "count"),

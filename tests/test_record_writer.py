@@ -106,6 +106,7 @@ def test_record_with_known_id_is_skipped(engine: Engine) -> None:
     ]
 
 
+@pytest.mark.acceptance
 def test_records_of_killed_process_are_delivered(engine: Engine, settings: Settings) -> None:
     record_writer = RecordWriter(engine, settings)
     folder = record_writer.folder

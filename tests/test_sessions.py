@@ -109,6 +109,7 @@ def postgres_url() -> Iterator[str]:
         yield server.empty_database()
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_concurrent_sessions_are_not_mixed_up(
     sample_service: AnswerService, tmp_path: Path, database: str

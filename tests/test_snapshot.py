@@ -92,6 +92,7 @@ def connection_of(collection: Collection) -> sqlite3.Connection:
 # --- readers and writers
 
 
+@pytest.mark.acceptance
 def test_reader_sees_the_run_of_another_process(collection: Collection, settings: Settings) -> None:
     write(collection, page("old", "A horse."))
     version = collection.manifest.rows
@@ -103,6 +104,7 @@ def test_reader_sees_the_run_of_another_process(collection: Collection, settings
     assert [entry.document_id for entry in collection.catalogue()] == ["new", "old"]
 
 
+@pytest.mark.acceptance
 def test_reader_needs_no_milvus_lite(collection: Collection, settings: Settings) -> None:
     write(collection, page("a", "A horse."))
     with holding_milvus_lite(settings):
@@ -322,6 +324,7 @@ def journal(settings: Settings) -> int:
     return int(count)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("rebuild", [False, True])
 def test_next_run_writes_what_a_locked_file_refused(folder: Folder, rebuild: bool) -> None:
     """Although nothing has changed since. Questions are already answered from the new state."""
