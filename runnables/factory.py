@@ -17,11 +17,12 @@ from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.pipeline import AnswerSteps, PipelineSteps, StateStep, build_pipeline
 from runnables.question.classify import build_model_classifier, build_rule_classifier
 from runnables.question.condense import build_condense
-from runnables.retrieval.chunk_search import ChunkSearch, build_retriever
-from runnables.retrieval.evidence import (
+from runnables.retrieval.chunk_search import (
+    ChunkSearch,
     build_add_neighbours,
     build_boost_named_api,
     build_expand_query,
+    build_retriever,
 )
 from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.rerank import build_rerank

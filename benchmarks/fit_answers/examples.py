@@ -24,7 +24,7 @@ from runnables.question.extract_details import details_of
 from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_gate import topic_features, topic_score
 from runnables.question.topic_scorer import TOPIC_THRESHOLD
-from runnables.retrieval.evidence import build_boost_named_api
+from runnables.retrieval.chunk_search import build_boost_named_api
 from runnables.retrieval.query_analysis import Glossary
 from runnables.state import PipelineState
 from schemas.question import Question

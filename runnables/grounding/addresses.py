@@ -4,8 +4,7 @@ import re
 from collections import defaultdict
 from urllib.parse import urlsplit
 
-from runnables.grounding.mention import Mention, is_code_span
-from runnables.grounding.names import METHODS
+from runnables.grounding.names import METHODS, Mention, is_code_span
 
 URL = r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%{}-]+"
 """ASCII only, because Chinese text may follow without a space. May contain placeholders in braces."""

@@ -1,19 +1,31 @@
-"""Fact check: every name in an answer is looked up in the chunks that the answer cites."""
+"""Fact check: every name in an answer is looked up in the chunks that the answer cites.
+
+Names are paths, fields, headers, values, error codes and permissions. A name that does not belong to the
+platform, such as the name of a library, is skipped if the text alone shows that. If only the documents can
+show it, `Mention.maybe_external` is set.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from runnables.grounding.addresses import AddressIndex
-from runnables.grounding.extract_mentions import (
-    COMPOUND_NAME,
-    extract_mentions,
-    is_snake_or_camel_case,
-)
+from runnables.grounding.addresses import AddressIndex, take_targets
 from runnables.grounding.markdown_text import blank_program_code
-from runnables.grounding.mention import Mention
-from runnables.grounding.names import is_standard
-from runnables.grounding.permissions import PermissionIndex
+from runnables.grounding.names import (
+    CAPITALISED_PROSE,
+    LANGUAGE_WORDS,
+    Mention,
+    extract_code_numbers,
+    extract_names_in_context,
+    is_example,
+    is_file_or_domain,
+    is_method,
+    is_preceded_by,
+    is_standard,
+    surrounding_chars,
+    take_json_keys,
+)
+from runnables.grounding.permissions import PermissionIndex, extract_permissions
 
 _MAX_NAME_PARTS = 10
 """Maximum number of parts of a dotted name that are indexed; fields are not nested deeper."""
@@ -33,6 +45,33 @@ _CONTAINERS = {
     "response", "resp", "res", "request", "req", "payload", "result", "json", "params", "body",
 }  # fmt: skip
 """Usual names of variables that contain a request or a response."""
+
+COMPOUND_NAME = re.compile(
+    r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\[[A-Za-z0-9_]*\])?[.:-][A-Za-z0-9_]+)*(?:\[\w*\])?", re.ASCII
+)
+"""A name, including separators between its parts."""
+
+_PART = re.compile(r"[A-Za-z_]\w*(?:\[\w*\])?", re.ASCII)
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+", re.ASCII)
+
+_SNAKE_CASE = re.compile(r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+")
+_CAMEL_CASE = re.compile(r"[a-z]{2,}[0-9]*[A-Z][A-Za-z0-9]*")
+_SCOPE = re.compile(r"[a-z][a-z_]+(?::[a-z][a-z_]+)+")
+"""The usual form of an OAuth scope: `parcel:write`."""
+_HEADER = re.compile(r"(?:[A-Z][A-Za-z0-9]*-)+[A-Z][A-Za-z0-9]*")
+_VERSION = re.compile(r"[vV]\d+(?:[.-]\w+)*")
+
+_QUOTES = frozenset("\"'“「`")
+_VALUE_BEFORE = re.compile(
+    r"(?:=|填|传|选|设为|设成|变为|变成|状态[为是]|值[为是]|取值|"
+    r"\bset to|\bbecomes?|\bturns?|\breads?|\bstatus(?: is)?)"
+    r"[\s\"'“「`]{0,3}$"
+)
+_VARIABLE = re.compile(r"环境变量|environment variable|env var|\benviron\b|\bgetenv\b", re.I)
+_EXAMPLE_BEFORE = re.compile(
+    r"(?:例如|比如|譬如|如|叫|such as|like|e\.g\.,?|called|named)[\s`\"'“]{0,3}$", re.I
+)
+_LIBRARY_AFTER = re.compile(r"\s?`?\s?(?:\blibrar|\bmodule|\bframework|库|模块|框架)")
 
 
 class FactIndex:
@@ -156,3 +195,124 @@ def _sub_names(name: str) -> Iterator[str]:
         yield from (".".join(parts[i:j]) for i, j in combinations(range(len(parts) + 1), 2))
     if ":" in name:
         yield from name.split(":")
+
+
+def extract_mentions(text: str) -> list[Mention]:
+    """Return the names in `text`, in order."""
+    text = _EMAIL.sub(lambda match: " " * len(match[0]), blank_program_code(text))
+    text, json_keys = take_json_keys(text)
+    text, targets = take_targets(text)
+    mentions = [
+        *json_keys,
+        *targets,
+        *extract_names_in_context(text),
+        *_names_by_spelling(text),
+        *extract_code_numbers(text),
+        *extract_permissions(text),
+    ]
+    return sorted(mentions, key=lambda mention: mention.start)
+
+
+def is_snake_or_camel_case(word: str) -> bool:
+    """Return whether `word` is in snake_case or camelCase, which only names are."""
+    word = word.partition("[")[0].strip("_")
+    return bool(_SNAKE_CASE.fullmatch(word) or _CAMEL_CASE.fullmatch(word))
+
+
+def _names_by_spelling(text: str) -> Iterator[Mention]:
+    """Yield the names that are not spelled like ordinary words, or are marked as code."""
+    for match in COMPOUND_NAME.finditer(text):
+        start, end = match.span()
+        before, after = surrounding_chars(text, start, end)
+        if _is_fragment(before, after):
+            continue
+        name = match[0]
+        if not name.endswith("]"):
+            name = name.rstrip("_") or name
+        first = name.partition(":")[0]  # a code may follow the colon
+        if not (is_example(first) or _VERSION.fullmatch(name) or is_standard(name)):
+            yield from _compound_mentions(text, name, start, before == after == "`")
+
+
+def _is_fragment(before: str, after: str) -> bool:
+    """Return whether a name is part of a longer word or of `@user`, `$variable`, `%d` or `*.json`."""
+    is_joined = (before.isascii() and before.isalnum()) or before in set("@$%\\*~")
+    return is_joined or after == "*"
+
+
+def _compound_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[Mention]:
+    """Yield the whole compound name as one mention, or its parts as several."""
+    end = start + len(name)
+    if "." in name:
+        if in_code or not _is_sentence_break(name):
+            is_external = _may_be_external(name, text[end : end + 1])
+            yield Mention("name", name, start, maybe_external=is_external)
+    elif (
+        _SCOPE.fullmatch(name)
+        or _is_header(text, name, start, in_code)
+        or (in_code and "-" in name)
+    ):
+        yield Mention("name", name, start)
+    elif not (in_code and _LIBRARY_AFTER.match(text, end)):
+        yield from _part_mentions(text, name, start, in_code)
+
+
+def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[Mention]:
+    """Yield the parts that are names.
+
+    In a code span, these are all words except class names and words of programming languages.
+    """
+    for part in _PART.finditer(name):
+        word, at = part[0], start + part.start()
+        is_code_word = in_code and not is_standard(word) and not _is_class_name(word)
+        if not is_example(word) and (is_code_word or _is_name(text, word, at)):
+            yield Mention("word", word, at, maybe_external=_is_variable(text, word, at))
+
+
+def _is_sentence_break(name: str) -> bool:
+    """Return whether the dot ends initials, or ends a sentence that no space follows."""
+    parts = name.split(".")
+    return all(len(part) == 1 for part in parts) or (len(parts) == 2 and parts[1].istitle())
+
+
+def _may_be_external(name: str, after: str) -> bool:
+    """Return whether a dotted name looks like a file, a website or a library's code."""
+    first, *_, last = name.split(".")
+    return (
+        is_file_or_domain(name)
+        or first in LANGUAGE_WORDS
+        or first[:1].isupper()
+        or is_method(last)
+        or after == "("
+        or ("[" not in name and is_snake_or_camel_case(last))
+    )
+
+
+def _is_class_name(name: str) -> bool:
+    return name[:1].isupper() and not name.isupper() and "_" not in name and "-" not in name
+
+
+def _is_header(text: str, name: str, start: int, in_code: bool) -> bool:
+    context = text[max(0, start - 20) : start + len(name) + 20].lower()
+    is_marked = in_code or name.startswith("X-") or "header" in context or "头" in context
+    return is_marked and _HEADER.fullmatch(name) is not None
+
+
+def _is_name(text: str, word: str, start: int) -> bool:
+    """Return whether `word` is not spelled like an ordinary word."""
+    if is_standard(word) or word.startswith("__"):
+        return False
+    if word.isupper() and word.isalpha():
+        is_quoted = text[max(0, start - 1) : start] in _QUOTES
+        if is_quoted or is_preceded_by(_VALUE_BEFORE, text, start):
+            return len(word) > 2
+        return len(word) > 4 and word not in CAPITALISED_PROSE
+    if is_preceded_by(_EXAMPLE_BEFORE, text, start) and _is_variable(text, word, start):
+        return False  # an example of a name for the reader's own environment variable
+    return is_snake_or_camel_case(word)
+
+
+def _is_variable(text: str, word: str, start: int) -> bool:
+    """Return whether the text calls `word` an environment variable, which the reader usually names."""
+    context = text[max(0, start - 40) : start + len(word) + 20]
+    return word.isupper() and "_" in word and _VARIABLE.search(context) is not None

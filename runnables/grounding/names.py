@@ -1,4 +1,4 @@
-"""Recognition of names that are not specific to a platform, and of names by their context.
+"""Mentions of names in a text: which names are not specific to a platform, and which are known by context.
 
 Names from programming languages, standards and examples are not specific to a platform. Names by context
 are keys in JSON and in `key=value` pairs, first cells of table rows, and words next to a noun such as
@@ -11,9 +11,17 @@ import mimetypes
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from http import HTTPMethod, HTTPStatus
+from typing import Literal
 
-from runnables.grounding.mention import Mention, MentionKind, is_code_span, is_preceded_by
+MentionKind = Literal["target", "name", "word", "number", "permission"]
+"""`target`: a URL or path; `name`: a name with separators; `word`: a single word used as a name;
+`number`: an error code.
+"""
+
+CONTEXT_CHARS = 20
+"""Number of characters before a mention that `is_preceded_by` searches."""
 
 METHODS = "|".join(HTTPMethod)
 """The HTTP methods as alternatives of a regular expression."""
@@ -71,7 +79,6 @@ _PLACEHOLDER = re.compile(r"^(?:your|my)[_.-]|^(?:YOUR|MY)_|xxx|XXX")
 _RANDOM = re.compile(r"\d{5}|(?=[a-f]{0,7}\d)(?=\d{0,7}[a-f])[0-9a-f]{8}")
 """Five digits in a row, or eight hexadecimal digits with both digits and letters."""
 
-
 _JSON_PAIR = re.compile(
     r"\"([A-Za-z_][\w.-]*)\"\s{0,4}:\s{0,4}(\"[^\"\n]*\"|-?\d[\d.]*)?", re.ASCII
 )
@@ -116,6 +123,44 @@ _RETURN_BEFORE = re.compile(
     r"[\s`\"'“的是为了到]{0,4}$"
 )
 """Words before a number that may be a code, but may also count something."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A name in a text, which may state a fact about the platform."""
+
+    kind: MentionKind
+    text: str
+    """The mention as written, with the HTTP method of a target."""
+    start: int
+    target: str = ""
+    """For kind `target`: the URL or path without the method."""
+    method: str = ""
+    """For kind `target`: the HTTP method; empty if the text states none."""
+    maybe_external: bool = False
+    """Whether it may name something else: a file, a website, part of a library or the reader's own code."""
+    is_explicit: bool = True
+    """For kind `number`: whether the text calls it a code.
+
+    Any other number counts as an error code only if the documents have codes with the same prefix.
+    """
+    words: tuple[str, ...] = ()
+    """For kind `permission`: the words of its name in lower case, last one first."""
+
+
+def surrounding_chars(text: str, start: int, end: int) -> tuple[str, str]:
+    """Return the character before `start` and the one at `end`; empty where `text` has none."""
+    return text[max(0, start - 1) : start], text[end : end + 1]
+
+
+def is_code_span(text: str, start: int, end: int) -> bool:
+    """Return whether `text[start:end]` is the whole content of a code span."""
+    return surrounding_chars(text, start, end) == ("`", "`")
+
+
+def is_preceded_by(pattern: re.Pattern[str], text: str, start: int) -> bool:
+    """Return whether `pattern`, which must end with `$`, matches right before `start`."""
+    return pattern.search(text[max(0, start - CONTEXT_CHARS) : start]) is not None
 
 
 def is_standard(word: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ingestion.text.words import dictionary_words
-from runnables.grounding.mention import Mention
+from runnables.grounding.names import Mention
 
 _PERMISSION_NOUN = re.compile(
     r"权限[包组]|(?<=[A-Za-z0-9] )(?:[Pp]ermission )?Package\b|(?<=[A-Za-z0-9] )permission package\b"

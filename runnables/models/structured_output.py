@@ -15,6 +15,7 @@ A mode (1 to 3) that a model refuses is not tried again. Every object is validat
 import asyncio
 import json
 import logging
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,13 +23,12 @@ from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableSequence
 from pydantic import BaseModel
 
 from prompts import PromptName, load_prompt
 from runnables.models.chat_model import ChatModel, OnText, OutputMode
 from runnables.models.json_text import UnreadableReply, parse_object, replace_unencodable
-from runnables.models.output_modes import MODES, bound_client, may_be_about_mode
 from runnables.run_context import (
     MODEL_FAILURE,
     STRUCTURED_OUTPUT,
@@ -51,6 +51,9 @@ MAX_QUOTED_REPLY_CHARS = 4_000
 """Maximum length of the reply that is quoted in method `re-ask`, in characters."""
 
 log = logging.getLogger(__name__)
+
+MODES: tuple[OutputMode, ...] = ("json_schema", "json_mode", "plain")
+"""All modes, best first."""
 
 
 @dataclass(frozen=True)
@@ -222,3 +225,53 @@ def _raw_text(reply: AIMessage) -> str:
         arguments = call["args"]
         return arguments if isinstance(arguments, str) else json.dumps(arguments or {})
     return str(reply.additional_kwargs.get("refusal") or "")
+
+
+def bound_client(model: ChatModel, mode: OutputMode, schema: type[BaseModel]) -> Runnable[Any, Any]:
+    """Return the model's client bound to an output mode.
+
+    It is cached, because binding takes a millisecond. Raises NotImplementedError as `bind_output_mode`.
+    """
+    if (mode, schema) not in model.clients_by_mode:
+        model.clients_by_mode[mode, schema] = bind_output_mode(model, mode, schema)
+    return model.clients_by_mode[mode, schema]
+
+
+def bind_output_mode(
+    model: ChatModel, mode: OutputMode, schema: type[BaseModel]
+) -> Runnable[Any, Any]:
+    """Return the model's client bound to an output mode.
+
+    Raises NotImplementedError if LangChain knows that the provider does not support the mode.
+    """
+    if mode == "plain":
+        return model.client
+    try:
+        with warnings.catch_warnings():  # Anthropic's client warns about an unknown method
+            warnings.filterwarnings("error", message="Unrecognized structured output method")
+            structured = model.client.with_structured_output(
+                schema.model_json_schema(), method=mode
+            )
+    except (ValueError, UserWarning) as error:
+        raise NotImplementedError from error
+    # Without the parser at the end of the sequence, which takes minutes for long text.
+    bound = structured.first if isinstance(structured, RunnableSequence) else structured
+    return _with_raw_response_format(bound)
+
+
+def may_be_about_mode(error: Exception) -> bool:
+    """Return whether another mode may avoid `error`; it cannot if the key, model or address is wrong."""
+    return not isinstance(error, ModelRefused) or error.status not in (401, 403, 404)
+
+
+def _with_raw_response_format(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    """Return `bound` with its response format moved into the request body, hidden from OpenAI's client.
+
+    The client would otherwise parse every streamed chunk by the format, which takes a third longer.
+    """
+    if not isinstance(bound, RunnableBinding) or not hasattr(bound.bound, "extra_body"):
+        return bound
+    options = dict(bound.kwargs)
+    if (response_format := options.pop("response_format", None)) is not None:
+        options["extra_body"] = {"response_format": response_format}
+    return bound.bound.bind(**options)

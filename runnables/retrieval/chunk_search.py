@@ -1,4 +1,8 @@
-"""Retrieval as the pipeline uses it: splitting, query expansion, search, reranking and diversifying."""
+"""Retrieval as the pipeline uses it: the search for chunks, and the steps that choose chunks for an answer.
+
+The search splits the question, expands it, reranks the chunks and diversifies them. The steps expand the
+query, boost a named API and add neighbours.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,15 +10,25 @@ from functools import partial
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from ingestion.store.collection import Collection
+from ingestion.text.words import index_words, query_text
 from runnables.question.extract_details import details_of
+from runnables.retrieval.exact_search import api_url_candidates, missing_identifiers
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.ranking import diversify, interleave
 from runnables.retrieval.rerank import RERANK_DEPTH, RerankStep
 from runnables.retrieval.retriever import MilvusRetriever, from_document
 from runnables.retrieval.section_choice import add_request_parameters
 from runnables.run_context import child_config, named_step
-from schemas.document import RetrievedChunk
-from schemas.question import Filters, Question
+from runnables.state import PipelineState
+from schemas.document import Chunk, RetrievedChunk
+from schemas.question import Filters, Question, StructuredQuestion
+
+SUFFICIENT_WORD_SHARE = 0.8
+"""Minimum share of a question's words in one chunk for which the first retrieval may suffice."""
+
+MAX_NAMED_DOCUMENTS = 2
+"""Maximum number of documents to boost; there can be two, as versions of an API share a URL or a name."""
 
 
 class ChunkSearch:
@@ -108,3 +122,102 @@ def build_retriever(search: ChunkSearch) -> Runnable[Question, list[RetrievedChu
         return await search.retrieve(question, config)
 
     return named_step("retrieve", retrieve)
+
+
+def build_expand_query(search: ChunkSearch) -> Runnable[PipelineState, PipelineState]:
+    """Return the step that adds the classification's search terms, which are in the other language.
+
+    It leaves the state unchanged if all documents are in the language of the question. It also does so if
+    one chunk contains at least `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as
+    large a share of the terms.
+    """
+
+    async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        question, terms = state["question"], state["classification"].structured.search_terms
+        if not terms or await search.is_only_language(question):
+            return state
+        share = best_word_share(question, state["retrieved"])
+        if share >= SUFFICIENT_WORD_SHARE:
+            by_terms = question.model_copy(update={"text": " ".join(terms)})
+            retrieved = await search.retrieve(by_terms, config, rerank=False)
+            if share > best_word_share(by_terms, retrieved):
+                return state
+        return {**state, "retrieved": await search.retrieve(question, config, terms)}
+
+    return named_step("expand-query", expand_query)
+
+
+def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> float:
+    """Return the largest share of the content words of `question` in one of `chunks`, 0 to 1."""
+    words = set(query_text(details_of(question).search_query).split())
+    if not words:
+        return 0.0
+    shares = (
+        len(words & set(index_words(retrieved.chunk.text))) / len(words) for retrieved in chunks
+    )
+    return max(shares, default=0.0)
+
+
+def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
+    """Return the step that puts the chunks of an API named by the question first.
+
+    It also sets the identifiers of the question that no document contains.
+    """
+
+    async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        structured, named = state["classification"].structured, list[Chunk]()
+        if structured.api_url or structured.api_name:
+            named = await asyncio.to_thread(find_named_api_chunks, collection, structured)
+        allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
+        missing = await asyncio.to_thread(missing_identifiers, collection, state["question"].text)
+        chunks = _boost(allowed, state["retrieved"])
+        return {**state, "chunks": chunks, "missing_identifiers": missing}
+
+    return named_step("boost-named-api", boost_named_api)
+
+
+def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
+    """Return all chunks of the APIs that `structured` names. Blocks the event loop.
+
+    A URL takes precedence over a name, because it is more exact.
+    """
+    if structured.api_url and (
+        by_url := collection.chunks_by_api(api_url_candidates(structured.api_url), [])
+    ):
+        return by_url
+    return collection.chunks_by_api([], [structured.api_name] if structured.api_name else [])
+
+
+def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:
+    """Return the chunks of the named documents, retrieved ones first, then all other retrieved chunks."""
+    documents = list(dict.fromkeys(chunk.document_id for chunk in named))[:MAX_NAMED_DOCUMENTS]
+    scores = {r.chunk.id: r.score for r in retrieved}
+    boosted = [
+        RetrievedChunk(chunk=chunk, score=scores.get(chunk.id, 0.0))
+        for chunk in named
+        if chunk.document_id in documents
+    ]
+    boosted_ids = {retrieved.chunk.id for retrieved in boosted}
+    ranks = {r.chunk.id: rank for rank, r in enumerate(retrieved)}
+    boosted.sort(key=lambda retrieved: ranks.get(retrieved.chunk.id, len(ranks)))
+    return boosted + [r for r in retrieved if r.chunk.id not in boosted_ids]
+
+
+def build_add_neighbours(collection: Collection) -> Runnable[PipelineState, PipelineState]:
+    """Return the step that appends the chunks before and after the best chunk in its document.
+
+    They come last, so that they are dropped first if the context window is too small.
+    """
+
+    async def add_neighbours(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        chunks = state["chunks"]
+        if not chunks:
+            return state
+        neighbours = await asyncio.to_thread(collection.neighbours, chunks[0].chunk)
+        ids = {retrieved.chunk.id for retrieved in chunks}
+        added = [
+            RetrievedChunk(chunk=chunk, score=0.0) for chunk in neighbours if chunk.id not in ids
+        ]
+        return {**state, "chunks": [*chunks, *added]}
+
+    return named_step("add-neighbours", add_neighbours)

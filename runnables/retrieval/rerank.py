@@ -8,8 +8,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ingestion.local_models import LOCAL_PROVIDER
 from runnables.models.chat_models import ChatModels
-from runnables.retrieval.cross_encoder import CrossEncoderReranker
-from runnables.retrieval.rerankers import EndpointReranker, ListwiseReranker
+from runnables.retrieval.rerankers import CrossEncoderReranker, EndpointReranker, ListwiseReranker
 from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError

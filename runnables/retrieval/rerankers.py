@@ -1,4 +1,4 @@
-"""The rerankers: a server with a `/rerank` endpoint, and the chat model.
+"""The rerankers: a server with a `/rerank` endpoint, the chat model, and a cross-encoder in this process.
 
 The endpoint has the format of Jina, Cohere, vLLM, Voyage or TEI. The chat model reads all passages at
 once and writes their order. This is the permutation generation of RankGPT (Sun et al., "Is ChatGPT Good at
@@ -6,6 +6,7 @@ Search? Investigating Large Language Models as Re-Ranking Agents", 2023, arXiv 2
 sliding window, because thirty passages, truncated to the same length, fit into one prompt.
 """
 
+import asyncio
 import json
 import math
 import re
@@ -15,6 +16,8 @@ from dataclasses import replace
 import httpx
 from langchain_core.runnables import RunnableConfig
 
+from ingestion.local_models import open_local_reranker
+from ingestion.store.client import batches
 from ingestion.store.schema import embedded_text
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from prompts import escape_data, load_prompt
@@ -38,7 +41,7 @@ from schemas.errors import (
 )
 from schemas.model_output import PassageOrder
 from schemas.platform import PlatformInfo
-from schemas.settings import Settings
+from schemas.settings import PREFIX, Settings
 
 MAX_QUESTION_TOKENS = 250
 """Maximum length of the question, in tokens; longer ones are truncated."""
@@ -67,6 +70,15 @@ _REFUSALS = {
     404: "the server knows no such path or model; check it and APIDESK_RERANK_MODEL",
 }
 """Error messages by HTTP status."""
+
+MAX_PAIR_QUESTION_TOKENS = 100
+"""Maximum length of the question, in tokens; longer ones are truncated, so that the passage fits too."""
+
+MAX_PAIR_PASSAGE_TOKENS = 300
+"""Maximum length of a passage, in tokens. Many cross-encoders read 512 tokens; the time grows with them."""
+
+BATCH_SIZE = 4
+"""Passages per run of the model. When the time is over, only the current run is completed."""
 
 
 class EndpointReranker:
@@ -237,3 +249,46 @@ def parse_permutation(text: str) -> PassageOrder | None:
     if not sequences:
         return None
     return PassageOrder.model_validate({"ranking": max(sequences, key=len)})
+
+
+class CrossEncoderReranker:
+    """Reranks with a cross-encoder, which reads the question together with each passage."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Load the model that `settings` names. Raises ConfigurationError."""
+        self._model = open_local_reranker(settings)
+        self._setting = f"{PREFIX}RERANK={settings.rerank}"
+
+    async def rank(
+        self, question: str, chunks: Sequence[RetrievedChunk], config: RunnableConfig
+    ) -> dict[int, float | None]:
+        """Return indexes of `chunks`, most relevant first, with scores from 0 to 1. Raises ModelError."""
+        question = truncate_to_tokens(question, MAX_PAIR_QUESTION_TOKENS)
+        passages = [
+            truncate_to_tokens(embedded_text(retrieved.chunk), MAX_PAIR_PASSAGE_TOKENS)
+            for retrieved in chunks
+        ]
+        try:
+            async with deadline_timeout(config):
+                logits = await self._score(question, passages)
+        except TimeoutError:
+            raise ModelTimeout(f"{self._setting}: not ready in time") from None
+        except Exception as error:  # onnxruntime raises its own errors
+            name = type(error).__name__
+            raise ModelUnavailable(f"{self._setting}: the model fails ({name})") from error
+        order = sorted(range(len(chunks)), key=lambda index: -logits[index])
+        return {index: _sigmoid(logits[index]) for index in order}
+
+    async def _score(self, question: str, passages: list[str]) -> list[float]:
+        """Return the score of each passage, unbounded; cancelling it stops after the current batch."""
+        logits: list[float] = []
+        for batch in batches(passages, BATCH_SIZE):
+            logits += await asyncio.to_thread(self._score_batch, question, batch)
+        return logits
+
+    def _score_batch(self, question: str, passages: list[str]) -> list[float]:
+        return list(self._model.rerank(question, passages, batch_size=BATCH_SIZE))
+
+
+def _sigmoid(logit: float) -> float:
+    return 1 / (1 + math.exp(-max(-500.0, min(logit, 500.0))))

@@ -11,7 +11,7 @@ from typing import Annotated
 from langchain.tools import ToolException
 from langchain_core.tools import StructuredTool
 
-from runnables.retrieval.evidence import best_word_share
+from runnables.retrieval.chunk_search import best_word_share
 from runnables.retrieval.retriever import CANDIDATE_COUNT
 from runnables.tools.tool_context import (
     DocumentLibrary,
