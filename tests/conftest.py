@@ -21,6 +21,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService, connect_answer_service
 from app.telemetry.logs import APPLICATION_LOGGERS, NOISY_LOGGERS
 from schemas.settings import Settings, read_settings
+from tests.app_pool import AppPool
 from tests.http_client import http_client
 from tests.model_replies import MakeClient
 from tests.model_server import ModelServer
@@ -100,6 +101,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
                 patch.delenv(name)
         patch.chdir(tmp_path_factory.mktemp("cwd"))
         # Each HTTP client would read the certificates of the system, and none uses TLS.
+        patch.delenv("SSL_CERT_FILE", raising=False)
         patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
         yield
 
@@ -157,15 +159,21 @@ def client(sample_service: AnswerService) -> Iterator[TestClient[Litestar]]:
         yield test_client
 
 
+@pytest.fixture(scope="session")
+def app_pool() -> AppPool:
+    """Applications that tests use one after the other."""
+    return AppPool()
+
+
 @pytest.fixture
-def serve_samples(sample_service: AnswerService) -> Iterator[MakeClient]:
+def serve_samples(sample_service: AnswerService, app_pool: AppPool) -> Iterator[MakeClient]:
     """Factory of HTTP clients: services over the sample collection with the given settings."""
     with ExitStack() as stack:
 
         def make(**overrides: object) -> TestClient[Litestar]:
             settings = sample_service.settings.model_copy(update=overrides)
             answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
-            return stack.enter_context(http_client(create_app(answer_service)))
+            return stack.enter_context(app_pool.client(answer_service))
 
         yield make
 
