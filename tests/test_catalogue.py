@@ -166,7 +166,11 @@ def test_next_run_creates_a_missing_catalogue(harness: SyncHarness, age: Any) ->
     assert_equals_rebuild(harness)
 
 
-@only_milvus
+@pytest.mark.parametrize(
+    "harness",
+    ["next collection", pytest.param("in place", marks=pytest.mark.acceptance)],
+    indirect=True,
+)
 @pytest.mark.parametrize("moves", range(4))
 def test_next_run_repairs_interrupted_alias_moves(
     harness: SyncHarness, moves: int, monkeypatch: pytest.MonkeyPatch
