@@ -20,7 +20,7 @@ from app.service.ask_command import AskCommand
 from app.service.records import RecordStore, build_record
 from ingestion.database.engine import open_engine
 from schemas.ingestion import IngestionRun, SourceReport
-from schemas.record import Feedback, QuestionRecord
+from schemas.insights import Feedback, QuestionRecord
 from schemas.settings import read_settings
 from tests.browser import running_chromium, window
 from tests.live_server import live_server

@@ -18,8 +18,7 @@ from ingestion.database.engine import open_engine
 from ingestion.job import run_lock
 from schemas.answer import Page as DocumentPage
 from schemas.ingestion import SourceReport
-from schemas.insights import Insights
-from schemas.record import Feedback
+from schemas.insights import Feedback, Insights
 from schemas.settings import Settings
 from tests.browser import Window, missing_chromium, running_chromium, window
 from tests.conftest import ServiceFactory

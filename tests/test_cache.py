@@ -21,7 +21,7 @@ from app.service.answer_service import AnswerService
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.ingestion import IngestionOptions
-from schemas.record import QuestionRecord
+from schemas.insights import QuestionRecord
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
 from tests.conftest import ServiceFactory

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from runnables.grounding.citations import resolve_citations, strip_citations
+from runnables.grounding.markdown_text import resolve_citations, strip_citations
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from app.service import record_writer as record_writer_module
 from app.service.record_writer import Outbox, RecordWriter
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
-from schemas.record import Feedback
+from schemas.insights import Feedback
 from schemas.settings import Settings, read_settings
 from tests.model_replies import MakeClient
 from tests.test_record_writer import LONG_AGO, record

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from app.main import create_app
 from app.service.answer_service import AnswerService, connect_answer_service
-from runnables.grounding.citations import extract_urls
+from runnables.grounding.markdown_text import extract_urls
 from schemas.answer import Answer, AnswerDraft
 from schemas.question import StructuredQuestion
 from schemas.settings import read_settings

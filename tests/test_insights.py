@@ -42,8 +42,7 @@ from ingestion.text.words import index_words, query_text
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Answer, Page
 from schemas.errors import ModelUnavailable, StoreUnavailable
-from schemas.insights import TABLES, Insights, Table
-from schemas.record import Feedback, QuestionRecord
+from schemas.insights import TABLES, Feedback, Insights, QuestionRecord, Table
 from schemas.settings import read_settings
 from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.http_client import http_client

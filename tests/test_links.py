@@ -2,7 +2,7 @@
 
 import pytest
 
-from runnables.grounding.citations import LinkPolicy
+from runnables.grounding.markdown_text import LinkPolicy
 
 PAGE = "https://docs.example.org/#/api?apiId=1"
 POLICY = LinkPolicy(

@@ -18,8 +18,8 @@ from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.answer import Answer, Round, Source
 from schemas.answer import Page as DocumentPage
+from schemas.insights import Feedback
 from schemas.question import StructuredQuestion
-from schemas.record import Feedback
 from tests.browser import (
     Site,
     Window,

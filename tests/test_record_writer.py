@@ -19,8 +19,8 @@ from app.service.record_writer import Outbox, RecordWriter
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.answer import Page
+from schemas.insights import Feedback, QuestionRecord, RecordedPage
 from schemas.question import Filters
-from schemas.record import Feedback, QuestionRecord, RecordedPage
 from schemas.settings import Settings, read_settings
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)

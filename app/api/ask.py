@@ -83,46 +83,6 @@ CacheControl = Annotated[
 ]
 
 
-class RetrieveRequest(ApiModel):
-    """A question and the number of chunks to return."""
-
-    model_config = examples({"question": "what does error 44203 mean?", "k": 3})
-
-    question: QuestionText
-    k: ChunkCount | None = None
-    """The number of chunks to return. Default: APIDESK_TOP_K."""
-    filters: Filters | None = None
-
-
-class Retrieved(ApiModel):
-    """The retrieved chunks, best first."""
-
-    sources: list[Source]
-
-
-@post(
-    "/retrieve",
-    status_code=200,
-    operation_id="retrieve",
-    summary="Retrieve chunks",
-    response_description="The chunks, best first",
-    tags=[QUESTIONS_TAG],
-    needs="ask",
-    errors=RETRIEVAL_ERRORS,
-)
-async def retrieve(
-    data: JSONBody[RetrieveRequest],
-    answer_service: NamedDependency[AnswerService],
-    limits: NamedDependency[RateLimiter],
-    caller: NamedDependency[Caller],
-) -> Retrieved:
-    """Return the chunks that an answer would be based on. No chat model is called."""
-    async with limits.meter_tokens(caller.account) as meter:
-        command = AskCommand(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
-        sources = await answer_service.retrieve(command)
-    return Retrieved(sources=sources)
-
-
 class AskRequest(ApiModel):
     """A question and options for its answer."""
 
@@ -249,3 +209,43 @@ def _to_message(event: Event | None) -> ServerSentEventMessage:
     if event is None:
         return HEARTBEAT
     return ServerSentEventMessage(event=event.name, data=event.data.model_dump_json(by_alias=True))
+
+
+class RetrieveRequest(ApiModel):
+    """A question and the number of chunks to return."""
+
+    model_config = examples({"question": "what does error 44203 mean?", "k": 3})
+
+    question: QuestionText
+    k: ChunkCount | None = None
+    """The number of chunks to return. Default: APIDESK_TOP_K."""
+    filters: Filters | None = None
+
+
+class Retrieved(ApiModel):
+    """The retrieved chunks, best first."""
+
+    sources: list[Source]
+
+
+@post(
+    "/retrieve",
+    status_code=200,
+    operation_id="retrieve",
+    summary="Retrieve chunks",
+    response_description="The chunks, best first",
+    tags=[QUESTIONS_TAG],
+    needs="ask",
+    errors=RETRIEVAL_ERRORS,
+)
+async def retrieve(
+    data: JSONBody[RetrieveRequest],
+    answer_service: NamedDependency[AnswerService],
+    limits: NamedDependency[RateLimiter],
+    caller: NamedDependency[Caller],
+) -> Retrieved:
+    """Return the chunks that an answer would be based on. No chat model is called."""
+    async with limits.meter_tokens(caller.account) as meter:
+        command = AskCommand(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
+        sources = await answer_service.retrieve(command)
+    return Retrieved(sources=sources)

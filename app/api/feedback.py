@@ -24,7 +24,7 @@ from app.service.session_store import SessionStore
 from ingestion.text.language import storable_text
 from schemas.base import ApiModel, examples
 from schemas.errors import StoreUnavailable
-from schemas.record import Feedback, Score
+from schemas.insights import Feedback, Score
 
 
 class FeedbackRequest(ApiModel):

@@ -6,11 +6,15 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from app.masking.named_values import find_named_secrets
-from app.masking.plausibility import SyntaxConfidence, is_plausible
-from app.masking.secret_names import SecretKind, secret_kind, unqualified_name
+from app.masking.named_values import find_named_secrets, find_secrets_in_columns
+from app.masking.secret_names import (
+    SecretKind,
+    SyntaxConfidence,
+    is_plausible,
+    secret_kind,
+    unqualified_name,
+)
 from app.masking.secret_shapes import find_personal_data, find_secrets_by_shape
-from app.masking.tables import find_secrets_in_columns
 from app.masking.text_spans import TextSpan, blank_out
 
 _MIN_REPEATED_CHARS = 8

@@ -38,39 +38,6 @@ if TYPE_CHECKING:
     from runnables.tools.tool_context import DocumentLibrary
 
 
-class InFlight:
-    """Limits the time of the answers in progress, and stops them. For use on one event loop."""
-
-    def __init__(self) -> None:
-        self._timeouts: set[asyncio.Timeout] = set()
-        self._stopped = False
-
-    @asynccontextmanager
-    async def track(self, timeout_s: float) -> AsyncIterator[None]:
-        """Limit the block to `timeout_s` seconds, and end it earlier if `stop` is called.
-
-        Raises ModelTimeout after the timeout, and ServerStopping after `stop`.
-        """
-        try:
-            async with asyncio.timeout(0 if self._stopped else timeout_s) as timeout:
-                self._timeouts.add(timeout)
-                try:
-                    yield
-                finally:
-                    self._timeouts.discard(timeout)
-        except TimeoutError:
-            if self._stopped:
-                raise ServerStopping("the server is stopping: ask again") from None
-            raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
-
-    def stop(self) -> None:
-        """End all tracked blocks with ServerStopping, also those that start later."""
-        self._stopped = True
-        for timeout in self._timeouts:
-            if not timeout.expired():
-                timeout.reschedule(0)
-
-
 class AnswerService:
     """Answers questions about one platform from one collection."""
 
@@ -284,3 +251,36 @@ async def open_answer_service(
     finally:
         answer_service.job.close()
         await asyncio.to_thread(answer_service.tracing.close)
+
+
+class InFlight:
+    """Limits the time of the answers in progress, and stops them. For use on one event loop."""
+
+    def __init__(self) -> None:
+        self._timeouts: set[asyncio.Timeout] = set()
+        self._stopped = False
+
+    @asynccontextmanager
+    async def track(self, timeout_s: float) -> AsyncIterator[None]:
+        """Limit the block to `timeout_s` seconds, and end it earlier if `stop` is called.
+
+        Raises ModelTimeout after the timeout, and ServerStopping after `stop`.
+        """
+        try:
+            async with asyncio.timeout(0 if self._stopped else timeout_s) as timeout:
+                self._timeouts.add(timeout)
+                try:
+                    yield
+                finally:
+                    self._timeouts.discard(timeout)
+        except TimeoutError:
+            if self._stopped:
+                raise ServerStopping("the server is stopping: ask again") from None
+            raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
+
+    def stop(self) -> None:
+        """End all tracked blocks with ServerStopping, also those that start later."""
+        self._stopped = True
+        for timeout in self._timeouts:
+            if not timeout.expired():
+                timeout.reschedule(0)

@@ -26,8 +26,8 @@ from app.service.session_store import SessionStore
 from schemas.answer import Answer, Event, EventSink, Source
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ApideskError, StoreError, StoreUnavailable
+from schemas.insights import QuestionRecord
 from schemas.question import Question, Turn
-from schemas.record import QuestionRecord
 
 ABANDONED = "abandoned"
 """The failure code of a question whose caller disconnected before the answer."""

@@ -24,7 +24,7 @@ from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_dela
 from app.service.records import RecordStore
 from ingestion.store.client import batches
 from schemas.errors import StoreUnavailable
-from schemas.record import Feedback, QuestionRecord
+from schemas.insights import Feedback, QuestionRecord
 from schemas.settings import Settings
 
 MAX_FILE_BYTES = 256_000_000

@@ -18,8 +18,8 @@ from ingestion.text.language import storable_text
 from runnables.grounding.support import coverage
 from runnables.question.extract_details import search_query
 from schemas.answer import Answer, Page, Source
+from schemas.insights import Feedback, QuestionRecord, RecordedPage
 from schemas.question import Filters
-from schemas.record import Feedback, QuestionRecord, RecordedPage
 
 MAX_TEXT_CHARS = 20_000
 """Maximum length of a recorded text, in characters; longer texts are truncated."""

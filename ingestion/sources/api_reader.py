@@ -14,18 +14,20 @@ from ingestion.sources.api_columns import (
     is_status_table,
     text_of,
 )
-from ingestion.sources.api_errors import are_statuses, error_codes, listed_errors
-from ingestion.sources.api_marks import is_fact_label, labelled_pairs
-from ingestion.sources.api_operation import PageOperation, Role
-from ingestion.sources.api_roles import Announcements, role_of_column
-from ingestion.sources.api_scopes import (
+from ingestion.sources.api_facts import (
+    are_statuses,
+    error_codes,
     is_scope_label,
+    listed_errors,
     scopes_in,
     scopes_of_facts,
     scopes_of_rows,
     scopes_of_sentences,
     scopes_of_value,
 )
+from ingestion.sources.api_marks import is_fact_label, labelled_pairs
+from ingestion.sources.api_operation import PageOperation, Role
+from ingestion.sources.api_roles import Announcements, role_of_column
 from ingestion.sources.api_structures import ParameterTable
 from ingestion.sources.api_tables import listed_parameters, parameters
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table

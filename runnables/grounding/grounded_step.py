@@ -3,9 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from runnables.grounding.citations import CitedText, LinkPolicy, resolve_citations, strip_citations
 from runnables.grounding.facts import FactIndex, find_unverified_facts
-from runnables.grounding.markdown_text import remove_sentences_with
+from runnables.grounding.markdown_text import (
+    CitedText,
+    LinkPolicy,
+    remove_sentences_with,
+    resolve_citations,
+    strip_citations,
+)
 from runnables.grounding.support import is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ingestion.text.language import COMMON_ZIPF, RAREST_ZIPF, detect_language, zipf_frequency
 from ingestion.text.words import index_words, may_be_noun, normalise, stem, vocabulary_words
-from runnables.grounding.citations import strip_citations
+from runnables.grounding.markdown_text import strip_citations
 from runnables.grounding.quantities import Quantity, extract_quantities
 from runnables.question.extract_details import error_codes
 from runnables.question.topic_scorer import is_content_word

@@ -3,9 +3,8 @@
 from collections import Counter, defaultdict, deque
 from datetime import UTC, date
 
-from schemas.insights import ApiCount, ErrorCount, RatedAnswer, TypeCount
+from schemas.insights import ApiCount, ErrorCount, Feedback, QuestionRecord, RatedAnswer, TypeCount
 from schemas.question import QuestionType
-from schemas.record import Feedback, QuestionRecord
 
 MAX_LISTED = 1_000
 """Maximum number of errors in a report, and maximum number of rated answers."""

@@ -16,8 +16,8 @@ from app.analytics.insights.terms import MAX_QUESTION_CHARS, WordShares
 from runnables.retrieval.query_analysis import Glossary
 from schemas.answer import Confidence, Page
 from schemas.insights import Gap as ReportedGap
+from schemas.insights import QuestionRecord
 from schemas.question import QuestionType
-from schemas.record import QuestionRecord
 
 MIN_COVERAGE = 0.7
 """Minimum share of a question's content words in the cited chunks. Below it, the question is a candidate.

@@ -23,9 +23,17 @@ from runnables.models.chat_models import ChatModels
 from runnables.retrieval.query_analysis import Glossary
 from schemas.base import ApiModel
 from schemas.errors import ModelError, ModelOutputInvalid, StoreError
-from schemas.insights import ApiCount, ErrorCount, Gap, Insights, RatedAnswer, Table, TypeCount
+from schemas.insights import (
+    ApiCount,
+    ErrorCount,
+    Gap,
+    Insights,
+    QuestionRecord,
+    RatedAnswer,
+    Table,
+    TypeCount,
+)
 from schemas.platform import PlatformConfig
-from schemas.record import QuestionRecord
 from schemas.settings import Settings
 
 WORD_BATCH = 1_000

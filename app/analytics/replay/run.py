@@ -18,8 +18,8 @@ from ingestion.database.engine import open_engine
 from schemas.answer import Page
 from schemas.base import ApiModel
 from schemas.errors import ApideskError, ConfigurationError
+from schemas.insights import QuestionRecord
 from schemas.question import QuestionType
-from schemas.record import QuestionRecord
 from schemas.settings import Settings
 
 ReplayVerdict = Literal["high", "medium", "low", "off-topic", "failed"]

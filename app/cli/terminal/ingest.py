@@ -17,14 +17,6 @@ from schemas.platform import OpenApiSourceConfig, SourceLimits
 from schemas.settings import Settings
 
 
-def print_ingestion_run(run: IngestionRun, as_json: bool) -> None:
-    """Print a finished run on stdout, as text or as the JSON of the HTTP API."""
-    if as_json:
-        print(run.model_dump_json(by_alias=True, indent=2))
-    else:
-        print_run_table(run, Console(highlight=False))
-
-
 def explain_lines(settings: Settings, page: Path) -> list[str]:
     """Return how `page` is read, and why, line by line. Raises ConfigurationError and SourceError."""
     from ingestion.sources.explain import explain_page
@@ -61,6 +53,14 @@ async def run_ingestion_and_watch(
                 on_run(await _run(job, "watch", IngestionOptions()))
             except ApideskError as error:
                 on_error(str(error))
+
+
+def print_ingestion_run(run: IngestionRun, as_json: bool) -> None:
+    """Print a finished run on stdout, as text or as the JSON of the HTTP API."""
+    if as_json:
+        print(run.model_dump_json(by_alias=True, indent=2))
+    else:
+        print_run_table(run, Console(highlight=False))
 
 
 @asynccontextmanager
