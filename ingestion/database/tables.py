@@ -4,7 +4,7 @@
 | ---------------------- | -------------------------------- |
 | `ingestion_runs_table` | `ingestion.runs`                 |
 | `turns_table`          | `app.service.session_store`      |
-| `questions_table`      | `app.service.record_store`       |
+| `questions_table`      | `app.service.records`            |
 | `cached_answers_table` | `app.service.answer_cache`       |
 | `api_keys_table`       | `app.security.api_keys`          |
 
