@@ -138,6 +138,7 @@ def test_index_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 # --- measuring ----------------------------------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_samples_are_measured_and_the_missing_corpora_left_out(tmp_path: Path) -> None:
     details: list[dict[str, Any]] = []
     told: list[str] = []
@@ -156,6 +157,7 @@ def test_samples_are_measured_and_the_missing_corpora_left_out(tmp_path: Path) -
     assert any(result.page for result in measured.results[EVERYDAY])
 
 
+@pytest.mark.acceptance
 def test_off_topic_questions_are_asked_over_the_samples(tmp_path: Path) -> None:
     (tmp_path / "offtopic.jsonl").write_text(
         "\n".join(json.dumps({"query": text}) for text in ("今天天气怎么样", "签名怎么算"))

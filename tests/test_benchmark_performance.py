@@ -298,6 +298,7 @@ LINES = [
 ]
 
 
+@pytest.mark.acceptance
 def test_figures_are_written_into_the_document(tmp_path: Path) -> None:
     document = tmp_path / "performance.md"
     document.write_text("# Performance\n\n<!-- figures -->\n<!-- /figures -->\n")

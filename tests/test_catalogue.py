@@ -24,7 +24,6 @@ from tests.test_sync import (
     SyncHarness,
     assert_equals_rebuild,
     collections_of,
-    only_milvus,
     open_harness,
     write_pages,
 )
@@ -134,6 +133,14 @@ def test_catalogue_is_read_again_only_after_a_write(harness: SyncHarness) -> Non
     assert [e.document_id for e in harness.collection.catalogue()] == ["000", "001", "002", "003"]
 
 
+in_place_in_acceptance = pytest.mark.parametrize(
+    "harness",
+    ["next collection", pytest.param("in place", marks=pytest.mark.acceptance)],
+    indirect=True,
+)
+"""Both writers of Milvus create and replace catalogues with the same functions."""
+
+
 def remove_catalogue(harness: SyncHarness) -> None:
     """Remove the catalogue, as in a collection of an apidesk without catalogues."""
     client, alias = harness.milvus._client, harness.collection._alias
@@ -151,7 +158,7 @@ def outdate_catalogue(harness: SyncHarness) -> None:
     )
 
 
-@only_milvus
+@in_place_in_acceptance
 @pytest.mark.parametrize("age", [remove_catalogue, outdate_catalogue])
 def test_next_run_creates_a_missing_catalogue(harness: SyncHarness, age: Any) -> None:
     expected = harness.collection.catalogue()
@@ -166,11 +173,7 @@ def test_next_run_creates_a_missing_catalogue(harness: SyncHarness, age: Any) ->
     assert_equals_rebuild(harness)
 
 
-@pytest.mark.parametrize(
-    "harness",
-    ["next collection", pytest.param("in place", marks=pytest.mark.acceptance)],
-    indirect=True,
-)
+@in_place_in_acceptance
 @pytest.mark.parametrize("moves", range(4))
 def test_next_run_repairs_interrupted_alias_moves(
     harness: SyncHarness, moves: int, monkeypatch: pytest.MonkeyPatch

@@ -105,6 +105,7 @@ def test_on_topic_questions_are_not_refused(is_stopped: Stops, name: str) -> Non
     assert len(stopped) / len(questions) <= 0.05, stopped
 
 
+@pytest.mark.acceptance
 def test_most_on_topic_questions_of_all_files_are_not_refused(is_stopped: Stops) -> None:
     """The third file was written and used once, after the gate was finished."""
     names = ("on_topic", "on_topic_held_out", "on_topic_fresh")

@@ -300,7 +300,10 @@ def test_omitted_subject_is_inserted(text: str, history: list[Turn], expected: s
     assert make_standalone(text, history) == expected
 
 
-@pytest.mark.parametrize("name", ["conversations", "conversations_held_out"])
+@pytest.mark.parametrize(
+    "name",
+    ["conversations", pytest.param("conversations_held_out", marks=pytest.mark.acceptance)],
+)
 def test_rules_retrieve_the_page(
     client: TestClient[Litestar], sample_service: AnswerService, name: str
 ) -> None:

@@ -288,6 +288,7 @@ def test_json_output_contains_all_results(evaluate: Evaluate, questions: Path) -
     assert found["experiments"] == []
 
 
+@pytest.mark.acceptance
 def test_generated_questions_are_reported_and_saved_for_reuse(evaluate: Evaluate) -> None:
     told = evaluate()
     assert "The questions were generated from the documents" in told.stdout

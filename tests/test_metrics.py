@@ -405,6 +405,7 @@ def run_worker(folder: Path, *arguments: str) -> list[str]:
     return done.stdout.split("\0")
 
 
+@pytest.mark.acceptance
 def test_processes_share_counters(tmp_path: Path) -> None:
     first, alone, _ = run_worker(tmp_path, "2")
     _, both, after = run_worker(tmp_path, "1", first)

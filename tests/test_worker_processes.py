@@ -48,6 +48,7 @@ def test_documents_are_cut_as_without_workers(source: MarkdownSourceConfig) -> N
     assert [list(d.chunks) for d in cut] == [list(chunk_document(d, 400)) for d in plain]
 
 
+@pytest.mark.acceptance
 def test_first_result_does_not_wait_for_all_files() -> None:
     read = []
 
