@@ -37,7 +37,7 @@ ask: setup ## ask one question: make ask Q="怎么发货"
 test: setup ## run the fast tests
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not acceptance"
 
-acceptance: setup ## run the slow tests (processes, browser, README)
+acceptance: setup ## run the slow tests (processes, browser, README, corpora)
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m acceptance
 
 check: setup ## run the linters and the type checker
