@@ -446,6 +446,24 @@ def parsed(raw: bytes) -> Any:
 # --- the server ---------------------------------------------------------------------------------
 
 
+_used_ports: set[int] = set()
+"""Ports of all servers of this process."""
+
+
+def _listen_on_new_port() -> socket.socket:
+    """Listen on a port that no earlier server of this process had.
+
+    LangChain keeps the connections to each address, and those of an event loop that has ended fail.
+    """
+    while True:
+        listener = socket.create_server(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        if port not in _used_ports:
+            _used_ports.add(port)
+            return listener
+        listener.close()
+
+
 class ModelServer:
     """Answers from a script and records what it is asked.
 
@@ -474,7 +492,7 @@ class ModelServer:
             EMBEDDINGS: ("POST", self._embeddings),
             "/v1/models": ("GET", self._models),
         }
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = _listen_on_new_port()
         self._port: int = self._listener.getsockname()[1]
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(THREADS, "model-server-script"))
