@@ -555,8 +555,8 @@ def test_search_applies_filters(
     filtered: Collection, filters: Filters, expected: set[str], route: SearchRoute
 ) -> None:
     (vector,) = embed(["订单"])
-    found = filtered.search_ids("订单", 10, route, vector, filters)
-    assert set(names(filtered.chunks_by_id(list(found)))) == expected
+    found = filtered.search_hits("订单", 10, route, vector, filters)
+    assert set(names(filtered.chunks_by_id([hit.id for hit in found]))) == expected
 
 
 def test_search_documents_returns_the_documents_of_each_question(docs: Collection) -> None:

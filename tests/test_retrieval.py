@@ -12,9 +12,10 @@ from litestar.testing import TestClient
 
 from app.main import create_app
 from app.service.answer_service import AnswerService
+from ingestion.store.collection import ChunkHit
 from ingestion.text.words import query_text
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
-from runnables.retrieval.ranking import diversify
+from runnables.retrieval.ranking import diversify, retrieved_document
 from runnables.retrieval.section_choice import weigh_sections
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from tests.http_client import http_client
@@ -204,7 +205,7 @@ def test_glossary_is_read_in_both_directions(question: str, expected: list[str])
 )
 def test_diversify_limits_the_share_of_one_document(documents: str, k: int, expected: str) -> None:
     found = [retrieved_chunk(document, position) for position, document in enumerate(documents)]
-    assert "".join(r.chunk.document_id for r in diversify(found, k)) == expected
+    assert "".join(r.chunk.document_id for r in diversify(found, k, retrieved_document)) == expected
 
 
 @pytest.mark.parametrize(
@@ -248,8 +249,8 @@ def test_sections_that_the_question_asks_for_come_first(
     question: str, expected: list[SectionKind]
 ) -> None:
     kinds: list[SectionKind] = ["public_parameters", "request_url", "error_codes"]
-    found = [retrieved_chunk("a", position, kind) for position, kind in enumerate(kinds)]
-    assert [r.chunk.kind for r in weigh_sections(found, question)] == expected
+    found = {ChunkHit(kind, "docs", "a", kind): 1.0 for kind in kinds}
+    assert [hit.kind for hit in weigh_sections(found, question)] == expected
 
 
 def retrieved_chunk(document: str, position: int, kind: SectionKind = "prose") -> RetrievedChunk:

@@ -20,7 +20,7 @@ from ingestion.store.manifest import (
 )
 from ingestion.store.schema import Vector
 from schemas.choices import Language
-from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
+from schemas.document import CatalogueEntry, Chunk, RetrievedChunk, SectionKind
 from schemas.errors import CollectionMissing
 from schemas.question import Filters
 from schemas.settings import Settings
@@ -33,6 +33,20 @@ NO_FILTERS = Filters()
 
 WARM_UP_QUESTION = "预热 warm-up"
 """Question that is searched after loading, so that the first user does not wait for dictionaries."""
+
+
+class ChunkHit(NamedTuple):
+    """A chunk that a search found, without its text, which is only read for the chunks that are used."""
+
+    id: str
+    source: str
+    document_id: str
+    kind: SectionKind
+
+    @classmethod
+    def from_chunk(cls, chunk: Chunk) -> "ChunkHit":
+        """Return the hit that stands for `chunk`."""
+        return cls(chunk.id, chunk.source, chunk.document_id, chunk.kind)
 
 
 class StoredChunk(NamedTuple):
@@ -119,7 +133,7 @@ class Collection(ABC):
     # --- searching and reading --------------------------------------------------------------------
 
     @abstractmethod
-    def search_ids(
+    def search_hits(
         self,
         question: str,
         k: int,
@@ -127,8 +141,8 @@ class Collection(ABC):
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
         synonyms: Sequence[str] = (),
-    ) -> dict[str, float]:
-        """Return the ids and scores of the best `k` chunks that match `filters`, best first.
+    ) -> dict[ChunkHit, float]:
+        """Return the best `k` chunks that match `filters` with their scores, best first.
 
         `vector` is the embedding of `question`; only the dense route needs it. Full text also searches for
         `synonyms`, with half the weight of the question's words. Higher scores are better.
@@ -183,11 +197,19 @@ class Collection(ABC):
         self, question: str, k: int, route: SearchRoute, vector: Vector | None = None
     ) -> list[RetrievedChunk]:
         """Search by one route and return the best `k` chunks, best first."""
-        scores = self.search_ids(question, k, route, vector)
+        hits = self.search_hits(question, k, route, vector)
+        scores = {hit.id: score for hit, score in hits.items()}
         return [
             RetrievedChunk(chunk=chunk, score=scores[chunk.id])
             for chunk in self.chunks_by_id(list(scores))
         ]
+
+    def search_ids(
+        self, question: str, k: int, route: SearchRoute, vector: Vector | None = None
+    ) -> dict[str, float]:
+        """Return the ids and scores of the best `k` chunks, best first."""
+        hits = self.search_hits(question, k, route, vector)
+        return {hit.id: score for hit, score in hits.items()}
 
     def chunks_of_document(self, document_id: str, source: str) -> list[Chunk]:
         """Return all chunks of one document, sorted by position."""

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from sys import intern
 from threading import RLock
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -17,6 +18,7 @@ from ingestion.store.client import batches
 from ingestion.store.collection import (
     NO_FILTERS,
     WARM_UP_QUESTION,
+    ChunkHit,
     Collection,
     CollectionWriter,
     SearchRoute,
@@ -51,7 +53,7 @@ from ingestion.store.snapshot import (
 from ingestion.store.snapshot_writer import SnapshotWriter
 from ingestion.text.words import query_terms
 from schemas.choices import Language
-from schemas.document import CatalogueEntry, Chunk
+from schemas.document import CatalogueEntry, Chunk, SectionKind
 from schemas.question import Filters
 from schemas.settings import Settings
 
@@ -69,6 +71,8 @@ class _LoadedState:
     manifest: CollectionManifest | None
     lengths: Lengths
     languages: frozenset[Language]
+    hits: dict[int, ChunkHit]
+    """The chunks by number, about 250 bytes each."""
     catalogue: list[CatalogueEntry] | None = None
     vectors: Scores | None = None
     """A row per chunk number, of length 1; read when the dense route is first used."""
@@ -91,7 +95,7 @@ class EmbeddedCollection(Collection):
         self._connection = open_snapshot(path)
         self._lock = RLock()
         """Held by the thread that uses the connection."""
-        self._state = _LoadedState("", None, Lengths({}), frozenset())
+        self._state = _LoadedState("", None, Lengths({}), frozenset(), {})
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
@@ -124,7 +128,7 @@ class EmbeddedCollection(Collection):
         with self._reading() as (_, state):
             return loaded(state.manifest)
 
-    def search_ids(
+    def search_hits(
         self,
         question: str,
         k: int,
@@ -132,8 +136,8 @@ class EmbeddedCollection(Collection):
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
         synonyms: Sequence[str] = (),
-    ) -> dict[str, float]:
-        """Return the ids and scores of the best `k` chunks that match `filters`, best first."""
+    ) -> dict[ChunkHit, float]:
+        """Return the best `k` chunks that match `filters` with their scores, best first."""
         with self._reading_documents() as (connection, state):
             mask = None if filters == NO_FILTERS else _mask(connection, state, filters)
             if route == "full_text":
@@ -142,9 +146,8 @@ class EmbeddedCollection(Collection):
                 minimum = 0.0
             else:
                 scores, minimum = _similarities(connection, state, vector or []), -2.0
-            numbers = best_numbers(scores, k, mask, minimum)
-            ids = _ids(connection, numbers)
-        return {ids[number]: float(scores[number]) for number in numbers if number in ids}
+        numbers = best_numbers(scores, k, mask, minimum)
+        return {state.hits[number]: float(scores[number]) for number in numbers}
 
     def search_documents(
         self, questions: Sequence[str], k: int, route: SearchRoute, vectors: Sequence[Vector]
@@ -153,10 +156,8 @@ class EmbeddedCollection(Collection):
         results: list[list[DocumentKey]] = []
         for index, question in enumerate(questions):
             vector = vectors[index] if route == "dense" else None
-            ids = list(self.search_ids(question, k, route, vector))
-            rows = self._rows("id", ids, "id, source, document_id")
-            documents = {chunk_id: (source, document) for chunk_id, source, document in rows}
-            results.append([documents[chunk_id] for chunk_id in ids if chunk_id in documents])
+            hits = self.search_hits(question, k, route, vector)
+            results.append([(hit.source, hit.document_id) for hit in hits])
         return results
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
@@ -321,17 +322,6 @@ class EmbeddedCollection(Collection):
         ):
             yield self._connection
 
-    def _rows(self, column: str, values: Sequence[object], fields: str) -> list[tuple[Any, ...]]:
-        """Return `fields` of the chunks whose `column` is one of `values`."""
-        with self._reading() as (connection, _):
-            return [
-                row
-                for batch in batches(values, MAX_VARIABLES)
-                for row in connection.execute(
-                    f"SELECT {fields} FROM chunk WHERE {column} IN {placeholders(batch)}", batch
-                )
-            ]
-
     def _chunks(self, condition: str, values: Sequence[object]) -> list[Chunk]:
         """Return the chunks that match `condition`, sorted by document and position."""
         with self._reading_documents() as (connection, _):
@@ -344,23 +334,21 @@ class EmbeddedCollection(Collection):
 
 
 def _load_state(connection: sqlite3.Connection, version: str) -> _LoadedState:
-    rows = connection.execute("SELECT number, words, language FROM chunk").fetchall()
-    return _LoadedState(
-        version,
-        get_manifest(connection),
-        Lengths({number: words for number, words, _ in rows}),
-        frozenset(language for _, _, language in rows),
+    lengths, hits, languages = dict[int, int](), dict[int, ChunkHit](), set[Language]()
+    kinds = dict[SectionKind, SectionKind]()
+    rows = connection.execute(
+        "SELECT number, words, language, id, source, document_id, kind FROM chunk"
     )
-
-
-def _ids(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
-    return {
-        number: chunk_id
-        for batch in batches(numbers, MAX_VARIABLES)
-        for number, chunk_id in connection.execute(
-            f"SELECT number, id FROM chunk WHERE number IN {placeholders(batch)}", batch
+    for number, words, language, chunk_id, source, document_id, kind in rows:
+        lengths[number] = words
+        languages.add(language)
+        # The chunks of a document share its strings, which would otherwise take most of the memory.
+        hits[number] = ChunkHit(
+            chunk_id, intern(source), intern(document_id), kinds.setdefault(kind, kind)
         )
-    }
+    return _LoadedState(
+        version, get_manifest(connection), Lengths(lengths), frozenset(languages), hits
+    )
 
 
 def _mask(connection: sqlite3.Connection, state: _LoadedState, filters: Filters) -> Mask:

@@ -15,7 +15,7 @@ from ingestion.store.client import (
     of_documents,
     with_ids,
 )
-from ingestion.store.collection import NO_FILTERS, Collection, SearchRoute, loaded
+from ingestion.store.collection import NO_FILTERS, ChunkHit, Collection, SearchRoute, loaded
 from ingestion.store.manifest import CollectionManifest, catalogue_version, collection_version
 from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row
 from ingestion.text.words import query_terms
@@ -73,7 +73,7 @@ class MilvusReader(Collection):
             for hit in self._search_one(question, k, route, vector, NO_FILTERS, CHUNK_FIELDS)
         ]
 
-    def search_ids(
+    def search_hits(
         self,
         question: str,
         k: int,
@@ -81,10 +81,14 @@ class MilvusReader(Collection):
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
         synonyms: Sequence[str] = (),
-    ) -> dict[str, float]:
-        """Return the ids and scores of the best `k` chunks that match `filters`, best first."""
-        hits = self._search_one(question, k, route, vector, filters, ["id"], synonyms)
-        return {hit["entity"]["id"]: _score(hit, route) for hit in hits}
+    ) -> dict[ChunkHit, float]:
+        """Return the best `k` chunks that match `filters` with their scores, best first."""
+        fields = list(ChunkHit._fields)
+        hits = self._search_one(question, k, route, vector, filters, fields, synonyms)
+        return {
+            ChunkHit(*(hit["entity"][field] for field in fields)): _score(hit, route)
+            for hit in hits
+        }
 
     def search_documents(
         self, questions: Sequence[str], k: int, route: SearchRoute, vectors: Sequence[Vector]

@@ -65,14 +65,14 @@ def best_numbers(scores: Scores, k: int, mask: Mask | None, minimum: float) -> l
 
     Chunks with equal scores are in the order of their numbers.
     """
-    candidates = scores if mask is None else np.where(mask, scores, -np.inf)
-    count = min(k, len(candidates))
-    if not count:
-        return []
-    threshold = np.partition(candidates, len(candidates) - count)[len(candidates) - count]
-    numbers = np.flatnonzero(candidates >= max(threshold, np.nextafter(minimum, np.inf)))
-    order = np.argsort(-candidates[numbers], kind="stable")
-    return [int(number) for number in numbers[order][:count]]
+    matches = scores > minimum
+    numbers = np.flatnonzero(matches if mask is None else matches & mask)
+    if len(numbers) > k:
+        threshold = np.partition(scores[numbers], -k)[-k]
+        numbers = numbers[scores[numbers] >= threshold]
+    order = np.argsort(-scores[numbers], kind="stable")
+    best: list[int] = numbers[order][:k].tolist()
+    return best
 
 
 def read_postings(

@@ -20,7 +20,7 @@ from schemas.document import Chunk
 from schemas.errors import ConfigurationError, StoreUnavailable
 from schemas.settings import Settings
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of the tables below, stored as SQLite's `user_version`. Increment it with every change."""
 
 MMAP_BYTES = 4 * 2**30
@@ -44,7 +44,7 @@ CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- `number` is the position of a chunk in posting lists and arrays. `words` is its indexed length.
 CREATE TABLE chunk (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, source TEXT NOT NULL,
-    document_id TEXT NOT NULL, position INTEGER NOT NULL, language TEXT NOT NULL,
+    document_id TEXT NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL, language TEXT NOT NULL,
     service_id TEXT NOT NULL, api_name TEXT NOT NULL, api_url TEXT NOT NULL,
     metadata TEXT NOT NULL, content_hash TEXT NOT NULL, fingerprint TEXT NOT NULL,
     words INTEGER NOT NULL

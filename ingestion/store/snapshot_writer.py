@@ -136,8 +136,8 @@ class SnapshotWriter(CollectionWriter):
         self._words.update(words)
         self._documents.add((chunk.source, chunk.document_id))
         row = (
-            number, chunk.id, chunk.source, chunk.document_id, chunk.position, chunk.language,
-            chunk.service_id, chunk.api_name, chunk.api_url,
+            number, chunk.id, chunk.source, chunk.document_id, chunk.position, chunk.kind,
+            chunk.language, chunk.service_id, chunk.api_name, chunk.api_url,
             json.dumps(chunk.metadata, ensure_ascii=False), chunk.content_hash, chunk.fingerprint,
             len(terms),
         )  # fmt: skip

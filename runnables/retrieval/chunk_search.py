@@ -15,7 +15,7 @@ from ingestion.text.words import index_words, query_text
 from runnables.question.extract_details import details_of
 from runnables.retrieval.exact_search import api_url_candidates, missing_identifiers
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
-from runnables.retrieval.ranking import diversify, interleave
+from runnables.retrieval.ranking import diversify, interleave, retrieved_document
 from runnables.retrieval.rerank import RERANK_DEPTH, RerankStep
 from runnables.retrieval.retriever import MilvusRetriever, from_document
 from runnables.retrieval.section_choice import add_request_parameters
@@ -59,10 +59,11 @@ class ChunkSearch:
         query, k = details_of(question).search_query, question.k
         if self._rerank is None or not rerank:
             chunks = await self._retrieve_parts(query, question.filters, config, terms, k)
-            return diversify(chunks, k)
+            return diversify(chunks, k, retrieved_document)
         count = max(k, RERANK_DEPTH)
         candidates = await self._retrieve_parts(query, question.filters, config, terms, count)
-        return diversify(await self._rerank.rerank(query, candidates, config), k)
+        reranked = await self._rerank.rerank(query, candidates, config)
+        return diversify(reranked, k, retrieved_document)
 
     async def is_only_language(self, question: Question) -> bool:
         """Return whether all documents are in the language of `question`."""

@@ -69,8 +69,10 @@ def _candidates(collection: Collection, identifier: str, filters: Filters) -> li
     if "/" in identifier and (chunks := _chunks_by_path(collection, identifier)):
         return [chunk for chunk in chunks if filters.allow(chunk)]
     word = joined_word(identifier)
-    ids = collection.search_ids(word, SEARCH_DEPTH, "full_text", filters=filters) if word else {}
-    return collection.chunks_by_id(list(ids))
+    if not word:
+        return []
+    hits = collection.search_hits(word, SEARCH_DEPTH, "full_text", filters=filters)
+    return collection.chunks_by_id([hit.id for hit in hits])
 
 
 def _exists(collection: Collection, identifier: str) -> bool:

@@ -1,9 +1,11 @@
 """Operations on rankings: fusion, interleaving and diversification."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import zip_longest
+from typing import TypeVar
 
+from ingestion.store.catalogue import DocumentKey
 from ingestion.store.manifest import RouteCalibration
 from schemas.document import RetrievedChunk
 
@@ -25,8 +27,10 @@ DIVERSITY_WINDOW = 5
 MAX_PER_DOCUMENT = 3
 """Maximum number of chunks of one document in a window, so that one page does not displace the others."""
 
-ScoredIds = dict[str, float]
-"""Score by chunk id, best first."""
+Key = TypeVar("Key", bound=Hashable)
+"""What identifies a chunk in the rankings to fuse."""
+
+Item = TypeVar("Item")
 
 
 # --- fusion ---------------------------------------------------------------------------------------
@@ -46,33 +50,30 @@ def dense_weight(calibration: RouteCalibration | None) -> float:
     return min(MAX_DENSE_WEIGHT, max(0.0, calibration.dense / calibration.full_text - 0.5))
 
 
-def fuse(full_text: ScoredIds, dense: ScoredIds, weight: float) -> ScoredIds:
+def fuse(full_text: dict[Key, float], dense: dict[Key, float], weight: float) -> dict[Key, float]:
     """Return the chunks of both rankings, best first, with scores from 0 to 1.
 
-    `weight` is the weight of the dense route. The scores are a convex combination, after Bruch, Gai and
-    Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). BM25 is scaled to its best
-    score, and cosine similarity to the range from rank 50 to the best. Reciprocal rank fusion ignores the
-    distance between hits, so that a weak route worsens a strong one; docs/explanation/retrieval.md
-    compares both.
+    The rankings are scores by chunk, best first. `weight` is the weight of the dense route. The result is
+    a convex combination, after Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid
+    Retrieval" (2023). BM25 is scaled to its best score, and cosine similarity to the range from rank 50 to
+    the best. Reciprocal rank fusion ignores the distance between hits, so that a weak route worsens a
+    strong one; docs/explanation/retrieval.md compares both.
     """
     lexical = _scale(full_text, 0.0)
     semantic = _scale(dense, list(dense.values())[:BASELINE_RANK][-1] if dense else 0.0)
     fused = {
-        chunk_id: (1 - weight) * lexical.get(chunk_id, 0.0) + weight * semantic.get(chunk_id, 0.0)
-        for chunk_id in {**full_text, **dense}
+        key: (1 - weight) * lexical.get(key, 0.0) + weight * semantic.get(key, 0.0)
+        for key in {**full_text, **dense}
     }
     return dict(sorted(fused.items(), key=lambda item: -item[1]))
 
 
-def _scale(ranking: ScoredIds, baseline: float) -> ScoredIds:
+def _scale(ranking: dict[Key, float], baseline: float) -> dict[Key, float]:
     """Scale scores so that the best is 1 and `baseline` or less is 0."""
     best = max(ranking.values(), default=0.0)
     if best <= baseline:
         return dict.fromkeys(ranking, 0.0)
-    return {
-        chunk_id: max(0.0, (score - baseline) / (best - baseline))
-        for chunk_id, score in ranking.items()
-    }
+    return {key: max(0.0, (score - baseline) / (best - baseline)) for key, score in ranking.items()}
 
 
 # --- interleaving and diversity -------------------------------------------------------------------
@@ -88,23 +89,25 @@ def interleave(rankings: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedCh
     return list(merged.values())
 
 
-def diversify(ranking: Iterable[RetrievedChunk], k: int) -> list[RetrievedChunk]:
-    """Return `k` chunks with at most `MAX_PER_DOCUMENT` chunks of one document in each window.
+def diversify(ranking: Iterable[Item], k: int, document: Callable[[Item], Hashable]) -> list[Item]:
+    """Return `k` items with at most `MAX_PER_DOCUMENT` items of one document in each window.
 
-    Chunks of other documents move up. If none are left, the limit does not apply.
+    `document` returns the key of an item's document. Items of other documents move up. If none are left,
+    the limit does not apply.
     """
-    selected: list[RetrievedChunk] = []
-    remaining = list(ranking)
+    selected: list[Item] = []
+    remaining = [(item, document(item)) for item in ranking]
+    counts = Counter[Hashable]()
     while remaining and len(selected) < k:
-        window = selected[len(selected) - len(selected) % DIVERSITY_WINDOW :]
-        counts = Counter(map(_document_key, window))
-        best = next(
-            (r for r in remaining if counts[_document_key(r)] < MAX_PER_DOCUMENT), remaining[0]
-        )
-        remaining.remove(best)
-        selected.append(best)
+        if len(selected) % DIVERSITY_WINDOW == 0:
+            counts.clear()
+        allowed = (i for i, (_, key) in enumerate(remaining) if counts[key] < MAX_PER_DOCUMENT)
+        item, key = remaining.pop(next(allowed, 0))
+        selected.append(item)
+        counts[key] += 1
     return selected
 
 
-def _document_key(retrieved: RetrievedChunk) -> tuple[str, str]:
+def retrieved_document(retrieved: RetrievedChunk) -> DocumentKey:
+    """Return the key of the document of a retrieved chunk, for `diversify`."""
     return retrieved.chunk.source, retrieved.chunk.document_id

@@ -5,6 +5,7 @@ import logging
 from array import array
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import Literal
 
 from cachetools import LRUCache
@@ -19,13 +20,12 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import ConfigDict
 
 from ingestion.providers import ModelRole, model_errors
-from ingestion.store.collection import NO_FILTERS, Collection
+from ingestion.store.collection import NO_FILTERS, ChunkHit, Collection
 from ingestion.store.schema import Vector
 from runnables.retrieval.exact_search import DEFINED, definition_strength, find_definitions
 from runnables.retrieval.identifiers import extract_identifiers
 from runnables.retrieval.ranking import (
     FUSION_DEPTH,
-    ScoredIds,
     dense_weight,
     diversify,
     fuse,
@@ -39,8 +39,11 @@ from schemas.settings import Settings
 
 RetrievalMode = Literal["full_text", "dense", "hybrid"]
 
+ScoredHits = dict[ChunkHit, float]
+"""Score by chunk, best first."""
+
 CANDIDATE_COUNT = 50
-"""Maximum number of chunks to read and select the best `k` from; `k` if that is more."""
+"""Maximum number of chunks to select the best `k` from; `k` if that is more."""
 
 MAX_DEFINITIONS = 2
 """Maximum number of chunks that come first because they define an identifier of the question.
@@ -148,49 +151,47 @@ class MilvusRetriever(BaseRetriever):
         """Return the `k` best chunks; if `vector` is None, only full text is searched."""
         text = f"{query} {extra_terms}".strip()
         ranking = self._rank(text, synonyms, vector, filters)
-        candidates = self._read(ranking, max(CANDIDATE_COUNT, k))
+        candidates = dict(islice(ranking.items(), max(CANDIDATE_COUNT, k)))
         if self.mode != "dense":  # cosine similarities differ too little to be multiplied
             candidates = weigh_sections(candidates, query)
         if identifiers := extract_identifiers(query):
             candidates = self._definitions_first(identifiers, ranking, candidates, filters)
-        return [to_document(retrieved) for retrieved in diversify(candidates, k)]
+        best = diversify(candidates, k, lambda hit: (hit.source, hit.document_id))
+        scores = {hit.id: candidates[hit] for hit in best}
+        return [
+            to_document(RetrievedChunk(chunk=chunk, score=scores[chunk.id]))
+            for chunk in self.collection.chunks_by_id(list(scores))
+        ]
 
     def _definitions_first(
         self,
         identifiers: list[str],
-        ranking: ScoredIds,
-        others: list[RetrievedChunk],
+        ranking: ScoredHits,
+        others: ScoredHits,
         filters: Filters,
-    ) -> list[RetrievedChunk]:
+    ) -> ScoredHits:
         """Return `others` behind the chunks that define `identifiers`.
 
         Chunks that define more identifiers come first. A code that stands in several tables thereby prefers
         the API that the question names; ties keep their order in `ranking`.
         """
         exact = find_definitions(self.collection, identifiers, filters)
-        chunks = {chunk.id: chunk for chunk in [*(r.chunk for r in others), *exact]}
-        ranks = {id: rank for rank, id in enumerate(ranking)}
-        in_order = sorted(chunks, key=lambda id: ranks.get(id, len(ranks)))
-        strengths = {id: definition_strength(chunks[id], identifiers) for id in in_order}
+        candidates = self.collection.chunks_by_id([hit.id for hit in others])
+        chunks = {ChunkHit.from_chunk(chunk): chunk for chunk in [*candidates, *exact]}
+        strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
+        ranks = {hit: rank for rank, hit in enumerate(ranking)}
         defining = sorted(
-            (id for id in in_order if strengths[id] >= DEFINED), key=lambda id: -strengths[id]
+            (hit for hit, strength in strengths.items() if strength >= DEFINED),
+            key=lambda hit: (-strengths[hit], ranks.get(hit, len(ranks))),
         )
-        first = [
-            RetrievedChunk(chunk=chunks[id], score=ranking.get(id, 0.0))
-            for id in defining[:MAX_DEFINITIONS]
-        ]
-        ids = {retrieved.chunk.id for retrieved in first}
-        return [*first, *(r for r in others if r.chunk.id not in ids)]
-
-    def _read(self, ranking: ScoredIds, count: int) -> list[RetrievedChunk]:
-        chunks = self.collection.chunks_by_id(list(ranking)[:count])
-        return [RetrievedChunk(chunk=chunk, score=ranking[chunk.id]) for chunk in chunks]
+        first = {hit: ranking.get(hit, 0.0) for hit in defining[:MAX_DEFINITIONS]}
+        return first | {hit: score for hit, score in others.items() if hit not in first}
 
     def _rank(
         self, query: str, synonyms: Sequence[str], vector: Vector | None, filters: Filters
-    ) -> ScoredIds:
+    ) -> ScoredHits:
         """Return the best `FUSION_DEPTH` chunks with their scores, best first."""
-        search = partial(self.collection.search_ids, filters=filters)
+        search = partial(self.collection.search_hits, filters=filters)
         if vector is not None and self.mode == "dense":
             return search(query, FUSION_DEPTH, "dense", vector)
         full_text = search(query, FUSION_DEPTH, "full_text", synonyms=synonyms)

@@ -1,8 +1,8 @@
 """Choice of the sections of an API's document that say what a question asks for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ingestion.store.collection import Collection
+from ingestion.store.collection import ChunkHit, Collection
 from runnables.question.question_needs import Need, fits, needs_of
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.question import Filters
@@ -21,18 +21,15 @@ _SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
 )
 
 
-def weigh_sections(candidates: Sequence[RetrievedChunk], question: str) -> list[RetrievedChunk]:
-    """Return `candidates`, best first, with scores that depend on what `question` asks for.
+def weigh_sections(hits: Mapping[ChunkHit, float], question: str) -> dict[ChunkHit, float]:
+    """Return `hits`, best first, with scores that depend on what `question` asks for.
 
     All sections of an API's document contain its title, so that full text alone ranks them by their
     lengths. Words for errors, parameters, limits and so on say which section is meant.
     """
     needs = needs_of(question)
-    weighed = [
-        retrieved.model_copy(update={"score": retrieved.score * _factor(retrieved.chunk, needs)})
-        for retrieved in candidates
-    ]
-    return sorted(weighed, key=lambda retrieved: -retrieved.score)
+    weighed = {hit: score * _factor(hit.kind, needs) for hit, score in hits.items()}
+    return dict(sorted(weighed.items(), key=lambda item: -item[1]))
 
 
 def add_request_parameters(
@@ -61,10 +58,10 @@ def add_request_parameters(
     return [*others[:PARAMETERS_INDEX], *parameters, *others[PARAMETERS_INDEX:]]
 
 
-def _factor(chunk: Chunk, needs: frozenset[Need]) -> float:
-    if fits(chunk.kind, needs):
+def _factor(kind: SectionKind, needs: frozenset[Need]) -> float:
+    if fits(kind, needs):
         return FITTING_FACTOR
-    return SHARED_FACTOR if chunk.kind in _SHARED_SECTIONS else 1.0
+    return SHARED_FACTOR if kind in _SHARED_SECTIONS else 1.0
 
 
 def _is_parameters_of(best: Chunk, chunk: Chunk) -> bool:
