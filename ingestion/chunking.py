@@ -14,7 +14,7 @@ from ingestion.text.language import estimate_tokens
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
 
-CHUNKER_VERSION = 2
+CHUNKER_VERSION = 3
 """Version of the chunking. Increment it with every change of the chunks; it invalidates collections."""
 
 API_SECTION_FACTOR = 6
@@ -27,6 +27,8 @@ MAX_CHUNK_WEIGHT = 8_000
 """Maximum weight of a chunk of several blocks: at most 56,000 bytes with line ends. See `_weight`."""
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_MAY_BE_TABLE = re.compile(r"[^\n]*\n[ \t]*[|:-][ \t|:-]*(?:\n|\Z)")
+"""Matches at the start of a table: the second line separates the header from the rows."""
 
 
 def chunk_document(document: SourceDocument, max_tokens: int) -> Iterator[Chunk]:
@@ -126,11 +128,14 @@ def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
 
 def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
     """Yield the blocks of the section's body; of known blocks, only those to be split are parsed."""
-    for text in section.blocks or [section.body]:
-        if len(text) <= MAX_BLOCK_CHARS and _weight(text) <= max_weight:
-            yield MarkdownBlock("other", text)
-        else:
+    if not section.blocks:
+        yield from parse_blocks(section.body)
+    for text in section.blocks:
+        is_large_table = _MAY_BE_TABLE.match(text) and _weight(text) > max_weight
+        if len(text) > MAX_BLOCK_CHARS or is_large_table:
             yield from parse_blocks(text)
+        else:
+            yield MarkdownBlock("other", text)
 
 
 def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[str]:

@@ -63,9 +63,13 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"(?:取值(?:范围)?|枚举(?:值)?|可选值|允许值|范围)",
             r"(?:enum(?:eration)?s?|(?:allowed|possible|accepted|valid)\s+values?|values?|range|options)",
         ),
+        "scope": words_pattern(
+            r"(?:所需|需要的?|要求的?)?(?:权限|授权范围)(?:点|码|标识|要求)?",
+            r"(?:(?:required|needed|oauth2?|needs|requires)\s+)?(?:scopes?|permissions?)(?:\s+required)?",
+        ),
         "location": words_pattern(
             r"(?:参数)?(?:位置|传参方式|传递方式)",
-            r"(?:in|location|where|passed\s+in|param(?:eter)?\s+in)",
+            r"(?:in|location|where|(?:passed|located|sent|goes)\s+in|param(?:eter)?\s+in)",
         ),
         "name": words_pattern(
             r"(?:请求|响应|返回|查询|路径|入|出|输入|输出|公共|公用|业务|系统|接口|消息|请求头|头部|header|body|query|path)*\s*(?:参数|字段|属性|变量|键|请求头|头部|头域|header)?(?:名称|名|代码|标识|key)?|变量名?|元素|英文名称?|(?:返回|响应)值",

@@ -85,24 +85,57 @@ def are_statuses(rows: TableRows, columns: Columns, name: str) -> bool:
     return all(_STATUS.fullmatch(text_of(columns.cell(row, name))) for row in rows)
 
 
+_STATUS_ITEM = re.compile(
+    r"[*`\s]*(?:HTTP\s*)?([1-5]\d\d)(?![\w.])[*`)\]）】]*(?:\s+(?:[A-Z][a-z]+\b\s*){1,4})?[\s:：—–\-/|(（*]*"
+)
+"""An HTTP status with its name at the start of an item: `404 Not Found – `."""
+_ERROR_NAME = re.compile(
+    r"`([^`\s]+)`|([A-Za-z][\w.]*_[\w.]+|[A-Z]{1,6}-?\d{2,}|\d{4,})(?=[*`]*\s*(?:[:：(（—–\-,，]|$))"
+)
+"""A code in a code span, or a word that can only be one: `not_found`, `E1002`, `40001`."""
+_CAMEL_CASE = re.compile(r"()([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b")
+
+
+def are_status_items(items: Sequence[str]) -> bool:
+    """Return whether all items of a list begin with an HTTP status."""
+    return bool(items) and all(map(_STATUS_ITEM.match, items))
+
+
 def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
-    """Return the error codes of a list such as "`code`: meaning"; none if an item differs."""
-    matches = [LIST_ITEM.match(item) for item in items]
-    if not matches or not all(matches):
+    """Return the error codes of a list such as "`code`: meaning"; none if an item differs.
+
+    Items about HTTP statuses below 400 are left out.
+    """
+    found = [_listed_error(item) for item in items]
+    if None in found:
         return ()
-    return tuple(_listed_error(match) for match in matches if match)
+    return tuple(error for error in found if error and not _NO_ERROR_STATUS.fullmatch(error.code))
 
 
-def _listed_error(match: re.Match[str]) -> ErrorCode:
-    """Return the code of an item; of an HTTP status followed by a code, the code."""
-    name, rest = text_of(match["name"]), match["rest"]
-    second = re.match(r"\s*`([^`]+)`", rest)
-    if second and re.fullmatch(r"[1-5]\d\d", name):
+def titled_error(title: str) -> ErrorCode | None:
+    """Return the error that a title names by a status or by a word that can only be a code."""
+    text = text_of(title)
+    is_named = _STATUS_ITEM.match(text) or _ERROR_NAME.match(text)
+    found = _listed_error(text) if is_named else None
+    return found if found and not _NO_ERROR_STATUS.fullmatch(found.code) else None
+
+
+def _listed_error(item: str) -> ErrorCode | None:
+    """Return the code of an item; of an HTTP status with a code, the code."""
+    status = _STATUS_ITEM.match(item)
+    rest = item[status.end() :] if status else item
+    if name := _ERROR_NAME.match(rest) or (_CAMEL_CASE.match(rest) if status else None):
+        message = text_of(rest[name.end() :]).strip(" :：-–—*")
+        about = f"{message} (HTTP {status[1]})".strip() if status else message
+        return ErrorCode(code=name[1] or name[2], message=about)
+    if status:
+        message = text_of(item).partition(status[1])[2]
+        return ErrorCode(code=status[1], message=message.strip(" :：-–—"))
+    if match := LIST_ITEM.match(item):
         return ErrorCode(
-            code=second[1],
-            message=f"{text_of(rest[second.end() :]).strip(' :：-–—')} (HTTP {name})".strip(),
+            code=text_of(match["name"]), message=text_of(match["rest"]).strip(" :：-–—")
         )
-    return ErrorCode(code=name, message=text_of(rest).strip(" :：-–—"))
+    return None
 
 
 def is_scope_label(label: str) -> bool:

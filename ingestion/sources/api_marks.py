@@ -27,11 +27,13 @@ MAX_FACT_CHARS = 1_000
 _BASE_VARIABLE = r"\$?\{\{?[\w.-]+\}?\}(?=/)"
 """A variable for the address of the server, as in Postman: `{{baseUrl}}/v1/x`."""
 _TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<[\w-]+>|[^\s`|<>\"')，。])*)"
-CALL = re.compile(rf"(?<![\w/])({METHODS})(?:\*\*|[`\s:|\]】)）]|&nbsp;|<[^>]*>)+({_TARGET})")
+CALL = re.compile(
+    rf"(?<![\w/])(?:[\[【(（]\s*)?({METHODS})(?:\*\*|[`\s:|\]】)）]|&nbsp;|<[^>]*>)+({_TARGET})"
+)
 _METHOD_ALONE = re.compile(rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?![\w/])")
 _MAY_BE_METHOD = re.compile(
-    r"(?=[GPDHOgpd])"  # fails fast at most characters
-    rf"(?:(?:{METHODS})(?![\w/])|(?:get|post|put|patch|delete)[`*\s]*(?:$|[|</(（,，;；.。{{]|http))",
+    r"[GPDHO](?:ET|OST|UT|ATCH|ELETE|EAD|PTIONS)(?![\w/])"
+    r"|[gpd](?:et|ost|ut|atch|elete)[`*\s]*(?:$|[|</(（,，;；.。{]|http)",
     re.MULTILINE,
 )
 """Finds pages worth reading: a method in lower case must end its cell, line or clause, or precede a URL."""

@@ -21,7 +21,7 @@ from ingestion.sources.api_marks import (
 )
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_reader import OperationReader
-from ingestion.sources.api_structures import ParameterTable, add_parameters
+from ingestion.sources.api_structures import ParameterTable, add_parameters, normal_name
 from ingestion.text.markdown_blocks import MarkdownBlock
 from schemas.api_document import Parameter
 
@@ -117,19 +117,24 @@ def _is_evident(mark: Mark, operation: PageOperation) -> bool:
 
 
 def _add_path_parameters(operation: PageOperation) -> None:
-    """Add the placeholders of the URL that no table describes; all placeholders are required."""
-    names = path_names(operation.url)
+    """Add the placeholders of the URL that no table describes; all placeholders are required.
+
+    Generated clients write `letter_id` for the placeholder `{letterId}`.
+    """
+    names = {normal_name(name): name for name in path_names(operation.url) if name}
     operation.request_parameters = [
-        parameter.model_copy(update={"required": True}) if parameter.name in names else parameter
+        parameter.model_copy(update={"required": True})
+        if normal_name(parameter.name) in names
+        else parameter
         for parameter in operation.request_parameters
     ]
-    described = {parameter.name for parameter in operation.request_parameters}
+    described = {normal_name(parameter.name) for parameter in operation.request_parameters}
     count = sum(parameter.location == "path" for parameter in operation.request_parameters)
     if count < len(names):
         operation.request_parameters[:0] = [
             Parameter(name=name, type="string", required=True, location="path")
-            for name in names
-            if name and name not in described
+            for normal, name in names.items()
+            if normal not in described
         ]
 
 

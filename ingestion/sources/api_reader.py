@@ -15,6 +15,7 @@ from ingestion.sources.api_columns import (
     text_of,
 )
 from ingestion.sources.api_facts import (
+    are_status_items,
     are_statuses,
     error_codes,
     is_scope_label,
@@ -24,6 +25,7 @@ from ingestion.sources.api_facts import (
     scopes_of_rows,
     scopes_of_sentences,
     scopes_of_value,
+    titled_error,
 )
 from ingestion.sources.api_marks import is_fact_label, labelled_pairs
 from ingestion.sources.api_operation import PageOperation, Role
@@ -35,6 +37,7 @@ from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 
 MAX_LABEL_CHARS = 60
 """A longer paragraph before a table does not label it."""
+_BOLD_TITLE = re.compile(r"\*\*([^*\n]{1,80})\*\*(?=\s|$)")
 _PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 
@@ -55,6 +58,7 @@ class OperationReader:
         for self._position, block in enumerate(blocks, first):
             if block.kind == "heading":
                 self._above.enter(block.level, block.title)
+                self._add_titled_error(block.title)
             elif self._is_part(block):
                 self._above.end_label()
                 continue
@@ -115,6 +119,10 @@ class OperationReader:
             return True
         if not is_parameter_table(columns) and self._is_fact_table([header, *rows]):
             return False
+        if "scope" in columns and not is_parameter_table(columns):
+            cells = [columns.cell(row, "scope") for row in rows]
+            self._add_permissions([scope for cell in cells for scope in scopes_of_value(cell)])
+            return False
         return self._add_parameter_table(
             header, rows, columns, role_of_column(header, columns) or role
         )
@@ -144,8 +152,15 @@ class OperationReader:
         found = listed_parameters("\n".join(items), self._above.location(role))
         return self._add_parameters(found, role, Columns({}), rows[0])
 
+    def _add_titled_error(self, title: str) -> bool:
+        """Read a heading or bold title such as "404 — order_not_found" among the errors."""
+        found = titled_error(title) if self._above.role() == "errors" else None
+        return self._add_errors([found] if found else [], ["title"])
+
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
         """Read a paragraph such as "**name** string Required" as a parameter; it stays prose."""
+        if title := _BOLD_TITLE.match(block.text):
+            self._add_titled_error(title[1])
         role = self._above.role()
         if role not in _PARAMETER_ROLES or not block.text.startswith(("**", "`")):
             return False
@@ -194,7 +209,7 @@ class OperationReader:
         header = ["list"]
         if role == "permissions":
             return self._add_permissions(scopes_in(block.text))
-        if role == "errors":
+        if role == "errors" or (role in ("response", "") and are_status_items(items)):
             return self._add_errors(listed_errors(items), header)
         found = listed_parameters(block.text, self._above.location(role)) if role else ()
         return self._add_parameters(found, role, Columns({}), header)

@@ -11,13 +11,14 @@ from ingestion.sources.api_structures import caption_of
 _PATTERNS: Mapping[Role, str] = MappingProxyType(
     {
         "permissions": r"权限|授权(?:范围|信息)|<scopes?>|<permissions?>",
-        "errors": r"错误|异常码|返回码|状态码(?!\W*[123]\d\d)|失败码|<errors?>|<exceptions?>"
+        "errors": r"错误|异常|返回码|状态码(?!\W*[123]\d\d)|失败|<errors?>|<exceptions?>"
+        r"|<failures?>|<faults?>|<problems?>|<(?:goes|go) wrong>|^\W*[45](?:\d\d|xx)(?!\w)"
         r"|<(?:status|return|response|result) codes?>(?!\W*[123]\d\d)",
         "public": r"(?:公共|通用|全局)(?:请求|入|系统)?(?:参数|头)"
         r"|<(?:common|public|global) (?:request )?(?:param|field|argument)",
         "headers": r"请求头|头部|报文头|<headers?>",
         "response": r"响应|返回|出参|应答|输出|回参|<responses?>|<returns?>|<output>|<result>"
-        r"|<(?:get|comes|sent) back>",
+        r"|<repl(?:y|ies)>|<answers?>|<(?:get|comes|sent) back>|^\W*2(?:\d\d|xx)(?!\w)",
         "request": r"请求|入参|查询|路径|参数|字段|输入|<requests?>|<query>|<path>|<body>"
         r"|<param(?:eter)?s?>|<args?>|<arguments?>|<inputs?>|<form>|<payload>|<fields?>",
     }

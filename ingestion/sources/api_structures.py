@@ -46,7 +46,7 @@ _SEE = re.compile(
 )
 
 
-def _normal(name: str) -> str:
+def normal_name(name: str) -> str:
     """Return a name without case, indexes and separators: `serverAddress` as `server_address`."""
     return re.sub(r"\[\w*\]|[_$-]", "", name).casefold()
 
@@ -71,7 +71,7 @@ def caption_of(text: str) -> Caption:
     rest = _SECTION_NUMBER.sub("", _NUMBER.sub(" ", text))
     names = [word for word in _words(rest) if not _NO_NAME.fullmatch(word)]
     specific = [word for word in names if not _COMMON_WORD.fullmatch(word)]
-    distinct = {_normal(word) for word in specific or names}
+    distinct = {normal_name(word) for word in specific or names}
     return Caption(distinct.pop() if len(distinct) == 1 else "", number[1] if number else "")
 
 
@@ -200,11 +200,13 @@ def _references(
     candidates: Sequence[ParameterTable],
 ) -> Iterator[list[ParameterTable]]:
     """Yield the tables to which a parameter refers, the clearest kind of reference first."""
-    kinds = {_normal(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)}
+    kinds = {
+        normal_name(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)
+    }
     seen = _SEE.findall(parameter.description)
     numbers = {n for text in (*seen, parameter.type) for n in _NUMBER.findall(text)}
-    names = {_normal(word) for text in seen for word in _words(text)}
-    normal_path = "." + _normal(path)
+    names = {normal_name(word) for text in seen for word in _words(text)}
+    normal_path = "." + normal_name(path)
     by_type = [table for table in candidates if table.caption.name in kinds]
     by_number = [table for table in candidates if table.caption.number in numbers]
     by_text = [table for table in candidates if table.caption.name in names]

@@ -28,6 +28,8 @@ _IN_NAME = re.compile(
 _OPTIONAL_IN_NAME = re.compile(
     r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*", re.IGNORECASE
 )
+_BRACKETS = re.compile(r"\[[\w*]*\]")
+"""The mark of an element after the name of a list: `[]`, `[0]`, `[*]`, `[n]`."""
 _LIST_TYPE = re.compile(r"\b(?:array|list|set)\b|\[\]|数组|列表", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_$@\u4e00-\u9fff{][\w\-.$@\[\]:{}*\u4e00-\u9fff/]*")
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
@@ -168,41 +170,42 @@ def _values(cell: str) -> tuple[AllowedValue, ...]:
 
 def _nested(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
     """Make each parameter a child of the one that its indentation or its dotted name refers to."""
-    root: list[Parameter] = []
-    made: dict[int, list[Parameter]] = {}
-    order: list[tuple[int, int | None, Parameter]] = []
-    stack: list[tuple[int, int, str]] = []  # (width, index, full name)
-    full: dict[str, int] = {}
+    parents: list[int | None] = []
+    own: list[Parameter] = []
+    paths: dict[str, int] = {}  # index by full name without brackets
+    stack: list[tuple[int, int, str]] = []  # width, index and full name of the parameters above
     for index, (width, parameter) in enumerate(flat):
         while stack and stack[-1][0] >= width:
             stack.pop()
-        parent, name = (stack[-1][1] if stack else None), parameter.name
-        if parent is None and "." in name.strip("."):
-            head, _, tail = (
-                name.replace("[]", "").replace("[0]", "").replace("[*]", "").rpartition(".")
-            )
-            if head in full and _NAME.match(tail):
-                parent, name = full[head], tail
-        path = f"{_path(order, parent)}.{name}" if parent is not None else name
-        full.setdefault(path.replace("[]", "").replace("[0]", ""), index)
-        order.append((index, parent, parameter.model_copy(update={"name": name})))
+        parent, above = (stack[-1][1], stack[-1][2]) if stack else (None, "")
+        name = parameter.name
+        plain = _BRACKETS.sub("", name).strip(".")
+        if above and plain.startswith(f"{above}."):
+            name = plain[len(above) + 1 :]  # both indented and written in full
+        head, _, tail = _BRACKETS.sub("", name).rpartition(".")
+        full = f"{above}.{head}" if above and head else head
+        if full in paths and _NAME.match(tail):
+            parent, above, name = paths[full], full, tail
+        path = ".".join(filter(None, (above, _BRACKETS.sub("", name))))
+        paths.setdefault(path, index)
+        parents.append(parent)
+        own.append(parameter.model_copy(update={"name": name}))
         stack.append((width, index, path))
-    for index, parent, _ in reversed(order):
-        own, item = tuple(made.get(index, [])), order[index][2]
-        kind = "object" if own and item.type == "string" else item.type
-        item = item.model_copy(
-            update={"children": own, "type": kind, "dimensions": item.dimensions if own else 0}
-        )
-        (made.setdefault(parent, []) if parent is not None else root).insert(0, item)
-    return tuple(root)
+    return _tree(own, parents)
 
 
-def _path(order: Sequence[tuple[int, int | None, Parameter]], index: int | None) -> str:
-    names: list[str] = []
-    while index is not None:
-        names.append(order[index][2].name)
-        index = order[index][1]
-    return ".".join(reversed(names))
+def _tree(own: Sequence[Parameter], parents: Sequence[int | None]) -> tuple[Parameter, ...]:
+    """Return the parameters without a parent, with the others as their children."""
+    children: dict[int | None, list[Parameter]] = {}
+    for index in reversed(range(len(own))):
+        item, below = own[index], tuple(children.get(index, ()))
+        update = {
+            "children": below,
+            "type": "object" if below and item.type == "string" else item.type,
+            "dimensions": item.dimensions if below else 0,
+        }
+        children.setdefault(parents[index], []).insert(0, item.model_copy(update=update))
+    return tuple(children.get(None, ()))
 
 
 LIST_ITEM = re.compile(

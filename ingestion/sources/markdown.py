@@ -1,14 +1,13 @@
 """Folders of Markdown pages (.md, .mdx), with or without front matter.
 
-Relative links become the URLs of the pages that they name, and the parameter components of MDX pages become
-tables: `<ParamField>` and `<ResponseField>` describe a field by attributes; a field inside another is its
-child.
+Relative links become the URLs of the pages that they name. Components of MDX pages that describe a field,
+such as `<ParamField>`, become tables; a field inside another is its child.
 """
 
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from frontmatter.default_handlers import BaseHandler
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, read_text
 from ingestion.sources.pages import PageContent, PagePart, page_documents
 from ingestion.text.clean_markdown import to_plain_markdown
+from ingestion.text.components import ATTRIBUTES, attributes_of, object_of
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceLimits
@@ -31,13 +31,14 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 _SUFFIXES = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
 _NAME = re.compile(r"\{(\w+)")
 _PATH_NAMES = {"path", "page_path", "folder", "stem", "suffix"}
-_FIELD = re.compile(
-    r"<(/?)((?:[A-Z]\w*)?(?:Field|Param|Parameter|Prop|Property|Attribute)|Expandable|Properties)\b((?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{[^{}]*\})*?)(/?)>"
+_COMPONENT = re.compile(
+    rf"<(?P<closing>/?)(?P<tag>[A-Z][\w.]*)(?P<attributes>{ATTRIBUTES})\s*(?P<empty>/?)>"
 )
-
-_ATTRIBUTE = re.compile(r"([\w-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]?([^{}\"'`]*)[\"'`]?\})")
-_FLAG = re.compile(r"(?:^|\s)required(?!\s*=\s*\{?[\"']?false)")
+_FIELD_TAG = re.compile(r"(?:\w*[a-z])?(?:Field|Param|Parameter|Prop|Property|Attribute)")
+_TYPE_NAMES = ("type", "schemaName", "dataType", "datatype", "format", "schema")
 _GROUP_TAGS = ("Expandable", "Properties")
+_TAG = re.compile(r"<[^<>]*>")
+_BAR = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LOCATIONS = ("path", "query", "body", "header")
 
@@ -113,6 +114,7 @@ class LinkResolver:
         self._source = source
         self._front_matter = front_matter
         self._root = source.path
+        self._folder = os.path.join(source.path, "")
         names = {name for template in source.page_url for name in _NAME.findall(template)}
         self._needs_front_matter = not names <= _PATH_NAMES
 
@@ -146,29 +148,45 @@ class LinkResolver:
     def _page(self, address: str, path: Path) -> Path | None:
         """Return the file of the source that `address` names, relative to the page or to the site."""
         base = self._root if address.startswith("/") else path.parent
-        target = os.path.normpath(base / address.strip("/"))
-        if not target.startswith(f"{self._root}{os.sep}"):
+        target = os.path.normpath(os.path.join(base, address.strip("/")))
+        if not target.startswith(self._folder):
             return None
         ends = ("",) if target.endswith((".md", ".mdx")) else _SUFFIXES
-        files = (Path(target + end) for end in ends)
-        return next((file for file in files if file.is_file()), None)
+        files = (target + end for end in ends)
+        found = next(filter(os.path.isfile, files), None)
+        return Path(found) if found else None
 
 
 @dataclass
 class _Field:
-    kind: str
-    name: str
-    type: str
-    required: bool
+    tag: str
+    values: Mapping[str, str]
+    """Its attributes, and those of the objects in them."""
     location: str
-    default: str
     depth: int
     text: list[str] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        return self.values.get("name") or self.values.get(self.location, "")
+
+    @property
+    def title(self) -> str:
+        """The title of the column with its name, which says what is described."""
+        if self.location == "header":
+            return "Header"
+        if self.tag.startswith("Response"):
+            return "Response field"
+        is_request = bool(self.location) or self.tag.startswith(("Param", "Request"))
+        return "Request parameter" if is_request else "Name"
+
 
 def tables_of_fields(text: str) -> str:
-    """Return `text` with each run of parameter components as a table; other text is unchanged."""
-    return _FieldReader(text).read() if _FIELD.search(text) else text
+    """Return `text` with each run of components that describe fields as a table.
+
+    Other text is unchanged.
+    """
+    return _FieldReader(text).read() if _COMPONENT.search(text) else text
 
 
 class _FieldReader:
@@ -185,51 +203,48 @@ class _FieldReader:
         """Return the page."""
         done = 0
         for match in self._tags():
+            found = None if match["closing"] else _parse_field(match, len(self._open))
+            is_end = bool(match["closing"] and self._open and match["tag"] == self._open[-1].tag)
+            if not found and not is_end and match["tag"] not in _GROUP_TAGS:
+                continue
             self._add_text(self._text[done : match.start()])
             done = match.end()
-            if match[2] not in _GROUP_TAGS:
-                self._add_tag(match)
+            if found:
+                self._run.append(found)
+                self._open += [] if match["empty"] else [found]
+            elif is_end:
+                self._open.pop()
         return "".join([*self._parts, *_field_tables(self._run), self._text[done:]])
 
     def _tags(self) -> Iterator[re.Match[str]]:
         """Yield the tags of components outside code."""
         code = [match.span() for match in _CODE.finditer(self._text)]
-        for match in _FIELD.finditer(self._text):
+        for match in _COMPONENT.finditer(self._text):
             if not any(start <= match.start() < end for start, end in code):
                 yield match
 
     def _add_text(self, text: str) -> None:
         if self._open:
             self._open[-1].text.append(text)
-        elif text.strip():
+        elif _TAG.sub("", text).strip():
             self._parts += [*_field_tables(self._run), text]
             self._run = []
 
-    def _add_tag(self, match: re.Match[str]) -> None:
-        is_closing, is_empty = bool(match[1]), bool(match[4])
-        if is_closing:
-            del self._open[-1:]
-            return
-        found = _parse_field(match[2], match[3], len(self._open))
-        self._run.append(found)
-        if not is_empty:
-            self._open.append(found)
 
-
-def _parse_field(tag: str, attributes: str, depth: int) -> _Field:
-    values = {m[1]: (m[2] or m[3] or m[4] or "").strip() for m in _ATTRIBUTE.finditer(attributes)}
+def _parse_field(match: re.Match[str], depth: int) -> _Field | None:
+    """Return the field that a component describes: by its tag, or by a name with a type or object."""
+    attributes = attributes_of(match["attributes"])
+    objects = [found for value in attributes.values() if (found := object_of(value))]
+    values = dict(attributes)
+    for found in [*objects, *(o["schema"] for o in objects if isinstance(o.get("schema"), dict))]:
+        for key, value in found.items():
+            if isinstance(value, str | int | float | bool):
+                values.setdefault(key, str(value))
     location = next((name for name in _LOCATIONS if name in values), values.get("in", ""))
-    return _Field(
-        kind="response" if tag.startswith("Response") else "request",
-        name=values.get("name") or values.get(location, ""),
-        type=values.get("type", ""),
-        required=bool(
-            _FLAG.search(_ATTRIBUTE.sub(lambda m: "" if m[1] != "required" else m[0], attributes))
-        ),
-        location=location,
-        default=values.get("default", ""),
-        depth=depth,
-    )
+    is_typed = "required" in values or any(name in values for name in _TYPE_NAMES)
+    if not _FIELD_TAG.fullmatch(match["tag"]) and not ("name" in values and is_typed):
+        return None
+    return _Field(match["tag"], values, location, depth)
 
 
 def _field_tables(run: Sequence[_Field]) -> Iterator[str]:
@@ -237,26 +252,32 @@ def _field_tables(run: Sequence[_Field]) -> Iterator[str]:
     groups: dict[str, list[_Field]] = {}
     title = ""
     for found in run:
-        title = _table_title(found) if found.depth == 0 else title
+        title = found.title if found.depth == 0 else title
         groups.setdefault(title, []).append(found)
     for title, fields in groups.items():
-        header = f"| {title} | Type | Required | Description | Default | In |"
-        rows = (_field_row(found) for found in fields if found.name)
-        yield "\n".join(["\n", header, "|" + " --- |" * 6, *rows, "\n"])
+        states_required = title != "Name" or any("required" in found.values for found in fields)
+        columns = [title, "Type", *(["Required"] if states_required else [])]
+        header = f"| {' | '.join((*columns, 'Description', 'Default', 'In'))} |"
+        rows = (_field_row(found, states_required) for found in fields if found.name)
+        yield "\n".join(["\n", header, "|" + " --- |" * (len(columns) + 3), *rows, "\n"])
 
 
-def _table_title(found: _Field) -> str:
-    if found.location == "header":
-        return "Header"
-    return "Response field" if found.kind == "response" else "Request parameter"
-
-
-def _field_row(found: _Field) -> str:
+def _field_row(found: _Field, states_required: bool) -> str:
+    values = found.values
     indent = "&nbsp;" * 2 * found.depth + "└ " * bool(found.depth)
-    about = " ".join("".join(found.text).replace("|", "\\|").split())
-    required = "yes" if found.required else "no"
-    cells = (indent + found.name, found.type, required, about, found.default, found.location)
-    return f"| {' | '.join(cells)} |"
+    kind = next((values[key] for key in _TYPE_NAMES if values.get(key)), "")
+    about = " ".join("".join(found.text).split()) or values.get("description", "")
+    required = "yes" if values.get("required", "").lower() == "true" else "no"
+    cells = (
+        indent + found.name,
+        "" if kind.startswith("{") else kind,
+        *((required,) if states_required else ()),
+        about,
+        values.get("default", ""),
+        found.location,
+    )
+    escaped = (_BAR.sub(r"\\|", cell) for cell in cells)
+    return f"| {' | '.join(escaped)} |"
 
 
 READER = FolderReader[MarkdownSourceConfig](lambda _: SUFFIXES, _documents)

@@ -13,6 +13,7 @@ from ingestion.text.html_tags import (
     bold_title,
     outdent_components,
     regular_table,
+    replace_annotations,
     replace_tags,
     split_tables,
 )
@@ -26,11 +27,11 @@ from ingestion.text.markdown_blocks import (
 _WIDE = "\u00a0\u2000-\u200a\u3000"
 _WIDE_SPACE = re.compile(f"[{_WIDE}]")
 _WIDE_INDENT = re.compile(rf"(^\s*|\|[ \t]*)([{_WIDE}]+)")
-_NEEDS_CONVERSION = re.compile(
-    r"<|\{/\*|:::|\[!|!\[|^\s*(?:!!!|\?\?\?|===)|^(?:import|export)\s|\|[ \t]*\n[ \t]*\*\*"
-    rf"|[{_WIDE}]",
-    re.MULTILINE,
-)
+_CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
+_CONVERTED_STRINGS = (
+    "{/*", "{{", ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",
+)  # fmt: skip
+"""A page without these and without a converted character is plain Markdown."""
 _INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", re.MULTILINE)
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
 _IMAGE = outside_code(
@@ -47,12 +48,13 @@ _ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")
 _INDENTED = re.compile(
     r"^(\s*)(?:!!!|\?\?\?\+?|===[!+]?)[ \t]+(?:([\w-]+)[ \t]*)?(?:\"([^\"]*)\")?[ \t]*$"
 )
-_MAY_BE_ADMONITION = re.compile(r":::|\[!|^\s*(?:!!!|\?\?\?|===)", re.MULTILINE)
+_ADMONITION_STRINGS = (":::", "[!", "!!!", "???", "===")
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
 """A bold line right below a table: it labels what follows, but a parser takes it as a row."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 
-_NEEDS_CLEANING = re.compile(rf"[\\&<>\u200b\ufeff{_WIDE}]|==|\+\+|\S[ \t]{{2,}}\S")
+_CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
+_CLEANED_STRINGS = ("==", "++", "  ")
 _ESCAPE = re.compile(r"\\([-_.()\[\]{}+=~&%$@:;,'\"/?^!<>])")
 _HIGHLIGHT = re.compile(
     r"(?<![=\w])==(?=\S)([^=\n]+?)(?<=\S)==(?![=\w])|\+\+(?=\S)([^+\n]+?)(?<=\S)\+\+"
@@ -70,13 +72,19 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
     `table_to_markdown` converts an HTML table; without it, the tags of tables are removed like others.
     """
     text = text.replace("\r\n", "\n")
-    if _INDENTED_IN_COMPONENT.search(text):
+    if "<" in text and _INDENTED_IN_COMPONENT.search(text):
         text = outdent_components(text)
     parts = (
-        part if is_code or not _NEEDS_CONVERSION.search(part) else _convert(part, table_to_markdown)
+        part if is_code or not _needs_conversion(part) else _convert(part, table_to_markdown)
         for is_code, part in split_code(text)
     )
     return _BLANK_LINES.sub("\n\n", "".join(parts)).strip("\n")
+
+
+def _needs_conversion(text: str) -> bool:
+    # Searches for plain strings are several times as fast as one for a pattern of alternatives.
+    is_marked = any(string in text for string in _CONVERTED_STRINGS)
+    return bool(is_marked or _CONVERTED_CHARACTER.search(text) or _LABEL_BELOW_TABLE.search(text))
 
 
 def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
@@ -91,10 +99,12 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
             for is_table, part in split_tables(text)
         )
     text = _MODULE_LINE.sub("", text)
-    if _MAY_BE_ADMONITION.search(text):
+    if any(string in text for string in _ADMONITION_STRINGS):
         text = "\n".join(_admonitions(text.split("\n")))
     if "![" in text:
         text = replace_outside_code(_IMAGE, lambda match: match["alt"], text)
+    if "{{" in text:
+        text = replace_annotations(text)
     return replace_tags(text) if "<" in text else text
 
 
@@ -135,7 +145,8 @@ def clean_text(markdown: str) -> str:
 
     Code blocks and code spans keep their text; a placeholder in angle brackets becomes a code span.
     """
-    if not _NEEDS_CLEANING.search(markdown):
+    is_marked = any(string in markdown for string in _CLEANED_STRINGS)
+    if not is_marked and not _CLEANED_CHARACTER.search(markdown):
         return markdown
     return "".join(part if is_code else _clean(part) for is_code, part in split_code(markdown))
 

@@ -7,6 +7,7 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 
+from ingestion.text.components import ATTRIBUTES, attributes_of, call_in, object_of, title_of
 from ingestion.text.markdown_blocks import outside_code, replace_outside_code
 
 _HTML_TAGS = frozenset(
@@ -24,16 +25,11 @@ _ADMONITIONS = frozenset(
      "error", "attention", "example", "question", "abstract", "summary", "bug", "failure",
      "quote", "check", "callout", "details", "seealso", "deprecated"]
 )  # fmt: skip
-_TITLES = ("title", "label", "name", "header", "heading", "tabName", "text", "value")
+_TITLES = ("title", "label", "name", "header", "heading", "tabName", "summary", "text", "value")
 """Attributes of components that may hold their title, the most specific first."""
-_TAG = outside_code(
-    r"<(?P<closing>/?)(?P<tag>[a-z][\w.-]*)"
-    r"(?P<attributes>(?:\s+[\w:@.-]+"
-    r"(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|\{[^{}]*\}|[^\s\"'>]+))?)*)\s*/?>"
-)
-_ATTRIBUTE = re.compile(
-    r"([\w:@.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]?([^{}\"'`]*)[\"'`]?\})"
-)
+_TAG = outside_code(rf"<(?P<closing>/?)(?P<tag>[a-z][\w.-]*)(?P<attributes>{ATTRIBUTES})\s*/?>")
+_ANNOTATION = outside_code(r"\{(?P<object>\{[^{}\n]*\})\}")
+"""An object after a heading or in a paragraph, such as `{{ tag: 'POST', label: '/v1/x' }}`."""
 _EMPHASIS = outside_code(
     r"<(?P<name>b|strong|i|em)(?:\s[^<>]*)?>\s*(?P<text>[^<>*`|\n]*?)\s*</(?P=name)\s*>"
 )
@@ -41,6 +37,7 @@ _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
 _HEADING = re.compile("h[1-6]")
+_ANY_TAG = re.compile(r"<[^<>]*>")
 _OPENING_LINE = re.compile(r"<[A-Z][\w.]*(?:\s[^<>]*)?(?<!/)>\s*$")
 _CLOSING_LINE = re.compile(r"</[A-Z][\w.]*\s*>\s*$")
 _REPLACED_TAGS = {
@@ -78,6 +75,18 @@ def replace_tags(text: str) -> str:
         text = replace_outside_code(_EMPHASIS, _emphasis, text)
     text = "\n".join(map(_replace_in_row, text.split("\n")))
     return replace_outside_code(_TAG, _replace_tag, text)
+
+
+def replace_annotations(text: str) -> str:
+    """Return `text` with the call that an object in double braces gives, and without other objects."""
+    return replace_outside_code(_ANNOTATION, _annotation, text)
+
+
+def _annotation(match: re.Match[str]) -> str:
+    values = object_of(match["object"])
+    call = call_in(values.values())
+    is_object = bool(values) and None not in values.values()  # {{ name }} is a variable
+    return f"`{call}`" if call else "" if is_object else match[0]
 
 
 def outdent_components(text: str) -> str:
@@ -138,10 +147,21 @@ def _replace_tag(match: re.Match[str]) -> str:
     is_component = name[0].isupper()
     if name.lower() not in _HTML_TAGS and not is_component:
         return match[0]
-    values = {m[1]: (m[2] or m[3] or m[4] or "").strip() for m in _ATTRIBUTE.finditer(match[0])}
-    if is_component:
-        return "\n" if is_closing else _component(name, values)
-    return _html_tag(name.lower(), is_closing, values)
+    values = attributes_of(match["attributes"]) if match["attributes"] else {}
+    if not is_component:
+        return _html_tag(name.lower(), is_closing, values)
+    if is_closing:
+        return "" if _is_inline(match) else "\n"
+    text = _component(name, values)
+    return (
+        text.strip().replace("**", "") if _is_inline(match) else f"\n\n{text}\n\n" if text else ""
+    )
+
+
+def _is_inline(match: re.Match[str]) -> bool:
+    """Whether other text stands before a tag on its line."""
+    start = match.string.rfind("\n", 0, match.start()) + 1
+    return bool(_ANY_TAG.sub("", match.string[start : match.start()]).strip(" \t>-"))
 
 
 def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
@@ -155,15 +175,15 @@ def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
 
 
 def _component(name: str, values: Mapping[str, str]) -> str:
-    """Return an MDX component's title in bold, on a line of its own; a badge stays as text."""
+    """Return what a component shows by its attributes: a call, a heading, or a title in bold."""
     if name in ("Required", "Optional"):
         return f" ({name.lower()})"
-    if values.get("method") and (path := values.get("path") or values.get("url")):
-        return f"\n\n`{values['method'].upper()} {path}`\n\n"
-    title = next((values[key] for key in _TITLES if values.get(key)), "")
-    if name.lower() in _ADMONITIONS:
-        return f"\n\n{bold_title(name, title)}\n\n"
-    return f"\n\n**{title}**\n\n" if title else ""
+    if call := call_in(values.values()):
+        return f"`{call}`"
+    if _HEADING.fullmatch(tag := values.get("as", "")):
+        return f"{'#' * int(tag[1])} {title_of(values, ('children', *_TITLES))}"
+    title = title_of(values, _TITLES)
+    return bold_title(name, title)
 
 
 def split_tables(text: str) -> Iterator[tuple[bool, str]]:

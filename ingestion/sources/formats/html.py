@@ -176,7 +176,7 @@ def _remove_boilerplate(content: Tag) -> None:
     for form in content.find_all("form"):
         if form.find(_HEADINGS):  # some servers wrap the whole page in one form
             form.name = "div"
-    unwanted = [aside for aside in content.find_all("aside") if not _is_note(aside)]
+    unwanted = [aside for aside in content.find_all("aside") if not _is_content(aside, content)]
     if content.name in ("body", "[document]"):
         unwanted += [
             header
@@ -194,8 +194,12 @@ def _remove_boilerplate(content: Tag) -> None:
             tag.decompose()
 
 
-def _is_note(aside: Tag) -> bool:
-    return bool(_NOTE.search(f"{aside.get('class')} {aside.get('role')}"))
+def _is_content(aside: Tag, content: Tag) -> bool:
+    """Whether an aside is a note, or text within the main element that is not mostly links."""
+    if _NOTE.search(f"{aside.get('class')} {aside.get('role')}"):
+        return True
+    linked = sum(len(_line_text(link)) for link in aside.find_all("a"))
+    return content.name not in ("body", "[document]") and linked * 2 < len(_line_text(aside))
 
 
 def _line_text(tag: Tag) -> str:
