@@ -191,6 +191,8 @@ def is_error_table(columns: Columns) -> bool:
     return "code" in columns and "type" not in columns and "required" not in columns and told
 
 
-def is_status_table(columns: Columns) -> bool:
-    """Whether the header is that of HTTP statuses, each with what it means."""
-    return "http_status" in columns and any(name in columns for name in _MEANINGS)
+def is_status_table(columns: Columns, role: str) -> bool:
+    """Whether the header is that of HTTP statuses, each with what it means or among responses."""
+    if "http_status" not in columns or role not in ("errors", "response", ""):
+        return False
+    return bool(role and "type" not in columns) or any(name in columns for name in _MEANINGS)

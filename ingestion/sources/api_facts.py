@@ -85,8 +85,9 @@ def are_statuses(rows: TableRows, columns: Columns, name: str) -> bool:
     return all(_STATUS.fullmatch(text_of(columns.cell(row, name))) for row in rows)
 
 
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _STATUS_ITEM = re.compile(
-    r"[*`\s]*(?:HTTP\s*)?([1-5]\d\d)(?![\w.])[*`)\]）】]*(?:\s+(?:[A-Z][a-z]+\b\s*){1,4})?[\s:：—–\-/|(（*]*"
+    r"[*`\s\[]*(?:HTTP\s*)?([1-5]\d\d)(?![\w.])[*`)\]）】]*(?:\s+(?:[A-Z][a-z]+\b\s*){1,4})?[\s:：—–\-/|(（*]*"
 )
 """An HTTP status with its name at the start of an item: `404 Not Found – `."""
 _ERROR_NAME = re.compile(
@@ -106,7 +107,7 @@ def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
 
     Items about HTTP statuses below 400 are left out.
     """
-    found = [_listed_error(item) for item in items]
+    found = [_listed_error(_LINK.sub(r"\1", item)) for item in items]
     if None in found:
         return ()
     return tuple(error for error in found if error and not _NO_ERROR_STATUS.fullmatch(error.code))

@@ -5,7 +5,7 @@ its own. An example of a call, such as a curl command, counts only on a page tha
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, cast
@@ -38,7 +38,7 @@ _MAY_BE_METHOD = re.compile(
 )
 """Finds pages worth reading: a method in lower case must end its cell, line or clause, or precede a URL."""
 _TARGET_ALONE = re.compile(_TARGET)
-_BARE_CALL = re.compile(rf"({METHODS})\s+({_TARGET})", re.IGNORECASE)
+_BARE_CALL = re.compile(rf"({METHODS})[\s`*:|]+({_TARGET})", re.IGNORECASE)
 """A call without other text; only then may the method be in lower case."""
 _URL_LABEL = re.compile(
     r"(?:[a-z]+\s+){0,2}(?:url|uri|path|endpoint|address)|route"
@@ -55,9 +55,10 @@ _FACT_WORD = re.compile(
 )
 """A word that each label of a URL or a method contains, in lower case."""
 _LABELLED_LINE = re.compile(
-    r"^[\s>*\-+•]*(?:\*\*|__|`)?\s*([^:：|*`]{1,24}?)\s*(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?\s*(\S.*)$"
+    r"^[\s>*\-+•]*(?:(?:\*\*|__|`)?\s*([^:：|*`]{1,24}?)\s*(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?"
+    r"|\*\*\s*([^:：|*`]{1,24})\*\*)\s*(\S.*)$"
 )
-_HAS_LABEL = re.compile(r"[^:：]{1,40}[:：]")
+_HAS_LABEL = re.compile(r"[^:：]{1,40}[:：]|\W*\*\*")
 _CURL = re.compile(r"^\s*(?:\$\s*)?curl\b", re.MULTILINE)
 _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
@@ -105,7 +106,11 @@ def split_by_mark(
     """Return each mark with the range of blocks that belong to it: all blocks if it is the only one."""
     if len(marks) <= 1:
         return [(mark, 0, len(blocks)) for mark in marks]
-    starts = [_start(blocks, before.block + 1, mark.block) for before, mark in pairwise(marks)]
+    # Headings of other levels are within operations: the first operation has none above it.
+    known = {block.level for block in blocks[: marks[0].block + 1]} - {0}
+    starts = [
+        _start(blocks, before.block + 1, mark.block, known) for before, mark in pairwise(marks)
+    ]
     levels = [blocks[start].level for start in starts if blocks[start].kind == "heading"]
     starts.insert(0, _first_start(blocks, marks[0].block, min(levels, default=0)))
     ends = [*starts[1:], len(blocks)]
@@ -129,6 +134,7 @@ def path_of(url: str) -> str:
 
 def _mark(method: str, url: str, block: int, is_stated: bool = True) -> Mark:
     url = re.sub(f"^{_BASE_VARIABLE}", "", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
+    url = re.sub(r"\{([\w.]+)#[^{}]*\}", r"{\1}", url)  # a link in a placeholder
     url = re.sub(r"\\([_\-.{}])", r"\1", url).rstrip(".,;:。，；*`").split("?")[0]
     return Mark(cast(Method, method.upper()), url, block, is_stated)
 
@@ -283,7 +289,7 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     if len(rows) == 2:
         across = list(zip(*rows, strict=False))
         if any(_matches(_URL_LABEL, label) for label, _ in across):
-            return across
+            return [*across, *((row[0], row[1]) for row in rows if len(row) == 2)]
     return [(row[0], row[1]) for row in rows if 2 <= len(row) <= 3]
 
 
@@ -292,12 +298,12 @@ def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
     labelled = (line for line in lines if _HAS_LABEL.match(line))
     matches = filter(None, map(_LABELLED_LINE.match, labelled))
-    return [(text_of(match[1]), match[2]) for match in matches]
+    return [(text_of(match[1] or match[2]), match[3]) for match in matches]
 
 
-def _start(blocks: Sequence[MarkdownBlock], lowest: int, mark: int) -> int:
-    """Return the last of the highest headings from `lowest` to the block of the mark."""
-    headings = [i for i in range(lowest, mark + 1) if blocks[i].kind == "heading"]
+def _start(blocks: Sequence[MarkdownBlock], lowest: int, mark: int, levels: Collection[int]) -> int:
+    """Return the last of the highest headings of `levels` from `lowest` to the block of the mark."""
+    headings = [i for i in range(lowest, mark + 1) if blocks[i].level in levels]
     if not headings or blocks[mark].kind == "heading":
         return mark
     level = min(blocks[i].level for i in headings)
@@ -311,6 +317,11 @@ def _end(blocks: Sequence[MarkdownBlock], start: int, end: int) -> int:
 
 
 def _first_start(blocks: Sequence[MarkdownBlock], mark: int, level: int) -> int:
-    """Return the last heading of the level of the other operations, else the start of the page."""
+    """Return the last heading of the level of the other operations, else the start of the page.
+
+    Without such a level, the operations begin where their calls stand.
+    """
+    if level == 0:
+        return mark
     same = [i for i in range(mark + 1) if blocks[i].kind == "heading" and blocks[i].level == level]
     return max(same, default=0)

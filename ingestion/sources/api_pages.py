@@ -6,7 +6,7 @@ headings.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.sources.api_columns import text_of
@@ -22,10 +22,11 @@ from ingestion.sources.api_marks import (
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_reader import OperationReader
 from ingestion.sources.api_structures import ParameterTable, add_parameters, normal_name
-from ingestion.text.markdown_blocks import MarkdownBlock
+from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.api_document import Parameter
 
 MAX_NAME_CHARS = 80
+_QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
 _GENERIC_HEADING = re.compile(
     r"[\W\d]*(?:(?:请求|基本|接口|调用|服务|功能|信息|概述|地址|方式|方法|路径|说明|描述|定义|示例|结构|语法"
@@ -55,6 +56,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     `title` is the page's title; `declared` is the operation that its front matter names, such as
     `POST /v1/messages`.
     """
+    blocks = list(_unquoted(blocks))
     ranges = split_by_mark(blocks, find_marks(blocks, declared))
     read = [_read_operation(blocks, *found, title if len(ranges) == 1 else "") for found in ranges]
     add_parameters(read, _tables_around(blocks, ranges))
@@ -73,6 +75,14 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     return ApiPage(tuple(operations), (*prose, *blocks[done:]), tuple(rejected))
 
 
+def _unquoted(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    """Yield the blocks; of a quotation with a table, the blocks in it."""
+    for block in blocks:
+        is_quote = block.kind == "other" and block.text.startswith(">") and "|" in block.text
+        inner = parse_blocks(_QUOTE.sub("", block.text)) if is_quote else []
+        yield from inner if any(b.kind == "table" for b in inner) else [block]
+
+
 def _read_operation(
     blocks: Sequence[MarkdownBlock], mark: Mark, start: int, end: int, title: str
 ) -> tuple[PageOperation, list[ParameterTable]]:
@@ -81,7 +91,7 @@ def _read_operation(
     name = (
         page_operation_name(mark, section, title)
         if title
-        else section_operation_name(mark, section)
+        else section_operation_name(mark, section, mark.block - start)
     )
     operation = PageOperation(mark.method, mark.url, name)
     how = "stated" if mark.is_stated else "called in an example"
@@ -150,21 +160,34 @@ def page_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], title: str)
         is_section = block.level >= 2 and not _GENERIC_HEADING.fullmatch(block.title)
         if is_section and tables and index < tables[0] and tables[-1] < _end(blocks, index):
             return _without_call(block.title) or _without_number(title)
-    return _without_number(title) or section_operation_name(mark, blocks)
+    return _without_number(title) or section_operation_name(mark, blocks, mark.block)
 
 
-def section_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock]) -> str:
-    """Return the name of one of several operations: its heading, else its first sentence."""
-    headings = [block.title for block in blocks if block.kind == "heading"]
-    own = _without_call(headings[0]) if headings else ""
-    if own and not _GENERIC_HEADING.fullmatch(own):
-        return own
+def section_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], position: int) -> str:
+    """Return the name of one of several operations: its heading, else its first sentence.
+
+    `position` is the index of the block with the call; headings below it are within the operation. What
+    stands beside the call may be the name, too.
+    """
+    headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
+    beside = text_of(blocks[position].text) if 0 <= position < len(blocks) else ""
+    for own in (_without_call(text) for text in (*headings[:1], *_beside_call(beside))):
+        if own and not _GENERIC_HEADING.fullmatch(own):
+            return own
     paragraphs = (text_of(block.text) for block in blocks if block.kind == "paragraph")
     text = next((t for t in paragraphs if not CALL.search(t) and not re.search(r"[:：]", t)), "")
     sentence = re.split(r"(?<=[.。!！])\s*", text)[0].rstrip(".。")
     if 0 < len(sentence) <= MAX_NAME_CHARS:
         return sentence
     return f"{mark.method} {path_of(mark.url)}"
+
+
+def _beside_call(text: str) -> list[str]:
+    """Return what stands in parentheses or behind a dash beside the only call of a line."""
+    match = re.fullmatch(
+        rf"\W*{CALL.pattern}\W*\s(?:[-–—:]\s+|[(（])(?P<name>[^()（）]{{4,80}})[)）]?", text
+    )
+    return [match["name"].strip()] if match else []
 
 
 def _headings_above(blocks: Sequence[MarkdownBlock], block: int) -> list[int]:

@@ -8,7 +8,6 @@ from ingestion.sources.api_columns import (
     TableRows,
     columns_of,
     is_error_table,
-    is_identifier,
     is_named_values,
     is_parameter_table,
     is_status_table,
@@ -38,6 +37,7 @@ from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 MAX_LABEL_CHARS = 60
 """A longer paragraph before a table does not label it."""
 _BOLD_TITLE = re.compile(r"\*\*([^*\n]{1,80})\*\*(?=\s|$)")
+_NAME_CELL = re.compile(r"([A-Za-z_$@][\w.$@\[\]{}-]*)\s*((?i:required|optional|必填|可选)?)")
 _PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 
@@ -82,6 +82,8 @@ class OperationReader:
             self._add_permissions([scope for _, v in labelled for scope in scopes_of_value(v)])
         elif is_permission:
             self._add_permissions(scopes_of_value(block.text))
+        elif self._above.is_about_login():
+            self._add_permissions(scopes_of_facts("", block.text))
         else:
             self._add_permissions(scopes_of_sentences(block.text))
 
@@ -110,7 +112,7 @@ class OperationReader:
         role = self._above.role()
         columns = _with_codes(columns_of(header, rows), rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
-        if is_codes or (is_status_table(columns) and role in ("errors", "response", "")):
+        if is_codes or is_status_table(columns, role):
             found = error_codes(rows, header, columns)
             self._add_errors(found, header)
             return bool(found) and len(found) == len(rows)
@@ -145,8 +147,10 @@ class OperationReader:
         """Read a table whose rows are a name and a text such as "string, required. The name."."""
         if len(rows[0]) == 1:
             items = [f"- {row[0]}" for row in rows[1:] if row]
-        elif all(len(row) > 1 and is_identifier(row[0]) for row in rows):
-            items = [f"- `{text_of(row[0])}` {' '.join(row[1:])}" for row in rows]
+        elif all(len(row) > 1 and _NAME_CELL.fullmatch(text_of(row[0])) for row in rows):
+            items = [
+                _NAME_CELL.sub(r"- `\1` \2 ", text_of(row[0])) + " ".join(row[1:]) for row in rows
+            ]
         else:
             return False
         found = listed_parameters("\n".join(items), self._above.location(role))
@@ -154,7 +158,9 @@ class OperationReader:
 
     def _add_titled_error(self, title: str) -> bool:
         """Read a heading or bold title such as "404 — order_not_found" among the errors."""
-        found = titled_error(title) if self._above.role() == "errors" else None
+        role = self._above.role()
+        is_about_error = role == "errors" or (role == "response" and are_status_items([title]))
+        found = titled_error(title) if is_about_error else None
         return self._add_errors([found] if found else [], ["title"])
 
     def _add_paragraph(self, block: MarkdownBlock) -> bool:

@@ -209,7 +209,9 @@ def _tree(own: Sequence[Parameter], parents: Sequence[int | None]) -> tuple[Para
 
 
 LIST_ITEM = re.compile(
-    r"^(?P<name>(?:\*\*)?`[^`]+`(?:\*\*)?|\*\*[\w.\[\]-]+\*\*|[A-Za-z_][\w.\[\]-]*(?=\s*[(（:：]))"
+    r"^(?P<name>(?:\*\*)?`[^`]+`(?:\*\*)?|\*\*[\w.\[\]-]+\*\*|[A-Za-z_][\w.\[\]-]*(?=\s*[(（:：])"
+    r"|[A-Za-z_][\w.\[\]-]*(?=\s+(?:string|integer|int|number|boolean|bool|object|array|enum|float|double|long"
+    r"|timestamp)(?:\[\])?(?:[ \t]*(?:\n|$|[,(（—–:-]|(?:required|optional|Required|Optional|必填|可选)))))"
     r"\s*(?P<rest>.*)$",
     re.DOTALL,
 )
@@ -220,6 +222,7 @@ _ITEM_TYPE = re.compile(
     r"|array(?:\s+of\s+\w+|<\w+>)?)(?:\[\])?(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
     re.IGNORECASE,
 )
+_FLAG = re.compile(r"\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
 _STATED = re.compile(
     r"[,，;；]?\s*\b(?:required|optional)\b\s*|[,，;；]?\s*(?:必填|必选|可选|选填)\s*",
     re.IGNORECASE,
@@ -253,14 +256,16 @@ def _nested_items(markdown: str) -> list[tuple[int, str]]:
             text = _HEADED_ITEM.sub(lambda found: f"`{text_of(found[1])}`", match["text"], count=1)
             items.append((len(match["indent"]), text.strip()))
         elif items and line.strip():
-            items[-1] = (items[-1][0], f"{items[-1][1]} {line.strip()}")
+            items[-1] = (items[-1][0], f"{items[-1][1]}\n{line.strip()}")
     return items
 
 
 def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
-    kind = _ITEM_TYPE.match(match["rest"])
-    stated = (kind[1] or kind[2] or "") if kind else ""
-    rest = match["rest"][kind.end() :] if kind else match["rest"]
+    flag = _FLAG.match(match["rest"])
+    text = match["rest"][flag.end() :] if flag else match["rest"]
+    kind = _ITEM_TYPE.match(text)
+    stated = " ".join(filter(None, [flag and flag[1], kind and (kind[1] or kind[2])]))
+    rest = text[kind.end() :] if kind else text
     is_required = re.search(r"\brequired\b|必填|必选", stated, re.IGNORECASE)
     is_optional = re.search(r"\bnot required\b|\boptional\b|非必填", stated, re.IGNORECASE)
     required = bool(is_required and not is_optional) or bool(_REQUIRED_TEXT.match(text_of(rest)))

@@ -15,9 +15,10 @@ from ingestion.sources.registry import (
     KnownFiles,
     UnchangedFile,
     run_tasks,
+    unexpected_error,
 )
 from schemas.document import SourceDocument
-from schemas.errors import ConfigurationError, SourceError
+from schemas.errors import ApideskError, ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
 
 READER_VERSION = 7
@@ -110,6 +111,10 @@ def _parse_file(
         documents = parse(source, limits, path)
     except SourceError as error:
         return [SourceError(f"{name}: {error}")]
+    except ApideskError:  # such as a malformed page_url, which concerns the whole source
+        raise
+    except Exception as error:
+        return [unexpected_error(name, error)]
     if not documents:
         return [EmptyFile(fingerprint, name, is_skipped=documents is None)]
     return [document.model_copy(update={"fingerprint": fingerprint}) for document in documents]

@@ -5,6 +5,7 @@ Finds the reader of a source by its kind, and reads sources of any kind.
 """
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -44,6 +45,8 @@ FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError
 
 ConfigT = TypeVar("ConfigT", contravariant=True)
 
+log = logging.getLogger(__name__)
+
 
 class FileTask(Protocol):
     """The work of reading one file, which can be done in another process."""
@@ -64,6 +67,15 @@ def run_tasks(tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
             yield from task()
         else:
             yield task
+
+
+def unexpected_error(name: str, error: Exception) -> SourceError:
+    """Log `error`, a defect of a reader, and return the line that refuses the document `name`.
+
+    A defect that one document triggers must not keep all others from being indexed.
+    """
+    log.error("%s cannot be read", name, exc_info=error)
+    return SourceError(f"{name}: unexpected {type(error).__name__}: the log has the details")
 
 
 class SourceReader(Protocol[ConfigT]):

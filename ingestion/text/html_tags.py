@@ -38,6 +38,7 @@ _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
 _HEADING = re.compile("h[1-6]")
 _ANY_TAG = re.compile(r"<[^<>]*>")
+_CODE_VALUE = re.compile(r"[\w.-]{2,60}")
 _OPENING_LINE = re.compile(r"<[A-Z][\w.]*(?:\s[^<>]*)?(?<!/)>\s*$")
 _CLOSING_LINE = re.compile(r"</[A-Z][\w.]*\s*>\s*$")
 _REPLACED_TAGS = {
@@ -60,6 +61,7 @@ _CELL = re.compile(
 )
 
 _SPACES = re.compile(r"[ \t\n]+")
+_CODE_ELEMENT = outside_code(r"<code\b[^>]*>(?P<html>[^\n`]*?)</code\s*>")
 _CODE = re.compile(r"<code\b[^>]*>(.*?)</code\s*>", re.IGNORECASE | re.DOTALL)
 _LINK = re.compile(
     r"<a\b[^>]*?\shref=[\"'](https?://[^\s<>()\"']*)[\"'][^>]*>\s*([^<\[\]]+?)\s*</a\s*>",
@@ -71,6 +73,8 @@ _BAR = re.compile(r"(?<!\\)\|")
 
 def replace_tags(text: str) -> str:
     """Return `text` with Markdown instead of tags and components; rows of tables stay on one line."""
+    if "<code" in text:
+        text = replace_outside_code(_CODE_ELEMENT, lambda match: _code(match["html"]), text)
     if _MAY_BE_EMPHASIS.search(text):
         text = replace_outside_code(_EMPHASIS, _emphasis, text)
     text = "\n".join(map(_replace_in_row, text.split("\n")))
@@ -182,6 +186,11 @@ def _component(name: str, values: Mapping[str, str]) -> str:
         return f"`{call}`"
     if _HEADING.fullmatch(tag := values.get("as", "")):
         return f"{'#' * int(tag[1])} {title_of(values, ('children', *_TITLES))}"
+    for label in ("scopes", "scope", "permissions", "permission"):
+        if values.get(label):
+            return f"Required {label}: `{values[label]}`"
+    if _CODE_VALUE.fullmatch(values.get("code", "")):
+        return f"**{values.get('status', '')} {values['code']}**".replace("** ", "**")
     title = title_of(values, _TITLES)
     return bold_title(name, title)
 
@@ -221,10 +230,11 @@ def regular_table(table: str) -> str:
 
 
 def _cell(cell: str) -> str:
-    text = _LINK.sub(r"[\2](\1)", _CODE.sub(_code, _SPACES.sub(" ", cell)))
+    text = _LINK.sub(r"[\2](\1)", _CODE.sub(lambda match: _code(match[1]), _SPACES.sub(" ", cell)))
     return _BAR.sub(r"\\|", text).strip()
 
 
-def _code(match: re.Match[str]) -> str:
-    text = html.unescape(re.sub(r"<[^>]*>", "", match[1]))
+def _code(element: str) -> str:
+    """Return a code span with the text of an HTML element; not of one with Markdown or no text."""
+    text = html.unescape(re.sub(r"</?[a-z][^>]*>", "", element))
     return f"`{text}`" if text.strip() else ""

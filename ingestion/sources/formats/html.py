@@ -176,6 +176,9 @@ def _remove_boilerplate(content: Tag) -> None:
     for form in content.find_all("form"):
         if form.find(_HEADINGS):  # some servers wrap the whole page in one form
             form.name = "div"
+    for button in content.find_all("button"):
+        if len(list(button.stripped_strings)) > 1:  # it opens and closes what it is the title of
+            button.name = "div"
     unwanted = [aside for aside in content.find_all("aside") if not _is_content(aside, content)]
     if content.name in ("body", "[document]"):
         unwanted += [

@@ -4,6 +4,7 @@ Tables are made regular first, as Markdown needs them: one header row, no spans,
 """
 
 import re
+from itertools import pairwise, takewhile
 from typing import Any
 
 from bs4 import Tag
@@ -29,6 +30,8 @@ def normalize_tables(content: Tag) -> None:
 
     Raises SourceError if spans add too many cells.
     """
+    for table in reversed(content.find_all("table")):  # the innermost first
+        _move_rows_out(table)
     for table in content.find_all("table"):
         if _is_layout(table):
             table.name = "div"
@@ -41,6 +44,46 @@ def normalize_tables(content: Tag) -> None:
             caption.name = "p"
             table.insert_before(caption.extract())
         normalizer.normalize(table)
+
+
+def _move_rows_out(table: Tag) -> None:
+    """Move the rows of a table in a cell of a table with headers below the row of that cell.
+
+    They are indented, and their cells are moved to the columns with the same headers.
+    """
+    row = table.find_parent("tr")
+    outer = row.find_parent("table") if row is not None else None
+    if row is None or outer is None:
+        return
+    first, own = outer.find("tr"), table.find_all("tr")
+    titles = _titles(first) if isinstance(first, Tag) else []
+    if len(titles) < 2 or first is row or not own or table.find("table"):
+        return
+    names = _titles(own[0]) or titles
+    columns = [
+        titles.index(name) if name in titles else min(index, len(titles) - 1)
+        for index, name in enumerate(names)
+    ]
+    table.extract()
+    below = row
+    for inner in own[1:] if _titles(own[0]) else own:
+        cells = [Tag(name="td") for _ in titles]
+        for index, cell in enumerate(inner.find_all(["td", "th"], recursive=False)):
+            target = cells[columns[index] if index < len(columns) else -1]
+            target.extend([*cell.contents, " "])
+        nested = inner.get("data-nesting")
+        new = Tag(name="tr", attrs={"data-nesting": str(int(str(nested or 0)) + 1)})
+        cells[0]["style"] = f"padding-left: {16 * int(str(new['data-nesting']))}px"
+        new.extend(cells)
+        below.insert_after(new)
+        below = new
+
+
+def _titles(row: Tag) -> list[str]:
+    """Return the texts of a row of header cells; empty for another row."""
+    cells = row.find_all(["td", "th"], recursive=False)
+    is_header = bool(cells) and all(cell.name == "th" for cell in cells)
+    return [" ".join(cell.get_text(" ").split()).lower() for cell in cells] if is_header else []
 
 
 def _is_layout(table: Tag) -> bool:
@@ -60,8 +103,13 @@ class _TableNormalizer:
 
     def normalize(self, table: Tag) -> None:
         self.spanning = {}
-        rows = table.find_all("tr")
+        rows: list[Tag] = list(table.find_all("tr"))
+        headers = sum(1 for _ in takewhile(_titles, rows))
         widths = [self._fill_row(row) for row in rows]
+        for above, row in pairwise(rows[:headers]):
+            _merge_headers(above, row)
+        rows = rows[max(headers - 1, 0) :]
+        widths = widths[max(headers - 1, 0) :]
         if rows:
             rows[0]["data-columns"] = str(max(widths))
             for _ in range(max(widths) - widths[0]):
@@ -105,6 +153,15 @@ class _TableNormalizer:
         row.append(cell)
 
 
+def _merge_headers(above: Tag, row: Tag) -> None:
+    """Remove the header row `above`; cells of `row` below it that are empty get its text."""
+    cells = row.find_all(["td", "th"], recursive=False)
+    for cell, other in zip(cells, above.find_all(["td", "th"], recursive=False), strict=False):
+        if not cell.get_text().strip():
+            cell.extend(list(other.contents))
+    above.extract()
+
+
 def _span(cell: Tag, name: str) -> int:
     value = str(cell.get(name, "1"))
     return max(1, min(1000, int(value))) if value.isdecimal() and len(value) < 6 else 1
@@ -119,6 +176,8 @@ MAX_WRITTEN_CHARS = 60_000_000
 Each level writes the text of the levels below it again.
 """
 
+_LABELS = ["span", "code", "b", "strong", "em", "i", "small", "var", "label"]
+_TERM = re.compile(r"[a-z_$][\w.$\[\]-]*(?P<more>\s.*)?", re.ASCII)
 _LANGUAGE = re.compile(r"(?:language|lang|highlight(?:-source)?|brush)[-:]\s?([\w+#.-]{1,20})")
 _LINE_START = re.compile(
     r"^( {0,3})(#{1,6}(?=\s|$)|`{3,}|~{3,}|=+[ \t]*$|-{2,}[ \t]*$)", re.MULTILINE
@@ -132,6 +191,7 @@ _MARKUP = re.compile(r"([\\*_`<\[{])")
 
 def html_to_markdown(content: Tag) -> str:
     """Return `content` as Markdown. Raises SourceError if it exceeds a limit."""
+    _separate_labels(content)
     normalize_tables(content)
     _number_list_items(content)
     return str(_Converter().convert_soup(content)).strip()
@@ -142,6 +202,14 @@ def table_to_markdown(html: str) -> str:
     from ingestion.sources.formats.html import parse_html
 
     return html_to_markdown(parse_html(html))
+
+
+def _separate_labels(content: Tag) -> None:
+    """Put a space between adjacent labels, such as a name and its type: styles keep them apart."""
+    for label in content.find_all(_LABELS, class_=True):
+        before = label.previous_sibling
+        if isinstance(before, Tag) and before.name in _LABELS and not label.find_parent("pre"):
+            label.insert_before(" ")
 
 
 def _number_list_items(content: Tag) -> None:
@@ -194,11 +262,14 @@ class _Converter(MarkdownConverter):
         text = " ".join(text.split())
         if not text or "_inline" in parent_tags:
             return f"{text} "
-        return f"\n- {text}\n" if _is_definition(el) else f"\n\n**{text}**\n\n"
+        if _is_definition(el):
+            name, _, rest = text.partition(" ")
+            return f"\n- {text if '`' in text else f'`{name}` {rest}'.strip()}\n"
+        return f"\n\n**{text.replace('*', '')}**\n\n"
 
     def convert_dd(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         if "_inline" not in parent_tags and _is_definition(el.find_previous_sibling("dt")):
-            return f"\n  {' '.join(text.split())}\n"
+            return "\n  " + text.strip().replace("\n", "\n  ") + "\n"
         return f"\n\n{text.strip()}\n\n" if "_inline" not in parent_tags else f" {text.strip()} "
 
     def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
@@ -240,8 +311,14 @@ class _Converter(MarkdownConverter):
 
 
 def _is_definition(term: Tag | None) -> bool:
-    """Return whether a definition list describes fields, because its `term` contains code."""
-    return term is not None and term.find("code") is not None
+    """Return whether a definition list describes fields.
+
+    Its `term` contains code, or is a word as in code with further elements.
+    """
+    if term is None or term.find("code") is not None:
+        return term is not None
+    match = _TERM.fullmatch(" ".join(term.get_text(" ").split()))
+    return match is not None and (not match["more"] or term.find(_LABELS) is not None)
 
 
 def _indentation(cell: Tag) -> int:

@@ -21,11 +21,11 @@ from ingestion.sources.openapi.operations import (
 )
 from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
-from ingestion.sources.registry import FileResult, KnownFiles
+from ingestion.sources.registry import FileResult, KnownFiles, unexpected_error
 from ingestion.text.language import detect_language
 from schemas.choices import Language
 from schemas.document import SourceDocument
-from schemas.errors import SourceError
+from schemas.errors import ApideskError, SourceError
 from schemas.platform import OpenApiSourceConfig, SourceLimits
 
 MAX_PATH_CHARS = 400
@@ -145,6 +145,10 @@ class _Description:
                 yield self._read_document(path_operation)
             except SourceError as error:
                 yield path_error(str(path_operation), str(error))
+            except ApideskError:
+                raise
+            except Exception as error:
+                yield unexpected_error(str(path_operation), error)
 
     def _read_document(self, path_operation: PathOperation) -> SourceDocument:
         if not path_operation.node.is_object:
