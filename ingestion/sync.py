@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ingestion.chunking import chunk_document
 from ingestion.embeddings import ChunkEmbedder
 from ingestion.sources.registry import (
     EmptyFile,
@@ -26,7 +25,7 @@ from ingestion.store.manifest import IndexedSource
 from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.store.schema import Vector
 from ingestion.stored_documents import StoredDocuments
-from ingestion.worker_processes import ChunkedDocument, WorkerProcesses
+from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, cut_document
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
@@ -213,8 +212,10 @@ class Sync:
             for result in read_source(
                 source, self._read_options.limits, known_files, self._workers.run
             ):
+                if isinstance(result, SourceDocument) and not isinstance(result, ChunkedDocument):
+                    result = cut_document(result, self._read_options.chunk_tokens)
                 match result:
-                    case SourceDocument():
+                    case ChunkedDocument():
                         seen_ids.add(result.id)
                         report.operations += is_pages and bool(result.api_url)
                         fingerprints.append(result.fingerprint)
@@ -250,13 +251,10 @@ class Sync:
             len(self._stored.chunk_hashes(report.name, document_id)) for document_id in file.ids
         )
 
-    def _document_chunks(self, report: SourceReport, document: SourceDocument) -> Iterator[Chunk]:
+    def _document_chunks(self, report: SourceReport, document: ChunkedDocument) -> Iterator[Chunk]:
         """Yield the new and changed chunks of `document`, or all of them for a rebuild."""
         before = self._stored.chunk_hashes(document.source, document.id)
-        if isinstance(document, ChunkedDocument):
-            chunks = list(document.chunks)
-        else:
-            chunks = list(chunk_document(document, self._read_options.chunk_tokens))
+        chunks = document.chunks
         changed = [chunk for chunk in chunks if before.get(chunk.id) != chunk.content_hash]
         removed = before.keys() - {chunk.id for chunk in chunks}
         self._dropped_ids |= removed

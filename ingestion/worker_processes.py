@@ -14,8 +14,9 @@ from itertools import chain, islice
 from typing import Self
 
 from ingestion.chunking import chunk_document
-from ingestion.sources.registry import FileResult, FileTask
+from ingestion.sources.registry import FileResult, FileTask, unexpected_error
 from schemas.document import Chunk, SourceDocument
+from schemas.errors import SourceError
 
 MIN_TASKS = 300
 """Files to read for which worker processes are started; each takes a second of CPU to start."""
@@ -95,13 +96,21 @@ def _run_batch(batch: list[FileTask | FileResult], chunk_tokens: int) -> list[Fi
 def _run_tasks(tasks: Iterator[FileTask | FileResult], chunk_tokens: int) -> Iterator[FileResult]:
     for task in tasks:
         for result in task() if callable(task) else [task]:
-            yield _cut(result, chunk_tokens) if isinstance(result, SourceDocument) else result
+            yield (
+                cut_document(result, chunk_tokens) if isinstance(result, SourceDocument) else result
+            )
 
 
-def _cut(document: SourceDocument, chunk_tokens: int) -> ChunkedDocument:
-    """Return `document` with its chunks and without its sections, which are not needed any more."""
+def cut_document(document: SourceDocument, chunk_tokens: int) -> "ChunkedDocument | SourceError":
+    """Return `document` with its chunks and without its sections, which are not needed any more.
+
+    If it cannot be cut, return the reason.
+    """
+    try:
+        chunks = tuple(chunk_document(document, chunk_tokens))
+    except Exception as error:
+        return unexpected_error(document.id, error)
     fields = {name: getattr(document, name) for name in SourceDocument.model_fields}
-    chunks = tuple(chunk_document(document, chunk_tokens))
     return ChunkedDocument.model_construct(**fields | {"sections": (), "chunks": chunks})
 
 

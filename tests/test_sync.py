@@ -3,13 +3,18 @@
 import json
 import os
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ingestion import worker_processes
+from ingestion.chunking import chunk_document
+from ingestion.sources.markdown import READER
 from ingestion.store.client import BATCH_ROWS
 from ingestion.store.collection import Collection
 from ingestion.store.embedded_collection import EmbeddedCollection
@@ -418,6 +423,44 @@ def test_source_with_a_refused_page_is_read_every_time(harness: SyncHarness) -> 
     for unchanged in (0, 3, 3):
         (report,) = harness.sync().values()
         assert (report.unchanged, report.refused) == (unchanged, ["broken.md: not UTF-8 (byte 0)"])
+
+
+@pytest.mark.parametrize("defect", ["reading", "cutting"])
+def test_unexpected_error_in_one_page_refuses_only_that_page(
+    harness: SyncHarness, defect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = harness.source("guides")
+    write_pages(folder, 3)
+    harness.sync()
+    for number in (1, 2):
+        write_page(folder, number, f"# Page {number}\n\nChanged.")
+    with pytest.MonkeyPatch.context() as patch:
+        if defect == "reading":
+            patch.setattr(READER, "_parse", raise_for("001", READER._parse, argument=2))
+        else:
+            broken = raise_for("001", chunk_document, argument=0)
+            patch.setattr(worker_processes, "chunk_document", broken)
+        (report,) = harness.sync().values()
+    (refused,) = report.refused
+    assert re.fullmatch(r"001(\.md)?: unexpected KeyError: the log has the details", refused)
+    assert (report.changed, report.unchanged, report.kept) == (1, 1, 1)
+    assert "Traceback" in caplog.text
+    texts = {row["document_id"]: row["text"] for row in harness.rows().values()}
+    assert "Changed" in texts["002"]
+    assert "Changed" not in texts["001"]
+    assert counts(harness.sync()["guides"]) == (0, 1, 0, 2)
+
+
+def raise_for(name: str, function: Callable[..., Any], argument: int) -> Callable[..., Any]:
+    """Return `function`, which raises KeyError if `name` occurs in its argument number `argument`."""
+
+    def run(*arguments: Any) -> Any:
+        given = arguments[argument]
+        if name in (given.name if isinstance(given, Path) else given.id):
+            raise KeyError(name)
+        return function(*arguments)
+
+    return run
 
 
 def test_skipped_source_has_the_same_report_as_a_read_one(harness: SyncHarness) -> None:
