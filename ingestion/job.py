@@ -11,8 +11,8 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -34,6 +34,9 @@ from schemas.settings import Settings
 
 SAVE_INTERVAL_S = 1.0
 """Minimum time between two saves of the report during a run."""
+
+SCHEDULE_POLL_S = 30.0
+"""Seconds after which a process checks again whether another one follows the schedule."""
 
 ProgressCallback = Callable[[IngestionRun], None]
 """Callback that receives the report when a run begins, after each document, and when it ends."""
@@ -92,6 +95,24 @@ class IngestionJob:
     def stop(self) -> None:
         """Stop the current run after its current document. Later runs of this job stop as well."""
         self._stopping.set()
+
+    @asynccontextmanager
+    async def scheduling(self) -> AsyncIterator[None]:
+        """Wait until no other process on this machine follows the schedule, and exclude others meanwhile.
+
+        Of the workers of a server, one therefore starts the scheduled runs; if it dies, another does.
+        """
+        path = _lock_path(self._settings).with_suffix(".schedule")
+        lock = FileLock(path, timeout=0, thread_local=False)
+        while not lock.is_locked:
+            try:
+                lock.acquire()
+            except Timeout:
+                await asyncio.sleep(SCHEDULE_POLL_S)
+        try:
+            yield
+        finally:
+            lock.release()
 
     def run(self, run: IngestionRun, progress: ProgressCallback = lambda run: None) -> IngestionRun:
         """Execute `run`, store its report and return it. It blocks.

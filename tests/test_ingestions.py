@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from app.cli.main import main
 from app.cli.terminal.ingest import run_ingestion_and_watch
 from app.main import create_app
 from app.service.answer_service import AnswerService
+from app.service.ingestion_service import IngestionService
 from ingestion.job import IngestionJob, run_lock
 from ingestion.platform_config import read_platform
 from ingestion.runs import IngestionRunStore, cron, run_on_schedule
@@ -131,7 +132,7 @@ def test_failure_is_stored_and_raised(job: IngestionJob, settings: Settings) -> 
 def test_unexpected_error_is_logged(
     job: IngestionJob, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("ingestion.worker_processes.chunk_document", lambda *_: 1 // 0)
+    monkeypatch.setattr("ingestion.store.snapshot_writer.chunk_words", lambda *_: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         done(job)
     assert job.runs.latest()[0].error == "ZeroDivisionError"
@@ -449,6 +450,38 @@ def test_server_of_an_embedded_store_runs_the_schedule(
             time.sleep(0.02)
             runs = client.get("/ingestions").json()["ingestions"]
     assert [(run["trigger"], run["state"]) for run in runs] == [("schedule", "succeeded")]
+
+
+def test_one_of_several_processes_follows_the_schedule(
+    monkeypatch: pytest.MonkeyPatch, job: IngestionJob
+) -> None:
+    started: list[IngestionService] = []
+
+    async def run(service: IngestionService, trigger: str) -> None:
+        started.append(service)
+
+    async def wait_for(service: IngestionService, count: int) -> None:
+        async with asyncio.timeout(20):
+            while started.count(service) < count:
+                await asyncio.sleep(0.01)
+
+    async def scenario() -> None:
+        first, second = IngestionService(job), IngestionService(job)
+        async with AsyncExitStack() as stack:
+            running = await stack.enter_async_context(AsyncExitStack())
+            await running.enter_async_context(first.running(plan))
+            await wait_for(first, 1)
+            await stack.enter_async_context(second.running(plan))
+            await wait_for(first, 5)
+            assert second not in started
+            await running.aclose()  # the first process ends
+            await wait_for(second, 1)
+
+    plan = IngestionSchedule(schedule="* * * * *")
+    monkeypatch.setattr("ingestion.runs.cron", always)
+    monkeypatch.setattr("ingestion.job.SCHEDULE_POLL_S", 0.01)
+    monkeypatch.setattr(IngestionService, "run", run)
+    asyncio.run(scenario())
 
 
 def test_schedule_command_requires_a_schedule(settings: Settings) -> None:

@@ -78,10 +78,13 @@ class IngestionService:
 
     @asynccontextmanager
     async def running(self, plan: IngestionSchedule | None) -> AsyncIterator[None]:
-        """Follow the schedule of `plan` within the block; at its end, stop the run in progress."""
+        """Follow the schedule of `plan` within the block; at its end, stop the run in progress.
+
+        Of several processes on this machine, only one follows the schedule.
+        """
         scheduled = None
         if plan and plan.schedule:
-            scheduled = asyncio.create_task(run_on_schedule(plan, lambda: self.run("schedule")))
+            scheduled = asyncio.create_task(self._follow_schedule(plan))
         try:
             yield
         finally:
@@ -90,6 +93,10 @@ class IngestionService:
                 scheduled.cancel()
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)
+
+    async def _follow_schedule(self, plan: IngestionSchedule) -> None:
+        async with self._job.scheduling():
+            await run_on_schedule(plan, lambda: self.run("schedule"))
 
     def _start(self, run: IngestionRun, has_started: asyncio.Event) -> asyncio.Task[IngestionRun]:
         loop = asyncio.get_running_loop()
