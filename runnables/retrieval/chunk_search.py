@@ -18,7 +18,7 @@ from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_
 from runnables.retrieval.ranking import diversify, interleave, retrieved_document
 from runnables.retrieval.rerank import RERANK_DEPTH, RerankStep
 from runnables.retrieval.retriever import MilvusRetriever, from_document
-from runnables.retrieval.section_choice import add_request_parameters
+from runnables.retrieval.section_choice import add_request_parameters, lacks_request_parameters
 from runnables.run_context import child_config, named_step
 from runnables.state import PipelineState
 from schemas.document import Chunk, RetrievedChunk
@@ -111,6 +111,8 @@ class ChunkSearch:
         ]
         if extra_terms:
             return interleave(rankings)
+        if not lacks_request_parameters(rankings[0]):  # most questions: saves a thread
+            return rankings[0]
         return await asyncio.to_thread(
             add_request_parameters, rankings[0], self._collection, filters
         )

@@ -32,19 +32,23 @@ def weigh_sections(hits: Mapping[ChunkHit, float], question: str) -> dict[ChunkH
     return dict(sorted(weighed.items(), key=lambda item: -item[1]))
 
 
+def lacks_request_parameters(ranking: Sequence[RetrievedChunk]) -> bool:
+    """Return whether the first chunk is of an API whose parameters are not among the first three."""
+    if not ranking or ranking[0].chunk.kind == "prose":
+        return False
+    first = ranking[: PARAMETERS_INDEX + 1]
+    return not any(_is_parameters_of(ranking[0].chunk, retrieved.chunk) for retrieved in first)
+
+
 def add_request_parameters(
     ranking: Sequence[RetrievedChunk], collection: Collection, filters: Filters
 ) -> list[RetrievedChunk]:
-    """Return `ranking` with the request parameters of its first chunk's API among the first three.
+    """Return `ranking`, which lacks them, with the request parameters of its first API in third place.
 
     A caller of the API needs them, whichever of its sections the words of the question are in. Blocks the
     event loop.
     """
-    if not ranking or ranking[0].chunk.kind == "prose":
-        return list(ranking)
     best = ranking[0].chunk
-    if any(_is_parameters_of(best, r.chunk) for r in ranking[: PARAMETERS_INDEX + 1]):
-        return list(ranking)
     ranked = [r for r in ranking if _is_parameters_of(best, r.chunk)]
     parameters = (
         ranked[:1]
