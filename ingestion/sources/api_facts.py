@@ -55,7 +55,7 @@ def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tup
     found: list[ErrorCode] = []
     for row in rows:
         code = text_of(columns.cell(row, key)).strip("`")
-        if not code or len(code) > 80 or _NO_CODE.match(code.replace("-", "")):
+        if not code or len(code) > 300 or _NO_CODE.match(code.replace("-", "")):
             continue
         if key == "http_status" and _NO_ERROR_STATUS.fullmatch(code):
             continue
@@ -69,13 +69,16 @@ def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tup
             message, description = description, ""
         elif description and description != message:
             cause = cause or description
-        found.append(
+        cell = columns.cell(row, key)
+        codes = re.findall(r"`([^`\s]{2,60})`", cell) if cell.startswith("`") else []
+        found += (
             ErrorCode(
-                code=code,
+                code=own,
                 message=f"{message} (HTTP {status})" if status and status != code else message,
                 cause=cause,
                 remedy=text_of(columns.cell(row, "remedy")),
             )
+            for own in (codes or [code])
         )
     return tuple(found)
 
@@ -87,7 +90,7 @@ def are_statuses(rows: TableRows, columns: Columns, name: str) -> bool:
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _STATUS_ITEM = re.compile(
-    r"[*`\s\[]*(?:HTTP\s*)?([1-5]\d\d)(?![\w.])[*`)\]）】]*(?:\s+(?:[A-Z][a-z]+\b\s*){1,4})?[\s:：—–\-/|(（*]*"
+    r"[*`\s\[]*(?:HTTP\s*)?([1-5]\d\d)(?![\w.])[*`)\]）】]*(?:\s+(?:[A-Z][a-z]+\b\s*){1,4}(?:[`*]+(?=[\s:：—–(-]|$))?)?[\s:：—–\-/|(（*]*"
 )
 """An HTTP status with its name at the start of an item: `404 Not Found – `."""
 _ERROR_NAME = re.compile(

@@ -210,7 +210,7 @@ class _LabelledFacts:
         for label, value in pairs:
             is_url, is_method = _matches(_URL_LABEL, label), _matches(_METHOD_LABEL, label)
             call = CALL.search(value) if is_url or is_method else None
-            if call:
+            if call and call[2] != "/":  # `GET / POST` are two methods
                 self._method, self._url = call[1], call[2]
             elif is_method and (method := _METHOD_ALONE.search(value)):
                 self._method = method[1]

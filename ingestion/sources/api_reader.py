@@ -132,6 +132,8 @@ class OperationReader:
     def _add_parameter_table(
         self, header: Sequence[str], rows: TableRows, columns: Columns, role: Role
     ) -> bool:
+        if role == "errors":
+            return False  # the fields of an error
         is_announced = role in _PARAMETER_ROLES
         is_described = "description" in columns or "required" in columns
         if self._above.is_about_login() and not is_described:
@@ -223,7 +225,7 @@ class OperationReader:
 
 def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:
     """Return the columns with the names of errors read as codes, and codes of responses as statuses."""
-    if role == "errors" and "code" not in columns:
+    if role == "errors" and "code" not in columns and "type" not in columns:
         return columns.renamed("name", "code")
     if role == "response" and "http_status" not in columns:
         key = "code" if "code" in columns else "name"

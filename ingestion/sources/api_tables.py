@@ -26,7 +26,7 @@ _IN_NAME = re.compile(
     re.IGNORECASE,
 )
 _OPTIONAL_IN_NAME = re.compile(
-    r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*", re.IGNORECASE
+    r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
 )
 _BRACKETS = re.compile(r"\[[\w*]*\]")
 """The mark of an element after the name of a list: `[]`, `[0]`, `[*]`, `[n]`."""
@@ -105,14 +105,9 @@ def _name_of(cell: str) -> tuple[int, str, bool | None]:
     inner = rest.strip("`* ")
     if not indent and (nested := _INDENT.match(inner)):
         width, rest = _width(nested[0]), inner[nested.end() :]
-    marked = (
-        True
-        if _IN_NAME.search(rest.replace("**", "").replace("`", ""))
-        else False
-        if _OPTIONAL_IN_NAME.search(rest)
-        else None
-    )
-    rest = _OPTIONAL_IN_NAME.sub("", _IN_NAME.sub("", rest.replace("**", "").replace("`", "")))
+    rest = rest.replace("**", "").replace("`", "")
+    marked = True if _IN_NAME.search(rest) else False if _OPTIONAL_IN_NAME.search(rest) else None
+    rest = _OPTIONAL_IN_NAME.sub("", _IN_NAME.sub("", rest))
     found = _NAME.match(text_of(rest).strip())
     return width, found[0].rstrip(".:") if found else "", marked
 

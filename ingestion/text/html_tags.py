@@ -138,6 +138,8 @@ def _replace_in_row(line: str) -> str:
 
 def _replace_row_tag(match: re.Match[str]) -> str:
     text = _replace_tag(match).strip("\n")
+    if text == match[0]:
+        return text
     if match["tag"][0].isupper():
         return f" {text.replace('**', '')} " if text else ""
     if match["tag"].lower() in ("p", "div", "ul", "ol", "li"):
@@ -151,6 +153,8 @@ def _replace_tag(match: re.Match[str]) -> str:
     is_component = name[0].isupper()
     if name.lower() not in _HTML_TAGS and not is_component:
         return match[0]
+    if is_component and not is_closing and _is_type_argument(match):
+        return match[0]
     values = attributes_of(match["attributes"]) if match["attributes"] else {}
     if not is_component:
         return _html_tag(name.lower(), is_closing, values)
@@ -160,6 +164,12 @@ def _replace_tag(match: re.Match[str]) -> str:
     return (
         text.strip().replace("**", "") if _is_inline(match) else f"\n\n{text}\n\n" if text else ""
     )
+
+
+def _is_type_argument(match: re.Match[str]) -> bool:
+    """Whether a tag is none, but the argument of a type such as `List<Item>`."""
+    before = match.string[max(match.start() - 1, 0) : match.start()]
+    return before.isalnum() and not match["attributes"] and f"</{match['tag']}" not in match.string
 
 
 def _is_inline(match: re.Match[str]) -> bool:

@@ -148,7 +148,9 @@ def plain_text(inline: str) -> str:
     text = _ESCAPE.sub(lambda match: chr(_HIDDEN + ord(match[1])), inline)
     text = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"<[^>]*>|\{#[^}]*\}", "", text)
+    text = re.sub(
+        r"<(?![A-Z]\w*>)[^>]*>|(?<!\w)<[A-Z]\w*>|\{#[^}]*\}", "", text
+    )  # not `List<Item>`
     text = re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", text).strip()
     return _HIDDEN_CHARACTER.sub(lambda match: chr(ord(match[0]) - _HIDDEN), text)
 

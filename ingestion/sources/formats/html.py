@@ -60,6 +60,7 @@ _BOILERPLATE = (
     " [role=search], a.headerlink, a.hash-link, a.anchor-link, .linenos"
 )
 _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
+_FORM_CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "header", "section", "table", "dl"]
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 _BADGE = re.compile(r"badge|lozenge", re.IGNORECASE)
 """Classes of labels in headings, such as "Beta": they are not part of the name."""
@@ -174,7 +175,7 @@ def _find_content(tree: Tag) -> Tag:
 def _remove_boilerplate(content: Tag) -> None:
     """Remove navigation, controls and other elements that are not content."""
     for form in content.find_all("form"):
-        if form.find(_HEADINGS):  # some servers wrap the whole page in one form
+        if form.find(_FORM_CONTENT):  # some servers wrap the page, or its parameters, in a form
             form.name = "div"
     for button in content.find_all("button"):
         if len(list(button.stripped_strings)) > 1:  # it opens and closes what it is the title of

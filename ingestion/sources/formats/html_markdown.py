@@ -10,6 +10,7 @@ from typing import Any
 from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
+from ingestion.sources.formats.html_fields import mark_fields
 from schemas.errors import SourceError
 
 MAX_SPANNED_CELLS = 20_000
@@ -191,6 +192,7 @@ _MARKUP = re.compile(r"([\\*_`<\[{])")
 
 def html_to_markdown(content: Tag) -> str:
     """Return `content` as Markdown. Raises SourceError if it exceeds a limit."""
+    mark_fields(content)
     _separate_labels(content)
     normalize_tables(content)
     _number_list_items(content)
