@@ -1,15 +1,10 @@
 """API pages in the layouts of common documentation tools become operations."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from ingestion.sources import files, markdown
-from ingestion.sources.api_operation import PageOperation
-from ingestion.sources.pages import parse_page
-from schemas.api_document import Parameter
-from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
+from tests.api_page_lines import read_lines
 
 WIDDERSHINS = """## createPets
 
@@ -287,33 +282,8 @@ STYLES = {
 """Page and expected lines by style. `!` marks required parameters and `>` those of the response."""
 
 
-def names(parameters: Sequence[Parameter], parent: str) -> Iterator[str]:
-    """Yield the dotted name of each parameter, with `!` if it is required."""
-    for each in parameters:
-        yield f"{parent}{each.name}{'!' * each.required}"
-        yield from names(each.children, f"{parent}{each.name}.")
-
-
-def lines(operation: PageOperation) -> Iterator[str]:
-    yield f"{operation.method} {operation.url} {operation.name}"
-    yield from names([*operation.request_headers, *operation.request_parameters], "")
-    yield from names(operation.response_parameters, "> ")
-    yield from (error.code for error in operation.error_codes)
-    yield from (scope.name for scope in operation.permissions)
-
-
 @pytest.mark.parametrize("style", STYLES)
 def test_page_is_read(style: str, tmp_path: Path) -> None:
     text, expected = STYLES[style]
-    if style.startswith("html"):
-        path = tmp_path / "page.html"
-        path.write_text(text, encoding="utf-8")
-        html = FilesSourceConfig(kind="files", name="docs", path=tmp_path)
-        page = parse_page(html, path, *files.read_content(html, SourceLimits(), path))
-    else:
-        path = tmp_path / "page.mdx"
-        path.write_text(text, encoding="utf-8")
-        source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
-        page = parse_page(source, path, *markdown.read_content(source, SourceLimits(), path))
-    assert page is not None
-    assert [line for each in page.api.operations for line in lines(each)] == expected
+    suffix = "html" if style.startswith("html") else "mdx"
+    assert read_lines(text, tmp_path / f"page.{suffix}") == expected

@@ -58,6 +58,8 @@ _LABELLED_LINE = re.compile(
     r"^[\s>*\-+•]*(?:(?:\*\*|__|`)?\s*([^:：|*`]{1,24}?)\s*(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?"
     r"|\*\*\s*([^:：|*`]{1,24})\*\*)\s*(\S.*)$"
 )
+_CODE_LANGUAGE = re.compile(r"\s*(?:`{3,}|~{3,})\s*\{?(?!https?\b|te?xt\b|plain)\w")
+"""The opening of a code block in a language: `path: '/'` in it is a property."""
 _HAS_LABEL = re.compile(r"[^:：]{1,40}[:：]|\W*\*\*")
 _CURL = re.compile(r"^\s*(?:\$\s*)?curl\b", re.MULTILINE)
 _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
@@ -189,6 +191,8 @@ def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str
     """Return label and value of each row or line; a block under a label is the label's value."""
     if block.kind == "heading":
         return labelled_pairs(MarkdownBlock("other", block.title))
+    if block.kind == "fence" and _CODE_LANGUAGE.match(block.text):
+        return []
     if block.kind != "table" and is_fact_label(facts.label):
         return [(facts.label, block.text)]
     if not _has_fact_word(block.text if block.kind == "table" else block.text[:MAX_FACT_CHARS]):

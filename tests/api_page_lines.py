@@ -1,0 +1,41 @@
+"""What an API page is read as, in lines that tests compare."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ingestion.sources import files, markdown
+from ingestion.sources.api_operation import PageOperation
+from ingestion.sources.pages import parse_page
+from schemas.api_document import Parameter
+from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
+
+
+def read_lines(text: str, path: Path) -> list[str]:
+    """Write `text` to `path`, an HTML or MDX file, and return the lines of the operations in it.
+
+    `!` marks required parameters and `>` those of the response.
+    """
+    path.write_text(text, encoding="utf-8")
+    if path.suffix == ".html":
+        html = FilesSourceConfig(kind="files", name="docs", path=path.parent)
+        page = parse_page(html, path, *files.read_content(html, SourceLimits(), path))
+    else:
+        source = MarkdownSourceConfig(kind="markdown", name="docs", path=path.parent)
+        page = parse_page(source, path, *markdown.read_content(source, SourceLimits(), path))
+    assert page is not None
+    return [line for each in page.api.operations for line in _lines(each)]
+
+
+def _names(parameters: Sequence[Parameter], parent: str) -> Iterator[str]:
+    """Yield the dotted name of each parameter, with `!` if it is required."""
+    for each in parameters:
+        yield f"{parent}{each.name}{'!' * each.required}"
+        yield from _names(each.children, f"{parent}{each.name}.")
+
+
+def _lines(operation: PageOperation) -> Iterator[str]:
+    yield f"{operation.method} {operation.url} {operation.name}"
+    yield from _names([*operation.request_headers, *operation.request_parameters], "")
+    yield from _names(operation.response_parameters, "> ")
+    yield from (error.code for error in operation.error_codes)
+    yield from (scope.name for scope in operation.permissions)
