@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 
+FLUSH_ROWS = 5_000
+"""Rows after which Milvus Lite writes them to its files; until then it keeps them in memory."""
+
+
 class LiteRecord:
     """The rows of a collection in the Milvus Lite file of `settings`."""
 
@@ -55,9 +59,10 @@ class LiteRecord:
             exists = client.has_collection(self.alias)
             if exists and not get_state(connection, REPLACED_KEY):
                 ids = [chunk_id for (chunk_id,) in connection.execute("SELECT id FROM journal")]
-                for batch in batches(ids, MAX_VARIABLES):
-                    _replace_rows(client, self.alias, connection, batch)
-                client.flush(self.alias)
+                for flushed in batches(ids, FLUSH_ROWS):
+                    for batch in batches(flushed, MAX_VARIABLES):
+                        _replace_rows(client, self.alias, connection, batch)
+                    client.flush(self.alias)
                 write_manifest(client, self.alias, manifest)
             else:
                 name = self._write_next_collection(client, connection, manifest)
@@ -103,9 +108,10 @@ class LiteRecord:
         row = connection.execute("SELECT length(components) / 4 FROM vector LIMIT 1").fetchone()
         create_record(client, name, row[0] if row else None)
         ids = [chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunk")]
-        for batch in batches(ids, MAX_VARIABLES):
-            client.insert(name, _rows(connection, batch))
-        client.flush(name)
+        for flushed in batches(ids, FLUSH_ROWS):
+            for batch in batches(flushed, MAX_VARIABLES):
+                client.insert(name, _rows(connection, batch))
+            client.flush(name)
         write_manifest(client, name, manifest)
         return name
 

@@ -90,6 +90,7 @@ class SnapshotWriter(CollectionWriter):
             for ids in batches(sorted(dropped), MAX_VARIABLES):
                 self._remove(connection, ids)
             manifest = self._commit(connection)
+            self._postings, self._words = PostingsUpdate(), Counter()  # free memory for Milvus Lite
             self._record.replay_journal(connection, manifest)
             self.abandon()
         return manifest
