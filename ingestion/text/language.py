@@ -88,10 +88,12 @@ class _WordList(Sequence[bytes]):
     """A sorted list of words with their frequencies."""
 
     def __init__(self, words: Iterator[tuple[str, float]]) -> None:
-        ordered = sorted((word.encode(), zipf) for word, zipf in words)
-        self._text = b"".join(word for word, _ in ordered)
-        self._bounds = array("I", accumulate((len(word) for word, _ in ordered), initial=0))
-        self._zipfs = array("d", (zipf for _, zipf in ordered))
+        zipfs = dict(words)
+        ordered = sorted(zipfs)  # also the order of the bytes, because they are UTF-8
+        self._text = "".join(ordered).encode()
+        lengths = (len(word.encode()) for word in ordered)
+        self._bounds = array("I", accumulate(lengths, initial=0))
+        self._zipfs = array("d", (zipfs[word] for word in ordered))
 
     def zipf_frequency(self, word: str) -> float:
         key = word.encode(errors="surrogatepass")
