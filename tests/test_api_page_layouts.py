@@ -173,7 +173,69 @@ HTML_DEFINITIONS = """<html><body><main><h1>Order a cab</h1><p><span class="m">P
 <ul><li><div><span class="n">eta</span><span class="t">integer</span></div><p>Seconds.</p></li></ul></li></ul>
 <h2>Errors</h2><dl><dt>no_cab</dt><dd>None near.</dd></dl></main></body></html>"""
 
+COMPONENTS_WITH_CONTENT = """# Save a contact
+
+<Verb type="PUT">/contacts/{email}</Verb>
+
+<Permissions>contacts.write</Permissions>
+
+<Rows>
+  <Row name="email" in="path" type="string" required>Mail.</Row>
+</Rows>
+
+<Response status={200}>
+  <Field name="created" type="boolean" />
+</Response>
+
+<Response status={404} code="list_missing">No list.</Response>
+"""
+
+SECTION_WITHOUT_TABLE = """# Parcels
+
+## Create a parcel
+
+`POST` `/parcels`
+
+**Parameters**
+
+| Name | Type | Req. |
+|---|---|:-:|
+| `dims[]` | array | – |
+| `dims[].w` | int | ● |
+
+## Get a parcel
+
+`GET` `/parcels/{id}`
+
+**Errors**
+
+`404` `not_found` — unknown id.
+"""
+
 LAYOUTS = {
+    "components with content": (
+        "mdx",
+        COMPONENTS_WITH_CONTENT,
+        [
+            "PUT /contacts/{email} Save a contact",
+            "email!",
+            "> created",
+            "list_missing",
+            "contacts.write",
+        ],
+    ),
+    "section without table": (
+        "mdx",
+        SECTION_WITHOUT_TABLE,
+        [
+            "POST /parcels Create a parcel",
+            "dims[]",
+            "dims[].w!",
+            "GET /parcels/{id} Get a parcel",
+            "id!",
+            "not_found",
+        ],
+    ),
     "components with objects": (
         "mdx",
         COMPONENTS_WITH_OBJECTS,

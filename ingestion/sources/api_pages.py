@@ -64,8 +64,12 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     rejected: list[PageOperation] = []
     prose: list[MarkdownBlock] = []
     done = 0
+    is_reference = any(
+        _is_evident(mark, own) for (mark, *_), (own, _) in zip(ranges, read, strict=True)
+    )
     for (mark, start, end), (operation, _) in zip(ranges, read, strict=True):
-        if _is_evident(mark, operation):
+        is_section = is_reference and mark.is_stated and blocks[start].kind == "heading"
+        if is_section or _is_evident(mark, operation):
             _add_path_parameters(operation)
             operations.append(operation)
             prose += blocks[done:start]

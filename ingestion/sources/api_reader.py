@@ -161,14 +161,16 @@ class OperationReader:
     def _add_titled_error(self, title: str) -> bool:
         """Read a heading or bold title such as "404 — order_not_found" among the errors."""
         role = self._above.role()
-        is_about_error = role == "errors" or (role == "response" and are_status_items([title]))
-        found = titled_error(title) if is_about_error else None
+        is_status = role in ("response", "") and are_status_items([title])
+        found = titled_error(title) if role == "errors" or is_status else None
         return self._add_errors([found] if found else [], ["title"])
 
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
         """Read a paragraph such as "**name** string Required" as a parameter; it stays prose."""
         if title := _BOLD_TITLE.match(block.text):
             self._add_titled_error(title[1])
+        elif self._above.role() == "errors" and are_status_items([block.text]):
+            return self._add_errors(listed_errors([block.text]), ["paragraph"])
         role = self._above.role()
         if role not in _PARAMETER_ROLES or not block.text.startswith(("**", "`")):
             return False
@@ -198,8 +200,9 @@ class OperationReader:
         states_required = "required" in columns or "optional" in columns
         if not states_required and self._above.says_required():
             found = [parameter.model_copy(update={"required": True}) for parameter in found]
-        is_labelled = role in _PARAMETER_ROLES and (states_required or not columns.at)
-        self._operation.has_labelled_parameters |= is_labelled
+        says_required = states_required or any(parameter.required for parameter in found)
+        is_labelled = says_required or not columns.at
+        self._operation.has_labelled_parameters |= is_labelled and role in _PARAMETER_ROLES
         table = ParameterTable(
             parameters=tuple(found),
             role=role,

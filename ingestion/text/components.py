@@ -25,7 +25,7 @@ _ATTRIBUTE = re.compile(
     rf"(?P<name>[\w:@.-]+)(?:\s*=\s*(?:(?P<quoted>{_QUOTED})|(?P<braces>{_BRACES})|(?P<bare>[^\s\"'>{{]+)))?"
 )
 _NO_TEXT = re.compile(r"[{<\[]|(?:true|false|null|undefined)$")
-_METHOD = re.compile("get|post|put|patch|delete|head|options", re.IGNORECASE)
+METHOD = re.compile("get|post|put|patch|delete|head|options", re.IGNORECASE)
 _TARGET = re.compile(r"(?:https?://|/)[^\s\"'`]*")
 
 
@@ -61,7 +61,7 @@ def object_of(text: str) -> dict[str, Any]:
 def call_in(values: Iterable[object]) -> str:
     """Return the call, such as `POST /v1/x`, if the values are a method and a URL; else nothing."""
     texts = [value for value in values if isinstance(value, str)]
-    method = next(filter(_METHOD.fullmatch, texts), "")
+    method = next(filter(METHOD.fullmatch, texts), "")
     target = next(filter(_TARGET.fullmatch, texts), "")
     return f"{method.upper()} {target}" if method and target else ""
 

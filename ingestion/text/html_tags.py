@@ -7,7 +7,14 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 
-from ingestion.text.components import ATTRIBUTES, attributes_of, call_in, object_of, title_of
+from ingestion.text.components import (
+    ATTRIBUTES,
+    METHOD,
+    attributes_of,
+    call_in,
+    object_of,
+    title_of,
+)
 from ingestion.text.markdown_blocks import outside_code, replace_outside_code
 
 _HTML_TAGS = frozenset(
@@ -38,6 +45,11 @@ _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
 _HEADING = re.compile("h[1-6]")
 _ANY_TAG = re.compile(r"<[^<>]*>")
+_PERMISSIONS = re.compile(r"(?:Required)?(?:Scopes?|Permissions?)")
+_SIDE = re.compile(
+    r"(?:Request|Response|Query|Path|Header|Body|Error|Return)s?(?:Body|Params|Parameters|Headers|Fields|Schema)?"
+)
+"""Names of components that hold the fields of one side of a call."""
 _CODE_VALUE = re.compile(r"[\w.-]{2,60}")
 _OPENING_LINE = re.compile(r"<[A-Z][\w.]*(?:\s[^<>]*)?(?<!/)>\s*$")
 _CLOSING_LINE = re.compile(r"</[A-Z][\w.]*\s*>\s*$")
@@ -160,6 +172,8 @@ def _replace_tag(match: re.Match[str]) -> str:
         return _html_tag(name.lower(), is_closing, values)
     if is_closing:
         return "" if _is_inline(match) else "\n"
+    if lead := _lead(match, values):
+        return f"\n\n{lead} "
     text = _component(name, values)
     return (
         text.strip().replace("**", "") if _is_inline(match) else f"\n\n{text}\n\n" if text else ""
@@ -188,6 +202,15 @@ def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
     return _REPLACED_TAGS.get(name, "")
 
 
+def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
+    """Return what stands before the content of a component: a method before a URL, or a label."""
+    if _PERMISSIONS.fullmatch(match["tag"]):
+        return "**Permissions:**"
+    method = next(filter(METHOD.fullmatch, values.values()), "")
+    is_before_url = match.string[match.end() :].lstrip().startswith(("/", "http"))
+    return f"**{method.upper()}**" if method and is_before_url else ""
+
+
 def _component(name: str, values: Mapping[str, str]) -> str:
     """Return what a component shows by its attributes: a call, a heading, or a title in bold."""
     if name in ("Required", "Optional"):
@@ -202,6 +225,9 @@ def _component(name: str, values: Mapping[str, str]) -> str:
     if _CODE_VALUE.fullmatch(values.get("code", "")):
         return f"**{values.get('status', '')} {values['code']}**".replace("** ", "**")
     title = title_of(values, _TITLES)
+    if not title and _SIDE.fullmatch(name):
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+        title = f"{words} {values.get('status', '')}".strip()
     return bold_title(name, title)
 
 
