@@ -70,7 +70,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
-    parser.add_argument("--questions", type=int, default=100, help="questions per set")
+    parser.add_argument("--questions", type=int, default=120, help="questions per set")
     arguments = parser.parse_args()
     if missing := missing_sets(arguments.data):
         print(f"skipped, not in {arguments.data}: {', '.join(missing)}", file=sys.stderr)
