@@ -36,6 +36,7 @@ _COMPONENT = re.compile(
 )
 _FIELD_TAG = re.compile(r"(?:\w*[a-z])?(?:Field|Param|Parameter|Prop|Property|Attribute)")
 _TYPE_NAMES = ("type", "schemaName", "dataType", "datatype", "format", "schema")
+_FIELD_ATTRIBUTES = ("name=", "param=", "path=", "query=", "body=", "header=")
 _GROUP_TAGS = ("Expandable", "Properties")
 _TAG = re.compile(r"</?[a-z][\w.]*\s*/?>|</[A-Z][\w.]*\s*>")
 _BAR = re.compile(r"(?<!\\)\|")
@@ -186,7 +187,8 @@ def tables_of_fields(text: str) -> str:
 
     Other text is unchanged.
     """
-    return _FieldReader(text).read() if _COMPONENT.search(text) else text
+    is_possible = any(name in text for name in _FIELD_ATTRIBUTES)
+    return _FieldReader(text).read() if is_possible and _COMPONENT.search(text) else text
 
 
 class _FieldReader:

@@ -85,6 +85,12 @@ _BAR = re.compile(r"(?<!\\)\|")
 
 def replace_tags(text: str) -> str:
     """Return `text` with Markdown instead of tags and components; rows of tables stay on one line."""
+    # Most paragraphs have no tags. Code spans end at blank lines, so each can be read on its own.
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(_replace_in(part) if "<" in part else part for part in paragraphs)
+
+
+def _replace_in(text: str) -> str:
     if "<code" in text:
         text = replace_outside_code(_CODE_ELEMENT, lambda match: _code(match["html"]), text)
     if _MAY_BE_EMPHASIS.search(text):
