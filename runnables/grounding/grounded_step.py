@@ -91,7 +91,7 @@ class Grounder:
 
     def check_quote(self, text: str) -> GroundedStep:
         """Check a verbatim quote of the chunks, whose facts and support need no check."""
-        cited, refused = self._resolve(text)
+        cited, refused = self._resolve(text, keep_code=True)
         is_cited = bool(cited.numbers)
         return GroundedStep(cited.text, cited.numbers, (), is_cited, is_cited, refused)
 
@@ -107,8 +107,8 @@ class Grounder:
         """Return the chunks that `step` cites."""
         return self._chunks_numbered(step.numbers)
 
-    def _resolve(self, text: str) -> tuple[CitedText, Refused]:
-        without_links, removed_links = self._links.remove_disallowed(text)
+    def _resolve(self, text: str, *, keep_code: bool = False) -> tuple[CitedText, Refused]:
+        without_links, removed_links = self._links.remove_disallowed(text, keep_code=keep_code)
         cited = resolve_citations(without_links, len(self._chunks))
         return cited, Refused(citations=cited.unknown, links=removed_links)
 

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 from runnables.grounding.addresses import PATH, URL
 from runnables.grounding.names import METHODS
 
-_NOT_A_MARK = r"```.*?(?:```|\Z)|`[^`\n]*`|(?<=[A-Za-z_])\[\d+\](?=\.[a-z_])"
+_CODE = r"```.*?(?:```|\Z)|`[^`\n]*`"
+_NOT_A_MARK = rf"{_CODE}|(?<=[A-Za-z_])\[\d+\](?=\.[a-z_])"
 """Code, and an array index such as `orders[0].id`."""
 
 _NUMBERS = r"\d{1,3}(?:\s{0,3}[-–—~～至,，、;；]\s{0,3}\d{1,3})*"
@@ -27,6 +28,7 @@ _LINK = re.compile(
     rf"|<(?P<auto>{_URL})>|(?P<bare>{_URL})",
     re.IGNORECASE,
 )
+_CODE_OR_LINK = re.compile(rf"(?P<code>{_CODE})|{_LINK.pattern}", re.IGNORECASE | re.DOTALL)
 _CITATION_LABEL = re.compile(r"\^?\d{1,3}")
 _TRAILING_PUNCTUATION = ".,;:!?*_~|"
 
@@ -132,12 +134,18 @@ class LinkPolicy:
         """Return whether an answer may contain `url`."""
         return _normalise(url) in self._allowed or self._is_documented_endpoint(url)
 
-    def remove_disallowed(self, text: str) -> tuple[str, int]:
-        """Replace disallowed links with their labels; return the text and the number of these links."""
+    def remove_disallowed(self, text: str, *, keep_code: bool = False) -> tuple[str, int]:
+        """Replace disallowed links with their labels; return the text and the number of these links.
+
+        With `keep_code`, code stays as it is: nobody can click an address in it, and a command without
+        its address is useless.
+        """
         removed = 0
 
         def replace(match: re.Match[str]) -> str:
             nonlocal removed
+            if keep_code and match["code"]:
+                return match[0]
             url, punctuation = _split_punctuation(_link_url(match))
             label, is_allowed = match["label"], self.allows(url)
             removed += not is_allowed
@@ -147,7 +155,7 @@ class LinkPolicy:
                 return match[0]
             return label if label is not None else punctuation
 
-        return _LINK.sub(replace, text), removed
+        return (_CODE_OR_LINK if keep_code else _LINK).sub(replace, text), removed
 
     def _is_documented_endpoint(self, url: str) -> bool:
         try:
