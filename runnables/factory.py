@@ -131,7 +131,7 @@ class PipelineFactory:
             write = build_write_answer(self._models, info, self._rules, refine)
         falls_back = settings.on_model_failure == "extractive"
         return AnswerSteps(
-            quote=build_extractive_answer(self._collection, info),
+            quote=build_extractive_answer(self._collection, info, self._glossary),
             decline=build_decline(info),
             add_neighbours=build_add_neighbours(self._collection),
             search_web=build_web_search(self._web_search) if self._web_search else None,

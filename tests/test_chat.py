@@ -34,8 +34,7 @@ from app.cli.chat.line_input import (
     copy_to_clipboard,
     open_history,
 )
-from app.cli.terminal.answerers import RemoteAnswerer, TerminalAnswerer
-from app.cli.terminal.answerers import LocalAnswerer
+from app.cli.terminal.answerers import LocalAnswerer, RemoteAnswerer, TerminalAnswerer
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from app.serving.local_server import LocalServer, announce_server
@@ -82,7 +81,7 @@ CHATS: dict[str, tuple[str, list[str]]] = {
         [
             "44203",
             "────\n[1] Update SKU Price > Error codes\n    https://open.example.com/#/api?apiId=1206\n",
-            "Confidence medium",
+            "Confidence high",
         ],
     ),
     "the text of a source": (

@@ -124,7 +124,7 @@ EXAMPLE_ANSWER = Answer(
             text="| Error code | Message | Cause | Remedy |…",
         )
     ],
-    confidence="medium",
+    confidence="high",
     language="en",
     answered_by="extractive",
     session="mine",

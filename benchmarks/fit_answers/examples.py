@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +17,13 @@ from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
 from benchmarks.answers.index_cache import indexed_settings
 from benchmarks.answers.sets import EVERYDAY, SETS, is_available, off_topic_questions, read_set
+from benchmarks.fit_answers.plain_questions import plain_questions
 from runnables.answer.confidence import answer_features
-from runnables.answer.extractive_answer import find_passages, quoted_steps, rank_for_parts
+from runnables.answer.extractive_answer import find_quotes, quoted_steps
 from runnables.answer.passages import QuotedPassage
 from runnables.question.classify import search_candidates
 from runnables.question.extract_details import details_of
-from runnables.question.query_terms import QueryTerms
-from runnables.question.topic_gate import topic_features, topic_score
-from runnables.question.topic_scorer import TOPIC_THRESHOLD
+from runnables.question.topic_gate import is_sure, topic_features
 from runnables.retrieval.chunk_search import build_boost_named_api
 from runnables.retrieval.query_analysis import Glossary
 from runnables.state import PipelineState
@@ -32,7 +32,10 @@ from schemas.question import Question
 FOREIGN_STEP = 5
 """Of the questions about other platforms, every fifth is asked."""
 
-WEIGHTS = {"foreign": 0.3, "removed": 0.3, "off-topic": 0.1}
+OFF_TOPIC_STEP = 4
+"""Of the off-topic questions, every fourth is asked over another corpus than the samples."""
+
+WEIGHTS = {"foreign": 0.3, "removed": 0.3, "off-topic": 0.04, "plain": 0.3}
 """Weights of questions that users ask less often than the sets contain them; other kinds have weight 1."""
 
 Array = npt.NDArray[np.float64]
@@ -44,7 +47,8 @@ class Example:
 
     corpus: str
     kind: str
-    """`answerable`, `unanswerable`, `foreign`, `removed` (its documents were left out) or `off-topic`."""
+    """`answerable`, `unanswerable`, `plain` (generated), `foreign`, `removed` (its documents were left out)
+    or `off-topic`."""
     features: Mapping[str, float]
     label: bool
     weight: float = 1.0
@@ -57,6 +61,7 @@ class RankingExample:
     corpus: str
     features: Array
     right: npt.NDArray[np.bool_]
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -77,43 +82,49 @@ class AskedCorpus:
     service: AnswerService
     asked: Sequence[AskedQuestion]
 
+    @cached_property
+    def glossary(self) -> Glossary:
+        """The platform's glossary."""
+        return Glossary(self.service.platform.glossary)
+
     def ranking_examples(self, names: Sequence[str]) -> Iterator[RankingExample]:
-        """Yield the passages of each answerable question, with the features `names` in columns."""
+        """Yield the passages of each question that has facts, with the features `names` in columns."""
         for each in self.asked:
-            if each.kind != "answerable" or each.question is None or not each.question.facts:
+            if each.kind not in ("answerable", "plain") or not each.question:
                 continue
-            passages = rank_for_parts(each.state, self.service.collection)[0][0]
+            if not each.question.facts:
+                continue
+            quotes = find_quotes(each.state, self.service.collection, self.glossary)
+            passages = quotes.ranked[0]
             if not passages:
                 continue
             rows = [[passage.features[name] for name in names] for passage in passages]
             right = [self._is_right(each, [passage]) for passage in passages]
-            yield RankingExample(self.name, np.array(rows), np.array(right, dtype=bool))
+            weight = WEIGHTS.get(each.kind, 1.0)
+            yield RankingExample(self.name, np.array(rows), np.array(right, dtype=bool), weight)
 
     def answer_examples(self, weights: Mapping[str, float]) -> Iterator[Example]:
         """Yield the answers of a ranking with `weights`, without questions that get no quote."""
         collection = self.service.collection
         for each in self.asked:
             state = each.state
-            passages = find_passages(state, collection, weights)
-            if not passages or state["missing_identifiers"]:
+            quotes = find_quotes(state, collection, self.glossary, weights)
+            if not quotes.passages or state["missing_identifiers"]:
                 continue
-            details = details_of(state["question"])
-            terms = QueryTerms.of(details, state["classification"].structured, collection)
-            features = answer_features(details, terms, [passage.chunk for passage in passages])
-            is_right = each.kind != "foreign" and self._is_right(each, passages)
+            features = answer_features(details_of(state["question"]), quotes)
+            is_right = each.kind != "foreign" and self._is_right(each, quotes.passages)
             yield Example(self.name, each.kind, features, is_right, WEIGHTS.get(each.kind, 1.0))
 
     def topic_examples(self) -> Iterator[Example]:
-        """Yield the questions with a low topic score, on-topic and off-topic ones."""
-        collection, glossary = self.service.collection, Glossary(self.service.platform.glossary)
+        """Yield the questions whose topic is not sure, on-topic and off-topic ones."""
+        collection, glossary = self.service.collection, self.glossary
         for each in self.asked:
-            if each.kind in ("removed", "foreign"):
+            if each.kind in ("removed", "foreign", "plain"):
                 continue
             details = details_of(each.state["question"])
             expanded, chunks = search_candidates(details, collection, glossary)
-            score = topic_score(details, expanded, collection)
-            if score <= TOPIC_THRESHOLD:
-                features = topic_features(score, details, collection, chunks)
+            features = topic_features(details, expanded, collection, glossary, chunks)
+            if not is_sure(features):
                 yield Example(self.name, each.kind, features, each.kind != "off-topic")
 
     def _is_right(self, each: AskedQuestion, passages: Sequence[QuotedPassage]) -> bool:
@@ -134,7 +145,8 @@ async def ask_corpora(data: Path, cache: Path) -> AsyncIterator[list[AskedCorpus
             for name in names:
                 settings = stack.enter_context(indexed_settings(name, data, cache))
                 service = await stack.enter_async_context(open_answer_service(settings))
-                off_topic = off_topic_questions(data) if name == EVERYDAY else []
+                step = 1 if name == EVERYDAY else OFF_TOPIC_STEP
+                off_topic = off_topic_questions(data)[::step]
                 corpora.append(await _ask_corpus(name, service, questions, off_topic))
             yield corpora
 
@@ -158,6 +170,8 @@ async def _ask_corpus(
             for question in foreign[::FOREIGN_STEP]:
                 state = await _state(service, question.question)
                 asked.append(AskedQuestion("foreign", question, state))
+    for question in plain_questions(service.collection):
+        asked.append(AskedQuestion("plain", question, await _state(service, question.question)))
     for text in off_topic:
         asked.append(AskedQuestion("off-topic", None, await _state(service, text)))
     return AskedCorpus(name, service, asked)

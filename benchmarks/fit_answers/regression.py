@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 
 from benchmarks.fit_answers.examples import Array, Example, RankingExample
 
-RANKING_PENALTY = 1.0
+RANKING_PENALTY = 0.5
 """Weight of the squared distance of each ranking weight from 1, in the loss of all questions."""
 
-LOGISTIC_PENALTY = 3.0
+LOGISTIC_PENALTY = 10.0
 """Weight of the squared size of each standardised coefficient, in the loss of all questions."""
 
 
@@ -47,8 +47,9 @@ def fit_ranking(examples: Sequence[RankingExample], columns: Sequence[int]) -> A
         for example in useful:
             all_, right = _softmax(example.features @ weights), example.right
             share = all_[right].sum()
-            value -= float(np.log(share))
-            gradient = gradient + (all_ - np.where(right, all_ / share, 0)) @ example.features
+            value -= example.weight * float(np.log(share))
+            difference = all_ - np.where(right, all_ / share, 0)
+            gradient = gradient + example.weight * difference @ example.features
         return value, gradient * kept
 
     return np.asarray(minimize(loss, kept, jac=True, method="L-BFGS-B").x)

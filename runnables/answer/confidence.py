@@ -7,6 +7,7 @@ that they do not answer; docs/explanation/answers.md has the figures.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ingestion.text.language import detect_language
 from runnables.answer.coefficients import (
@@ -15,18 +16,20 @@ from runnables.answer.coefficients import (
     TOPIC_INTERCEPT,
     TOPIC_WEIGHTS,
 )
+from runnables.answer.passages import QuotedPassage
+from runnables.answer.segments import Segment
+from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import QueryTerms
 from schemas.answer import Confidence
-from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
-HIGH = 0.77
+HIGH = 0.7
 """Probability from which the confidence is `high`."""
 
 MEDIUM = 0.5
 """Probability from which the confidence is `medium`."""
 
-NOT_COVERED = 0.06
+NOT_COVERED = 0.04
 """Probability below which the documents do not cover the question."""
 
 
@@ -47,20 +50,49 @@ def topic_probability(features: Mapping[str, float]) -> float:
     return _probability(TOPIC_INTERCEPT, TOPIC_WEIGHTS, features)
 
 
-def answer_features(
-    details: ExtractedDetails, terms: QueryTerms, chunks: Sequence[Chunk]
-) -> dict[str, float]:
-    """Return the features of an answer that quotes `chunks`, of which there is at least one."""
-    sections = "\n".join(f"{c.title} {c.section} {c.api_name} {c.api_url} {c.body}" for c in chunks)
-    found = terms.found_in(sections)
-    lowered = sections.lower()
-    stated = sum(identifier in lowered for identifier in terms.identifiers)
+@dataclass(frozen=True)
+class Quotes:
+    """The passages that an answer quotes, and those that it could have quoted."""
+
+    terms: QueryTerms
+    """The terms of the whole question."""
+    passages: Sequence[QuotedPassage]
+    ranked: Sequence[Sequence[QuotedPassage]]
+    """All passages for each part of the question, best first."""
+
+
+def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, float]:
+    """Return the features of an answer with `quotes`, of which there is at least one."""
+    terms, passages = quotes.terms, quotes.passages
+    words = frozenset[str]().union(*(passage.words for passage in passages))
+    text = "\n".join(passage.text for passage in passages).lower()
+    stated = sum(identifier in text for identifier in terms.identifiers)
     return {
-        "share": terms.share(found) if terms.weights else float(stated > 0),
-        "found": math.log1p(len(found) + stated),
-        "identifiers_unstated": float(stated < len(terms.identifiers)),
-        "translated": float(detect_language(details.text) != chunks[0].language),
+        "quoted": min(_quoted_probability(ranked, passages) for ranked in quotes.ranked),
+        "share": terms.share(words) if terms.weights else float(stated > 0),
+        "found": math.log1p(len(words) + stated),
+        "code": float(
+            any(_defines_code(segment, terms) for p in passages for segment in p.segments)
+        ),
+        "translated": float(detect_language(details.text) != passages[0].chunk.language),
     }
+
+
+def _defines_code(segment: Segment, terms: QueryTerms) -> bool:
+    """Return whether `segment` is the row of an error code in the question."""
+    return segment.name.lower() in terms.identifiers and bool(error_codes(segment.name))
+
+
+def _quoted_probability(ranked: Sequence[QuotedPassage], quoted: Sequence[QuotedPassage]) -> float:
+    """Return the probability that one of the passages `quoted` is the right one, if one of `ranked` is.
+
+    The weights of the relevance are log-odds, so that the probabilities are its softmax.
+    """
+    weights = [
+        (math.exp(p.relevance - ranked[0].relevance), any(p is q for q in quoted)) for p in ranked
+    ]
+    total = sum(weight for weight, _ in weights)
+    return sum(weight for weight, is_quoted in weights if is_quoted) / total if total else 0.0
 
 
 def _probability(

@@ -1,6 +1,7 @@
 """The step `answer` without a model, which quotes the passage that most likely answers the question."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -13,7 +14,12 @@ from ingestion.text.words import split_words
 from prompts import load_prompt
 from prompts.user_text import user_text
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
-from runnables.answer.confidence import NOT_COVERED, answer_features, answer_probability
+from runnables.answer.confidence import (
+    NOT_COVERED,
+    Quotes,
+    answer_features,
+    answer_probability,
+)
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.passages import MAX_CHARS, Candidate, QuotedPassage, rank_passages
 from runnables.answer.segments import Segment, split_chunk
@@ -21,9 +27,9 @@ from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
 from runnables.question.query_terms import QueryTerms
-from runnables.question.question_needs import Need, needs_of
+from runnables.question.question_needs import CALL_NEEDS, Need, needs_of
 from runnables.retrieval.exact_search import missing_identifiers
-from runnables.retrieval.query_analysis import split_question
+from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.run_context import named_step
 from runnables.state import Draft, PipelineState, with_draft
 from schemas.answer import AnswerDraft
@@ -40,39 +46,43 @@ MAX_RELATED_PAGES = 3
 MIN_ADDED_SHARE = 0.2
 """Share of the question's words that a second passage must add in a comparison."""
 
-MIN_SECOND_RELEVANCE = 0.75
-"""Relevance of a second passage relative to the best one's."""
+MAX_DISTANCE = 0.5
+"""Relevance that a second passage may have less than the best one, in nats.
 
-CALL_NEEDS: frozenset[Need] = frozenset({"endpoint", "steps", "parameter"})
-"""Needs for which an answer about an API says what a call needs."""
+A passage at this distance is right 0.6 times as often, because the weights of the relevance are log-odds.
+"""
+
+MAX_DISTANCE_IN_DOCUMENT = 2.0
+"""The same for a passage of the same document, which continues the best one rather than replaces it."""
 
 QuotedStep = tuple[str, Chunk]
 """The text of a step and the chunk that it quotes."""
 
 
 def build_extractive_answer(
-    collection: Collection, platform_info: PlatformInfo
+    collection: Collection, platform_info: PlatformInfo, glossary: Glossary
 ) -> Runnable[PipelineState, PipelineState]:
     """Return the step `answer`, which drafts an answer from quotes."""
 
     async def answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        return await asyncio.to_thread(extractive_answer, state, collection, platform_info)
+        return await asyncio.to_thread(
+            extractive_answer, state, collection, platform_info, glossary
+        )
 
     return named_step(NAME, answer)
 
 
 def extractive_answer(
-    state: PipelineState, collection: Collection, platform_info: PlatformInfo
+    state: PipelineState, collection: Collection, platform_info: PlatformInfo, glossary: Glossary
 ) -> PipelineState:
     """Return `state` with a draft, and with the quoted chunks before all others. Blocks the event loop."""
     question, details = state["question"], details_of(state["question"])
-    passages = find_passages(state, collection)
+    quotes = find_quotes(state, collection, glossary)
     probability = 0.0
-    if passages and not missing_identifiers(collection, question.text):
-        terms = QueryTerms.of(details, state["classification"].structured, collection)
-        quoted = [passage.chunk for passage in passages]
-        probability = answer_probability(answer_features(details, terms, quoted))
-    steps = quoted_steps(state, passages, collection) if probability >= NOT_COVERED else []
+    if quotes.passages and not missing_identifiers(collection, question.text):
+        probability = answer_probability(answer_features(details, quotes))
+    is_covered = probability >= NOT_COVERED
+    steps = quoted_steps(state, quotes.passages, collection) if is_covered else []
     chunks = _quoted_first(state["chunks"], steps)
     numbers = {retrieved.chunk.id: number for number, retrieved in enumerate(chunks, 1)}
     answer = [_cite(text, numbers[chunk.id]) for text, chunk in steps]
@@ -86,36 +96,31 @@ def extractive_answer(
     return with_draft(state, chunks, Draft(draft, EXTRACTIVE, probability=probability))
 
 
-def find_passages(
-    state: PipelineState, collection: Collection, weights: Mapping[str, float] = PASSAGE_WEIGHTS
-) -> list[QuotedPassage]:
+def find_quotes(
+    state: PipelineState,
+    collection: Collection,
+    glossary: Glossary,
+    weights: Mapping[str, float] = PASSAGE_WEIGHTS,
+) -> Quotes:
     """Return the passages to quote: one or two for each part of the question. Blocks the event loop."""
+    details, structured = details_of(state["question"]), state["classification"].structured
+    terms = QueryTerms.of(details, structured, collection, glossary)
+    sections = list(_sections(state, terms, collection))
+    parts = split_question(details.search_query)
+    ranked = []
+    for part in parts:
+        part_terms = terms
+        if len(parts) > 1:
+            part_terms = QueryTerms.of(details, structured, collection, glossary, part)
+        candidates = _candidates(sections, part_terms, state["chunks"])
+        ranked.append((rank_passages(candidates, part_terms, weights), part_terms))
     chosen = [
         passage
-        for ranked, terms in rank_for_parts(state, collection, weights)
-        for passage in (*ranked[:1], *_second(ranked, terms))
+        for passages, part_terms in ranked
+        for passage in (*passages[:1], *_second(passages, part_terms))
     ]
-    return list({passage.chunk.id: passage for passage in chosen}.values())
-
-
-def rank_for_parts(
-    state: PipelineState, collection: Collection, weights: Mapping[str, float] = PASSAGE_WEIGHTS
-) -> list[tuple[list[QuotedPassage], QueryTerms]]:
-    """Return the passages, best first, and the terms for each part of the question.
-
-    Blocks the event loop.
-    """
-    details, structured = details_of(state["question"]), state["classification"].structured
-    terms = QueryTerms.of(details, structured, collection)
-    sections = list(_sections(state, terms, collection))
-    ranked = []
-    parts = split_question(details.search_query)
-    for part in parts:
-        if len(parts) > 1:
-            terms = QueryTerms.of(details, structured, collection, part)
-        candidates = _candidates(sections, terms, state["chunks"])
-        ranked.append((rank_passages(candidates, terms, weights), terms))
-    return ranked
+    passages = list({passage.chunk.id: passage for passage in chosen}.values())
+    return Quotes(terms, passages, [passages for passages, _ in ranked])
 
 
 def quoted_steps(
@@ -124,8 +129,15 @@ def quoted_steps(
     """Return the steps that quote `passages`. Blocks the event loop."""
     question = state["question"]
     needs = needs_of(question.text, state["classification"].structured)
-    quoter = _Quoter(collection, question.language)
-    return [step for passage in passages for step in quoter.steps(passage, len(passages), needs)]
+    quoter = _Quoter(collection, question.language, needs)
+    fit = sum(len(passage.text) for passage in passages) <= MAX_CHARS
+    max_chars = MAX_CHARS if fit else MAX_CHARS // len(passages)
+    by_document: defaultdict[tuple[str, str], list[QuotedPassage]] = defaultdict(list)
+    for passage in passages:
+        by_document[_document(passage.chunk)].append(passage)
+    return [
+        step for quoted in by_document.values() for step in quoter.quote_document(quoted, max_chars)
+    ]
 
 
 def _sections(
@@ -138,8 +150,7 @@ def _sections(
     """
     chunks = [retrieved.chunk for retrieved in state["chunks"][:MAX_CANDIDATES]]
     if chunks and "comparison" not in terms.needs and _is_named(chunks[0], state["question"].text):
-        named = (chunks[0].source, chunks[0].document_id)
-        chunks = [chunk for chunk in chunks if (chunk.source, chunk.document_id) == named]
+        chunks = [chunk for chunk in chunks if _document(chunk) == _document(chunks[0])]
     found = {chunk.id: chunk for chunk in chunks}
     if chunks:
         first = chunks[0]
@@ -167,9 +178,19 @@ def _candidates(
     """
     scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
     best = max(scores.values(), default=0.0) or 1.0
+    by_document: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for retrieved in chunks[:MAX_CANDIDATES]:
+        by_document[_document(retrieved.chunk)] += retrieved.score
+    best_document = max(by_document.values(), default=0.0) or 1.0
     for rank, segments in enumerate(sections):
-        score = (scores.get(segments[0].chunk.id) or best) / best
-        yield Candidate.of(segments, terms, rank, score)
+        chunk = segments[0].chunk
+        score = (scores.get(chunk.id) or best) / best
+        document_score = by_document[_document(chunk)] / best_document
+        yield Candidate.of(segments, terms, rank, score, document_score)
+
+
+def _document(chunk: Chunk) -> tuple[str, str]:
+    return chunk.source, chunk.document_id
 
 
 def _quotable(segments: Sequence[Segment]) -> list[Segment]:
@@ -188,56 +209,57 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
     """Return the passage of another section that is quoted as well, if there is one.
 
     In a comparison it is the passage that adds most words of the question. Otherwise it is the next best
-    one, if it is nearly as relevant as the best and both together are no longer than one passage may be.
+    one, if it is likely enough to be right and both together are no longer than one passage may be.
     """
     if not ranked:
         return []
     best = ranked[0]
-    others = [passage for passage in ranked if not _repeats(best.chunk, passage.chunk)]
+    others = [passage for passage in ranked if passage.chunk.body != best.chunk.body]
     if "comparison" in terms.needs:
         added = [terms.share(passage.words - best.words) for passage in others]
         most = max(added, default=0.0)
         return [others[added.index(most)]] if most >= MIN_ADDED_SHARE else []
     limit = MAX_CHARS - len(best.text)
-    near = (p for p in others if p.relevance >= MIN_SECOND_RELEVANCE * best.relevance)
+    near = (p for p in others if best.relevance - p.relevance <= _max_distance(best.chunk, p.chunk))
     return [passage for passage in near if len(passage.text) <= limit][:1]
 
 
-def _repeats(quoted: Chunk, other: Chunk) -> bool:
-    """Return whether the steps for `quoted` leave nothing to quote from `other`.
-
-    The steps for the address of an API already say what a call of it needs.
-    """
-    is_same_page = (quoted.source, quoted.document_id) == (other.source, other.document_id)
-    return quoted.body == other.body or (is_same_page and quoted.kind == "request_url")
+def _max_distance(best: Chunk, other: Chunk) -> float:
+    return MAX_DISTANCE_IN_DOCUMENT if _document(best) == _document(other) else MAX_DISTANCE
 
 
 class _Quoter:
     """Turns passages into steps."""
 
-    def __init__(self, collection: Collection, language: Language) -> None:
+    def __init__(self, collection: Collection, language: Language, needs: frozenset[Need]) -> None:
         self._collection = collection
         self._language = language
+        self._needs = needs
         self._templates: Any = load_prompt("extractive", language).module
 
-    def steps(
-        self, passage: QuotedPassage, passages: int, needs: frozenset[Need]
-    ) -> list[QuotedStep]:
-        """Return the steps that quote `passage`, one of several `passages` in the answer."""
+    def quote_document(self, passages: Sequence[QuotedPassage], max_chars: int) -> list[QuotedStep]:
+        """Return the steps that quote `passages` of one document, each of about `max_chars` characters.
+
+        Above a quote from the document of an API is a line with its method and address. If the address is
+        what is quoted, the parameters and permissions that a call needs follow.
+        """
+        passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         steps = [
-            (text, passage.chunk) for text in _block_texts(passage.segments, MAX_CHARS // passages)
+            (text, passage.chunk)
+            for passage in passages
+            for text in _block_texts(passage.segments, max_chars)
         ]
-        if not passage.chunk.api_url:
+        first = passages[0].chunk
+        if not first.api_url:
             return steps
-        document = self._collection.chunks_of_document(
-            passage.chunk.document_id, passage.chunk.source
-        )
+        document = self._collection.chunks_of_document(first.document_id, first.source)
         sections = {chunk.kind: chunk for chunk in reversed(document)}
-        if passage.chunk.kind != "request_url":
-            line = self._interface(sections.get("request_url", passage.chunk))
-            return [(f"{line}\n\n{steps[0][0]}", passage.chunk), *steps[1:]]
-        needed = self._needed(sections) if not needs or needs & CALL_NEEDS else ()
-        return [(self._interface(passage.chunk), passage.chunk), *steps, *needed]
+        if first.kind == "request_url":
+            quoted = {passage.chunk.kind for passage in passages}
+            needed = self._needed({k: c for k, c in sections.items() if k not in quoted})
+            return [(self._interface(first), first), *steps, *needed]
+        line = self._interface(sections.get("request_url", first))
+        return [(f"{line}\n\n{steps[0][0]}", first), *steps[1:]]
 
     def _interface(self, chunk: Chunk) -> str:
         """Return the line with an API's name, method and URL."""
@@ -248,11 +270,13 @@ class _Quoter:
 
     def _needed(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
         """Yield the parameters and the permissions that a call of an API needs."""
-        if chunk := sections.get("request_parameters"):
+        needs_call = not self._needs or self._needs & CALL_NEEDS
+        if needs_call and (chunk := sections.get("request_parameters")):
             rows = [s for s in split_chunk(chunk, self._language) if s.is_required]
             if texts := _block_texts(rows, MAX_CHARS // 2):
                 yield texts[0], chunk
-        if chunk := sections.get("permission_package"):
+        needs_permission = needs_call or "permission" in self._needs
+        if needs_permission and (chunk := sections.get("permission_package")):
             names = [s.name for s in split_chunk(chunk, self._language) if s.name]
             if names:
                 yield str(self._templates.permission(names)), chunk

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from runnables.answer.segments import Segment
+from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import QueryTerms
-from runnables.question.question_needs import fits
-from schemas.document import Chunk
+from runnables.question.question_needs import CALL_NEEDS, fits
+from schemas.document import Chunk, SectionKind
 
 MAX_CHARS = 900
 """Length of a passage in characters. Only a single segment can be longer."""
@@ -27,7 +28,15 @@ QUANTITY_FACTOR = 1.3
 """Factor of a segment with a number, if the question asks for one."""
 
 SIMILAR_SHARE = 0.5
-"""Minimum relevance of further rows of a table, relative to the best row."""
+"""Minimum relevance of further rows of a table and of other anchors, relative to the best one."""
+
+CLEAR_SHARE = 0.3
+"""Relevance of a row that is clearly asked for, relative to the weight of all words of the question."""
+
+RARELY_ASKED: frozenset[SectionKind] = frozenset(
+    {"response_parameters", "request_headers", "public_parameters", "permission_package"}
+)
+"""Sections of an API that rarely answer a question that does not ask for them."""
 
 _QUANTITY = re.compile(r"\d|[一二两三四五六七八九十百千万]+\s?(?:个|次|天|小时|分钟|秒|条|倍)")
 
@@ -46,16 +55,22 @@ class Candidate:
     """Position among the chunks, from 0."""
     score: float
     """Retrieval score relative to the best chunk's, 0 to 1."""
+    document_score: float
+    """Sum of the scores of the document's chunks relative to the best document's, 0 to 1."""
 
     @classmethod
     def of(
-        cls, segments: Sequence[Segment], terms: QueryTerms, rank: int, score: float
+        cls,
+        segments: Sequence[Segment],
+        terms: QueryTerms,
+        rank: int,
+        score: float,
+        document_score: float,
     ) -> "Candidate":
         """Return the candidate with `segments`, which are not empty, all of one chunk."""
-        chunk = segments[0].chunk
-        heading = " ".join((chunk.title, chunk.section, chunk.api_name, chunk.api_url))
         words = [terms.found_in(segment.text) for segment in segments]
-        return cls(chunk, segments, words, terms.found_in(heading), rank, score)
+        heading_words = terms.found_in(_heading(segments[0].chunk))
+        return cls(segments[0].chunk, segments, words, heading_words, rank, score, document_score)
 
 
 @dataclass(frozen=True)
@@ -94,9 +109,16 @@ def _passages(
 ) -> Iterator[QuotedPassage]:
     relevance = [_relevance(candidate, i, terms) for i in range(len(candidate.segments))]
     named = [i for i, s in enumerate(candidate.segments) if s.name.lower() in terms.identifiers]
-    anchors = sorted(named or range(len(relevance)), key=lambda i: -relevance[i])[:ANCHORS]
+    least = SIMILAR_SHARE * max(relevance)
+    similar = [i for i in range(len(relevance)) if relevance[i] >= least]
+    anchors = sorted(named or similar, key=lambda i: -relevance[i])[:ANCHORS]
     for indices in dict.fromkeys(_choose(candidate.segments, relevance, i, terms) for i in anchors):
         yield _passage(candidate, indices, terms, weights)
+
+
+def _heading(chunk: Chunk) -> str:
+    """Return the text above a passage: the headings, and the API's name and address."""
+    return " ".join((chunk.title, chunk.section, chunk.api_name, chunk.api_url))
 
 
 def _relevance(candidate: Candidate, index: int, terms: QueryTerms) -> float:
@@ -132,7 +154,9 @@ def _choose(
         add(index)
     if (before := min(chosen) - 1) >= 0 and segments[before].is_introduction:
         add(before)
-    if not (is_row and segments[anchor].chunk.kind != "prose"):
+    is_named = segments[anchor].name.lower() in terms.identifiers
+    is_code = is_named and bool(error_codes(segments[anchor].name))
+    if not (is_row and (is_code or segments[anchor].chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     return tuple(sorted(chosen))
 
@@ -150,12 +174,17 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(
     segments: Sequence[Segment], relevance: Sequence[float], anchor: int, terms: QueryTerms
 ) -> list[int]:
-    """Return the other rows of the table that are asked for: those it names, or the best ones first."""
+    """Return the other rows of the table to quote: those the question names, or the best ones first.
+
+    If no row is clearly what the question asks for, they are all other rows.
+    """
     rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]
     if segments[anchor].name.lower() in terms.identifiers:
         return [i for i in rows if segments[i].name.lower() in terms.identifiers]
+    if relevance[anchor] < CLEAR_SHARE * terms.total:
+        return sorted(rows, key=lambda i: (-relevance[i], i))
     wanted = [i for i in rows if relevance[i] >= relevance[anchor] * SIMILAR_SHARE]
-    if terms.needs & {"parameter", "steps"}:
+    if terms.needs & CALL_NEEDS:
         wanted += [i for i in rows if segments[i].is_required and i not in wanted]
     return sorted(wanted, key=lambda i: (-relevance[i], i))
 
@@ -164,20 +193,21 @@ def _passage(
     candidate: Candidate, indices: Sequence[int], terms: QueryTerms, weights: Mapping[str, float]
 ) -> QuotedPassage:
     segments = tuple(candidate.segments[i] for i in indices)
-    in_segments = [candidate.words[i] for i in indices]
-    in_passage, chunk = frozenset[str]().union(*in_segments), candidate.chunk
-    words = in_passage | candidate.heading_words
+    words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
+    whole = f"{_heading(candidate.chunk)}\n{text}".lower()
     has_quantity = "quantity" in terms.needs and _QUANTITY.search(text) is not None
-    has_steps = "steps" in terms.needs and sum(s.kind == "item" for s in segments) > 1
+    kind = candidate.chunk.kind
     features = {
-        "with_heading": terms.share(words),
-        "passage": terms.share(in_passage),
-        "identifiers": terms.identifier_share(f"{chunk.title} {chunk.api_url} {text}"),
+        "words": terms.share(words),
+        "letters": terms.letter_share(whole),
+        "identifiers": terms.identifier_share(whole),
         "quantity": float(has_quantity),
-        "kind": float(fits(chunk.kind, terms.needs) or has_steps),
+        "asked": float(fits(kind, terms.needs)),
+        "unasked": float(kind in RARELY_ASKED and not fits(kind, terms.needs)),
         "rank": 1 / (1 + candidate.rank),
         "score": candidate.score,
+        "document": candidate.document_score,
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
     return QuotedPassage(candidate, segments, words, features, relevance)

@@ -111,7 +111,7 @@ def classify_by_rules(
     path, api = _api_by_path(details, collection)
     probability = 1.0
     if not (details.trace_id or code or api):
-        probability = estimate_on_topic(details, expanded, collection, chunks)
+        probability = estimate_on_topic(details, expanded, collection, glossary, chunks)
     if probability < ON_TOPIC:
         return Classification(StructuredQuestion(type="unknown"), on_topic=probability)
     named = api or _api_by_name(text, chunks) or api_of_code

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from runnables.question.extract_details import error_codes
 from runnables.question.question_needs import Need, needs_of
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.identifiers import specific_identifiers
+from runnables.retrieval.query_analysis import Glossary, general_lexicon
 from schemas.question import ExtractedDetails, StructuredQuestion
 
 NON_NOUN_FACTOR = 0.5
@@ -26,6 +27,10 @@ class QueryTerms:
 
     weights: Mapping[str, float]
     """Information content of each stem in the documents, in nats."""
+    equivalents: Mapping[str, Sequence[str]]
+    """Terms that mean the same as a stem of the question, in lower case."""
+    letters: Sequence[str]
+    """Sequences of two Chinese characters or three other ones, which also match words with typos."""
     identifiers: frozenset[str]
     """Names, paths and codes, in lower case."""
     needs: frozenset[Need]
@@ -36,6 +41,7 @@ class QueryTerms:
         details: ExtractedDetails,
         structured: StructuredQuestion | None,
         collection: Collection,
+        glossary: Glossary,
         part: str = "",
     ) -> "QueryTerms":
         """Return the terms of a question, or the words of one `part` of it. Blocks the event loop."""
@@ -48,8 +54,13 @@ class QueryTerms:
             for word in words
         }
         codes = [code.lower() for code in error_codes(details.text)]
-        identifiers = frozenset([*specific_identifiers(details.text), *codes])
-        return cls(weights, identifiers, needs_of(details.text, structured))
+        return cls(
+            weights=weights,
+            equivalents=_equivalents(text, weights, glossary),
+            letters=_letters(text),
+            identifiers=frozenset([*specific_identifiers(details.text), *codes]),
+            needs=needs_of(details.text, structured),
+        )
 
     @cached_property
     def total(self) -> float:
@@ -57,13 +68,23 @@ class QueryTerms:
         return sum(self.weights.values())
 
     @cached_property
-    def _patterns(self) -> list[tuple[str, str]]:
-        return [(word, _pattern(word)) for word in self.weights]
+    def _patterns(self) -> list[tuple[str, list[str]]]:
+        return [
+            (word, [_pattern(word), *map(_pattern, self.equivalents.get(word, ()))])
+            for word in self.weights
+        ]
 
     def found_in(self, text: str) -> frozenset[str]:
-        """Return the stems that occur in `text`. Chinese words also count as parts of longer ones."""
+        """Return the stems of which `text` contains a form or an equivalent.
+
+        Chinese words also count as parts of longer ones.
+        """
         spaced = f" {' '.join(_PIECE.findall(normalise(text).lower()))} "
-        return frozenset(word for word, pattern in self._patterns if pattern in spaced)
+        return frozenset(
+            word
+            for word, patterns in self._patterns
+            if any(pattern in spaced for pattern in patterns)
+        )
 
     def weight(self, words: Iterable[str]) -> float:
         """Return the weight of `words`, which are stems of the question."""
@@ -73,11 +94,37 @@ class QueryTerms:
         """Return the weight of `words` relative to all words, 0 to 1."""
         return self.weight(words) / self.total if self.total else 0.0
 
+    def letter_share(self, text: str) -> float:
+        """Return the share of the sequences of letters that `text`, in lower case, contains."""
+        found = sum(letters in text for letters in self.letters)
+        return found / len(self.letters) if self.letters else 0.0
+
     def identifier_share(self, text: str) -> float:
         """Return the share of the identifiers that `text` contains; 0 without identifiers."""
         lowered = text.lower()
         found = sum(identifier in lowered for identifier in self.identifiers)
         return found / len(self.identifiers) if self.identifiers else 0.0
+
+
+def _equivalents(text: str, stems: Iterable[str], glossary: Glossary) -> dict[str, tuple[str, ...]]:
+    """Return the equivalent terms of each of the `stems` of `text` that has some."""
+    found: dict[str, tuple[str, ...]] = {}
+    for term, group in (*general_lexicon().groups(text), *glossary.groups(text)):
+        of_term = set(map(stem, split_words(term)))
+        others = tuple(stem(other.lower()) for other in group if other.lower() != term)
+        for word in stems:
+            if word in of_term or (not word.isascii() and (word in term or term in word)):
+                found[word] = (*found.get(word, ()), *others)
+    return found
+
+
+def _letters(text: str) -> tuple[str, ...]:
+    lowered = " ".join(text.lower().split())
+    sequences = (
+        lowered[i : i + 3] if lowered[i : i + 3].isascii() else lowered[i : i + 2]
+        for i in range(len(lowered) - 1)
+    )
+    return tuple(dict.fromkeys(sequences))
 
 
 def _pattern(word: str) -> str:

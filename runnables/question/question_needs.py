@@ -21,6 +21,9 @@ Need = Literal[
     "steps",
 ]  # fmt: skip
 
+CALL_NEEDS: frozenset[Need] = frozenset({"endpoint", "steps", "parameter"})
+"""Needs for which an answer about an API says what a call needs."""
+
 _PATTERNS: Mapping[Need, re.Pattern[str]] = {
     "error": re.compile(
         r"错误|报错|异常|失败|状态码"
@@ -42,7 +45,7 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
     "common": re.compile(r"公共|通用|\b(?:common|public|every call|all (?:apis|calls))\b", re.I),
     "header": re.compile(r"请求头|消息头|(?<![a-z])headers?(?![a-z])", re.I),
     "quantity": re.compile(
-        r"多少|多久|多长|多大|几|上限|下限|最[多少大小长短]|限制|限流|频率|封顶|间隔|有效期|过期|默认"
+        r"多少|多久|多长|多大|几|上限|下限|最[多少大小长短]|限制|限流|频率|封顶|间隔|有效期|默认"
         r"|\b(?:how (?:many|much|long|often|fast|big|large|old|soon)|limits?|max(?:imum)?|min(?:imum)?|most"
         r"|largest|biggest|longest|fewest|least|quota|rate|timeout|expires?|cost|size)\b",
         re.I,

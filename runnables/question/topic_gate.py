@@ -1,50 +1,96 @@
 """Decides without a model whether a question is about the platform.
 
-A topic score above its threshold suffices. For other questions, a logistic regression over the topic score
-and the share of the question that one chunk states estimates the probability.
+A high topic score suffices if the question has no word of private life. For other questions, a logistic
+regression estimates the probability.
 """
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from ingestion.store.collection import Collection
+from ingestion.text.words import split_words
 from runnables.answer.confidence import topic_probability
 from runnables.question.query_terms import QueryTerms
-from runnables.question.topic_scorer import TOPIC_THRESHOLD, TopicScorer
+from runnables.question.topic_scorer import TopicScorer
+from runnables.retrieval.query_analysis import Glossary, general_lexicon
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
-ON_TOPIC = 0.85
+ON_TOPIC = 0.65
 """Probability below which a question is refused. It counts both kinds of questions as equally frequent."""
+
+SURE_TOPIC_SCORE = 8.0
+"""Topic score above which a question without words of private life is about the platform."""
 
 
 def estimate_on_topic(
-    details: ExtractedDetails, expanded: str, collection: Collection, chunks: Sequence[Chunk]
+    details: ExtractedDetails,
+    expanded: str,
+    collection: Collection,
+    glossary: Glossary,
+    chunks: Sequence[Chunk],
 ) -> float:
-    """Return the probability that a question is about the platform; 1 if its topic score is high.
+    """Return the probability that a question is about the platform; 1 if that is beyond doubt.
 
     Blocks the event loop.
 
     `expanded` is the question with equivalent terms, and `chunks` are what a search for it found.
     """
-    score = topic_score(details, expanded, collection)
-    if score > TOPIC_THRESHOLD:
-        return 1.0
-    return topic_probability(topic_features(score, details, collection, chunks))
-
-
-def topic_score(details: ExtractedDetails, expanded: str, collection: Collection) -> float:
-    """Return the topic score of a question, with or without its equivalent terms. Blocks the event loop."""
-    topic = TopicScorer(collection.word_counts, collection.manifest.words)
-    return max(topic.score(details.text), topic.score(expanded))
+    features = topic_features(details, expanded, collection, glossary, chunks)
+    return 1.0 if is_sure(features) else topic_probability(features)
 
 
 def topic_features(
-    score: float, details: ExtractedDetails, collection: Collection, chunks: Sequence[Chunk]
+    details: ExtractedDetails,
+    expanded: str,
+    collection: Collection,
+    glossary: Glossary,
+    chunks: Sequence[Chunk],
 ) -> dict[str, float]:
-    """Return the topic score, and the largest share of the question that one chunk states.
+    """Return what the probability is estimated from. Blocks the event loop.
+
+    They are the topic score of the question, with equivalent terms if that is higher; the mean score of its
+    words; the share of it that one chunk states; and whether it has a word of private life.
+    """
+    topic = TopicScorer(collection.word_counts, collection.manifest.words)
+    scores = topic.word_scores(details.text).values()
+    equivalents = general_lexicon().equivalents(details.text)
+    return {
+        "topic": max(sum(scores), topic.score(" ".join([expanded, *equivalents]))),
+        "mean": sum(scores) / max(len(scores), 1),
+        "share": _stated_share(details, collection, glossary, chunks),
+        "private": float(_has_private_word(details, collection)),
+    }
+
+
+def is_sure(features: Mapping[str, float]) -> bool:
+    """Return whether the question is about the platform without a doubt."""
+    return features["topic"] > SURE_TOPIC_SCORE and not features["private"]
+
+
+def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool:
+    """Return whether the question has a word of private life that the documents do not contain.
 
     Blocks the event loop.
     """
-    terms = QueryTerms.of(details, None, collection)
-    shares = (terms.share(terms.found_in(f"{c.title} {c.section} {c.body}")) for c in chunks)
-    return {"topic": score, "share": max(shares, default=0.0)}
+    words = {word: split_words(word) for word, _ in _private_life().groups(details.text)}
+    counts = collection.word_counts([part for parts in words.values() for part in parts])
+    return any(part not in counts for parts in words.values() for part in parts)
+
+
+def _stated_share(
+    details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
+) -> float:
+    """Return the largest share of the question that one chunk states, 0 to 1. Blocks the event loop."""
+    terms = QueryTerms.of(details, None, collection, glossary)
+    texts = (f"{c.title} {c.section} {c.api_name} {c.body}" for c in chunks)
+    return max((terms.share(terms.found_in(text)) for text in texts), default=0.0)
+
+
+@cache
+def _private_life() -> Glossary:
+    """Return the words of private life and general knowledge."""
+    text = Path(__file__).with_name("private_life.toml").read_text(encoding="utf-8")
+    return Glossary({word: () for words in tomllib.loads(text).values() for word in words})

@@ -20,9 +20,6 @@ DOCUMENT_WEIGHT = 0.3
 DEVELOPER_SHARE = 1e-3
 """Minimum share of the documents' words that is assumed for each of `DEVELOPER_WORDS`."""
 
-TOPIC_THRESHOLD = 1.0
-"""Score above which a question is on topic; a score of 1 means e times as likely under the first model."""
-
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
 """Function that returns the number of occurrences in the documents for each word that occurs there."""
 
@@ -103,7 +100,7 @@ class TopicScorer:
         self._total = max(total, 1)
 
     def score(self, text: str) -> float:
-        """Return the log-likelihood ratio of `text`; above `TOPIC_THRESHOLD` it is on topic."""
+        """Return the log-likelihood ratio of `text`, in nats."""
         return sum(self.word_scores(text).values())
 
     def word_scores(self, text: str) -> dict[str, float]:

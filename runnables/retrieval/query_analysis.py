@@ -5,7 +5,7 @@ Classification, tools and analytics use it without the retriever.
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -43,15 +43,17 @@ class Glossary:
     def equivalents(self, text: str) -> list[str]:
         """Return the terms that are equivalent to a term in `text` and do not occur in it themselves."""
         lowered = text.lower()
-        stems_of_text = _stems(text)
         terms = [
-            term
-            for (literal, stems), group in self._terms
-            if (stems in stems_of_text if stems else literal in lowered)
-            for term in group
-            if term.lower() not in lowered
+            term for _, group in self.groups(text) for term in group if term.lower() not in lowered
         ]
         return list(dict.fromkeys(terms))
+
+    def groups(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield each term in `text`, in lower case, with the terms that are equivalent to it."""
+        lowered, stems_of_text = text.lower(), _stems(text)
+        for (literal, stems), group in self._terms:
+            if stems in stems_of_text if stems else literal in lowered:
+                yield literal, group
 
 
 @cache
