@@ -39,6 +39,7 @@ from schemas.ingestion import IngestionOptions, IngestionRun
 from schemas.platform import IngestionSchedule
 from schemas.settings import Settings, read_settings
 from tests.http_client import http_client
+from tests.serving_process import wait_until
 from tests.test_sync import write_page, write_pages
 
 PLATFORM = """
@@ -461,9 +462,9 @@ def test_one_of_several_processes_follows_the_schedule(
         started.append(service)
 
     async def wait_for(service: IngestionService, count: int) -> None:
-        async with asyncio.timeout(20):
-            while started.count(service) < count:
-                await asyncio.sleep(0.01)
+        await asyncio.to_thread(
+            wait_until, lambda: started.count(service) >= count, "the scheduled runs start"
+        )
 
     async def scenario() -> None:
         first, second = IngestionService(job), IngestionService(job)

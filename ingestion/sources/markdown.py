@@ -115,7 +115,7 @@ class LinkResolver:
         self._source = source
         self._front_matter = front_matter
         self._root = source.path
-        self._folder = os.path.join(source.path, "")
+        self._folder = f"{source.path}{os.sep}"
         names = {name for template in source.page_url for name in _NAME.findall(template)}
         self._needs_front_matter = not names <= _PATH_NAMES
 
@@ -149,7 +149,7 @@ class LinkResolver:
     def _page(self, address: str, path: Path) -> Path | None:
         """Return the file of the source that `address` names, relative to the page or to the site."""
         base = self._root if address.startswith("/") else path.parent
-        target = os.path.normpath(os.path.join(base, address.strip("/")))
+        target = os.path.normpath(base / address.strip("/"))
         if not target.startswith(self._folder):
             return None
         ends = ("",) if target.endswith((".md", ".mdx")) else _SUFFIXES
