@@ -27,7 +27,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"http(?:\s*(?:status|code|状态|响应|返回|错误).*)?", r"status(?:\s*code)?", "状态码"
         ),
         "code": words_pattern(
-            r"(?:(?:api|biz|business|sub)[\s_-]*)?(?:error|err|return|result|ret|exception)[\s_.-]*(?:code|no\.?|number|name|id|key)s?",
+            r"(?:(?:api|biz|business|sub)[\s_-]*)?(?:error|err|return|result|ret|exception|fault|failure|problem)[\s_.-]*(?:code|no\.?|number|name|id|key)s?",
             r"codes?",
             r"(?:业务|子|平台|全局)?(?:错误|返回|异常|响应|结果|业务|失败)(?:码|代码|编码|编号)",
             r"代码|编码",
@@ -46,8 +46,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"(?:is[\s_]*)?(?:required|mandatory)\??",
             r"req\.?",
             r"presence",
-            r"m\s*/\s*o",
-            r"o\s*/\s*m",
+            r"[moc](?:\s*/\s*[moc])+",
         ),
         "optional": words_pattern(r"(?:是否)?(?:可选|选填|可空)", r"(?:is[\s_]*)?optional\??"),
         "type": words_pattern(
@@ -60,12 +59,13 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"(?:示例|样例|举例|例子|例)(?:值)?", r"(?:examples?|samples?|e\.g\.)(?:\s+values?)?"
         ),
         "values": words_pattern(
-            r"(?:取值(?:范围)?|枚举(?:值)?|可选值|允许值|范围)",
+            r"(?:取?值(?:范围)?|枚举(?:值)?|可选值|允许值|范围)",
             r"(?:enum(?:eration)?s?|(?:allowed|possible|accepted|valid)\s+values?|values?|range|options)",
         ),
         "scope": words_pattern(
             r"(?:所需|需要的?|要求的?)?(?:权限|授权范围)(?:点|码|标识|要求)?",
             r"(?:(?:required|needed|oauth2?|needs|requires)\s+)?(?:scopes?|permissions?)(?:\s+required)?",
+            r"(?:required|needed)\s+(?:roles?|privileges?)",
         ),
         "location": words_pattern(
             r"(?:参数)?(?:位置|传参方式|传递方式)",

@@ -20,11 +20,15 @@ _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 MAX_SENTENCE_CHARS = 300
 """A longer sentence does not state permissions."""
 
-_LABEL = re.compile(r".*(?:权限|授权范围|scopes?|permissions?|oauth).*", re.IGNORECASE)
+_LABEL = re.compile(
+    r".*(?:权限|授权范围|scopes?|permissions?|oauth|privileges?|(?:required|needed) roles?).*",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"(?<=[.!])\s+(?=[A-Z*_`])|[。！]\s*|<br\s*/?>|\n", re.IGNORECASE)
 _STATEMENT = re.compile(
     r"(?:需要|所需|要求|申请|开通|拥有|具备|权限)[^。]{0,20}(?:权限|[:：])"
-    r"|\b(?:requires?|needs?|required|scopes?|permissions?)\b.{0,60}\b(?:scopes?|permissions?)\b"
+    r"|\b(?:requires?|needs?|required|scopes?|permissions?)\b.{0,60}"
+    r"\b(?:scopes?|permissions?|roles?|privileges?)\b"
     r"|\b(?:scopes?|permissions?)\b.{0,20}[:：`]",
     re.IGNORECASE,
 )
@@ -33,6 +37,8 @@ _NAME = re.compile(
 )
 _SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>")
 _WORD = re.compile(r"[A-Za-z][\w.:*-]{2,79}")
+_COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
+_NEED = re.compile(r"\b(?:needs?|requires?|required|only)\b|需要|要求|所需", re.IGNORECASE)
 _COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
 
@@ -161,12 +167,17 @@ def scopes_in(text: str) -> list[PermissionPackage]:
 
 
 def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
-    """Return the permissions of the sentences that state what a call requires."""
-    sentences = (text.strip() for text in _SENTENCE_END.split(paragraph))
-    stated = (
-        text for text in sentences if len(text) <= MAX_SENTENCE_CHARS and _STATEMENT.search(text)
-    )
-    return [scope for text in stated for scope in scopes_in(text)]
+    """Return the permissions of the sentences that state what a call requires.
+
+    In a sentence without a word for permissions, only names such as `files:read` are permissions.
+    """
+    found: list[PermissionPackage] = []
+    for text in _SENTENCE_END.split(paragraph):
+        if len(text) <= MAX_SENTENCE_CHARS and _STATEMENT.search(text):
+            found += scopes_in(text)
+        elif len(text) <= MAX_SENTENCE_CHARS and _NEED.search(text):
+            found += [PermissionPackage(name=name) for name in _COLON_NAME.findall(text)]
+    return found
 
 
 def scopes_of_value(value: str) -> list[PermissionPackage]:

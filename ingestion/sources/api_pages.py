@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.sources.api_columns import text_of
+from ingestion.sources.api_facts import scopes_of_sentences
 from ingestion.sources.api_marks import (
     CALL,
     METHODS,
@@ -60,6 +61,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     ranges = split_by_mark(blocks, find_marks(blocks, declared))
     read = [_read_operation(blocks, *found, title if len(ranges) == 1 else "") for found in ranges]
     add_parameters(read, _tables_around(blocks, ranges))
+    _add_shared_permissions(blocks, ranges, [operation for operation, _ in read])
     operations: list[PageOperation] = []
     rejected: list[PageOperation] = []
     prose: list[MarkdownBlock] = []
@@ -114,6 +116,19 @@ def _tables_around(
         reader = OperationReader(PageOperation("GET", "", ""))
         tables += reader.read(blocks[start:end], start)
     return tables
+
+
+def _add_shared_permissions(
+    blocks: Sequence[MarkdownBlock],
+    ranges: Sequence[tuple[Mark, int, int]],
+    operations: Sequence[PageOperation],
+) -> None:
+    """Add what the text before the first operation requires to operations that state nothing."""
+    above = blocks[: ranges[0][1]] if ranges else ()
+    texts = [block.text for block in above if block.kind == "paragraph"]
+    shared = [scope for text in texts for scope in scopes_of_sentences(text)]
+    for operation in operations:
+        operation.permissions = operation.permissions or list(shared)
 
 
 def _is_evident(mark: Mark, operation: PageOperation) -> bool:
@@ -221,4 +236,4 @@ def _without_number(heading: str) -> str:
     """Return a heading without its section number and, as Confluence writes it, its space."""
     own = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
     own = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", own, flags=re.IGNORECASE)
-    return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", own).strip(" -–—:：`")
+    return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", own).strip(" -–—:：`%|·•")

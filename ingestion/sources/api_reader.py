@@ -83,7 +83,9 @@ class OperationReader:
         elif is_permission:
             self._add_permissions(scopes_of_value(block.text))
         elif self._above.is_about_login():
-            self._add_permissions(scopes_of_facts("", block.text))
+            self._add_permissions(
+                scopes_of_facts("", block.text) or scopes_of_sentences(block.text)
+            )
         else:
             self._add_permissions(scopes_of_sentences(block.text))
 
@@ -179,6 +181,8 @@ class OperationReader:
 
     def _is_fact_table(self, rows: TableRows) -> bool:
         """Whether a table gives the URL or method; its permissions are read, and it stays prose."""
+        if len(rows) == 2 and len(rows[0]) > 2:
+            rows = list(zip(*rows, strict=False))  # the labels are in the header
         labels = [text_of(row[0]) for row in rows if row]
         if not any(is_fact_label(text) for text in labels):
             return False
@@ -229,7 +233,7 @@ class OperationReader:
 def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:
     """Return the columns with the names of errors read as codes, and codes of responses as statuses."""
     if role == "errors" and "code" not in columns and "type" not in columns:
-        return columns.renamed("name", "code")
+        return columns.renamed("name" if "name" in columns else "values", "code")
     if role == "response" and "http_status" not in columns:
         key = "code" if "code" in columns else "name"
         return columns.renamed(key, "http_status") if are_statuses(rows, columns, key) else columns

@@ -11,7 +11,7 @@ from ingestion.sources.api_structures import caption_of
 _PATTERNS: Mapping[Role, str] = MappingProxyType(
     {
         "permissions": r"权限|授权(?:范围|信息)|<scopes?>|<permissions?>",
-        "errors": r"错误|异常|返回码|状态码(?!\W*[123]\d\d)|失败|<errors?>|<exceptions?>"
+        "errors": r"错误|异常|返回码|状态码(?!\W*[123]\d\d)|失败|<err(?:or)?s?(?:_?codes?)?>|<exceptions?>"
         r"|<failures?>|<faults?>|<problems?>|<(?:goes|go) wrong>|^\W*[45](?:\d\d|xx)(?!\w)"
         r"|<(?:status|return|response|result) codes?>(?!\W*[123]\d\d)",
         "public": r"(?:公共|通用|全局)(?:请求|入|系统)?(?:参数|头)"

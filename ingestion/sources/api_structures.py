@@ -69,7 +69,7 @@ def caption_of(text: str) -> Caption:
     """Return the caption in a heading or label. A text with several possible names has none."""
     number = _NUMBER.search(text)
     rest = _SECTION_NUMBER.sub("", _NUMBER.sub(" ", text))
-    names = [word for word in _words(rest) if not _NO_NAME.fullmatch(word)]
+    names = [w for w in _words(rest) if not (_NO_NAME.fullmatch(w) or _SIMPLE_TYPE.fullmatch(w))]
     specific = [word for word in names if not _COMMON_WORD.fullmatch(word)]
     distinct = {normal_name(word) for word in specific or names}
     return Caption(distinct.pop() if len(distinct) == 1 else "", number[1] if number else "")

@@ -16,7 +16,8 @@ _REQUIRED_MARK = re.compile(
     re.IGNORECASE,
 )
 _REQUIRED_TEXT = re.compile(
-    r"^\W*(?:required|mandatory|必填|必选|必传)(?![\w-]*\s+(?:if|when|unless|for))(?!.{0,3}(?:当|若|如果))",
+    r"^\W*(?:(?:in )?(?:header|path|query|body|form|cookie)\W+)?"
+    r"(?:required|mandatory|必填|必选|必传)(?![\w-]*\s+(?:if|when|unless|for))(?!.{0,3}(?:当|若|如果))",
     re.IGNORECASE,
 )
 _REQUIRED_IN_TYPE = re.compile(r"\brequired\b|必填|必选", re.IGNORECASE)
@@ -217,6 +218,11 @@ _ITEM_TYPE = re.compile(
     r"|array(?:\s+of\s+\w+|<\w+>)?)(?:\[\])?(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
     re.IGNORECASE,
 )
+_SCALAR = re.compile(
+    r"(?:integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
+    re.IGNORECASE,
+)
+"""A type without fields. Parameters without a type have the type `string`, too, so it is none of these."""
 _FLAG = re.compile(r"\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
 _STATED = re.compile(
     r"[,，;；]?\s*\b(?:required|optional)\b\s*|[,，;；]?\s*(?:必填|必选|可选|选填)\s*",
@@ -235,7 +241,17 @@ def listed_parameters(markdown: str, location: str = "") -> tuple[Parameter, ...
         return ()
     if not all(match for _, match in matches):
         return ()
-    return _nested([(w, _listed_parameter(match, location)) for w, match in matches if match])
+    found = _nested([(w, _listed_parameter(match, location)) for w, match in matches if match])
+    return tuple(map(_with_values, found))
+
+
+def _with_values(parameter: Parameter) -> Parameter:
+    """Return a parameter with the items below it as its values if its type has no fields."""
+    below = parameter.children
+    if below and _SCALAR.fullmatch(parameter.type):
+        values = tuple(AllowedValue(value=c.name, meaning=c.description) for c in below)
+        return parameter.model_copy(update={"children": (), "values": values})
+    return parameter.model_copy(update={"children": tuple(map(_with_values, below))})
 
 
 _HEADED_ITEM = re.compile(r"#{1,6} +([\w.$@\\\[\]-]+)(?=\s|$)")

@@ -1,172 +1,17 @@
 """Converts a tree of HTML into Markdown with the same headings, tables, lists and code blocks.
 
-Tables are made regular first, as Markdown needs them: one header row, no spans, no layout tables.
+Tables are made regular first, see `html_tables`.
 """
 
 import re
-from itertools import pairwise, takewhile
 from typing import Any
 
 from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
 from ingestion.sources.formats.html_fields import mark_fields
+from ingestion.sources.formats.html_tables import normalize_tables
 from schemas.errors import SourceError
-
-MAX_SPANNED_CELLS = 20_000
-"""Maximum number of cells that are added to one page to replace row spans and column spans."""
-
-MAX_REPEATED_CHARS = 200
-"""Maximum length of a text that is repeated in each row that its cell spans, in characters.
-
-A longer text appears only in the first row.
-"""
-
-_LAYOUT_CONTENT = ["table", "h1", "h2", "h3", "h4", "h5", "h6"]
-_TABLE_PARTS = ["thead", "tbody", "tfoot", "tr", "td", "th"]
-
-
-def normalize_tables(content: Tag) -> None:
-    """Make every table below `content` regular, and set `data-columns` on its first row.
-
-    Raises SourceError if spans add too many cells.
-    """
-    for table in reversed(content.find_all("table")):  # the innermost first
-        _move_rows_out(table)
-    for table in content.find_all("table"):
-        if _is_layout(table):
-            table.name = "div"
-    normalizer = _TableNormalizer()
-    for row in content.find_all(_TABLE_PARTS):
-        if row.find_parent("table") is None:
-            row.name = "div"
-    for table in content.find_all("table"):
-        for caption in table.find_all("caption"):
-            caption.name = "p"
-            table.insert_before(caption.extract())
-        normalizer.normalize(table)
-
-
-def _move_rows_out(table: Tag) -> None:
-    """Move the rows of a table in a cell of a table with headers below the row of that cell.
-
-    They are indented, and their cells are moved to the columns with the same headers.
-    """
-    row = table.find_parent("tr")
-    outer = row.find_parent("table") if row is not None else None
-    if row is None or outer is None:
-        return
-    first, own = outer.find("tr"), table.find_all("tr")
-    titles = _titles(first) if isinstance(first, Tag) else []
-    if len(titles) < 2 or first is row or not own or table.find("table"):
-        return
-    names = _titles(own[0]) or titles
-    columns = [
-        titles.index(name) if name in titles else min(index, len(titles) - 1)
-        for index, name in enumerate(names)
-    ]
-    table.extract()
-    below = row
-    for inner in own[1:] if _titles(own[0]) else own:
-        cells = [Tag(name="td") for _ in titles]
-        for index, cell in enumerate(inner.find_all(["td", "th"], recursive=False)):
-            target = cells[columns[index] if index < len(columns) else -1]
-            target.extend([*cell.contents, " "])
-        nested = inner.get("data-nesting")
-        new = Tag(name="tr", attrs={"data-nesting": str(int(str(nested or 0)) + 1)})
-        cells[0]["style"] = f"padding-left: {16 * int(str(new['data-nesting']))}px"
-        new.extend(cells)
-        below.insert_after(new)
-        below = new
-
-
-def _titles(row: Tag) -> list[str]:
-    """Return the texts of a row of header cells; empty for another row."""
-    cells = row.find_all(["td", "th"], recursive=False)
-    is_header = bool(cells) and all(cell.name == "th" for cell in cells)
-    return [" ".join(cell.get_text(" ").split()).lower() for cell in cells] if is_header else []
-
-
-def _is_layout(table: Tag) -> bool:
-    """Return whether the table only positions other content."""
-    return table.find(_LAYOUT_CONTENT) is not None or (
-        table.find("pre") is not None and len(table.find_all("tr", limit=2)) <= 1
-    )
-
-
-class _TableNormalizer:
-    """Replaces the spans of the tables of one page with separate cells."""
-
-    def __init__(self) -> None:
-        self.cells_left = MAX_SPANNED_CELLS
-        self.spanning: dict[int, tuple[int, str]] = {}
-        """By column: the number of further rows that a cell spans, and the text to repeat in them."""
-
-    def normalize(self, table: Tag) -> None:
-        self.spanning = {}
-        rows: list[Tag] = list(table.find_all("tr"))
-        headers = sum(1 for _ in takewhile(_titles, rows))
-        widths = [self._fill_row(row) for row in rows]
-        for above, row in pairwise(rows[:headers]):
-            _merge_headers(above, row)
-        rows = rows[max(headers - 1, 0) :]
-        widths = widths[max(headers - 1, 0) :]
-        if rows:
-            rows[0]["data-columns"] = str(max(widths))
-            for _ in range(max(widths) - widths[0]):
-                self._append(rows[0], "")
-
-    def _fill_row(self, row: Tag) -> int:
-        """Add the cells that the row lacks, and return its number of columns."""
-        cells = row.find_all(["td", "th"], recursive=False)
-        for cell in cells:
-            cell.extract()
-        row.clear()
-        column = 0
-        for cell in cells:
-            column = self._append_spanning(row, column)
-            across, down = _span(cell, "colspan"), _span(cell, "rowspan")
-            row.append(cell)
-            for _ in range(across - 1):
-                self._append(row, "")
-            if down > 1:
-                text = " ".join(cell.get_text(" ").split())
-                text = text if len(text) <= MAX_REPEATED_CHARS else ""
-                self.spanning |= {column + i: (down - 1, text) for i in range(across)}
-            column += across
-        return self._append_spanning(row, column)
-
-    def _append_spanning(self, row: Tag, column: int) -> int:
-        while column in self.spanning:
-            remaining, text = self.spanning.pop(column)
-            if remaining > 1:
-                self.spanning[column] = (remaining - 1, text)
-            self._append(row, text)
-            column += 1
-        return column
-
-    def _append(self, row: Tag, text: str) -> None:
-        self.cells_left -= 1
-        if self.cells_left < 0:
-            raise SourceError(f"table cells span more than {MAX_SPANNED_CELLS} other cells")
-        cell = Tag(name="td")
-        cell.string = text
-        row.append(cell)
-
-
-def _merge_headers(above: Tag, row: Tag) -> None:
-    """Remove the header row `above`; cells of `row` below it that are empty get its text."""
-    cells = row.find_all(["td", "th"], recursive=False)
-    for cell, other in zip(cells, above.find_all(["td", "th"], recursive=False), strict=False):
-        if not cell.get_text().strip():
-            cell.extend(list(other.contents))
-    above.extract()
-
-
-def _span(cell: Tag, name: str) -> int:
-    value = str(cell.get(name, "1"))
-    return max(1, min(1000, int(value))) if value.isdecimal() and len(value) < 6 else 1
-
 
 MAX_INDENTATION = 80
 """Maximum indentation of a cell, in characters."""
@@ -254,6 +99,8 @@ class _Converter(MarkdownConverter):
         if not href.startswith(("http://", "https://")) or re.search(r"[\s<>()]", href):
             return text
         return text.replace(label, f"<{href}>" if label == href else f"[{label}]({href})")
+
+    convert_tt = MarkdownConverter.convert_code  # type: ignore[attr-defined]
 
     def convert_br(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         if "pre" in parent_tags:

@@ -1,0 +1,127 @@
+"""Scopes, faults, values and nesting that API pages state in labels, sentences and spacer cells."""
+
+from pathlib import Path
+
+import pytest
+
+from ingestion.sources.formats.html_markdown import table_to_markdown
+from tests.api_page_lines import read_lines
+
+SPACER_CELLS = """<h1>Reserve a berth</h1>
+<table>
+<tr><th>HTTP method</th><th>Path</th><th>Required role</th></tr>
+<tr><td>POST</td><td><tt>/berths/reserve</tt></td><td><tt>PORT_AGENT</tt> or <tt>PILOT</tt></td></tr>
+</table>
+<h2>Request</h2>
+<table>
+<tr><th colspan="3">Element</th><th>Type</th><th>M/O/C</th></tr>
+<tr><td colspan="3">ship</td><td>Ship</td><td>M</td></tr>
+<tr><td rowspan="3">&nbsp;</td><td colspan="2">imo</td><td>String(7)</td><td>M</td></tr>
+<tr><td colspan="2">cargo</td><td>Cargo</td><td>O</td></tr>
+<tr><td>&nbsp;</td><td>unit</td><td>Enum</td><td>C</td></tr>
+<tr><td colspan="3">note</td><td>String</td><td>O</td></tr>
+</table>
+<h2>Faults</h2>
+<table>
+<tr><th>HTTP</th><th>Fault code</th><th>Meaning</th></tr>
+<tr><td rowspan="2">409</td><td>PRT-11</td><td>Berth is taken</td></tr>
+<tr><td>PRT-12</td><td>Ship is too long</td></tr>
+</table>
+"""
+
+SHARED_SCOPE = """# Kites
+
+Both calls need the permission `kite_read`.
+
+## List kites % GET /kites
+
+#### Query String Params
+
+| Field | Type | Required |
+| --- | --- | --- |
+| wind | string | false |
+
+## Rename a kite % POST /kites/rename
+
+The caller needs `kites:write`, which `name` does not.
+
+#### JSON Params
+
+| Field | Type |
+| --- | --- |
+| name | string |
+
+#### JSON Error Codes
+
+| Code | Meaning |
+| --- | --- |
+| 7001 | Name is taken |
+"""
+
+CODES_OF_A_FIELD = """# 查询库位
+
+`GET https://a.example/slots`
+
+## 请求参数
+
+- `X-Trace` (string, header, required)
+- `order` (integer, optional) — 排序
+    - `0`: 升序
+    - `1`: 降序
+
+**errcode 的合法值**
+
+| 值 | 说明 |
+| --- | --- |
+| -1 | 系统繁忙 |
+| 61001 | 库位不存在 |
+"""
+
+PAGES = {
+    "spacer cells": (
+        "html",
+        SPACER_CELLS,
+        [
+            "POST /berths/reserve Reserve a berth",
+            "ship!",
+            "ship.imo!",
+            "ship.cargo",
+            "ship.cargo.unit",
+            "note",
+            "PRT-11",
+            "PRT-12",
+            "PORT_AGENT",
+            "PILOT",
+        ],
+    ),
+    "shared scope": (
+        "md",
+        SHARED_SCOPE,
+        [
+            "GET /kites List kites",
+            "wind",
+            "kite_read",
+            "POST /kites/rename Rename a kite",
+            "name",
+            "7001",
+            "kites:write",
+        ],
+    ),
+    "codes of a field": (
+        "md",
+        CODES_OF_A_FIELD,
+        ["GET https://a.example/slots 查询库位", "X-Trace!", "order", "-1", "61001"],
+    ),
+}
+"""Suffix, page and expected lines by structure."""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_structure_is_read(name: str, tmp_path: Path) -> None:
+    suffix, text, expected = PAGES[name]
+    assert read_lines(text, tmp_path / f"page.{suffix}") == expected
+
+
+def test_columns_without_title_stay_apart_if_both_have_text() -> None:
+    table = "<table><tr><th>Port</th><th></th></tr><tr><td>Bay</td><td>2 m</td></tr></table>"
+    assert table_to_markdown(table).splitlines()[-1] == "| Bay | 2 m |"
