@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.service.answer_service import AnswerService
-from ingestion.chunking import chunk_document
+from ingestion.chunking import CHUNKER_VERSION, chunk_document
 from ingestion.store.cache import ReadThroughCache
 from ingestion.store.client import BATCH_ROWS
 from ingestion.store.collection import Collection, SearchRoute
@@ -288,7 +288,7 @@ def test_manifest_keeps_its_stored_keys() -> None:
         "embedding_chars": 320,
         "metric": "COSINE",
         "analyzer": "standard/4",
-        "chunker": "2/400",
+        "chunker": f"{CHUNKER_VERSION}/400",
         "rows": 3,
         "words": 9,
         "reliability": {"full_text": 0.5, "dense": 0.25, "rows": 3},
@@ -305,11 +305,11 @@ def test_manifest_keeps_its_stored_keys() -> None:
 @pytest.mark.parametrize(
     ("settings", "difference"),
     [
-        ({"chunk_tokens": 500}, "chunker 2/400 instead of 2/500"),
+        ({"chunk_tokens": 500}, f"chunker {CHUNKER_VERSION}/400 instead of {CHUNKER_VERSION}/500"),
         ({"embedding_model": "a:b"}, "embedding_model none instead of a:b"),
         (
             {"embedding_model": "a:b", "chunk_tokens": 500},
-            "embedding_model none instead of a:b, chunker 2/400 instead of 2/500",
+            f"embedding_model none instead of a:b, chunker {CHUNKER_VERSION}/400 instead of {CHUNKER_VERSION}/500",
         ),
     ],
     ids=["chunks", "embedding", "both"],
@@ -349,7 +349,7 @@ def test_reads_notice_writes_by_another_process(
     assert reader.word_counts(["zebra"]) == {"zebra": 2}
     assert reader.manifest.rows == 2
     write(connect("shared", chunk_tokens=500), page("stripes", "A zebra."))
-    with pytest.raises(CollectionMismatch, match="chunker 2/500"):
+    with pytest.raises(CollectionMismatch, match=f"chunker {CHUNKER_VERSION}/500"):
         reader.search("zebra", 1, "full_text")
     write(writer, page("stripes", "A horse."))
     assert search(reader, "horse", 1) == ["stripes"]
