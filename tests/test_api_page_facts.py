@@ -77,7 +77,22 @@ CODES_OF_A_FIELD = """# 查询库位
 | 61001 | 库位不存在 |
 """
 
+FIELDS_WITH_BLOCKS = """<main><h1>Book a tram</h1>
+<div><span class="verb">POST</span><span class="path">/trams</span></div>
+<section><h2>Body parameters</h2>
+<div><div><code>line</code></div><div><span>string</span> <span>Required</span></div><div>Its name.</div></div>
+<div><div><code>stop</code></div><div><span>object</span> <span>Optional</span></div><div>Where.</div>
+  <div><div><div><code>code</code></div><div>string <b>Required</b></div><p>Its code.</p></div></div></div>
+<div><div><code>seats</code></div><div><span>integer</span></div><div>How many.</div></div>
+</section></main>
+"""
+
 PAGES = {
+    "fields with blocks": (
+        "html",
+        FIELDS_WITH_BLOCKS,
+        ["POST /trams Book a tram", "line!", "stop", "stop.code!", "seats"],
+    ),
     "spacer cells": (
         "html",
         SPACER_CELLS,
