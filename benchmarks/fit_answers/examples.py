@@ -23,7 +23,7 @@ from runnables.answer.extractive_answer import find_quotes, quoted_steps
 from runnables.answer.passages import QuotedPassage
 from runnables.question.classify import search_candidates
 from runnables.question.extract_details import details_of
-from runnables.question.topic_gate import is_sure, topic_features
+from runnables.question.topic_gate import is_sure, stated_share, topic_features
 from runnables.retrieval.chunk_search import build_boost_named_api
 from runnables.retrieval.query_analysis import Glossary
 from runnables.state import PipelineState
@@ -123,8 +123,9 @@ class AskedCorpus:
                 continue
             details = details_of(each.state["question"])
             expanded, chunks = search_candidates(details, collection, glossary)
-            features = topic_features(details, expanded, collection, glossary, chunks)
+            features = topic_features(details, expanded, collection)
             if not is_sure(features):
+                features["share"] = stated_share(details, collection, glossary, chunks)
                 yield Example(self.name, each.kind, features, each.kind != "off-topic")
 
     def _is_right(self, each: AskedQuestion, passages: Sequence[QuotedPassage]) -> bool:

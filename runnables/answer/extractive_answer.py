@@ -55,6 +55,9 @@ A passage at this distance is right 0.6 times as often, because the weights of t
 MAX_DISTANCE_IN_DOCUMENT = 2.0
 """The same for a passage of the same document, which continues the best one rather than replaces it."""
 
+QuotableSection = tuple[Chunk, Sequence[Segment]]
+"""A chunk and those of its segments that may be quoted, of which there is at least one."""
+
 QuotedStep = tuple[str, Chunk]
 """The text of a step and the chunk that it quotes."""
 
@@ -142,7 +145,7 @@ def quoted_steps(
 
 def _sections(
     state: PipelineState, terms: QueryTerms, collection: Collection
-) -> Iterator[list[Segment]]:
+) -> Iterator[QuotableSection]:
     """Yield the segments of the best chunks, then of the other sections of the best chunk's page.
 
     The other sections are read if the page describes an API, or if the question asks how to do what the
@@ -159,8 +162,8 @@ def _sections(
             page = collection.chunks_of_document(first.document_id, first.source)
             found |= {chunk.id: chunk for chunk in page}
     for chunk in found.values():
-        if segments := _quotable(split_chunk(chunk, state["question"].language)):
-            yield segments
+        if segments := _quotable(chunk, split_chunk(chunk, state["question"].language)):
+            yield chunk, segments
 
 
 def _is_named(chunk: Chunk, question: str) -> bool:
@@ -170,7 +173,7 @@ def _is_named(chunk: Chunk, question: str) -> bool:
 
 
 def _candidates(
-    sections: Sequence[list[Segment]], terms: QueryTerms, chunks: Sequence[RetrievedChunk]
+    sections: Sequence[QuotableSection], terms: QueryTerms, chunks: Sequence[RetrievedChunk]
 ) -> Iterator[Candidate]:
     """Yield the sections with their ranks and their scores relative to the best.
 
@@ -182,20 +185,19 @@ def _candidates(
     for retrieved in chunks[:MAX_CANDIDATES]:
         by_document[_document(retrieved.chunk)] += retrieved.score
     best_document = max(by_document.values(), default=0.0) or 1.0
-    for rank, segments in enumerate(sections):
-        chunk = segments[0].chunk
+    for rank, (chunk, segments) in enumerate(sections):
         score = (scores.get(chunk.id) or best) / best
         document_score = by_document[_document(chunk)] / best_document
-        yield Candidate.of(segments, terms, rank, score, document_score)
+        yield Candidate.of(chunk, segments, terms, rank, score, document_score)
 
 
 def _document(chunk: Chunk) -> tuple[str, str]:
     return chunk.source, chunk.document_id
 
 
-def _quotable(segments: Sequence[Segment]) -> list[Segment]:
+def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     """Return the segments; of an API's sections, without examples and the list with its address."""
-    if not segments or segments[0].chunk.kind == "prose":
+    if chunk.kind == "prose":
         return list(segments)
     following = [*(segment.kind for segment in segments[1:]), ""]
     return [

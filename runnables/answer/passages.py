@@ -61,16 +61,17 @@ class Candidate:
     @classmethod
     def of(
         cls,
+        chunk: Chunk,
         segments: Sequence[Segment],
         terms: QueryTerms,
         rank: int,
         score: float,
         document_score: float,
     ) -> "Candidate":
-        """Return the candidate with `segments`, which are not empty, all of one chunk."""
+        """Return the candidate with the `segments` of `chunk`, which are not empty."""
         words = [terms.found_in(segment.text) for segment in segments]
-        heading_words = terms.found_in(_heading(segments[0].chunk))
-        return cls(segments[0].chunk, segments, words, heading_words, rank, score, document_score)
+        heading_words = terms.found_in(_heading(chunk))
+        return cls(chunk, segments, words, heading_words, rank, score, document_score)
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def _passages(
     least = SIMILAR_SHARE * max(relevance)
     similar = [i for i in range(len(relevance)) if relevance[i] >= least]
     anchors = sorted(named or similar, key=lambda i: -relevance[i])[:ANCHORS]
-    for indices in dict.fromkeys(_choose(candidate.segments, relevance, i, terms) for i in anchors):
+    for indices in dict.fromkeys(_choose(candidate, relevance, i, terms) for i in anchors):
         yield _passage(candidate, indices, terms, weights)
 
 
@@ -133,13 +134,14 @@ def _relevance(candidate: Candidate, index: int, terms: QueryTerms) -> float:
 
 
 def _choose(
-    segments: Sequence[Segment], relevance: Sequence[float], anchor: int, terms: QueryTerms
+    candidate: Candidate, relevance: Sequence[float], anchor: int, terms: QueryTerms
 ) -> tuple[int, ...]:
     """Return the indices of the segments that are quoted with the one at `anchor`, in order.
 
     Around a row of an API's table they are the other rows that are asked for. Around anything else they
     are the segments before and after it, as many as fit, the more relevant side first.
     """
+    segments, kind = candidate.segments, candidate.chunk.kind
     chosen: dict[int, int] = {}
     is_row = segments[anchor].kind == "row"
 
@@ -156,7 +158,7 @@ def _choose(
         add(before)
     is_named = segments[anchor].name.lower() in terms.identifiers
     is_code = is_named and bool(error_codes(segments[anchor].name))
-    if not (is_row and (is_code or segments[anchor].chunk.kind != "prose")):
+    if not (is_row and (is_code or kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     return tuple(sorted(chosen))
 

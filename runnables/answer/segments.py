@@ -2,10 +2,10 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingestion.text.markdown_blocks import (
     MarkdownBlock,
@@ -39,7 +39,6 @@ _CODE = re.compile(r"(`[^`\n]*`)")
 class Segment:
     """A part of a chunk that is quoted as a whole."""
 
-    chunk: Chunk
     block: int
     """Index of its block in the chunk; items of a list and rows of a table share it."""
     kind: str
@@ -57,33 +56,43 @@ class Segment:
         return self.kind == "paragraph" and self.text.rstrip("* ").endswith((":", "："))
 
 
-def split_chunk(chunk: Chunk, language: Language) -> list[Segment]:
+def split_chunk(chunk: Chunk, language: Language) -> Sequence[Segment]:
     """Return the segments of `chunk` in document order, labelled in `language`."""
-    templates = load_prompt("extractive", language).module
-    found: list[Segment] = []
-    for index, block in enumerate(_blocks(chunk.body)):
-        found += _split_block(chunk, index, block, templates)
-    return found
+    return _split_section(chunk.body, chunk.kind, chunk.language, language)
 
 
 @lru_cache(maxsize=1_000)
-def _blocks(body: str) -> tuple[MarkdownBlock, ...]:
-    """Return the blocks of a chunk; they are cached because many questions retrieve the same chunks."""
-    return tuple(parse_blocks(body))
+def _split_section(
+    body: str, kind: SectionKind, language: Language, label_language: Language
+) -> tuple[Segment, ...]:
+    """Return the segments of a section; they are cached because many questions retrieve the same chunks."""
+    templates = load_prompt("extractive", label_language).module
+    section = _Section(kind, language, templates)
+    return tuple(
+        segment
+        for index, block in enumerate(parse_blocks(body))
+        for segment in _split_block(section, index, block)
+    )
 
 
-def _split_block(
-    chunk: Chunk, index: int, block: MarkdownBlock, templates: Any
-) -> Iterator[Segment]:
+class _Section(NamedTuple):
+    """What the text of a table row depends on."""
+
+    kind: SectionKind
+    language: Language
+    templates: Any
+
+
+def _split_block(section: _Section, index: int, block: MarkdownBlock) -> Iterator[Segment]:
     def segment(kind: str, text: str, **fields: Any) -> Segment:
-        return Segment(chunk, index, kind, text, **fields)
+        return Segment(index, kind, text, **fields)
 
     if block.kind == "table":
         header, rows = _table_cells(block.text)
-        required = _required_names(chunk, rows)
+        required = _required_names(section, rows)
         for row in rows:
             cells = [inline_markdown(cell) for cell in row]
-            text, name = _row_text(chunk, header, cells, templates), plain_text(row[0])
+            text, name = _row_text(section, header, cells), plain_text(row[0])
             yield segment("row", text, name=name, is_required=name in required)
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
         yield segment("code", textwrap.dedent(block.text))
@@ -108,14 +117,15 @@ def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _row_text(chunk: Chunk, header: list[str], cells: list[str], templates: Any) -> str:
+def _row_text(section: _Section, header: list[str], cells: list[str]) -> str:
     """Return a table row as a list item: the first cell, then the others with their column titles."""
-    if chunk.kind in PARAMETER_KINDS and len(cells) >= 4:
+    templates = section.templates
+    if section.kind in PARAMETER_KINDS and len(cells) >= 4:
         name, type_, required, description, *rest = cells
-        is_required = required == user_text(chunk.language).api_document.yes
+        is_required = required == user_text(section.language).api_document.yes
         example = rest[0] if rest else ""
         return str(templates.parameter(name, type_, is_required, description, example))
-    if chunk.kind == "error_codes" and len(cells) >= 4:
+    if section.kind == "error_codes" and len(cells) >= 4:
         return str(templates.error(*cells[:4]))
     pairs = zip(header[1:], cells[1:], strict=False)
     rest = [
@@ -124,14 +134,14 @@ def _row_text(chunk: Chunk, header: list[str], cells: list[str], templates: Any)
     return str(templates.row(cells[0], rest))
 
 
-def _required_names(chunk: Chunk, rows: list[list[str]]) -> set[str]:
+def _required_names(section: _Section, rows: list[list[str]]) -> set[str]:
     """Return the names of the parameters that every call needs.
 
     A required parameter below an optional object is not one of them.
     """
-    if chunk.kind not in PARAMETER_KINDS:
+    if section.kind not in PARAMETER_KINDS:
         return set()
-    yes = user_text(chunk.language).api_document.yes
+    yes = user_text(section.language).api_document.yes
     marked = {plain_text(row[0]) for row in rows if len(row) >= 4 and row[2] == yes}
 
     def is_needed(name: str) -> bool:

@@ -38,21 +38,21 @@ def estimate_on_topic(
 
     `expanded` is the question with equivalent terms, and `chunks` are what a search for it found.
     """
-    features = topic_features(details, expanded, collection, glossary, chunks)
-    return 1.0 if is_sure(features) else topic_probability(features)
+    features = topic_features(details, expanded, collection)
+    if is_sure(features):
+        return 1.0
+    return topic_probability(
+        {**features, "share": stated_share(details, collection, glossary, chunks)}
+    )
 
 
 def topic_features(
-    details: ExtractedDetails,
-    expanded: str,
-    collection: Collection,
-    glossary: Glossary,
-    chunks: Sequence[Chunk],
+    details: ExtractedDetails, expanded: str, collection: Collection
 ) -> dict[str, float]:
-    """Return what the probability is estimated from. Blocks the event loop.
+    """Return the features that the question's words have without any chunk. Blocks the event loop.
 
-    They are the topic score of the question, with equivalent terms if that is higher; the mean score of its
-    words; the share of it that one chunk states; and whether it has a word of private life.
+    They are the topic score of the question, with equivalent terms if that is higher, the mean score of its
+    words, and whether it has a word of private life.
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()
@@ -60,7 +60,6 @@ def topic_features(
     return {
         "topic": max(sum(scores), topic.score(" ".join([expanded, *equivalents]))),
         "mean": sum(scores) / max(len(scores), 1),
-        "share": _stated_share(details, collection, glossary, chunks),
         "private": float(_has_private_word(details, collection)),
     }
 
@@ -80,7 +79,7 @@ def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool
     return any(part not in counts for parts in words.values() for part in parts)
 
 
-def _stated_share(
+def stated_share(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
     """Return the largest share of the question that one chunk states, 0 to 1. Blocks the event loop."""
