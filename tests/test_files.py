@@ -159,7 +159,7 @@ HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 <tr><td rowspan="2">berth_id<td>string<td>a | b<p>c<tr><td>long<td><pre>{
 }</pre><tr><td colspan="3">end</table>
 <h3>List&lt;Ship&gt; of __init__</h3><dl><dt><code>get()</code><dd><p>gets<p>more</dl>
-<aside>advertisement</aside><aside class="note">Mind the tide.</aside><script>var a = "<!--";</script>
+<aside><a href="/ad">advertisement</a></aside><aside class="note">Mind the tide.</aside><script>var a = "<!--";</script>
 <div hidden>secret</div><form><input>search</form></main><footer>imprint</footer></body></html>"""
 
 
@@ -180,7 +180,7 @@ def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
         "1. Sort\n2. Join\n   - with &\n3. Hash\n\n````python\nimport hmac\n  # a comment\n```\n````",
         "| Name | Type | Text |\n| --- | --- | --- |\n| berth_id | string | a \\| b c |\n"
         "| berth_id | long | `{ }` |\n| end |  |  |",
-        "- `get()`\n  gets more\n\nMind the tide.",
+        "- `get()`\n  gets\n\n  more\n\nMind the tide.",
     ]
 
 

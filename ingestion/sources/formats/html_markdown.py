@@ -4,6 +4,7 @@ Tables are made regular first, see `html_tables`.
 """
 
 import re
+import textwrap
 from typing import Any
 
 from bs4 import Tag
@@ -118,7 +119,7 @@ class _Converter(MarkdownConverter):
 
     def convert_dd(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         if "_inline" not in parent_tags and _is_definition(el.find_previous_sibling("dt")):
-            return "\n  " + text.strip().replace("\n", "\n  ") + "\n"
+            return "\n" + textwrap.indent(text.strip(), "  ") + "\n"
         return f"\n\n{text.strip()}\n\n" if "_inline" not in parent_tags else f" {text.strip()} "
 
     def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
@@ -132,7 +133,7 @@ class _Converter(MarkdownConverter):
         if not text:
             return "\n"
         bullet = f"{el['data-number']}. " if el.get("data-number") else "- "
-        return bullet + text.replace("\n", "\n" + " " * len(bullet)) + "\n"
+        return bullet + textwrap.indent(text, " " * len(bullet)).lstrip() + "\n"
 
     def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         if "_inline" in parent_tags:  # in a table's cell
