@@ -112,3 +112,10 @@ def test_answer_is_framed_in_the_requested_language(client: TestClient[Litestar]
     assert answer["language"] == "en"
     assert answer["introduction"].startswith("Hello")
     assert "**: `POST /dop/api/v1/order/ship`" in answer["answer"][0]
+
+
+def test_question_about_private_life_is_refused_although_it_shares_words(
+    client: TestClient[Litestar],
+) -> None:
+    assert ask(client, "周末去哪家餐厅吃火锅有优惠")["type"] == "unknown"
+    assert ask(client, "退款怎么处理")["type"] != "unknown"
