@@ -23,7 +23,8 @@ def test_word_without_documented_parts_lowers_the_score() -> None:
     assert scorer.word_scores("天气预报")["天气预报"] < 0
 
 
-def test_question_without_private_words_and_with_a_high_score_is_sure() -> None:
-    assert is_sure({"topic": SURE_TOPIC_SCORE + 1, "mean": 1, "private": 0})
-    assert not is_sure({"topic": SURE_TOPIC_SCORE + 1, "mean": 1, "private": 1})
-    assert not is_sure({"topic": SURE_TOPIC_SCORE - 1, "mean": 1, "private": 0})
+def test_question_that_is_not_private_and_has_a_high_score_is_sure() -> None:
+    assert is_sure({"topic": SURE_TOPIC_SCORE + 1, "mean": 1, "private": 0, "personal": 0})
+    assert not is_sure({"topic": SURE_TOPIC_SCORE + 1, "mean": 1, "private": 1, "personal": 0})
+    assert not is_sure({"topic": SURE_TOPIC_SCORE - 1, "mean": 1, "private": 0, "personal": 0})
+    assert not is_sure({"topic": SURE_TOPIC_SCORE + 1, "mean": 1, "private": 0, "personal": 1})

@@ -30,13 +30,14 @@ ANSWER_WEIGHTS = {
 }
 """Weights of the features by which the probability of a right answer is estimated."""
 
-TOPIC_INTERCEPT = -1.10
+TOPIC_INTERCEPT = -0.65
 """Log-odds that a question with a low topic score is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {
-    "topic": 0.19,
-    "mean": 2.52,
-    "share": 3.12,
-    "private": -3.53,
+    "topic": 0.15,
+    "mean": 2.86,
+    "private": -2.58,
+    "personal": -2.32,
+    "share": 3.13,
 }
 """Weights of the features by which that probability is estimated."""
