@@ -84,10 +84,10 @@ class Settings(BaseSettings):
     """If all models fail: `extractive` quotes the documents (`degraded`), `error` returns the error."""
 
     unverified: Literal["list", "remove"] = "list"
-    """Facts found in no cited chunk: `list` them, or also `remove` the sentences that contain them."""
+    """Facts found in no cited chunk: `list` them, or `remove` the sentences that contain them."""
 
     synthesis: Literal["fit", "refine"] = "fit"
-    """If the chunks exceed the context window: `fit` omits the last ones, `refine` makes further calls."""
+    """If the chunks exceed the context window: `fit` uses those that fit, `refine` makes further calls."""
 
     embedding_model: str | None = None
     """`provider:model`, or `local:model` (extra `local`), for dense retrieval; default: full text only."""

@@ -95,7 +95,7 @@ CHATS: dict[str, tuple[str, list[str]]] = {
     "what was retrieved": ("怎么发货\n/retrieved\n", ["score", "发货流程"]),
     "nothing to copy to": ("怎么发货\n/copy\n", ["输出不是终端，无法复制。"]),
     "commands without an answer": ("/sources\n/retrieved\n/copy\n", ["还没有回答。"] * 3),
-    "anew": ("怎么发货\n/new\n/sources\n", ["已开始新对话。", "还没有回答。"]),
+    "a new conversation": ("怎么发货\n/new\n/sources\n", ["已开始新对话。", "还没有回答。"]),
     "help": ("/help\n", ["/retrieved  显示", "Ctrl-C"]),
     "nothing after /quit": ("/quit\n/help\n", []),
     "off topic": ("今天天气怎么样\n/sources\n", ["请换一个问题试试", "上一个回答没有引用文档。"]),
@@ -382,7 +382,7 @@ def test_chat_at_a_pseudo_terminal(
         terminal.type(
             f"what does error 44203 mean?{ALT_ENTER}token=9f8e7d6c5b4a39281706f5e4d3c2b1a0\r"
         )
-        assert "\x1b]8;" in terminal.read_to("by extractive")
+        assert "\x1b]8;" in terminal.read_to("answered by: extractive")
         terminal.type("怎么发货\r")
         deadline = time.monotonic() + TIMEOUT_S
         while not any("怎么发货" in request.text for request in model_server.chat_requests):

@@ -266,7 +266,7 @@ def test_text_output_contains_all_parts(evaluate: Evaluate, questions: Path) -> 
     for said in ("3 questions, 32 documents", "recall@5", "MRR", "p95 ms", "k = 20", "full text"):
         assert said in result.stdout
     assert "dense" not in result.stdout
-    assert "types classified by extractive" in result.stdout
+    assert "question types (extractive)" in result.stdout
 
 
 def test_json_output_contains_all_results(evaluate: Evaluate, questions: Path) -> None:

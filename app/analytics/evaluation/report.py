@@ -143,7 +143,7 @@ def _matrix(result: ClassificationResult | None) -> list[Group]:
         ]
         table.add_row(label, *cells)
     total = sum(sum(row.values()) for row in result.matrix.values())
-    line = f"types classified by {result.by}: {result.accuracy:.1%} of {total} correct"
+    line = f"question types ({result.by}): {result.accuracy:.1%} of {total} correct"
     if result.unanswered:
         line += f"; the model failed on {result.unanswered}, which count as general"
     return [Group(Text(line), table)]
@@ -212,7 +212,7 @@ def _answers_heading(evaluation: AnswerEvaluation) -> Group:
     counts = f"  {len(evaluation.questions)} questions, {evaluation.documents} documents"
     lines = [
         Text.assemble((evaluation.platform, "bold"), counts),
-        Text(f"answered by {evaluation.answered_by}"),
+        Text(f"answered by: {evaluation.answered_by}"),
     ]
     if degraded := sum(result.degraded is not None for result in evaluation.questions):
         lines.append(Text(f"{degraded} answers are degraded: see `apidesk check`", style="yellow"))
