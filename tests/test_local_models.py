@@ -275,8 +275,8 @@ def test_model_that_cannot_be_fetched_names_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / BGE_ZH
     assert refused(tmp_path, embedding_model=f"local:{BGE_ZH}") == (
         f"APIDESK_EMBEDDING_MODEL=local:{BGE_ZH}: the model is not in {folder} and it cannot be "
-        "downloaded (ConnectionError); copy there config.json, model_optimized.onnx, "
-        "tokenizer.json, tokenizer_config.json"
+        "downloaded (ConnectionError); copy these files to that folder: config.json, "
+        "model_optimized.onnx, tokenizer.json, tokenizer_config.json"
     )
     assert refused(tmp_path, rerank=f"local:{RERANKER}").startswith(
         f"APIDESK_RERANK=local:{RERANKER}: the model is not in {tmp_path / RERANKER} and it cannot"
@@ -286,7 +286,9 @@ def test_model_that_cannot_be_fetched_names_its_folder(tmp_path: Path) -> None:
 def test_only_missing_files_are_named(tmp_path: Path) -> None:
     make_embedder(tmp_path / E5, WORDS, "onnx/model.onnx")
     (tmp_path / E5 / "tokenizer.json").unlink()
-    assert refused(tmp_path, embedding_model=f"local:{E5}").endswith("copy there tokenizer.json")
+    assert refused(tmp_path, embedding_model=f"local:{E5}").endswith(
+        "copy these files to that folder: tokenizer.json"
+    )
 
 
 def test_missing_model_is_downloaded_into_its_folder(

@@ -58,7 +58,7 @@ def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[P
 
 
 def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
-    """Yield the parameters; of a row for the whole body, as generators write it, its children."""
+    """Yield the parameters. Replace a row for the whole body, as generators write it, with its children."""
     for parameter in found:
         is_body = parameter.name == "body" and parameter.location == "body"
         if parameter.children and (is_body or parameter.name == "anonymous"):
@@ -222,7 +222,7 @@ _SCALAR = re.compile(
     r"(?:integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
     re.IGNORECASE,
 )
-"""A type without fields. Parameters without a type have the type `string`, too, so it is none of these."""
+"""A type without fields. `string` does not match, because parameters without a type have it as well."""
 _FLAG = re.compile(r"\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
 _STATED = re.compile(
     r"[,，;；]?\s*\b(?:required|optional)\b\s*|[,，;；]?\s*(?:必填|必选|可选|选填)\s*",

@@ -19,7 +19,7 @@ from schemas.errors import SourceError
 from schemas.platform import FilesSourceConfig, SourceLimits
 
 MAX_DOCUMENT_CHARS = 5_000_000
-"""Characters of a document: about five thick books."""
+"""Maximum length of a document, in characters: about five thick books."""
 
 _FORMATS: MappingProxyType[str, Callable[[bytes, FilesSourceConfig, SourceLimits], PageContent]] = (
     MappingProxyType(
@@ -40,7 +40,7 @@ def file_suffixes(source: FilesSourceConfig) -> set[str]:
 
 
 def read_content(source: FilesSourceConfig, limits: SourceLimits, path: Path) -> PageContent:
-    """Return the content of a file; without parts if it is empty. Raises SourceError."""
+    """Return the content of a file, which has no parts if the file is empty. Raises SourceError."""
     data = read_bytes(path)
     if not data.strip():
         return PageContent({}, [])

@@ -1,7 +1,7 @@
 """Folders of Markdown pages (.md, .mdx), with or without front matter.
 
 Relative links become the URLs of the pages that they name. Components of MDX pages that describe a field,
-such as `<ParamField>`, become tables; a field inside another is its child.
+such as `<ParamField>`, become tables; a field inside another one is indented below it.
 """
 
 import os
@@ -28,7 +28,7 @@ SUFFIXES = {".md", ".mdx"}
 
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
-_SUFFIXES = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
+_LINK_ENDINGS = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
 _NAME = re.compile(r"\{(\w+)")
 _PATH_NAMES = {"path", "page_path", "folder", "stem", "suffix"}
 _COMPONENT = re.compile(
@@ -83,13 +83,16 @@ def _front_matter(path: Path) -> PageValues:
 
 
 def _normalized(values: PageValues) -> PageValues:
-    """Return front matter whose `slug` fits into a URL template, without Docusaurus's leading slash."""
+    """Return front matter whose `slug` fits into a URL template: without slashes at its start and end."""
     slug = values.get("slug")
     return {**values, "slug": slug.strip("/")} if isinstance(slug, str) else values
 
 
 def _split_front_matter(path: Path) -> tuple[PageValues, str]:
-    """Return the front matter and the body; a page that begins with a thematic break is all body."""
+    """Return the front matter and the body of a page.
+
+    If the page only begins with a thematic break, all of it is the body.
+    """
     text = read_text(path).strip()
     handler = frontmatter.detect_format(text, _HANDLERS)
     if handler is None:
@@ -120,7 +123,7 @@ class LinkResolver:
         self._needs_front_matter = not names <= _PATH_NAMES
 
     def resolve(self, markdown: str, path: Path) -> str:
-        """Return `markdown` with absolute links; of a link to an unknown page only the label stays."""
+        """Return `markdown` with absolute links. A link to an unknown page is replaced by its label."""
         if "](" not in markdown:
             return markdown
         return _LINK.sub(lambda match: self._link(match, path), markdown)
@@ -152,7 +155,7 @@ class LinkResolver:
         target = os.path.normpath(base / address.strip("/"))
         if not target.startswith(self._folder):
             return None
-        ends = ("",) if target.endswith((".md", ".mdx")) else _SUFFIXES
+        ends = ("",) if target.endswith((".md", ".mdx")) else _LINK_ENDINGS
         files = (target + end for end in ends)
         found = next(filter(os.path.isfile, files), None)
         return Path(found) if found else None
@@ -172,8 +175,8 @@ class _Field:
         return self.values.get("name") or self.values.get(self.location, "")
 
     @property
-    def title(self) -> str:
-        """The title of the column with its name, which says what is described."""
+    def column_title(self) -> str:
+        """The title of the column with the field's name, such as `Header` or `Request parameter`."""
         if self.location == "header":
             return "Header"
         if self.tag.startswith("Response"):
@@ -183,16 +186,16 @@ class _Field:
 
 
 def tables_of_fields(text: str) -> str:
-    """Return `text` with each run of components that describe fields as a table.
+    """Return `text` with tables in place of each run of components that describe fields.
 
-    Other text is unchanged.
+    A run has one table per kind of field. Other text is unchanged.
     """
-    is_possible = any(name in text for name in _FIELD_ATTRIBUTES)
-    return _FieldReader(text).read() if is_possible and _COMPONENT.search(text) else text
+    may_have_fields = any(name in text for name in _FIELD_ATTRIBUTES)
+    return _FieldReplacer(text).replace() if may_have_fields and _COMPONENT.search(text) else text
 
 
-class _FieldReader:
-    """Replaces the components in one page."""
+class _FieldReplacer:
+    """Replaces the components of one page that describe fields by tables."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -201,8 +204,8 @@ class _FieldReader:
         """Components without other text between them."""
         self._open: list[_Field] = []
 
-    def read(self) -> str:
-        """Return the page."""
+    def replace(self) -> str:
+        """Return the page with tables instead of the components."""
         done = 0
         for match in self._tags():
             found = None if match["closing"] else _parse_field(match, len(self._open))
@@ -234,7 +237,11 @@ class _FieldReader:
 
 
 def _parse_field(match: re.Match[str], depth: int) -> _Field | None:
-    """Return the field that a component describes: by its tag, or by a name with a type or object."""
+    """Return the field that a component describes, or None.
+
+    A component describes a field if its tag says so, or if it has a name and also a type or `required`, as
+    attributes or in an object.
+    """
     attributes = attributes_of(match["attributes"])
     objects = [found for value in attributes.values() if (found := object_of(value))]
     values = dict(attributes)
@@ -254,7 +261,7 @@ def _field_tables(run: Sequence[_Field]) -> Iterator[str]:
     groups: dict[str, list[_Field]] = {}
     title = ""
     for found in run:
-        title = found.title if found.depth == 0 else title
+        title = found.column_title if found.depth == 0 else title
         groups.setdefault(title, []).append(found)
     for title, fields in groups.items():
         states_required = title != "Name" or any("required" in found.values for found in fields)

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 MAX_OBJECT_CHARS = 5_000
-"""Maximum length of an object in an attribute that is read; a longer one is an example."""
+"""Maximum length of an object that is parsed, in characters; longer ones are usually examples."""
 
 _QUOTED = r"\"[^\"]*\"|'[^']*'"
 
@@ -19,7 +19,7 @@ def _braces(depth: int) -> str:
 
 _BRACES = _braces(6)
 ATTRIBUTES = rf"(?:\s+[\w:@.-]+(?:\s*=\s*(?:{_QUOTED}|{_BRACES}|[^\s\"'>{{]+))?)*"
-"""Pattern of the attributes of a tag. The value of one may be an object in several pairs of braces."""
+"""Pattern of the attributes of a tag. A value may be an expression in braces, nested up to seven deep."""
 
 _ATTRIBUTE = re.compile(
     rf"(?P<name>[\w:@.-]+)(?:\s*=\s*(?:(?P<quoted>{_QUOTED})|(?P<braces>{_BRACES})|(?P<bare>[^\s\"'>{{]+)))?"
@@ -30,7 +30,11 @@ _TARGET = re.compile(r"(?:https?://|/)[^\s\"'`]*")
 
 
 def attributes_of(text: str) -> dict[str, str]:
-    """Return the attributes in a tag; one without a value is `true`, an object is in braces."""
+    """Return the attributes of a tag by name.
+
+    An attribute without a value is `true`. A value in braces is returned without the outer braces and, if
+    it is a string, without its quotation marks.
+    """
     return {match["name"]: _value(match) for match in _ATTRIBUTE.finditer(text)}
 
 
@@ -45,9 +49,10 @@ def _value(match: re.Match[str]) -> str:
 
 
 def object_of(text: str) -> dict[str, Any]:
-    """Return an object in JSON or JavaScript, such as `{ name: 'id', required: true }`.
+    """Parse `text` as an object in JSON or JavaScript, such as `{ name: 'id', required: true }`.
 
-    Empty if it is none, or refers to variables or functions in a way that is no YAML.
+    Returns an empty dict if `text` is not an object, is too long, or is not valid YAML, for example because
+    it contains a function.
     """
     if not text.startswith("{") or len(text) > MAX_OBJECT_CHARS:
         return {}
@@ -59,7 +64,10 @@ def object_of(text: str) -> dict[str, Any]:
 
 
 def call_in(values: Iterable[object]) -> str:
-    """Return the call, such as `POST /v1/x`, if the values are a method and a URL; else nothing."""
+    """Return the call, such as `POST /v1/x`, if `values` contain a method and a URL or path.
+
+    Returns an empty string otherwise.
+    """
     texts = [value for value in values if isinstance(value, str)]
     method = next(filter(METHOD.fullmatch, texts), "")
     target = next(filter(_TARGET.fullmatch, texts), "")
@@ -67,6 +75,9 @@ def call_in(values: Iterable[object]) -> str:
 
 
 def title_of(values: Mapping[str, str], names: Iterable[str]) -> str:
-    """Return the first of the attributes `names` that is text."""
+    """Return the value of the first attribute in `names` that is text; empty if there is none.
+
+    Expressions and constants, such as `{title}` and `true`, are not text.
+    """
     texts = (values.get(name, "") for name in names)
     return next((text for text in texts if text and not _NO_TEXT.match(text)), "")

@@ -187,7 +187,7 @@ def _replace_tag(match: re.Match[str]) -> str:
 
 
 def _is_type_argument(match: re.Match[str]) -> bool:
-    """Whether a tag is none, but the argument of a type such as `List<Item>`."""
+    """Return whether a match is not a tag, but the argument of a type such as `List<Item>`."""
     before = match.string[max(match.start() - 1, 0) : match.start()]
     return before.isalnum() and not match["attributes"] and f"</{match['tag']}" not in match.string
 

@@ -113,7 +113,7 @@ class _Budget:
 
 
 class _XmlCheck:
-    """Parses XML as a stream and raises SourceError if its tree would be too large or too deep."""
+    """Parses XML as a stream and raises SourceError if its tree would be too large or too deeply nested."""
 
     def __init__(self, budget: _Budget) -> None:
         self.budget = budget

@@ -80,7 +80,7 @@ def read_html(data: bytes) -> PageContent:
     """Return the page's content as Markdown.
 
     Its values are `title`, `lang`, the `canonical` link and every named `<meta>`. Raises SourceError
-    if the page is too deep or too large.
+    if the page is too deeply nested or too large.
     """
     match = _DECLARED_CHARSET.search(data, 0, _CHARSET_SEARCH_BYTES)
     declared = match[1].decode("ascii").lower() if match else ""
@@ -215,7 +215,7 @@ def _collapse_spaces(text: str) -> str:
 
 
 def parse_html(html: str) -> Tag:
-    """Return the tree of `html`. Raises SourceError if it is too deep or has too many nodes."""
+    """Return the tree of `html`. Raises SourceError if it is too deeply nested or has too many nodes."""
     return _BoundedSoup(html, builder=_TreeBuilder())
 
 

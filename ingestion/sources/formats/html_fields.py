@@ -44,7 +44,7 @@ def mark_fields(content: Tag) -> None:
 
 
 def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
-    """Return the texts in the head of a field and the blocks after it; no texts if it is none.
+    """Return the texts in the head of a field and the blocks after it; no texts if it is not a field.
 
     The rest begins with the first block after the type that is more than a flag such as "required".
     """
@@ -64,7 +64,7 @@ def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
 
 
 def _parent_name(head: Tag, names: dict[int, str]) -> str:
-    """Return the full name of the field in whose element a head is; empty if it is in none."""
+    """Return the full name of the field whose element contains `head`; empty if there is none."""
     element = head.parent
     while element is not None:
         for sibling in element.previous_siblings:

@@ -1,6 +1,6 @@
 """Converts a tree of HTML into Markdown with the same headings, tables, lists and code blocks.
 
-Tables are made regular first, see `html_tables`.
+Tables are made regular first; see `html_tables`.
 """
 
 import re
@@ -53,7 +53,7 @@ def table_to_markdown(html: str) -> str:
 
 
 def _separate_labels(content: Tag) -> None:
-    """Put a space between adjacent labels, such as a name and its type: styles keep them apart."""
+    """Put a space between labels, such as a name and its type, that only the style sheet separates."""
     for label in content.find_all(_LABELS, class_=True):
         before = label.previous_sibling
         if isinstance(before, Tag) and before.name in _LABELS and not label.find_parent("pre"):
@@ -80,11 +80,17 @@ class _Converter(MarkdownConverter):
         text = str(super().process_tag(node, parent_tags))  # type: ignore[misc]
         self.written_chars += len(text)
         if self.written_chars > MAX_WRITTEN_CHARS:
-            raise SourceError("too large and too deeply nested for an HTML page")
+            raise SourceError(
+                "cannot be converted: its nested elements yield more than "
+                f"{MAX_WRITTEN_CHARS / 1_000_000:g} million characters"
+            )
         return text
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
-        """Escape only headings and text that would start a block, so that `order_id` is unchanged."""
+        """Escape markup in headings, and elsewhere only text that would start a block.
+
+        `order_id` in a paragraph is unchanged.
+        """
         if any(re.fullmatch("h[1-6]", tag) for tag in parent_tags):
             return _MARKUP.sub(r"\\\1", text)
         return _LINE_START.sub(r"\1\\\2", text)
@@ -112,13 +118,13 @@ class _Converter(MarkdownConverter):
         text = " ".join(text.split())
         if not text or "_inline" in parent_tags:
             return f"{text} "
-        if _is_definition(el):
+        if _names_field(el):
             name, _, rest = text.partition(" ")
             return f"\n- {text if '`' in text else f'`{name}` {rest}'.strip()}\n"
         return f"\n\n**{text.replace('*', '')}**\n\n"
 
     def convert_dd(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        if "_inline" not in parent_tags and _is_definition(el.find_previous_sibling("dt")):
+        if "_inline" not in parent_tags and _names_field(el.find_previous_sibling("dt")):
             return "\n" + textwrap.indent(text.strip(), "  ") + "\n"
         return f"\n\n{text.strip()}\n\n" if "_inline" not in parent_tags else f" {text.strip()} "
 
@@ -160,10 +166,11 @@ class _Converter(MarkdownConverter):
         return f"\n\n{'#' * max(1, min(6, n))} {text}\n\n" if text else ""
 
 
-def _is_definition(term: Tag | None) -> bool:
-    """Return whether a definition list describes fields.
+def _names_field(term: Tag | None) -> bool:
+    """Return whether `term`, of a definition list, names a field.
 
-    Its `term` contains code, or is a word as in code with further elements.
+    It contains code, or it is an identifier that starts with a lowercase letter, alone or followed by
+    labels such as a type.
     """
     if term is None or term.find("code") is not None:
         return term is not None

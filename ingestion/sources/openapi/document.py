@@ -84,7 +84,7 @@ class ApiDocumentBuilder:
         return "\n\n".join(filter(None, (text[:MAX_DESCRIPTION_CHARS], link)))
 
     def _request_tables(self, operation: Operation) -> tuple[tuple[Parameter, ...], ...]:
-        """Return three tables: headers, public parameters, and all other parameters including the body."""
+        """Return three tables: headers, common parameters, and all other parameters including the body."""
         credentials = credential_parameters(operation)
         rows = RowBuilder(self.reader, self.labels, "request")
         header_credentials = [row for row in credentials if row.location == "header"]
@@ -96,9 +96,9 @@ class ApiDocumentBuilder:
             *map(_without_location, declared),
         ]
         others = list(_select_parameters(operation.parameters, is_header=False))
-        public = rows.parameter_rows(parameter for parameter in others if parameter.is_public)
-        own = rows.parameter_rows(parameter for parameter in others if not parameter.is_public)
-        return tuple(headers), public, (*other_credentials, *own, *self._body(rows, operation.body))
+        common = rows.parameter_rows(parameter for parameter in others if parameter.is_common)
+        own = rows.parameter_rows(parameter for parameter in others if not parameter.is_common)
+        return tuple(headers), common, (*other_credentials, *own, *self._body(rows, operation.body))
 
     def _body(self, rows: RowBuilder, media: tuple[MediaContent, ...]) -> tuple[Parameter, ...]:
         distinct = _distinct_schemas(media)

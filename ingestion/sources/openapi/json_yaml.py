@@ -47,15 +47,16 @@ def parse_json_or_yaml(data: bytes, limits: SourceLimits) -> object:
 
 
 def _decode(data: bytes) -> str:
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    has_bom = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     try:
-        return data.decode(encoding)
+        return data.decode("utf-16" if has_bom else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"not UTF-8 (byte {error.start})") from None
+        encoding = "UTF-16" if has_bom else "UTF-8"
+        raise SourceError(f"not {encoding} (byte {error.start})") from None
 
 
 def _parse_json(text: str, limits: SourceLimits) -> object:
-    if _count_json(text) > limits.values:
+    if _estimate_size(text) > limits.values:
         raise value_limit_error(limits)
     try:
         value = json.loads(text, parse_constant=str)
@@ -65,8 +66,11 @@ def _parse_json(text: str, limits: SourceLimits) -> object:
     return value
 
 
-def _count_json(text: str) -> int:
-    """Return a lower bound for the number of values in `text` without parsing it."""
+def _estimate_size(text: str) -> int:
+    """Estimate the number of values in `text` from its commas and brackets, without parsing it.
+
+    From 100,000 on, those in strings are not counted.
+    """
     count = text.count(",") + text.count("{") + text.count("[")
     if count < 100_000:
         return count
@@ -129,8 +133,8 @@ def value_limit_error(limits: SourceLimits) -> SourceError:
 
 
 def depth_limit_error() -> SourceError:
-    """Return the error for a document that is nested too deep."""
-    return SourceError(f"nests lists and objects more than {MAX_DEPTH} deep")
+    """Return the error for a document that is nested too deeply."""
+    return SourceError(f"nests lists and objects more than {MAX_DEPTH} levels deep")
 
 
 @dataclass
@@ -262,7 +266,7 @@ def _put(outer: _OpenCollection, value: object) -> None:
 def _key_text(value: object) -> str:
     """Return a key as text, because the keys of JSON are strings."""
     if isinstance(value, dict | list):
-        raise SourceError("not a description: a key is a list or an object")
+        raise SourceError("a key is a list or an object, but must be text")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

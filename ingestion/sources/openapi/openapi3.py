@@ -46,12 +46,12 @@ def read_operation(
     )
 
 
-def read_parameter(name: str, location: str, node: Node, is_public: bool) -> OperationParameter:
+def read_parameter(name: str, location: str, node: Node, is_common: bool) -> OperationParameter:
     """Return a parameter. Its schema is that of `schema` or of the first media type in `content`."""
     schema = node["schema"]
     if not schema.is_object:
         schema = next((media["schema"] for _, media in node["content"].items()), schema)
-    return OperationParameter(name, location, node, schema, is_public)
+    return OperationParameter(name, location, node, schema, is_common)
 
 
 def _media(content: Node) -> Iterator[MediaContent]:

@@ -95,14 +95,14 @@ def _declared_examples(holder: Node) -> Iterator[object]:
 
 @dataclass(frozen=True)
 class OperationParameter:
-    """A parameter that is not part of the body's schema."""
+    """A parameter, or a header of a response, as the description declares it."""
 
     name: str
     location: str
     """`path`, `query`, `header`, `cookie`, `formData` or, in Swagger 2.0, `body`."""
     node: Node
     schema: Node
-    is_public: bool = False
+    is_common: bool = False
     """Whether the parameter is common to several operations; documents list such parameters separately."""
 
 
@@ -204,7 +204,7 @@ def path_operations(root: Node) -> Iterator[PathOperation | SourceError]:
         if path.startswith("x-") or item.value is None:
             continue
         if not item.is_object:
-            yield path_error(path, "contains no operations")
+            yield path_error(path, "is not an object")
             continue
         try:
             target = item.resolve()

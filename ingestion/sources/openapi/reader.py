@@ -49,7 +49,7 @@ class _Version(Protocol):
     def shared_parameters(self, root: Node) -> Node: ...
 
     def read_parameter(
-        self, name: str, location: str, node: Node, is_public: bool
+        self, name: str, location: str, node: Node, is_common: bool
     ) -> OperationParameter: ...
 
     def read_operation(
@@ -185,8 +185,8 @@ class _Description:
     def _read_parameters(self, path_operation: PathOperation) -> tuple[OperationParameter, ...]:
         """Return the parameters of the path and of the operation, which may override those of the path.
 
-        A parameter is public if the path declares it for all its operations, or if most operations
-        of the description refer to it. Path and body parameters are never public.
+        A parameter is common if the path declares it for all its operations, or if most operations
+        of the description refer to it. Path and body parameters are never common.
         """
         parameters: dict[tuple[str, str], OperationParameter] = {}
         for holder in (path_operation.item, path_operation.node):
@@ -200,9 +200,9 @@ class _Description:
                 is_shared = (
                     holder is path_operation.item or id(node.value) in self.common_parameters
                 )
-                is_public = is_shared and location not in ("path", "body")
+                is_common = is_shared and location not in ("path", "body")
                 parameters[name, location] = self.version.read_parameter(
-                    name, location[:_MAX_LOCATION_CHARS], node, is_public
+                    name, location[:_MAX_LOCATION_CHARS], node, is_common
                 )
         return tuple(parameters.values())
 

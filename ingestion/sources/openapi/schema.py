@@ -62,7 +62,7 @@ class Schema:
                 and isinstance(declared.value, list)
                 and "null" in declared.value
             )
-            or any(_is_null(choice) for part in self.parts for choice in _alternatives(part))
+            or any(_is_null(node) for part in self.parts for node in _alternatives(part))
         )
 
     @property
@@ -99,8 +99,11 @@ class Schema:
 
     @property
     def variants(self) -> list[Node]:
-        """Alternative schemas, except null and schemas that only list required properties."""
-        variants = [choice for part in self.parts for choice in _choices(part)]
+        """Alternative schemas, except null and schemas that only list required properties.
+
+        Empty if only one is left, because it always applies and is merged.
+        """
+        variants = [node for part in self.parts for node in _informative_alternatives(part)]
         return variants if len(variants) > 1 else []
 
     @property
@@ -147,9 +150,9 @@ class SchemaReader:
             yield from self._parts(node.documents.lookup(node.base, node.reference), seen)
         for base in node["allOf"].elements():
             yield from self._parts(base, seen)
-        choices = list(_choices(node))
-        if len(choices) == 1:  # the only alternative always applies
-            yield from self._parts(choices[0], seen)
+        alternatives = list(_informative_alternatives(node))
+        if len(alternatives) == 1:  # it always applies
+            yield from self._parts(alternatives[0], seen)
         yield node
 
 
@@ -162,12 +165,12 @@ def _alternatives(part: Node) -> Iterator[Node]:
     yield from part["anyOf"].elements()
 
 
-def _choices(part: Node) -> Iterator[Node]:
+def _informative_alternatives(part: Node) -> Iterator[Node]:
     """Yield the alternatives except null and schemas that only list required properties."""
-    for choice in _alternatives(part):
-        keys = set(choice.value) if isinstance(choice.value, dict) else set()
-        if keys - {"required"} and not _is_null(choice):
-            yield choice
+    for node in _alternatives(part):
+        keys = set(node.value) if isinstance(node.value, dict) else set()
+        if keys - {"required"} and not _is_null(node):
+            yield node
 
 
 def _is_null(node: Node) -> bool:

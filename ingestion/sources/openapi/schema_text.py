@@ -1,4 +1,4 @@
-"""Describes schemas in table cells: their types, allowed values, descriptions and constraints."""
+"""Describes schemas as text for table cells: types, allowed values, descriptions and constraints."""
 
 from collections.abc import Iterator
 
@@ -115,10 +115,10 @@ def _meaning(meanings: Node | None, number: int, value: str) -> str:
 def describe_schema(
     labels: SectionLabels, schema: Schema, inner: Schema, parameter: Node | None
 ) -> str:
-    """Return the description of a value, followed by its constraints.
+    """Return the description of a value, after a note if it is deprecated and before its constraints.
 
     `inner` is the schema of its elements if the value is an array, otherwise `schema`. The description
-    is the first one of `parameter`, `schema` and `inner`.
+    is the first one of `parameter`, `schema` and `inner`, or else the title of `schema`.
     """
     text = (parameter.text("description") if parameter else "") or schema.text("description")
     text = text or inner.text("description") or schema.text("title")

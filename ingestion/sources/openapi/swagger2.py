@@ -45,10 +45,10 @@ def read_operation(
     )
 
 
-def read_parameter(name: str, location: str, node: Node, is_public: bool) -> OperationParameter:
+def read_parameter(name: str, location: str, node: Node, is_common: bool) -> OperationParameter:
     """Return a parameter. Its schema is `node` itself, except for a body, which has the key `schema`."""
     return OperationParameter(
-        name, location, node, node["schema"] if location == "body" else node, is_public
+        name, location, node, node["schema"] if location == "body" else node, is_common
     )
 
 
