@@ -7,12 +7,12 @@
     ├── IngestionError            a run cannot start or finish
     │   ├── IngestionRunning      another run is in progress
     │   ├── IngestionStopped      the run was stopped
-    │   └── DeletionsRefused      a rebuild would delete too much of a source
+    │   └── DeletionsRefused      a rebuild would lose documents
     ├── QuestionError             the question is invalid
     │   ├── QuestionTooLong
     │   └── UnknownModel          /v1 has no model of this name
     ├── ServiceBusy               the limit of concurrent questions is reached
-    ├── ServerStopping            the server stops before the answer is complete
+    ├── ServerStopping            the server is stopping and does not complete the answer
     ├── ModelError                the language or embedding model failed
     │   ├── ModelUnavailable      a retry may succeed
     │   ├── ModelRefused          a key, a name or a parameter is wrong; a retry fails again
@@ -21,14 +21,14 @@
     │   └── ModelOutputInvalid
     ├── AccessError               the caller is not allowed to do this
     │   ├── Unauthorized          no key, or an invalid one
-    │   ├── Forbidden             the key lacks the scope; without keys, a request from another host
+    │   ├── Forbidden             the key lacks the scope, or no key is configured and the caller is remote
     │   └── RateLimited           the caller exceeded a rate limit
-    └── StoreError                Milvus failed
+    └── StoreError                the store cannot be read or written
         ├── StoreUnavailable
-        ├── StoreLocked           another process has the Milvus Lite file open
+        ├── StoreLocked           the Milvus Lite file cannot be opened
         └── CollectionMissing
 
-Each message is one sentence that tells the reader what to fix.
+Each message is one line that names the problem and, if the reader can fix it, the fix.
 """
 
 from typing import ClassVar
@@ -54,7 +54,7 @@ class CollectionMismatch(ConfigurationError):
 
 
 class SourceError(ApideskError):
-    """A source or one of its documents cannot be read; the message names it."""
+    """A source or one of its documents cannot be read. The reader of the source adds the file's name."""
 
     code = "bad_source"
 
@@ -80,7 +80,7 @@ class IngestionStopped(IngestionError):
 
 
 class DeletionsRefused(IngestionError):
-    """A large part of a source is missing, and a rebuild would delete it."""
+    """A rebuild would lose documents that could not be found or read."""
 
     code = "deletes_refused"
 
@@ -118,7 +118,7 @@ class ServiceBusy(ApideskError):
 
 
 class ServerStopping(ApideskError):
-    """The server stops before the answer is complete."""
+    """The server is stopping and does not complete the answer."""
 
     code = "stopping"
     retryable = True
@@ -159,7 +159,7 @@ class ModelTimeout(ModelError):
 
 
 class ModelBusy(ModelError):
-    """The limit of concurrent calls was reached until the deadline."""
+    """No slot for a concurrent call became free before the deadline."""
 
     code = "model_busy"
     retryable = True
@@ -200,7 +200,7 @@ class RateLimited(AccessError):
 
 
 class StoreError(ApideskError):
-    """Milvus failed."""
+    """The store cannot be read or written."""
 
     code = "store_error"
 
@@ -213,7 +213,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreLocked(StoreError):
-    """A run cannot write its record: another process has the Milvus Lite file open."""
+    """The Milvus Lite file is open in another process, or is not a Milvus Lite file."""
 
     code = "store_locked"
 

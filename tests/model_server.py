@@ -620,7 +620,9 @@ class ModelServer:
 
     async def _converse(self, connection: Connection) -> None:
         """Answer one client's requests until it leaves, or a reply has broken the connection."""
-        with suppress(ConnectionError, h11.RemoteProtocolError):  # it left, or is no HTTP client
+        with suppress(
+            ConnectionError, h11.RemoteProtocolError
+        ):  # it disconnected, or does not use HTTP
             while request := await connection.receive():
                 self.requests.append(request)
                 await connection.send(await self._respond(request))

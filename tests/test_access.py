@@ -381,7 +381,7 @@ BODIES: dict[str, tuple[list[str], bytes, str]] = {
     "chunks without an end": (["Transfer-Encoding: chunked"], CHUNK * 9, "413"),
     "more than its length": (["Content-Length: 2"], b"[]" + b"a" * 3_000, "400"),
     "a negative length": (["Content-Length: -1"], b"", "400"),
-    "a length that is none": (["Content-Length: many"], b"", "400"),
+    "a length that is not a number": (["Content-Length: many"], b"", "400"),
     "two lengths": (["Content-Length: 2", "Content-Length: 3"], b"[]", "400"),
     "a length and chunks": (["Content-Length: 2", "Transfer-Encoding: chunked"], CHUNK * 9, "413"),
 }

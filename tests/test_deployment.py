@@ -198,7 +198,7 @@ def test_every_command_is_valid(where: str, arguments: list[str]) -> None:
     command = main.commands[arguments[0]]
     context = command.make_context(arguments[0], list(arguments[1:]))
     if arguments[0] == "serve":
-        assert context.params["host"] == "0.0.0.0", "nobody else would reach it"
+        assert context.params["host"] == "0.0.0.0", "unreachable from outside the container"
         assert [str(context.params["port"])] == dockerfile("EXPOSE")
 
 

@@ -303,7 +303,7 @@ def cut_off(request: Recorded, action: Literal["stall", "close"] = "stall") -> R
     return Reply(text, action=action, reset_after=sent)
 
 
-# What a stream says when the steps begin anew
+# A stream whose steps are sent again
 
 
 def answer_of(*steps: str, nearest: tuple[Page, ...] = ()) -> Answer:

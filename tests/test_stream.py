@@ -94,7 +94,7 @@ def test_step_is_sent_before_the_model_finishes(serve: Serve, model_server: Mode
         }  # fmt: skip
         rest = list(stream)
 
-    # The model never ended: the documents are quoted, and `sources` begins the steps anew.
+    # The model never ended: the documents are quoted, and the steps are sent again after `sources`.
     assert [event.event for event in rest[:2]] == ["sources", "step"]
     answer = Answer.model_validate(rest[-1].json())
     assert answer.answered_by == "extractive"

@@ -36,7 +36,7 @@ class JsonRequest(Request[Any, Any, Any]):
     r"""A request whose JSON body may contain unpaired surrogates (`"\ud83d"`)."""
 
     async def json(self) -> Any:
-        """Return the JSON value of the body. Raises ClientException if it is invalid or too deep."""
+        """Return the body's JSON value. Raises ClientException if it is invalid or too deeply nested."""
         try:
             return _decode(await self.body())
         except (ValueError, RecursionError, SerializationException) as error:
@@ -55,7 +55,10 @@ class AllowHeaderPlugin(ReceiveRoutePlugin):
         self._first_routes: dict[str, HTTPRoute] = {}
 
     def receive_route(self, route: BaseRoute) -> None:
-        """Copy the methods of `route` to the first route with its path. Each new handler adds a method."""
+        """Copy the methods of `route` to the first route of its path.
+
+        For each further handler of a path, Litestar creates a new route with all handlers so far.
+        """
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods
 
@@ -132,7 +135,7 @@ class _SchemaGenerator(GenerateJsonSchema):
     """Generates schemas without titles of fields, and without a component for arbitrary JSON."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Return False, because fields have no titles."""
+        """Return False: pydantic's titles only repeat the names of the fields."""
         return False
 
     def definition_ref_schema(

@@ -196,7 +196,7 @@ def _document(chunk: Chunk) -> tuple[str, str]:
 
 
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
-    """Return the segments; of an API's sections, without examples and the list with its address."""
+    """Return the segments, for an API's section without examples and without the list with its URL."""
     if chunk.kind == "prose":
         return list(segments)
     following = [*(segment.kind for segment in segments[1:]), ""]

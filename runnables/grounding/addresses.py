@@ -33,7 +33,7 @@ _TARGET = re.compile(
 _LOCAL_FOLDERS = {
     "etc", "usr", "var", "tmp", "home", "opt", "dev", "root", "mnt", "proc", "path",
 }  # fmt: skip
-_LOCAL_HOST_PREFIXES = ("localhost", "127.0.0.1", "0.0.0.0", "your", "my-", "<", "{")
+_LOCAL_OR_EXAMPLE_HOSTS = ("localhost", "127.0.0.1", "0.0.0.0", "your", "my-", "<", "{")
 
 # --- patterns for indexing ------------------------------------------------------------------------
 
@@ -56,9 +56,9 @@ _Path = tuple[str, ...]
 
 
 def take_targets(text: str) -> tuple[str, list[Mention]]:
-    """Return `text` with its URLs and paths replaced by spaces, and the URLs and paths as mentions.
+    """Return `text` without its URLs and paths, and the URLs and paths as mentions.
 
-    Query strings stay in the text.
+    Spaces replace each URL or path and its HTTP method, if it has one. Query strings stay in the text.
     """
     mentions: list[Mention] = []
 
@@ -86,15 +86,16 @@ def _to_mention(text: str, match: re.Match[str]) -> Mention | None:
         return None
     first = match.start() if match["before"] else start
     last = match.end() if match["after"] else end
-    return Mention(
-        "target", text[first:last], first, target, method, maybe_external=_is_local(target)
-    )
+    maybe_external = _is_local_or_example(target)
+    return Mention("target", text[first:last], first, target, method, maybe_external=maybe_external)
 
 
-def _is_local(target: str) -> bool:
+def _is_local_or_example(target: str) -> bool:
     """Return whether `target` has a loopback or example host, or is a path of the file system."""
     host = target.partition("://")[2]
-    return host.startswith(_LOCAL_HOST_PREFIXES) if host else target.split("/")[1] in _LOCAL_FOLDERS
+    if host:
+        return host.startswith(_LOCAL_OR_EXAMPLE_HOSTS)
+    return target.split("/")[1] in _LOCAL_FOLDERS
 
 
 class AddressIndex:
@@ -113,8 +114,9 @@ class AddressIndex:
     def add(self, text: str) -> None:
         """Index one text.
 
-        If the line of a path contains no method, the path gets the labelled method of the text or, if there
-        is none, the methods on lines without an address.
+        A path gets the method before it or, if there is none, all methods on its line. If its line contains
+        no method, it gets those on labelled lines (`_LABELLED_METHOD`). If there are no such lines, it gets
+        those on lines without a URL or path.
         """
         text_methods = set(_LABELLED_METHOD.findall(text)) or {
             method
@@ -129,9 +131,10 @@ class AddressIndex:
                 self._add_address(address, {method} if method else line_methods or text_methods)
 
     def contains(self, mention: Mention) -> bool:
-        """Return whether a target's host and path are indexed, and its method for that path.
+        """Return whether the host and path of `mention` are indexed, and the path with its method, if any.
 
-        A target that may be external also counts as contained, unless it is a path whose first two
+        A path that ends with `/` is also contained if an indexed path starts with it; its method is not
+        checked. A target that may be external is contained as well, unless it is a path whose first two
         segments are indexed.
         """
         host, path = _split_address(mention.target)
@@ -161,7 +164,11 @@ class AddressIndex:
                 self._by_suffix[suffix].add(generalised)
 
     def _resolve(self, path: _Path) -> set[_Path]:
-        """Return the indexed paths that equal `path`, end with it, or equal it without its base path."""
+        """Return the indexed paths that are equal to `path` or end with it.
+
+        If `path` starts with a base path, the indexed paths that are equal to the rest of it are returned
+        as well. Placeholders match values.
+        """
         generalised = tuple(map(_generalise, path))
         without_examples = tuple(
             "{}" if _EXAMPLE_SEGMENT.fullmatch(segment) else segment for segment in generalised

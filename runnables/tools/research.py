@@ -50,7 +50,7 @@ NAME = "research"
 TIME_SHARE = 0.6
 """Share of the remaining time that research may take; the answer needs the rest."""
 
-WINDOW_SHARE = 0.4
+PROMPT_SHARE = 0.4
 """Share of the token budget that the prompt may take; the results of tools need the rest."""
 
 MAX_CALLS_PER_ROUND = 4
@@ -86,7 +86,7 @@ def build_research(
 
     async def research(state: PipelineState, config: RunnableConfig) -> PipelineState:
         timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
-        journal, degraded = await _research_with_first_able(agents, state, library, timed)
+        journal, degraded = await _research_with_fallbacks(agents, state, library, timed)
         chunks = state["chunks"]
         if found := journal.chunks:
             chunks = without_duplicates([*found, *chunks])[:MAX_CHUNKS]
@@ -95,15 +95,16 @@ def build_research(
     return named_step(NAME, research)
 
 
-async def _research_with_first_able(
+async def _research_with_fallbacks(
     agents: Sequence["ResearchAgent"],
     state: PipelineState,
     library: DocumentLibrary,
     config: RunnableConfig,
 ) -> tuple[CallJournal, DegradedReason | None]:
-    """Return the journal of the first agent that does not fail, and why the answer is degraded, if it is.
+    """Return the journal of the last agent that was tried, and why the answer is degraded, or None.
 
-    Further agents are not tried if one fails after a tool call, times out or does not support tools.
+    The agents are tried in order until one does not fail. Further agents are not tried if one fails after
+    a tool call, times out or does not support tools.
     """
     journal = CallJournal(0)
     errors: list[ModelError] = []
@@ -180,7 +181,7 @@ class ResearchAgent:
     def _prompt(self, state: PipelineState) -> str:
         """Return the prompt, with as many retrieved chunks as leave room for the results of tools."""
         without_chunks = self._render(state, [])
-        window = int(WINDOW_SHARE * self._token_budget)
+        window = int(PROMPT_SHARE * self._token_budget)
         return self._render(state, fit_chunks(state["chunks"], window, without_chunks))
 
     def _render(self, state: PipelineState, chunks: list[RetrievedChunk]) -> str:
