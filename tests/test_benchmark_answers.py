@@ -78,8 +78,8 @@ def test_question_is_answerable_with_documents_and_facts_or_not_at_all() -> None
 @pytest.mark.parametrize("part", PARTS)
 def test_sets_are_large_enough(part: Part) -> None:
     questions = [question for name in SETS for question in read_set(name, part)]
-    assert sum(not question.is_unanswerable for question in questions) >= 150
-    assert sum(question.is_unanswerable for question in questions) >= 30
+    assert sum(not question.has_no_answer for question in questions) >= 150
+    assert sum(question.has_no_answer for question in questions) >= 30
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -111,17 +111,17 @@ BAD_PLATFORMS = {
     "an unknown kind": ('"api_docs"', '"swagger"', ["sources.1", "'swagger'", "'api_docs'"]),
     "no kind": ('kind = "api_docs"\n', "", ["sources.1", "kind"]),
     "duplicate source names": ('"reference"', '"guides"', ["two sources are named 'guides'"]),
-    "a schedule that is none": (
+    "an invalid schedule": (
         "[platform]\n",
         '[ingestion]\nschedule = "often"\n[platform]\n',
         ["ingestion.schedule: 'often'"],
     ),
-    "a zone that is none": (
+    "an unknown time zone": (
         "[platform]\n",
         '[ingestion]\nschedule = "* * * * *"\ntimezone = "Mars"\n[platform]\n',
         ["ingestion.timezone: no zone is called 'Mars'"],
     ),
-    "a pattern that is none": (
+    "an invalid pattern": (
         'path = "guides"',
         'path = "guides"\nfile_name = "("',
         ["sources.0", "file_name"],
@@ -145,13 +145,17 @@ BAD_SOURCES = {
 
 BAD_DOCUMENTS = {
     "broken front matter": ("guides/a.md", b"---\ntitle: [a\n---\ntext", ["a.md: front matter"]),
-    "front matter in no UTF-8": (
+    "front matter that is not UTF-8": (
         "guides/a.md",
         b"---\ntitle: \xff\n---\ntext",
         ["a.md: not UTF-8"],
     ),
-    "Markdown in no UTF-8": ("guides/a.mdx", b"text \xff", ["a.mdx: not UTF-8 (byte 5)"]),
-    "JSON in no UTF-8": ("api/0.json", b'{"serviceId": "\xff"}', ["0.json: not UTF-8 (byte 15)"]),
+    "Markdown that is not UTF-8": ("guides/a.mdx", b"text \xff", ["a.mdx: not UTF-8 (byte 5)"]),
+    "JSON that is not UTF-8": (
+        "api/0.json",
+        b'{"serviceId": "\xff"}',
+        ["0.json: not UTF-8 (byte 15)"],
+    ),
     "broken JSON": ("api/0.json", b'{"serviceId": ', ["0.json: the file"]),
     "an empty JSON file": ("api/0.json", b"", ["0.json: the file"]),
     "JSON that is no object": ("api/0.json", b"[]", ["0.json: the file"]),
@@ -568,7 +572,9 @@ class TestAskTheServer:
     @pytest.mark.parametrize("status", [200, 404, 502])
     def test_other_service_at_the_address_is_reported(self, served: Path, status: int) -> None:
         with unrelated_server(status) as port, announced_at(served, port):
-            assert_single_error_line(run(served, "ask", QUESTION), 1, f":{port}", "does not answer")
+            assert_single_error_line(
+                run(served, "ask", QUESTION), 1, f":{port}", "did not return a valid answer"
+            )
 
     def test_unreachable_address_is_reported(self, served: Path) -> None:
         with announced_at(served, 9):

@@ -96,7 +96,10 @@ def test_changed_documents_change_the_affected_answers(site: Site) -> None:
     told = site.replay()
     assert told.exit_code == 0
     assert max(map(len, told.stdout.splitlines())) <= 80
-    assert "4 questions of the last 30 days, now with extractive, k=5" in told.stdout
+    assert (
+        "4 questions of the last 30 days, asked again with extractive, k=5 by default"
+        in told.stdout
+    )
     assert "may create 20 tokens" in told.stdout
     assert "may create 30 tokens" in told.stdout
     assert WORDS not in told.stdout
@@ -127,7 +130,7 @@ def test_replay_with_another_k_or_model(site: Site, model_server: ModelServer) -
     found = CliRunner().invoke(main, arguments, env=environment)
     assert found.exit_code == 0, found.stderr
     told = json.loads(found.stdout)
-    assert told["settings"] == "openai:scripted-chat, k=5"
+    assert told["settings"] == "openai:scripted-chat, k=5 by default"
     assert {each["after"]["answeredBy"] for each in told["questions"]} == {"openai:scripted-chat"}
     assert {each["before"]["answeredBy"] for each in told["questions"]} == {"extractive"}
 

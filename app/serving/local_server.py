@@ -5,7 +5,7 @@ and `apidesk chat` send their questions to it, because it answers without loadin
 who started the server can read the file.
 
 The server also locks a second file as long as it runs. If that lock is free, the server was killed and its
-address is out of date. Of several servers on the same store, only the first one is announced.
+address is out of date. If several servers use the same store, only the first one writes its address.
 """
 
 import json

@@ -30,10 +30,10 @@ from runnables.state import PipelineState
 from schemas.question import Question
 
 FOREIGN_STEP = 5
-"""Of the questions about other platforms, every fifth is asked."""
+"""Every fifth question about another platform is asked."""
 
 OFF_TOPIC_STEP = 4
-"""Of the off-topic questions, every fourth is asked over another corpus than the samples."""
+"""Every fourth off-topic question is asked over another corpus than the samples."""
 
 WEIGHTS = {"foreign": 0.3, "removed": 0.3, "off-topic": 0.04, "plain": 0.3}
 """Weights of questions that users ask less often than the sets contain them; other kinds have weight 1."""
@@ -161,7 +161,7 @@ async def _ask_corpus(
     documents = await asyncio.to_thread(DocumentIndex.read, service.collection, 0)
     asked = []
     for question in questions[name]:
-        kind = "unanswerable" if question.is_unanswerable else "answerable"
+        kind = "unanswerable" if question.has_no_answer else "answerable"
         state = await _state(service, question.question)
         asked.append(AskedQuestion(kind, question, state))
         if removed := _without(state, frozenset[str]().union(*documents.gold_documents(question))):

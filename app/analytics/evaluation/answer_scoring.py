@@ -1,4 +1,4 @@
-"""Scores answers. `apidesk evaluate --answers --json` prints the models of the results."""
+"""Scores answers. `apidesk evaluate --answers --json` prints an `AnswerEvaluation`."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ Outcome = Literal["answered", "not_covered", "refused"]
 CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 
 Grade = Literal["correct", "partly", "wrong"]
-"""The verdict of a model on an answer, compared with the facts."""
+"""A judge model's verdict on an answer, based on the facts of the question."""
 
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
@@ -51,7 +51,7 @@ class ScoredAnswer(ApiModel):
     gold: tuple[str, ...]
     facts: tuple[Fact, ...]
     unanswerable: bool
-    """Whether the documents do not cover the question. A right answer then says so."""
+    """Whether the question has neither gold documents nor facts. A right answer then cites no source."""
     retrieved: tuple[RetrievedSection, ...]
     """The first five chunks."""
     page: bool | None
@@ -91,22 +91,22 @@ class AnswerScores(ApiModel):
 
     answerable: int
     page: float | None
-    """A gold document is among the first five chunks."""
+    """Share of the answerable questions with a gold document among the first five chunks."""
     evidence: float | None
-    """The first five chunks state all facts."""
+    """Share of the answerable questions whose first five chunks state all facts."""
     right: float | None
-    """The answer states all facts."""
+    """Share of the answerable questions whose answer states all facts."""
     right_of_evidence: float | None
     """`right` divided by `evidence`."""
     high_and_wrong: float | None
-    """The confidence is `high`, but the answer is not right."""
+    """Share of the answerable questions whose answer has confidence `high`, but is not right."""
     refused: float | None
-    """The question was refused as off-topic."""
+    """Share of the answerable questions that were refused as off-topic."""
     not_covered: float | None
-    """The answer cites no source."""
+    """Share of the answerable questions whose answer cites no source."""
     unanswerable: int
     honest: float | None
-    """Share of the unanswerable questions refused, not covered or answered with confidence `low`."""
+    """Share of the unanswerable questions that were refused, not covered or answered with `low`."""
     unanswerable_high: float | None
     """Share of the unanswerable questions that were answered with confidence `high`."""
     reliability: tuple[Reliability, ...]
@@ -141,7 +141,7 @@ def score_retrieval(
         kind=question.kind,
         gold=question.gold,
         facts=question.facts,
-        unanswerable=question.is_unanswerable,
+        unanswerable=question.has_no_answer,
         retrieved=retrieved,
         page=any(section.relevant for section in retrieved) if gold else None,
         evidence=not missing if question.facts else None,
@@ -182,22 +182,25 @@ def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
     answerable = [result for result in results if not result.unanswerable]
     unanswerable = [result for result in results if result.unanswerable]
     asked = [result for result in answerable if result.outcome]
-    graded = [result for result in asked if result.right is not None]
+    with_facts = [result for result in asked if result.right is not None]
     evidence = _share(result.evidence for result in answerable)
-    right = _share(result.right for result in graded)
-    said = [result for result in unanswerable if result.outcome]
-    high = [result.outcome == "answered" and result.confidence == "high" for result in said]
+    right = _share(result.right for result in with_facts)
+    asked_unanswerable = [result for result in unanswerable if result.outcome]
+    high = [
+        result.outcome == "answered" and result.confidence == "high"
+        for result in asked_unanswerable
+    ]
     return AnswerScores(
         answerable=len(answerable),
         page=_share(result.page for result in answerable),
         evidence=evidence,
         right=right,
         right_of_evidence=right / evidence if right is not None and evidence else None,
-        high_and_wrong=_share(r.confidence == "high" and not r.right for r in graded),
+        high_and_wrong=_share(r.confidence == "high" and not r.right for r in with_facts),
         refused=_share(result.outcome == "refused" for result in asked),
         not_covered=_share(result.outcome == "not_covered" for result in asked),
         unanswerable=len(unanswerable),
-        honest=_share(r.outcome != "answered" or r.confidence == "low" for r in said),
+        honest=_share(r.outcome != "answered" or r.confidence == "low" for r in asked_unanswerable),
         unanswerable_high=_share(high),
         reliability=tuple(_reliability(results, confidence) for confidence in CONFIDENCES),
     )
@@ -236,7 +239,7 @@ def _without_citations(answer: Answer) -> str:
 
 
 def _share(values: Iterable[bool | None]) -> float | None:
-    """Return the share of true values among those that are not None; None without any."""
+    """Return the share of true values among those that are not None, or None if all are None."""
     counted = [value for value in values if value is not None]
     return fmean(counted) if counted else None
 

@@ -61,8 +61,8 @@ class EvaluationQuestion(BaseModel):
     gold: Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list)] = ()
     """The name of each document that answers the question.
 
-    A name is an id, page url, api url, api name, file path or operation such as `POST /orders`. It is
-    empty for an off-topic or unanswerable question.
+    A name is an id, page url, api url, api name, file path or operation such as `POST /orders`. The tuple
+    is empty for an off-topic or unanswerable question.
     """
     facts: Annotated[tuple[Fact, ...], BeforeValidator(_list)] = ()
     """The facts that a right answer states."""
@@ -74,14 +74,21 @@ class EvaluationQuestion(BaseModel):
     """The part of a document from which the question was generated; None if a person wrote it."""
 
     @property
-    def is_unanswerable(self) -> bool:
-        """Whether the documents do not answer the question: it names neither documents nor facts."""
+    def has_no_answer(self) -> bool:
+        """Whether the question has neither gold documents nor facts.
+
+        It is then off-topic or not covered by the documents.
+        """
         return not (self.gold or self.facts)
 
     @property
     def label(self) -> QuestionType | None:
-        """The expected type; None if it is open. A question of kind `unanswerable` is not off-topic."""
-        is_off_topic = self.is_unanswerable and self.kind != UNANSWERABLE
+        """The expected type; None if the question does not determine it.
+
+        A question without gold documents and facts is expected to be off-topic, unless its kind is
+        `unanswerable`.
+        """
+        is_off_topic = self.has_no_answer and self.kind != UNANSWERABLE
         return self.type or ("unknown" if is_off_topic else None)
 
 
@@ -111,7 +118,8 @@ def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None
     """
     if path.exists() and not all(question.generated_from for question in read_questions(path)):
         raise ConfigurationError(
-            f"{path}: contains handwritten questions: pass it as QUESTIONS, or set another --save"
+            f"{path}: contains handwritten questions: pass the file as QUESTIONS, "
+            "or choose another file with --save"
         )
     lines = [
         question.model_dump_json(by_alias=True, exclude_defaults=True) + "\n"
@@ -154,6 +162,8 @@ class DocumentIndex:
         self.sample: list[list[Chunk]] = []
         self.count = 0
         self._by_name: dict[str, set[str]] = defaultdict(set)
+        self._by_page: dict[str, set[str]] = defaultdict(set)
+        """Keys of documents by page; a page with several operations has several documents."""
         self._by_operation: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         """Keys of documents by method and API url."""
 
@@ -181,6 +191,7 @@ class DocumentIndex:
             key = document_key(chunk)
             for name in (chunk.document_id, chunk.page_url, chunk.api_url, chunk.api_name):
                 self._by_name[name].add(key)
+            self._by_page[chunk.document_id.partition("#")[0]].add(key)
             if chunk.api_url and chunk.kind == "request_url":
                 for method in _METHOD.findall(chunk.body):
                     self._by_operation[method][chunk.api_url].add(key)
@@ -211,13 +222,16 @@ class DocumentIndex:
         return by_url[min(urls, key=len)] if urls else set()
 
     def _documents_of_file(self, name: str) -> set[str]:
-        """Return the documents with the path `name`. Drop leading folders until an id matches."""
+        """Return the documents of the page `name`. Drop leading folders until a page matches."""
         parts = PurePosixPath(name).with_suffix("").parts
-        ids = ("/".join(parts[start:]) for start in range(len(parts)))
-        return next((self._by_name[id] for id in ids if id in self._by_name), set())
+        pages = ("/".join(parts[start:]) for start in range(len(parts)))
+        return next((self._by_page[page] for page in pages if page in self._by_page), set())
 
     def name_of(self, chunks: list[Chunk]) -> str | None:
-        """Return a name that refers only to the document of `chunks`: its page url, its id, or None."""
+        """Return a name that refers only to the document of `chunks`: its page url or, otherwise, its id.
+
+        None if both are ambiguous.
+        """
         names = (chunks[0].page_url, chunks[0].document_id)
         return next((name for name in names if len(self.documents_named(name)) == 1), None)
 
@@ -242,6 +256,7 @@ class DocumentIndex:
         unlisted = len(missing) - MAX_NAMES_IN_ERROR
         more = f" and {unlisted} more" if unlisted > 0 else ""
         raise QuestionError(
-            f"gold: no document has the id, page url, api url, api name or path {listed}{more}",
+            "gold: no document has the id, page url, api url, api name, file path or operation "
+            f"{listed}{more}",
             field="questions",
         )

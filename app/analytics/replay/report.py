@@ -48,7 +48,7 @@ def _heading(replay: Replay) -> Text:
     if count == recorded:
         subject = f"{count} questions"
     return Text.assemble(
-        (subject, "bold"), f" of the last {replay.days} days, now with {replay.settings}"
+        (subject, "bold"), f" of the last {replay.days} days, asked again with {replay.settings}"
     )
 
 
@@ -89,14 +89,18 @@ def _outcome_text(
 ) -> Text:
     """Return the text that shows one outcome of `replayed`.
 
-    It is the error, the first changed step if only words have changed, the type if the type has changed,
-    or else the cited pages, with the pages in `changed` in `style`.
+    For a failure, it is the error; for the change `other words`, the first step that differs; for `other
+    type`, the type. For other changes, it is the cited pages; those in `changed` have the style `style`.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")
     if replayed.change == "other words":
         step = next(_new_steps(outcome, replayed), None)
-        return Text(_shorten(step)) if step else Text("nothing in its place", style="dim")
+        return (
+            Text(_shorten(step))
+            if step
+            else Text("all steps are also in the other answer", style="dim")
+        )
     if replayed.change == "other type":
         return Text(str(outcome.type))
     pages = [

@@ -124,7 +124,10 @@ class Replay(ApiModel):
     recorded: int = Field(alias="kept")
     """Number of distinct recorded questions, of which the newest are replayed."""
     settings: str
-    """Model and k of the replay."""
+    """Model and k of the replay.
+
+    Without the option -k, a question that was recorded with its own k is asked with it.
+    """
     questions: list[ReplayedQuestion]
 
     @property
@@ -189,11 +192,11 @@ async def replay(settings: Settings, options: ReplayOptions, progress: ReplayPro
             replayed = await _replay_all(
                 answer_service, recorded[: options.limit], options.k, progress
             )
-    k = options.k or settings.top_k
+    k = f"k={options.k}" if options.k else f"k={settings.top_k} by default"
     return Replay(
         days=options.days,
         recorded=len(recorded),
-        settings=f"{settings.chat_model}, k={k}",
+        settings=f"{settings.chat_model}, {k}",
         questions=replayed,
     )
 

@@ -95,7 +95,8 @@ class ChatCommand(NamedTuple):
 def read_command(text: str) -> ChatCommand | None:
     """Parse `text` as a command, which may be abbreviated. Returns None if `text` is a question.
 
-    A text that begins with a path, such as `/v1/orders returns 404`, is a question.
+    A text that begins with a path, such as `/v1/orders returns 404`, is a question, and so is an unknown
+    or ambiguous command with an argument, such as `/orders returns 404`.
     """
     name, _, argument = text.partition(" ")
     if not (name[:1] == "/" and name[1:].isalpha()):
@@ -131,7 +132,7 @@ class Chat:
         self._quit = False
 
     async def run(self, line_input: LineInput) -> None:
-        """Process inputs until their end, or until /quit."""
+        """Process lines until the input ends or the user enters /quit."""
         while not self._quit and (text := await line_input.read()) is not None:
             text = replace_surrogates(text).strip()
             if not text:

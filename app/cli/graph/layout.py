@@ -37,7 +37,10 @@ BoxKind = Literal["end", "step", "condition", "group"]
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle with a label, which is the title of a group. `x` and `y` are its upper left corner."""
+    """A rectangle with a label; the label of a group is its title.
+
+    `x` and `y` are the upper left corner.
+    """
 
     kind: BoxKind
     label: str
@@ -55,12 +58,12 @@ BoxPoint = tuple[float, float]
 class Arrow:
     """An arrow that goes straight down, then in a curve, and straight down again.
 
-    It starts at `start`. The curve begins at the height `leave` and ends at the height `arrive`.
+    The curve begins at the y coordinate `curve_top` and ends at the y coordinate `curve_bottom`.
     """
 
     start: BoxPoint
-    leave: float
-    arrive: float
+    curve_top: float
+    curve_bottom: float
     end: BoxPoint
     label: str = ""
 
@@ -68,25 +71,26 @@ class Arrow:
     def points(self) -> tuple[BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint, BoxPoint]:
         """Points of the path; the third and fourth are the control points of the curve."""
         (x1, _), (x2, _) = self.start, self.end
-        arrive = min(self.arrive, self.end[1] - ARROW_HEAD_LENGTH)
-        half = (self.leave + arrive) / 2
-        return self.start, (x1, self.leave), (x1, half), (x2, half), (x2, arrive), self.end
+        bottom = min(self.curve_bottom, self.end[1] - ARROW_HEAD_LENGTH)
+        half = (self.curve_top + bottom) / 2
+        return self.start, (x1, self.curve_top), (x1, half), (x2, half), (x2, bottom), self.end
 
     @property
     def label_at(self) -> BoxPoint:
         """The middle of the label, next to the end of the arrow on its outer side."""
         (x1, _), (x2, _) = self.start, self.end
-        return x2 + (-LABEL_OFFSET if x2 < x1 else LABEL_OFFSET), self.arrive - 10
+        return x2 + (-LABEL_OFFSET if x2 < x1 else LABEL_OFFSET), self.curve_bottom - 10
 
     def moved(self, x: float, y: float) -> "Arrow":
         """Return a copy that is moved right by `x` and down by `y`."""
         start, end = (self.start[0] + x, self.start[1] + y), (self.end[0] + x, self.end[1] + y)
-        return replace(self, start=start, leave=self.leave + y, arrive=self.arrive + y, end=end)
+        top, bottom = self.curve_top + y, self.curve_bottom + y
+        return replace(self, start=start, curve_top=top, curve_bottom=bottom, end=end)
 
 
 @dataclass
 class Drawing:
-    """Boxes and arrows. Arrows from outside end at `entries`, and arrows to outside start at `exits`."""
+    """Boxes and arrows. Incoming arrows end at `entries`, and outgoing arrows start at `exits`."""
 
     width: float
     height: float
@@ -175,10 +179,10 @@ def _side_by_side(drawings: list[Drawing]) -> Drawing:
     return whole
 
 
-def _lay_out_branch(choice: DiagramBranch, depth: int) -> Drawing:
-    """Return a drawing of the first condition, with the branches for yes and no below it."""
-    condition = _box("condition", choice.conditions[0])
-    yes, no = _lay_out_part(choice.arms[0], depth), _lay_out_else(choice, depth)
+def _lay_out_branch(branch: DiagramBranch, depth: int) -> Drawing:
+    """Return a drawing of the first condition, with the arms for yes and no below it."""
+    condition = _box("condition", branch.conditions[0])
+    yes, no = _lay_out_part(branch.arms[0], depth), _lay_out_else(branch, depth)
     arms = _side_by_side([yes, no])
     whole = _stack([condition, replace(arms, entries=[])])
     middle, top = whole.entries[0][0], STEP_HEIGHT + VERTICAL_GAP
@@ -189,16 +193,16 @@ def _lay_out_branch(choice: DiagramBranch, depth: int) -> Drawing:
     return whole
 
 
-def _lay_out_else(choice: DiagramBranch, depth: int) -> Drawing:
-    """Return a drawing of the branch for no, which is the next condition or the default branch."""
-    if len(choice.conditions) == 1:
-        return _lay_out_part(choice.arms[-1], depth)
-    rest = replace(choice, conditions=choice.conditions[1:], arms=choice.arms[1:])
+def _lay_out_else(branch: DiagramBranch, depth: int) -> Drawing:
+    """Return a drawing of the arm for no, which is the next condition or the default arm."""
+    if len(branch.conditions) == 1:
+        return _lay_out_part(branch.arms[-1], depth)
+    rest = replace(branch, conditions=branch.conditions[1:], arms=branch.arms[1:])
     return _lay_out_branch(rest, depth)
 
 
 def _group(name: str, inner: Drawing, depth: int) -> Drawing:
-    """Return `inner` in a box with the title `name`, which is so wide that no arrow crosses the title."""
+    """Return `inner` in a box with the title `name`, wide enough that no arrow crosses the title."""
     title = len(name) * CHARACTER_WIDTH + PADDING
     first = min((x for x, _ in inner.entries), default=title)
     width = inner.width + 2 * max(PADDING, title + PADDING / 2 - first)
@@ -231,8 +235,8 @@ def draw_svg(drawing: Drawing, title: str) -> str:
 
 
 def _path(arrow: Arrow) -> str:
-    start, leave, bend, back, arrive, end = (f"{_px(x)} {_px(y)}" for x, y in arrow.points)
-    return f"M{start}L{leave}C{bend} {back} {arrive}L{end}"
+    start, top, bend, back, bottom, end = (f"{_px(x)} {_px(y)}" for x, y in arrow.points)
+    return f"M{start}L{top}C{bend} {back} {bottom}L{end}"
 
 
 def _px(number: float) -> str:

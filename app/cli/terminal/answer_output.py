@@ -91,7 +91,10 @@ def _warnings(answer: Answer) -> Iterator[str]:
 
 
 def _footer(answer: Answer) -> str:
-    """Return the footer fields and the time of the answer; the confidence only if there are sources."""
+    """Return the footer: its fields and the duration of the answer.
+
+    The confidence is included only if there are sources.
+    """
     labels = user_text(answer.language).answer.fields
     names = [name for name in FOOTER_FIELDS if answer.sources or name != "confidence"]
     values = [(labels.get(name, ""), getattr(answer, name)) for name in names]

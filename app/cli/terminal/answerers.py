@@ -1,7 +1,7 @@
 """Answers questions for the command line, through a running server or in this process.
 
-A running server answers at once, because its answer service is open. Without one, or with another model,
-this process opens its own answer service, which takes two seconds.
+A running server needs no startup time. If no server runs, or if the command line names a model, this
+process opens its own answer service, which takes two seconds.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class RemoteAnswerer:
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Ask the server; `on_event` receives the events that it streams before the answer.
 
-        Raises StoreUnavailable if the server does not answer, and ApideskError for its errors.
+        Raises StoreUnavailable if the server returns no valid answer, and ApideskError for its errors.
         """
         body = {**_body(command), "mode": command.mode}
         if command.session is not None:
@@ -78,7 +78,7 @@ class RemoteAnswerer:
     async def retrieve(self, command: AskCommand) -> list[Source]:
         """Return the best chunks, at most k.
 
-        Raises StoreUnavailable if the server does not answer, and ApideskError for its errors.
+        Raises StoreUnavailable if the server returns no valid answer, and ApideskError for its errors.
         """
         with self._translate_errors():
             response = await self._client.post("/retrieve", json=_body(command))
@@ -106,7 +106,10 @@ class RemoteAnswerer:
     def _translate_errors(self) -> Iterator[None]:
         try:
             yield
-        except (httpx.HTTPError, SSEError, ValueError) as error:
+        except (SSEError, ValueError) as error:
+            url = self._client.base_url
+            raise StoreUnavailable(f"the server at {url} did not return a valid answer") from error
+        except httpx.HTTPError as error:
             url = self._client.base_url
             raise StoreUnavailable(f"the server at {url} does not answer") from error
 
@@ -128,7 +131,7 @@ def _checked(response: httpx.Response, content: dict[str, Any]) -> dict[str, Any
 
 
 class LocalAnswerer:
-    """Answers questions within the sessions of the database."""
+    """Answers questions in this process, and stores sessions in the database."""
 
     def __init__(self, answer_service: "AnswerService") -> None:
         from app.service.middleware import SessionAnswerer
@@ -147,7 +150,7 @@ class LocalAnswerer:
         return await self._answer_service.retrieve(command)
 
     def close(self) -> None:
-        """Close the sessions. The answer service stays open."""
+        """Close the session store. The answer service stays open."""
         self._sessions.close()
 
 
@@ -155,7 +158,8 @@ class LocalAnswerer:
 async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer]:
     """Open an answer service, and show the progress of a first ingestion. Raises ApideskError.
 
-    The imports take two seconds, so that they must not precede a question to a server.
+    The imports are inside the function because they take two seconds, and a question that a server answers
+    does not need them.
     """
     from app.service.answer_service import open_answer_service
     from app.telemetry.progress import ingestion_progress
