@@ -129,7 +129,7 @@ def retry_wait_s(state: RetryCallState) -> float:
 
 
 def _retry_after_s(error: Exception) -> float | None:
-    """Return the seconds in the reply's Retry-After header, or None without a valid one."""
+    """Return the seconds in the reply's Retry-After header, or None if it has no valid one."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     value = headers.get("retry-after") if isinstance(headers, Mapping) else None
     try:

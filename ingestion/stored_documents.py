@@ -1,4 +1,7 @@
-"""Indexes the chunks that a collection contains before a run, for the comparison in `sync.py`."""
+"""Groups the chunks that a collection contains before a run by source and document.
+
+`sync.py` compares the documents that it reads with them.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Set

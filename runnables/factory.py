@@ -159,9 +159,9 @@ class PipelineFactory:
     def _chunk_search(
         self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
     ) -> ChunkSearch:
-        """Return the search of the settings, or one in `mode`.
+        """Return a search in the mode of the settings or, if given, in `mode`.
 
-        A search in `mode` does not share the cache of query embeddings, so that comparisons of modes all
+        A search in `mode` does not share the cache of query embeddings. Comparisons of modes thus all
         start with an empty cache.
         """
         settings = self._settings.model_copy(update={"retrieval": mode} if mode else {})

@@ -41,9 +41,9 @@ def test_resolve_citations(
     written: str, resolved: str, numbers: tuple[int, ...], unknown: int
 ) -> None:
     cited = resolve_citations(written, 5)
-    assert (cited.text, cited.numbers, cited.unknown) == (resolved, numbers, unknown)
+    assert (cited.text, cited.numbers, cited.unknown_count) == (resolved, numbers, unknown)
     again = resolve_citations(cited.text, 5)
-    assert (again.text, again.numbers, again.unknown) == (resolved, numbers, 0)
+    assert (again.text, again.numbers, again.unknown_count) == (resolved, numbers, 0)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,9 @@ class Effort:
     """Questions per round from all clients together."""
     ingestion_rounds: int = 5
     ingestion_sections: int = 2_500
-    """Of the corpus that is indexed, about 3,350 chunks: of 1,000, a third of a run would be what any
-    run takes.
+    """Number of sections of the indexed corpus, which yield about 3,350 chunks.
+
+    With 1,000 sections, the constant costs of a run would be a third of its time.
     """
     commands: int = 11
     """`apidesk --help`, and `python -c pass`."""

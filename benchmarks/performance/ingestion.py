@@ -47,9 +47,9 @@ class Indexed(NamedTuple):
     requests: int
     """Embedding requests in the first run; for peers, in both runs."""
     again: float | None = None
-    """Seconds of a second run in the same process; None without one."""
+    """Seconds of a second run in the same process; None if there was none."""
     in_new_process: float | None = None
-    """Seconds of a run in a new process; None without one."""
+    """Seconds of a run in a new process; None if there was none."""
     requests_again: int | None = None
     """Embedding requests of all runs but the first."""
 
@@ -70,7 +70,7 @@ class Ingestion:
         return p50([run.rate for run in self.runs[name]])
 
     def again(self, name: str) -> float | None:
-        """Duration of a second run relative to the first; None without one."""
+        """Duration of a second run relative to the first; None if there was none."""
         ratios = [run.again / run.first for run in self.runs[name] if run.again is not None]
         return p50(ratios) if ratios else None
 

@@ -64,7 +64,7 @@ class Topic:
         return f"https://acme.example/docs/topic-{self.number}"
 
     def sentence(self, aspect: Aspect, version: int) -> str:
-        """Return a sentence of one version; its number is unique."""
+        """Return the sentence about `aspect` in this version of the page. Its number is unique."""
         number = version * 10_000 + self.number * 100 + (7 if aspect == "limit" else 9)
         return SENTENCES[self.language, aspect].format(name=self.name, number=number)
 

@@ -1,6 +1,6 @@
 """Recognises the columns of tables on API pages by their headers, in Chinese and English.
 
-Headers are matched by word, in any column order. Nothing here knows a platform.
+Columns may have any order. The patterns are not specific to a platform.
 """
 
 import html
@@ -16,68 +16,71 @@ TableRows = Sequence[Sequence[str]]
 """Rows of cells, the header first."""
 
 
-def words_pattern(*words: str) -> re.Pattern[str]:
-    """Return a pattern for a header cell that consists of one of `words`."""
-    return re.compile(rf"(?:{'|'.join(words)})", re.IGNORECASE)
+def header_pattern(*alternatives: str) -> re.Pattern[str]:
+    """Return a case-insensitive pattern for header cells, to be used with `fullmatch`.
+
+    It matches each of the regular expressions `alternatives`.
+    """
+    return re.compile(rf"(?:{'|'.join(alternatives)})", re.IGNORECASE)
 
 
 _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
-        "http_status": words_pattern(
+        "http_status": header_pattern(
             r"http(?:\s*(?:status|code|状态|响应|返回|错误).*)?", r"status(?:\s*code)?", "状态码"
         ),
-        "code": words_pattern(
+        "code": header_pattern(
             r"(?:(?:api|biz|business|sub)[\s_-]*)?(?:error|err|return|result|ret|exception|fault|failure|problem)[\s_.-]*(?:code|no\.?|number|name|id|key)s?",
             r"codes?",
             r"(?:业务|子|平台|全局)?(?:错误|返回|异常|响应|结果|业务|失败)(?:码|代码|编码|编号)",
             r"代码|编码",
             r"errors?",
         ),
-        "remedy": words_pattern(
+        "remedy": header_pattern(
             r".*(?:解决|处理|排查|应对|修复|建议).*",
             r"(?:suggested\s+)?(?:solution|remedy|fix|resolution|action|handling|troubleshooting"
             r"|how to (?:fix|handle|resolve)|what to do)s?.*",
         ),
-        "cause": words_pattern(
+        "cause": header_pattern(
             r"(?:错误|可能|失败|产生)?(?:的)?原因.*", r"(?:possible\s+)?(?:cause|reason)s?"
         ),
-        "required": words_pattern(
+        "required": header_pattern(
             r"(?:是否)?(?:必填|必选|必须|必传|必需|必要|必输|非空)(?:项|字段|提供)?",
             r"(?:is[\s_]*)?(?:required|mandatory)\??",
             r"req\.?",
             r"presence",
             r"[moc](?:\s*/\s*[moc])+",
         ),
-        "optional": words_pattern(r"(?:是否)?(?:可选|选填|可空)", r"(?:is[\s_]*)?optional\??"),
-        "type": words_pattern(
+        "optional": header_pattern(r"(?:是否)?(?:可选|选填|可空)", r"(?:is[\s_]*)?optional\??"),
+        "type": header_pattern(
             r"(?:数据|参数|字段|值)?(?:类型|格式)",
             r"(?:data|value|field|param(?:eter)?)?\s*types?",
             r"schema|format",
         ),
-        "default": words_pattern(r"(?:默认|缺省)(?:值)?", r"defaults?(?:\s+value)?"),
-        "example": words_pattern(
+        "default": header_pattern(r"(?:默认|缺省)(?:值)?", r"defaults?(?:\s+value)?"),
+        "example": header_pattern(
             r"(?:示例|样例|举例|例子|例)(?:值)?", r"(?:examples?|samples?|e\.g\.)(?:\s+values?)?"
         ),
-        "values": words_pattern(
+        "values": header_pattern(
             r"(?:取?值(?:范围)?|枚举(?:值)?|可选值|允许值|范围)",
             r"(?:enum(?:eration)?s?|(?:allowed|possible|accepted|valid)\s+values?|values?|range|options)",
         ),
-        "scope": words_pattern(
+        "scope": header_pattern(
             r"(?:所需|需要的?|要求的?)?(?:权限|授权范围)(?:点|码|标识|要求)?",
             r"(?:(?:required|needed|oauth2?|needs|requires)\s+)?(?:scopes?|permissions?)(?:\s+required)?",
             r"(?:required|needed)\s+(?:roles?|privileges?)",
         ),
-        "location": words_pattern(
+        "location": header_pattern(
             r"(?:参数)?(?:位置|传参方式|传递方式)",
             r"(?:in|location|where|(?:passed|located|sent|goes)\s+in|param(?:eter)?\s+in)",
         ),
-        "name": words_pattern(
+        "name": header_pattern(
             r"(?:请求|响应|返回|查询|路径|入|出|输入|输出|公共|公用|业务|系统|接口|消息|请求头|头部|header|body|query|path)*\s*(?:参数|字段|属性|变量|键|请求头|头部|头域|header)?(?:名称|名|代码|标识|key)?|变量名?|元素|英文名称?|(?:返回|响应)值",
             r"(?:return|response)\s+values?",
             r"(?:(?:request|response|query|path|body|header|form|json|attribute|object)\s+)*(?:param(?:eter)?|field|property|attribute|argument|key|header|variable|member|element|option)s?(?:\s*(?:name|key|id))?",
             r"names?",
         ),
-        "description": words_pattern(
+        "description": header_pattern(
             r"(?:参数|字段)?中文(?:名|名称|含义)?|错误码(?:取值|含义|说明|描述|信息)|(?:参数|字段|详细|错误|功能|返回|响应|提示|结果)?(?:描述|说明|含义|解释|备注|释义|信息|意义|场景|场合)(?:信息)?",
             r"(?:(?:error|detailed|short|field)\s+)?(?:descriptions?|desc\.?|notes?|remarks?|meanings?|details?|comments?|explanations?|purpose|messages?|msg|text|definition|summary|when|condition|scenario)",
         ),
@@ -96,7 +99,10 @@ def text_of(cell: str) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return a label and its parts: of `类型[长度] Data type` also `类型`, `长度` and `Data type`."""
+    """Return a label, followed by its parts.
+
+    For `类型[长度] Data type`, the parts are `类型`, `长度` and `Data type`.
+    """
     text = text_of(text).strip(" *:：?？#.")
     pieces = (" ".join(words) for piece in _SEPARATOR.split(text) for words in _by_script(piece))
     return [text, *(piece for piece in pieces if piece not in ("", text))]
@@ -109,7 +115,7 @@ def _by_script(text: str) -> Iterator[list[str]]:
 
 
 def _column(header: str) -> str | None:
-    """Return what a header cell names, or None."""
+    """Return the kind of column that a header cell names, such as `code`; None if it is unknown."""
     for part in parts_of(header):
         for name, pattern in _COLUMNS.items():
             if part and pattern.fullmatch(part):
@@ -119,17 +125,18 @@ def _column(header: str) -> str | None:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where each kind of column is, by name; -1 where a table has none."""
+    """The columns of a table whose kinds are known."""
 
     at: Mapping[str, int]
+    """Index of the column of each kind, such as `code`. A kind that the table lacks is absent."""
 
     def cell(self, row: Sequence[str], name: str) -> str:
-        """Return the cell of column `name` in `row`, empty where there is none."""
+        """Return the cell of the column of kind `name` in `row`; empty if there is no such cell."""
         index = self.at.get(name, -1)
         return row[index] if 0 <= index < len(row) else ""
 
     def renamed(self, old: str, new: str) -> "Columns":
-        """Return the columns with `old` read as `new`."""
+        """Return the columns with the kind `old` replaced by `new`."""
         return Columns({new if name == old else name: index for name, index in self.at.items()})
 
     def __contains__(self, name: str) -> bool:
@@ -137,9 +144,10 @@ class Columns:
 
 
 def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
-    """Return the columns that a header row names; the first of two with the same meaning counts.
+    """Return the columns that a header row names.
 
-    Of two columns with names, the one with identifiers in `rows` counts: 字段名 beside 变量名.
+    If two columns have the same kind, the first is used, except for the kind `name`: of 字段名 and
+    变量名, the one with more identifiers in `rows` is used.
     """
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
@@ -177,9 +185,12 @@ def is_parameter_table(columns: Columns) -> bool:
 
 
 def is_named_values(columns: Columns) -> bool:
-    """Whether the header has names and what they mean: parameters if a heading says so."""
-    is_told = any(name in columns for name in ("description", "values", "default", "example"))
-    return "name" in columns and is_told and "code" not in columns
+    """Whether the header has a column of names and one that describes them.
+
+    Such a table lists parameters only if a heading says so.
+    """
+    is_described = any(name in columns for name in ("description", "values", "default", "example"))
+    return "name" in columns and is_described and "code" not in columns
 
 
 _MEANINGS = ("description", "cause", "remedy")
@@ -187,12 +198,17 @@ _MEANINGS = ("description", "cause", "remedy")
 
 def is_error_table(columns: Columns) -> bool:
     """Whether the header is that of error codes."""
-    told = any(name in columns for name in _MEANINGS)
-    return "code" in columns and "type" not in columns and "required" not in columns and told
+    is_described = any(name in columns for name in _MEANINGS)
+    has_types = "type" in columns or "required" in columns
+    return "code" in columns and is_described and not has_types
 
 
 def is_status_table(columns: Columns, role: str) -> bool:
-    """Whether the header is that of HTTP statuses, each with what it means or among responses."""
+    """Whether a table in a section with `role` lists HTTP statuses.
+
+    It needs a column of statuses and one that describes them. Under a heading of errors or responses, the
+    second may be missing if the table has no types. With any other role, the result is False.
+    """
     if "http_status" not in columns or role not in ("errors", "response", ""):
         return False
     return bool(role and "type" not in columns) or any(name in columns for name in _MEANINGS)

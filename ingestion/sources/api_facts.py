@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from ingestion.sources.api_columns import Columns, TableRows, text_of, words_pattern
+from ingestion.sources.api_columns import Columns, TableRows, header_pattern, text_of
 from ingestion.sources.api_tables import LIST_ITEM
 from schemas.api_document import ErrorCode, PermissionPackage
 
-_MESSAGE = words_pattern(
+_MESSAGE = header_pattern(
     r"(?:错误|返回|提示|异常|响应)?(?:信息|消息|提示|文案|名称)|错误码取值",
     r"(?:error|err|return)?[\s_-]*(?:messages?|msg|name|text|string|type|description|desc)",
 )
@@ -43,9 +43,9 @@ _COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
 
 def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tuple[ErrorCode, ...]:
-    """Return the codes of an error table; an HTTP status beside the code goes into the message.
+    """Return the codes of an error table; an HTTP status in the same row goes into the message.
 
-    Of a table of HTTP statuses, those below 400 are no errors.
+    In a table of HTTP statuses, those below 400 are not errors.
     """
     key = "code" if "code" in columns else "http_status"
     message_at = next(
@@ -131,7 +131,7 @@ def titled_error(title: str) -> ErrorCode | None:
 
 
 def _listed_error(item: str) -> ErrorCode | None:
-    """Return the code of an item; of an HTTP status with a code, the code."""
+    """Return the error in a list item. An error code takes precedence over the HTTP status before it."""
     status = _STATUS_ITEM.match(item)
     rest = item[status.end() :] if status else item
     if name := _ERROR_NAME.match(rest) or (_CAMEL_CASE.match(rest) if status else None):

@@ -19,7 +19,7 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TR
 METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 
 MAX_LABEL_CHARS = 24
-"""Characters beside a call in a paragraph that still only labels it."""
+"""Maximum length, in characters, of the text next to a call in a paragraph that only labels the call."""
 
 MAX_FACT_CHARS = 1_000
 """Maximum length of a block whose labelled lines are read; longer blocks are prose."""
@@ -288,7 +288,7 @@ def _overview_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
 
 
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return label and value of each row; of the header and the row if there is only one row."""
+    """Return label and value of each row; if there is only one, also its cells with their column titles."""
     rows = parse_table(block.text)
     if len(rows) == 2:
         across = list(zip(*rows, strict=False))
@@ -306,7 +306,12 @@ def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
 
 
 def _start(blocks: Sequence[MarkdownBlock], lowest: int, mark: int, levels: Collection[int]) -> int:
-    """Return the last of the highest headings of `levels` from `lowest` to the block of the mark."""
+    """Return the last of the highest headings of `levels` from `lowest` to the block of the mark.
+
+    Without levels, it is the heading right above the mark.
+    """
+    if not levels and mark > lowest and blocks[mark - 1].kind == "heading":
+        return mark if is_fact_label(blocks[mark - 1].title) else mark - 1
     headings = [i for i in range(lowest, mark + 1) if blocks[i].level in levels]
     if not headings or blocks[mark].kind == "heading":
         return mark

@@ -48,7 +48,7 @@ class ApiPage:
     operations: tuple[PageOperation, ...]
     prose: tuple[MarkdownBlock, ...]
     rejected: tuple[PageOperation, ...] = ()
-    """Calls without any table or list that would make them operations."""
+    """Calls that are not operations, because they lack the tables or lists of one."""
 
 
 def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str = "") -> ApiPage:
@@ -59,7 +59,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     """
     blocks = list(_unquoted(blocks))
     ranges = split_by_mark(blocks, find_marks(blocks, declared))
-    read = [_read_operation(blocks, *found, title if len(ranges) == 1 else "") for found in ranges]
+    read = [_read_operation(blocks, *found, title, len(ranges) == 1) for found in ranges]
     add_parameters(read, _tables_around(blocks, ranges))
     _add_shared_permissions(blocks, ranges, [operation for operation, _ in read])
     operations: list[PageOperation] = []
@@ -82,7 +82,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
 
 
 def _unquoted(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    """Yield the blocks; of a quotation with a table, the blocks in it."""
+    """Yield the blocks. Replace a quotation that contains a table with the blocks in it."""
     for block in blocks:
         is_quote = block.kind == "other" and block.text.startswith(">") and "|" in block.text
         inner = parse_blocks(_QUOTE.sub("", block.text)) if is_quote else []
@@ -90,16 +90,17 @@ def _unquoted(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
 
 
 def _read_operation(
-    blocks: Sequence[MarkdownBlock], mark: Mark, start: int, end: int, title: str
+    blocks: Sequence[MarkdownBlock], mark: Mark, start: int, end: int, title: str, is_only: bool
 ) -> tuple[PageOperation, list[ParameterTable]]:
-    """Read the operation in a range of blocks; `title` is the page's if it is the only one."""
+    """Read the operation in a range of blocks. `is_only` says that the page has no other one."""
     section = blocks[start:end]
-    name = (
-        page_operation_name(mark, section, title)
-        if title
-        else section_operation_name(mark, section, mark.block - start)
-    )
-    operation = PageOperation(mark.method, mark.url, name)
+    if is_only:
+        name = page_operation_name(mark, section, title)
+    else:
+        has_heading = any(block.kind == "heading" for block in blocks[: mark.block + 1])
+        own_title = "" if has_heading else title
+        name = section_operation_name(mark, section, mark.block - start, own_title)
+    operation = PageOperation(mark.method, mark.url, name, is_stated=mark.is_stated)
     how = "stated" if mark.is_stated else "called in an example"
     operation.evidence.append(f"{mark.method} {mark.url} is {how}")
     return operation, OperationReader(operation).read(section, start)
@@ -182,13 +183,17 @@ def page_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], title: str)
     return _without_number(title) or section_operation_name(mark, blocks, mark.block)
 
 
-def section_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], position: int) -> str:
+def section_operation_name(
+    mark: Mark, blocks: Sequence[MarkdownBlock], position: int, title: str = ""
+) -> str:
     """Return the name of one of several operations: its heading, else its first sentence.
 
-    `position` is the index of the block with the call; headings below it are within the operation. What
-    stands beside the call may be the name, too.
+    `position` is the index of the block with the call; headings below it are within the operation. The
+    text next to the call may also be the name. `title` is that of the page if no heading stands above
+    the call, so that the page begins with this operation.
     """
-    headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
+    headings = [title] if title else []
+    headings += [block.title for block in blocks[: position + 1] if block.kind == "heading"]
     beside = text_of(blocks[position].text) if 0 <= position < len(blocks) else ""
     for own in (_without_call(text) for text in (*headings[:1], *_beside_call(beside))):
         if own and not _GENERIC_HEADING.fullmatch(own):
@@ -202,7 +207,7 @@ def section_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], position
 
 
 def _beside_call(text: str) -> list[str]:
-    """Return what stands in parentheses or behind a dash beside the only call of a line."""
+    """Return the text in parentheses or after a dash that follows the only call of a line."""
     match = re.fullmatch(
         rf"\W*{CALL.pattern}\W*\s(?:[-–—:]\s+|[(（])(?P<name>[^()（）]{{4,80}})[)）]?", text
     )

@@ -31,7 +31,7 @@ _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
     "{/*", "{{", ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",
 )  # fmt: skip
-"""A page without these and without a converted character is plain Markdown."""
+"""Text without these, without a converted character and without a label below a table is unchanged."""
 _INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", re.MULTILINE)
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
 _IMAGE = outside_code(
@@ -50,7 +50,7 @@ _INDENTED = re.compile(
 )
 _ADMONITION_STRINGS = (":::", "[!", "!!!", "???", "===")
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
-"""A bold line right below a table: it labels what follows, but a parser takes it as a row."""
+"""A bold line right below a table: it labels what follows, but a parser would read it as a row."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 _CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
@@ -67,9 +67,10 @@ _SPACES = outside_code(r"(?<=[^\s|])[ \t]{2,}(?=[^\s|])")
 
 
 def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None = None) -> str:
-    """Return a page with comments, MDX, admonitions, tabs, HTML and images as plain Markdown.
+    """Return the page `text` as plain Markdown.
 
-    `table_to_markdown` converts an HTML table; without it, the tags of tables are removed like others.
+    Comments and MDX imports are removed; admonitions, tabs, HTML and images are converted.
+    `table_to_markdown` converts an HTML table; without it, table tags are removed like other tags.
     """
     text = text.replace("\r\n", "\n")
     if "<" in text and _INDENTED_IN_COMPONENT.search(text):
@@ -82,7 +83,7 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
 
 
 def _needs_conversion(text: str) -> bool:
-    # Searches for plain strings are several times as fast as one for a pattern of alternatives.
+    # Several searches for plain strings are faster than one for a pattern of alternatives.
     is_marked = any(string in text for string in _CONVERTED_STRINGS)
     return bool(is_marked or _CONVERTED_CHARACTER.search(text) or _LABEL_BELOW_TABLE.search(text))
 
@@ -109,7 +110,7 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
 
 
 def _keep_indentation(line: str) -> str:
-    """Write the wide spaces at the start of table cells as entities: parsers strip them."""
+    """Replace wide spaces at the start of table cells with entities, because parsers strip such spaces."""
     if "|" not in line:
         return line
     return _WIDE_INDENT.sub(lambda match: match[1] + "&emsp;" * len(match[2]), line)
@@ -141,9 +142,10 @@ def _admonitions(lines: Iterable[str]) -> Iterator[str]:
 
 
 def clean_text(markdown: str) -> str:
-    """Return the text of a block without entities, escapes, highlights and doubled white space.
+    """Return the text of a block with entities decoded, and escapes and highlight marks removed.
 
-    Code blocks and code spans keep their text; a placeholder in angle brackets becomes a code span.
+    White space is collapsed. Code blocks and code spans keep their text; a placeholder in angle brackets
+    becomes a code span.
     """
     is_marked = any(string in markdown for string in _CLEANED_STRINGS)
     if not is_marked and not _CLEANED_CHARACTER.search(markdown):

@@ -22,7 +22,7 @@ ANCHORS = 3
 """Number of passages per chunk, each around one of its most relevant segments."""
 
 HEADING_FACTOR = 0.3
-"""Weight of a word that the heading contains as well, so that it distinguishes no segments."""
+"""Weight of a word that the heading also contains; such a word does not distinguish segments."""
 
 QUANTITY_FACTOR = 1.3
 """Factor of a segment with a number, if the question asks for one."""

@@ -101,7 +101,7 @@ class Grounder:
             return False
         _, removed_links = self._links.remove_disallowed(text)
         cited = resolve_citations(text, 0)
-        return not (removed_links or cited.unknown or self._unverified_facts(cited))
+        return not (removed_links or cited.unknown_count or self._unverified_facts(cited))
 
     def cited_chunks(self, step: GroundedStep) -> list[Chunk]:
         """Return the chunks that `step` cites."""
@@ -110,7 +110,7 @@ class Grounder:
     def _resolve(self, text: str, *, keep_code: bool = False) -> tuple[CitedText, Refused]:
         without_links, removed_links = self._links.remove_disallowed(text, keep_code=keep_code)
         cited = resolve_citations(without_links, len(self._chunks))
-        return cited, Refused(citations=cited.unknown, links=removed_links)
+        return cited, Refused(citations=cited.unknown_count, links=removed_links)
 
     def _chunks_numbered(self, numbers: Sequence[int]) -> list[Chunk]:
         return [self._chunks[number - 1] for number in numbers]

@@ -1,4 +1,8 @@
-"""The Markdown of an answer: citation marks (`[1]`, `[1-3]`), links, program code and sentences."""
+"""Rewrites the Markdown of an answer.
+
+The functions resolve citation marks (`[1]`, `[1-3]`), remove disallowed links and sentences, and blank
+program code.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +36,7 @@ _CODE_OR_LINK = re.compile(rf"(?P<code>{_CODE})|{_LINK.pattern}", re.IGNORECASE 
 _CITATION_LABEL = re.compile(r"\^?\d{1,3}")
 _TRAILING_PUNCTUATION = ".,;:!?*_~|"
 
-_CODE_FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)\s*(\w*)")
+_FENCE_WITH_LANGUAGE = re.compile(r"\s{0,3}(?:```+|~~~+)\s*(\w*)")
 _DATA_LANGUAGES = {
     "", "json", "json5", "jsonc", "http", "text", "txt", "yaml", "yml", "xml", "md", "markdown",
 }  # fmt: skip
@@ -65,8 +69,8 @@ class CitedText:
     text: str
     numbers: tuple[int, ...]
     """Distinct numbers of the cited chunks, in order of their first mark."""
-    unknown: int
-    """How many numbers were removed because no chunk has them."""
+    unknown_count: int
+    """Count of numbers that were removed because no chunk has them."""
 
 
 def resolve_citations(text: str, count: int) -> CitedText:
@@ -75,21 +79,21 @@ def resolve_citations(text: str, count: int) -> CitedText:
     Numbers without a chunk are removed.
     """
     numbers: dict[int, None] = {}
-    unknown = 0
+    unknown_count = 0
 
     def resolve(match: re.Match[str]) -> str:
-        nonlocal unknown
+        nonlocal unknown_count
         if match["numbers"] is None:
             return match[0]
         cited = _expand_numbers(match["numbers"])
         valid = [number for number in cited if 1 <= number <= count]
-        unknown += len(cited) - len(valid)
+        unknown_count += len(cited) - len(valid)
         numbers.update(dict.fromkeys(valid))
         space = " " if valid and match[0][0] in " \t" else ""
         return space + "".join(f"[{number}]" for number in valid)
 
     resolved = _MARK.sub(resolve, text).strip()
-    return CitedText(resolved, tuple(numbers), unknown)
+    return CitedText(resolved, tuple(numbers), unknown_count)
 
 
 def strip_citations(text: str) -> str:
@@ -123,7 +127,8 @@ class LinkPolicy:
         """Allow `pages`, the URLs in `question`, and documented endpoints of the platform.
 
         `hosts` are the platform's own hosts; their subdomains count as well. A URL on one of them is
-        allowed if its path occurs in `texts`, the texts of the chunks that the answer is based on.
+        allowed if it has no fragment and its path occurs in `texts`, the texts of the chunks that the
+        answer is based on. It is also allowed if it consists of the host alone.
         """
         self._allowed = {_normalise(page) for page in pages if page}
         self._allowed |= {_normalise(url) for url in extract_urls(question)}
@@ -137,8 +142,8 @@ class LinkPolicy:
     def remove_disallowed(self, text: str, *, keep_code: bool = False) -> tuple[str, int]:
         """Replace disallowed links with their labels; return the text and the number of these links.
 
-        With `keep_code`, code stays as it is: nobody can click an address in it, and a command without
-        its address is useless.
+        With `keep_code`, code is unchanged: a URL in it cannot be clicked, and a command without its URL is
+        useless.
         """
         removed = 0
 
@@ -206,7 +211,7 @@ def blank_program_code(text: str) -> str:
     lines: list[str] = []
     language: str | None = None
     for line in text.split("\n"):
-        fence = _CODE_FENCE.match(line)
+        fence = _FENCE_WITH_LANGUAGE.match(line)
         if fence:
             language = fence[1].lower() if language is None else None
         is_kept = not fence and (language is None or language in _DATA_LANGUAGES)

@@ -14,7 +14,7 @@ from runnables.run_context import with_deadline
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"
-"""Value of `APIDESK_CHAT_MODEL` with which answers are quoted without a model."""
+"""Value of `APIDESK_CHAT_MODEL` that means no model: answers quote the documents."""
 
 DEFAULT_CONTEXT_TOKENS = 8_192
 """Assumed context window of a model whose window is unknown, in tokens."""
@@ -30,7 +30,7 @@ class ChatModels:
     answer_models: tuple[ChatModel, ...]
     """Models that write answers: the chat model, then its fallback."""
     extraction_models: tuple[ChatModel, ...]
-    """Models that fill schemas: the structure model if there is one, otherwise the answer models."""
+    """Models that return structured output: the structure model or, if none is set, the answer models."""
 
     @property
     def all(self) -> tuple[ChatModel, ...]:
@@ -88,7 +88,7 @@ def _open(settings: Settings, limiter: ConcurrencyLimiter, prefix: str) -> ChatM
     )
     options["temperature"] = 0
     if role.model.startswith("ollama:"):
-        # Ollama silently truncates prompts that exceed its own default.
+        # Ollama silently truncates prompts that exceed its default context window.
         options["num_ctx"] = settings.chat_context_tokens or DEFAULT_CONTEXT_TOKENS
     else:
         options["max_retries"] = 0  # ChatModel retries within the deadline

@@ -13,7 +13,7 @@ from prompts import load_prompt
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
 from runnables.question.extract_details import URL, details_of, error_codes, extract_details
-from runnables.question.follow_up import history_text, make_standalone, new_words
+from runnables.question.follow_up import history_text, make_standalone, new_stems
 from runnables.question.small_talk import is_small_talk, strip_small_talk
 from runnables.run_context import named_step, remaining_seconds, with_deadline
 from schemas.errors import ModelError
@@ -195,7 +195,7 @@ def _problem(
 
 def _is_off_subject(text: str, known: str) -> bool:
     """Return whether most content words of `text` are not in `known`."""
-    return 2 * len(new_words(text, known)) > len(new_words(text, ""))
+    return 2 * len(new_stems(text, known)) > len(new_stems(text, ""))
 
 
 def _contains_name(text: str, name: str) -> bool:

@@ -17,16 +17,23 @@ from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.question import ExtractedDetails, Turn
 
 MAX_ELLIPTICAL_WORDS = {"zh": 14, "en": 7}
-"""Maximum number of words in a text, by language, that omits its subject and has no pronoun or opener."""
+"""Maximum number of words, by language, of a follow-up without a subject, a pronoun and an opener."""
 
 MAX_TEXT_CHARS = 4_000
 """Maximum length of a follow-up that omits its subject, in characters, including pasted details."""
 
 MAX_NEW_WORDS = 2
-"""Maximum number of new content words around a pronoun ("can I schedule it for midnight")."""
+"""Maximum number of new content words in a follow-up that asks about an action on a pronoun.
+
+"Can I schedule it for midnight" has two words that are new to the conversation. Other follow-ups may
+have none.
+"""
 
 MAX_CLAUSE_CHARS = 200
-"""Maximum length of the clause of an earlier question that is read, in characters."""
+"""Maximum length of the clause that contains the subject of an earlier question, in characters.
+
+Longer clauses are truncated.
+"""
 
 MAX_SUBJECT_WORDS = {"zh": 12, "en": 10}
 """Maximum number of words in a subject taken from an earlier question, by language."""
@@ -48,7 +55,7 @@ curl bash often long late soon else instead again
 解决 收费 费用 支持 需要 生效 次数 时间 时候 最多 最少 更多 完整 具体 详细 办 申请 审核 下载 上传
 提交 查看 条件 前提 要求 自动 几点
 """
-"""Words for the parts of an API and for actions on it, which need no subject of their own."""
+"""Words for the parts of an API and for actions on it. A text with only such words omits its subject."""
 
 _FRAME_WORDS = """
 please does did ever ask tell show give explain want would could should know many much few there
@@ -125,7 +132,10 @@ def make_standalone(
 
 
 def conversation_subject(history: Iterable[Turn]) -> str:
-    """Return the last API or, if it is later, the last question's subject; empty if there is neither."""
+    """Return the subject of the latest turn that has one; empty if no turn has one.
+
+    The subject of a turn is its API or, if it has none, the subject of its question.
+    """
     subject = ""
     for turn in history:
         keeps_subject = subject and turn.question.startswith(subject)
@@ -135,17 +145,17 @@ def conversation_subject(history: Iterable[Turn]) -> str:
     return subject
 
 
-def new_words(text: str, known_text: str) -> list[str]:
+def new_stems(text: str, known_text: str) -> list[str]:
     """Return the stems of the content words of `text` that are not in `known_text`.
 
-    Words that apply to every API are left out.
+    Words for parts of an API and words that frame a question are left out.
     """
     known = {*_stems(known_text), *_IGNORED_STEMS}
     return [word for word in dict.fromkeys(_content_stems(text)) if word not in known]
 
 
 def history_text(history: Iterable[Turn]) -> str:
-    """Return the questions, answers and API names of `history` as one text."""
+    """Return the questions, answers, API names and API URLs of `history` as one text."""
     return "\n".join(
         part
         for turn in history
@@ -161,7 +171,7 @@ def _omits_subject(rest: str, has_opener: bool, subject: str, history: Sequence[
         return False
     has_pronoun = _PRONOUN.search(rest) is not None
     prose = _NAME.sub(" ", rest)
-    new = new_words(prose, history_text(history))
+    new = new_stems(prose, history_text(history))
     if has_pronoun:
         new = [word for word in new if word not in _DEVELOPER_STEMS]
     if has_opener or has_pronoun or _ELLIPSIS.search(rest):
@@ -181,7 +191,7 @@ def _names_subject(details: ExtractedDetails) -> bool:
 
 
 def _insert_subject(subject: str, rest: str) -> str:
-    """Return `rest` with `subject` at its beginning, in place of the pronoun there if there is one."""
+    """Return `rest` preceded by `subject`. In Chinese, `subject` replaces a leading pronoun."""
     if detect_language(rest) == "en":
         return f"{subject}: {rest}"
     if pronoun := _LEADING_PRONOUN.match(rest):

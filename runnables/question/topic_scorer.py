@@ -76,7 +76,7 @@ QUESTION_WORDS = frozenset(_ENGLISH_QUESTION_WORDS.split()) | frozenset(
 """Words that make a sentence a question or a request, whatever it is about.
 
 The list is complete, because these words are a closed class. They are much more frequent in questions
-than in everyday language, so that they would look like a topic by frequency alone.
+than in everyday language, so by frequency alone they would look like a topic.
 """
 
 

@@ -56,7 +56,7 @@ def fuse(full_text: dict[Key, float], dense: dict[Key, float], weight: float) ->
     The rankings are scores by chunk, best first. `weight` is the weight of the dense route. The result is
     a convex combination, after Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid
     Retrieval" (2023). BM25 is scaled to its best score, and cosine similarity to the range from rank 50 to
-    the best. Reciprocal rank fusion ignores the distance between hits, so that a weak route worsens a
+    the best. Reciprocal rank fusion ignores the distance between hits, so a weak route worsens a
     strong one; docs/explanation/retrieval.md compares both.
     """
     lexical = _scale(full_text, 0.0)

@@ -24,7 +24,7 @@ _SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
 def weigh_sections(hits: Mapping[ChunkHit, float], question: str) -> dict[ChunkHit, float]:
     """Return `hits`, best first, with scores that depend on what `question` asks for.
 
-    All sections of an API's document contain its title, so that full text alone ranks them by their
+    All sections of an API's document contain its title, so full text alone ranks them by their
     lengths. Words for errors, parameters, limits and so on say which section is meant.
     """
     needs = needs_of(question)
