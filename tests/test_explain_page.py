@@ -6,7 +6,7 @@ import pytest
 
 from ingestion.sources.explain import explain_page
 from schemas.errors import SourceError
-from schemas.platform import MarkdownSourceConfig, SourceLimits
+from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
 
 API = """# Create a board
 
@@ -47,6 +47,16 @@ API = """# Create a board
                 "  missing: a table or list of parameters, responses or error codes",
             ],
         ),
+        (
+            "# Guide\n\n```sh\ncurl -X POST https://api.example.com/v1/boards\n```",
+            [
+                "page.md in docs: prose",
+                "POST https://api.example.com/v1/boards  Guide",
+                "  POST https://api.example.com/v1/boards is called in an example",
+                "  missing: request parameters below a heading or label that announces them, "
+                "in a table or list that says which are required",
+            ],
+        ),
         ("# Guide", ["page.md in docs: not indexed, because it has no body or is skipped"]),
     ],
 )
@@ -56,6 +66,15 @@ def test_explanation_names_the_evidence(text: str, expected: list[str], tmp_path
     assert explain_page([source], SourceLimits(), tmp_path / "page.md") == expected
 
 
+def test_explanation_says_that_text_files_are_not_read_as_api_pages(tmp_path: Path) -> None:
+    (tmp_path / "page.txt").write_text(API, encoding="utf-8")
+    source = FilesSourceConfig(kind="files", name="docs", path=tmp_path)
+    assert explain_page([source], SourceLimits(), tmp_path / "page.txt") == [
+        "page.txt in docs: prose",
+        "  only Markdown and HTML pages are read as API pages",
+    ]
+
+
 def test_page_outside_of_the_sources_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no source with pages"):
+    with pytest.raises(SourceError, match="no source of kind markdown or files"):
         explain_page([], SourceLimits(), tmp_path / "page.md")

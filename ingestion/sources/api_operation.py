@@ -36,6 +36,8 @@ class PageOperation:
     """Why the page is read as an operation, for people: one clause per mark, table and list."""
     has_labelled_parameters: bool = False
     """Whether a heading or label announces parameters, and they say whether they are required."""
+    is_stated: bool = True
+    """Whether the page states the method and the URL; otherwise they are from an example of a call."""
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
         """Return the operation in the format of API documents; a host in the URL becomes a server."""

@@ -1,11 +1,11 @@
-"""Explains how one page is read: as API operations, and why, or as prose."""
+"""Explains whether one page is read as API operations or as prose, and why."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ingestion.sources import files, markdown
 from ingestion.sources.api_operation import PageOperation
-from ingestion.sources.pages import ParsedPage, parse_page
+from ingestion.sources.pages import MARKUP_SUFFIXES, ParsedPage, parse_page
 from schemas.errors import SourceError
 from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceConfig, SourceLimits
 
@@ -13,7 +13,8 @@ from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceConf
 def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Path) -> list[str]:
     """Return lines that tell how the page at `path` is read and on what evidence.
 
-    Raises SourceError if no Markdown or files source contains the page, or if it is refused.
+    Raises SourceError if no source of kind `markdown` or `files` contains the page, or if the page is
+    refused.
     """
     page_path = path.resolve()
     for source in sources:
@@ -22,7 +23,7 @@ def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Pa
         if page_path.is_relative_to(root := source.path.resolve()):
             own_path = source.path / page_path.relative_to(root)
             return list(_explanation(own_path, source, limits))
-    raise SourceError(f"{path}: no source with pages contains this file")
+    raise SourceError(f"{path}: no source of kind markdown or files contains this file")
 
 
 def _explanation(
@@ -43,7 +44,7 @@ def _explanation(
             yield from _operation(operation)
     else:
         yield f"{name}: prose"
-        yield from _missing(source, page)
+        yield from _missing(source, path, page)
 
 
 def _operation(operation: PageOperation) -> Iterator[str]:
@@ -51,12 +52,22 @@ def _operation(operation: PageOperation) -> Iterator[str]:
     yield from (f"  {line}" for line in operation.evidence)
 
 
-def _missing(source: MarkdownSourceConfig | FilesSourceConfig, page: ParsedPage) -> Iterator[str]:
+def _missing(
+    source: MarkdownSourceConfig | FilesSourceConfig, path: Path, page: ParsedPage
+) -> Iterator[str]:
     """Yield what the page lacks to be read as an API page."""
     if not source.api_pages:
         yield "  api_pages = false for this source"
+    elif path.suffix.lower() not in MARKUP_SUFFIXES:
+        yield "  only Markdown and HTML pages are read as API pages"
     elif not page.api.rejected:
         yield "  no method with a URL is stated"
     for operation in page.api.rejected:
         yield from _operation(operation)
-        yield "  missing: a table or list of parameters, responses or error codes"
+        if operation.is_stated:
+            yield "  missing: a table or list of parameters, responses or error codes"
+        else:
+            yield (
+                "  missing: request parameters below a heading or label that announces them, "
+                "in a table or list that says which are required"
+            )
