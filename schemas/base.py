@@ -1,6 +1,6 @@
-"""Base classes of pydantic models: API bodies and platform.toml.
+"""Base classes of the pydantic models for API bodies and for platform.toml.
 
-Separate from the models, because every module of this package imports it.
+They are in a module of their own because most modules of this package import them.
 """
 
 from typing import Annotated

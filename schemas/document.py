@@ -76,7 +76,7 @@ class Chunk(ApiModel):
     page_url: str = ""
     metadata: dict[str, str] = Field(default_factory=dict)
     body: str
-    """The section's Markdown."""
+    """The Markdown of the section, or of its part."""
     text: str
     """The text given to models: front matter, heading and body."""
     content_hash: str

@@ -39,7 +39,7 @@ class QuestionRecord(ApiModel):
     id: str
     """The answer's id."""
     owner: str
-    """The id of the caller's API key; empty without keys."""
+    """The id of the caller's API key; empty if no API key is configured."""
     asked_at: datetime
     """With time zone."""
     session: str | None
@@ -53,7 +53,7 @@ class QuestionRecord(ApiModel):
     k: int | None
     filters: Filters
     type: QuestionType | None = None
-    """None without an answer."""
+    """None if the question was not answered."""
     api_name: str | None = None
     api_url: str | None = None
     error: str | None = None
@@ -95,7 +95,9 @@ class ApiCount(ApiModel):
     api_url: str
     questions: int
     unanswered: int
-    """Number of these questions with low confidence, no sources or negative feedback."""
+    """Number of these questions whose answer was rated negatively or, without a rating, has low confidence
+    or no sources.
+    """
 
 
 class ErrorCount(ApiModel):
@@ -121,7 +123,7 @@ class Gap(ApiModel):
     first_asked: datetime
     last_asked: datetime
     name: str = ""
-    """Name of the topic by the chat model; empty if there is no chat model."""
+    """The chat model's name for the topic; empty if there is no chat model."""
 
 
 class RatedAnswer(ApiModel):
@@ -139,10 +141,12 @@ class Insights(ApiModel):
     """The report on recent questions."""
 
     days: int
-    """Number of days before the report that it covers."""
+    """Number of days that the report covers, up to the time when it is made."""
     questions: int
     unanswered: int
-    """Number of on-topic questions with low confidence, no sources or negative feedback."""
+    """Number of on-topic questions whose answer was rated negatively or, without a rating, has low
+    confidence or no sources.
+    """
     off_topic_share: float
     """Share of the answered questions that are off-topic, 0 to 1."""
     cached_share: float

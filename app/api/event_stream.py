@@ -51,7 +51,10 @@ async def stream_answer(
 
 
 async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> AsyncGenerator[Event | None]:
-    """Yield the events until the queue contains None; also yield None after an interval without events."""
+    """Yield the events of `queue`, and None after each `HEARTBEAT_INTERVAL_S` without an event.
+
+    A None in the queue ends the stream.
+    """
     while True:
         try:
             async with asyncio.timeout(HEARTBEAT_INTERVAL_S):

@@ -24,7 +24,10 @@ LINE_INTERVAL_S = 10.0
 
 @contextmanager
 def ingestion_progress(summary: bool = True) -> Iterator[OnProgress]:
-    """Yield a callback that shows the progress of a run. `summary` prints the run after success."""
+    """Yield a callback that shows the progress of a run.
+
+    If `summary` is true, the counts of the run are printed when it has ended without an error.
+    """
     console = Console(stderr=True, highlight=False)
     display = _BarDisplay(console) if console.is_terminal else _LineDisplay(console)
     with display:
@@ -50,7 +53,7 @@ class _LineDisplay:
         pass
 
     def show(self, run: IngestionRun) -> None:
-        """Show the sources of `run` that have started since the last call."""
+        """Print the sources that have started since the last call and, if it is due, a line of progress."""
         self.last = run
         for source in run.sources:
             if source.name not in self._started:
@@ -100,9 +103,10 @@ class _BarDisplay(_LineDisplay):
 
 
 def progress_line(sources: Sequence[SourceReport], elapsed_s: float) -> str:
-    """Return the progress of a run: documents, chunks, chunks per second and the time left for a source.
+    """Return the documents, chunks and chunks per second of a run, and the time left for a source.
 
-    The source is the one that is being read. The time left is omitted while its number of files is unknown.
+    That source is the one that is being read. While its number of files is unknown, the time left is
+    omitted.
     """
     documents = sum(source.documents for source in sources)
     chunks = sum(source.chunks for source in sources)
@@ -127,7 +131,7 @@ def question_progress() -> Iterator[Callable[[int, int], None]]:
 
 
 def print_run_table(run: IngestionRun, console: Console) -> None:
-    """Print the counts of a run by source, and the refused documents."""
+    """Print the counts of a run and notes by source, the refused documents and the duration."""
     counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("source")
@@ -156,4 +160,4 @@ def _print_notes(source: SourceReport, console: Console) -> None:
         console.print(f"{source.name}: {source.operations} API operations read")
     if source.empty:
         names = ", ".join(source.empty)
-        console.print(f"{source.name}: without a body: {names}", soft_wrap=True)
+        console.print(f"{source.name}: files without a body: {names}", soft_wrap=True)

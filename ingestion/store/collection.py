@@ -238,7 +238,10 @@ class Collection(ABC):
 
     @abstractmethod
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Yield every stored chunk, even with other settings, except the chunks of `excluded_sources`."""
+        """Yield every stored chunk except those of `excluded_sources`.
+
+        The settings may differ from those that the collection was created with.
+        """
 
     @abstractmethod
     def recover(self, rebuild: bool) -> None:
@@ -249,7 +252,7 @@ class Collection(ABC):
 
     @abstractmethod
     def writer(self, rebuild: bool) -> CollectionWriter:
-        """Return a writer for one run, which receives only new and changed chunks unless it rebuilds.
+        """Return the writer of one run. Unless `rebuild` is true, give it only new and changed chunks.
 
         Raises CollectionMismatch if apidesk did not create the collection. Without `rebuild`, also
         raises CollectionMismatch if the collection was created with other settings.

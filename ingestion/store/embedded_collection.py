@@ -58,33 +58,34 @@ from schemas.question import Filters
 from schemas.settings import Settings
 
 TOKENIZER = "apidesk"
-"""Name of the full-text index in the manifest."""
+"""The tokenizer in the manifest: apidesk splits the words itself, without a tokenizer of Milvus."""
 
 _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
 
 @dataclass
 class _LoadedState:
-    """What is kept in memory of one version of the snapshot."""
+    """The data of one version of the snapshot that is kept in memory."""
 
     version: str
     manifest: CollectionManifest | None
     lengths: Lengths
     languages: frozenset[Language]
     hits: dict[int, ChunkHit]
-    """The chunks by number, about 250 bytes each."""
+    """The hits by chunk number, about 250 bytes each."""
     catalogue: list[CatalogueEntry] | None = None
     vectors: Scores | None = None
-    """A row per chunk number, of length 1; read when the dense route is first used."""
+    """One row per chunk number: its vector, scaled to length 1. Read when the dense route is first used."""
     masks: dict[str, Mask] = field(default_factory=dict)
-    """Which chunk numbers match the filters, by their JSON."""
+    """For each filter that was used, by its JSON: which chunk numbers match it."""
 
 
 class EmbeddedCollection(Collection):
     """The collection in a snapshot.
 
-    Each read is one transaction. It sees the last finished run, also one by another process. Opening
-    the collection reads nothing, and Milvus Lite is only opened to write.
+    Each read is one transaction. It sees the last finished run, even if another process made it. Opening
+    the collection loads no chunks. Only ingestion runs open Milvus Lite, to write to it or to restore a
+    missing snapshot from it.
     """
 
     def __init__(self, path: Path, record: LiteRecord, expected: CollectionManifest) -> None:
@@ -250,7 +251,10 @@ class EmbeddedCollection(Collection):
                 set_state(connection, SOURCES_KEY, _SOURCES.dump_json(sources).decode())
 
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Yield every stored chunk, even with other settings, except the chunks of `excluded_sources`."""
+        """Yield every stored chunk except those of `excluded_sources`.
+
+        The settings may differ from those that the collection was created with.
+        """
         with self._reading() as (connection, _):
             rows = connection.execute(
                 f"SELECT {', '.join(StoredChunk._fields)} FROM chunk "
@@ -260,7 +264,11 @@ class EmbeddedCollection(Collection):
         yield from map(StoredChunk._make, rows)
 
     def recover(self, rebuild: bool) -> None:
-        """Complete what an interrupted run has left, or restore a missing snapshot from Milvus Lite."""
+        """Complete what an interrupted run has left, or restore a missing snapshot from Milvus Lite.
+
+        With `rebuild`, do neither; if there is no snapshot, check that apidesk created the collection in
+        Milvus Lite. Raises CollectionMismatch.
+        """
         with self._reading() as (connection, state):
             manifest = state.manifest
             has_journal = connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is not None
@@ -285,7 +293,7 @@ class EmbeddedCollection(Collection):
             raise
 
     def writer(self, rebuild: bool) -> CollectionWriter:
-        """Return a writer for one run, which receives only new and changed chunks unless it rebuilds."""
+        """Return the writer of one run. Unless `rebuild` is true, give it only new and changed chunks."""
         if not rebuild:
             self.check()
         return self._writer(rebuild)
@@ -372,7 +380,7 @@ def _mask(connection: sqlite3.Connection, state: _LoadedState, filters: Filters)
 
 
 def _similarities(connection: sqlite3.Connection, state: _LoadedState, vector: Vector) -> Scores:
-    """Return the cosine similarity of `vector` to the vector of every chunk number; -2 without one."""
+    """Return the cosine similarity of `vector` to each chunk number; -2 for numbers without a vector."""
     if state.vectors is None:
         state.vectors = _read_vectors(connection, len(state.lengths), len(vector))
     query = np.array(vector, dtype=np.float32)
@@ -383,7 +391,7 @@ def _similarities(connection: sqlite3.Connection, state: _LoadedState, vector: V
 
 
 def _read_vectors(connection: sqlite3.Connection, count: int, dimension: int) -> Scores:
-    """Return the vectors of all chunk numbers, scaled to length 1; zeros for unused numbers."""
+    """Return the vectors of all chunk numbers, scaled to length 1; zeros for numbers without one."""
     vectors = np.zeros((count, dimension), dtype=np.float32)
     for number, components in connection.execute("SELECT number, components FROM vector"):
         vectors[number] = np.frombuffer(components, np.float32)

@@ -1,7 +1,7 @@
 """The record of an embedded collection: its rows and vectors in Milvus Lite.
 
-Questions do not read it. It receives what a run has changed in the snapshot, and the snapshot is restored
-from it if it is missing. Milvus Lite is open only meanwhile, because it locks its file.
+Questions do not read it. Each run copies its changes from the snapshot to Milvus Lite, and a missing
+snapshot is restored from there. Milvus Lite is open only during these steps, because it locks its file.
 """
 
 import sqlite3
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 FLUSH_ROWS = 5_000
-"""Rows after which Milvus Lite writes them to its files; until then it keeps them in memory."""
+"""Number of rows after which Milvus Lite is told to write its files; until then it keeps them in memory."""
 
 
 class LiteRecord:

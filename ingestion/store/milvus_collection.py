@@ -117,8 +117,9 @@ class MilvusCollection(MilvusReader):
                 write_sources(self._client, self._alias, sources)
 
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Yield every stored chunk, even with other settings, except the chunks of `excluded_sources`.
+        """Yield every stored chunk except those of `excluded_sources`.
 
+        The settings may differ from those that the collection was created with.
         Raises CollectionMismatch if apidesk did not create the collection.
         """
         with milvus_errors():
@@ -138,7 +139,7 @@ class MilvusCollection(MilvusReader):
             drop_leftovers(self._client, self._alias)
 
     def writer(self, rebuild: bool) -> CollectionWriter:
-        """Return a writer for one run, which receives only new and changed chunks unless it rebuilds.
+        """Return the writer of one run. Unless `rebuild` is true, give it only new and changed chunks.
 
         Raises CollectionMismatch if apidesk did not create the collection. Without `rebuild`, also
         raises CollectionMismatch if the collection was created with other settings.

@@ -19,7 +19,7 @@ from schemas.choices import Language
 from schemas.document import Chunk, SectionKind
 
 MAX_SEGMENT_CHARS = 600
-"""Length in characters from which a paragraph is split into sentences and a list into items."""
+"""Maximum length of a paragraph in characters; a longer one is split into sentences."""
 
 PARAMETER_KINDS: tuple[SectionKind, ...] = (
     "request_parameters",
@@ -67,7 +67,7 @@ def _split_section(
 ) -> tuple[Segment, ...]:
     """Return the segments of a section; they are cached because many questions retrieve the same chunks."""
     templates = load_prompt("extractive", label_language).module
-    section = _Section(kind, language, templates)
+    section = _RowContext(kind, language, templates)
     return tuple(
         segment
         for index, block in enumerate(parse_blocks(body))
@@ -75,15 +75,15 @@ def _split_section(
     )
 
 
-class _Section(NamedTuple):
-    """What the text of a table row depends on."""
+class _RowContext(NamedTuple):
+    """The values that the text of a table row depends on."""
 
     kind: SectionKind
     language: Language
     templates: Any
 
 
-def _split_block(section: _Section, index: int, block: MarkdownBlock) -> Iterator[Segment]:
+def _split_block(section: _RowContext, index: int, block: MarkdownBlock) -> Iterator[Segment]:
     def segment(kind: str, text: str, **fields: Any) -> Segment:
         return Segment(index, kind, text, **fields)
 
@@ -109,7 +109,10 @@ def _split_block(section: _Section, index: int, block: MarkdownBlock) -> Iterato
 
 
 def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a Markdown table; parsing it again would take far longer."""
+    """Return the header and the rows of a Markdown table.
+
+    The lines are split by a regular expression, because a Markdown parser would take far longer.
+    """
     header, _, *rows = (
         [cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(line.strip().strip("|"))]
         for line in table.splitlines()
@@ -117,7 +120,7 @@ def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _row_text(section: _Section, header: list[str], cells: list[str]) -> str:
+def _row_text(section: _RowContext, header: list[str], cells: list[str]) -> str:
     """Return a table row as a list item: the first cell, then the others with their column titles."""
     templates = section.templates
     if section.kind in PARAMETER_KINDS and len(cells) >= 4:
@@ -134,7 +137,7 @@ def _row_text(section: _Section, header: list[str], cells: list[str]) -> str:
     return str(templates.row(cells[0], rest))
 
 
-def _required_names(section: _Section, rows: list[list[str]]) -> set[str]:
+def _required_names(section: _RowContext, rows: list[list[str]]) -> set[str]:
     """Return the names of the parameters that every call needs.
 
     A required parameter below an optional object is not one of them.

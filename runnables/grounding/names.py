@@ -1,8 +1,8 @@
-"""Mentions of names in a text: which names are not specific to a platform, and which are known by context.
+"""Finds words that their context shows to be names, and tells which names are not specific to a platform.
 
-Names from programming languages, standards and examples are not specific to a platform. Names by context
-are keys in JSON and in `key=value` pairs, first cells of table rows, and words next to a noun such as
-`field`.
+Names from programming languages, standards and examples are not specific to a platform. Names in
+context are keys in JSON and in `key=value` pairs, first cells of table rows, and words next to a noun such
+as `field`.
 """
 
 import builtins
@@ -17,7 +17,7 @@ from typing import Literal
 
 MentionKind = Literal["target", "name", "word", "number", "permission"]
 """`target`: a URL or path; `name`: a name with separators; `word`: a single word used as a name;
-`number`: an error code.
+`number`: an error code; `permission`: the name of a permission.
 """
 
 CONTEXT_CHARS = 20
@@ -45,7 +45,7 @@ _SQL = {
     "SELECT", "INSERT", "WHERE", "UNIQUE", "INDEX", "TABLE", "BEGIN", "COMMIT", "ROLLBACK", "VARCHAR",
     "BIGINT", "DECIMAL", "DATETIME", "TIMESTAMP", "BOOLEAN",
 }  # fmt: skip
-TYPE_WORDS = {
+NON_FIELD_WORDS = {
     "string", "integer", "number", "boolean", "object", "array", "null", "true", "false", "long",
     "double", "int32", "int64", "void", "undefined", "const", "let", "var", "function", "switch",
     "catch", "throw", "new", "this", "query", "body", "path", "header", "url", "http", "https", "form",
@@ -53,7 +53,7 @@ TYPE_WORDS = {
 """Data types, and other words that occur in the positions of field names but are not fields."""
 
 LANGUAGE_WORDS = (
-    {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names, *TYPE_WORDS}
+    {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names, *NON_FIELD_WORDS}
     | {"setTimeout", "setInterval", "parseInt", "parseFloat", "encodeURIComponent", "encodeURI"}
     | {"decodeURIComponent", "decodeURI", "macOS"}
 )
@@ -67,7 +67,10 @@ _EMPHASISED = {
 """Keywords of RFC 2119 and of Markdown alerts."""
 
 CAPITALISED_PROSE = _STATUS_WORDS | _EMPHASISED
-"""Words that prose writes in capitals, such as NOT FOUND and MUST; values of fields are quoted."""
+"""Words that prose writes in capitals, such as NOT FOUND and MUST.
+
+They count as names only in quotes or after words that introduce a value.
+"""
 
 _EXTENSIONS = {e[1:] for e in (*mimetypes.types_map, *mimetypes.encodings_map)} | {
     "cfg", "conf", "env", "gitignore", "go", "ini", "java", "jsonl", "lock", "log", "md", "mdx", "php",
@@ -164,7 +167,7 @@ def is_preceded_by(pattern: re.Pattern[str], text: str, start: int) -> bool:
 
 
 def is_standard(word: str) -> bool:
-    """Return whether `word` is a placeholder, or a name from a programming language, HTTP or the like."""
+    """Return whether `word` is a placeholder, or a name of a common technology such as Python or HTTP."""
     return (
         word in LANGUAGE_WORDS
         or word.upper() in _TECHNOLOGIES
@@ -176,7 +179,7 @@ def is_standard(word: str) -> bool:
 
 
 def is_method(word: str) -> bool:
-    """Return whether `word` is an HTTP method in any case; `get` in `requests.get` is one."""
+    """Return whether `word` is an HTTP method, in upper or lower case; `get` in `requests.get` counts."""
     return word.upper() in HTTPMethod.__members__
 
 
@@ -207,17 +210,17 @@ def take_json_keys(text: str) -> tuple[str, list[Mention]]:
 
 
 def extract_names_in_context(text: str) -> Iterator[Mention]:
-    """Yield the words in `text` that are names by context, except JSON keys (see `take_json_keys`)."""
+    """Yield the words that are names by their context, except JSON keys (see `take_json_keys`)."""
     for pattern in (_PAIR, _FIRST_CELL, _NEXT_TO_NOUN):
         for match in pattern.finditer(text):
             for group, word in enumerate(match.groups(), 1):
-                if word and word not in TYPE_WORDS and not is_example(word):
+                if word and word not in NON_FIELD_WORDS and not is_example(word):
                     kind: MentionKind = "name" if "-" in word else "word"
                     yield Mention(kind, word, match.start(group))
 
 
 def extract_code_numbers(text: str) -> Iterator[Mention]:
-    """Yield the numbers in `text` that are error codes, or are error codes if similar ones are known."""
+    """Yield the numbers in `text` that are or may be error codes (see `Mention.is_explicit`)."""
     for match in _CODE_NUMBER.finditer(text):
         start, end = match.span()
         is_called_code = is_code_span(text, start, end) or any(

@@ -29,8 +29,8 @@ def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[R
     """Return the chunks that fit a window of `window` tokens together with `prompt` and the reply.
 
     `prompt` contains the question, the schema and the instructions, and is never cut. The order of the
-    chunks is kept. A chunk that does not fit is left out as a whole and logged; a smaller one after it
-    may still fit.
+    chunks is kept. A chunk that does not fit is omitted as a whole, and its id is logged; a smaller one
+    after it may still fit.
     """
     tokens_left = window - reserved_output_tokens(window) - estimate_tokens(prompt)
     fitting: list[RetrievedChunk] = []
@@ -40,18 +40,18 @@ def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[R
             fitting.append(retrieved)
             tokens_left -= tokens
     if len(fitting) < len(chunks):
-        left_out = [retrieved.chunk.id for retrieved in chunks if retrieved not in fitting]
-        log.info("left out of a window of %d tokens: %s", window, ", ".join(left_out))
+        omitted = [retrieved.chunk.id for retrieved in chunks if retrieved not in fitting]
+        log.info("chunks that do not fit in a window of %d tokens: %s", window, ", ".join(omitted))
     return fitting
 
 
 def split_chunks(
     chunks: list[RetrievedChunk], window: int, prompt: str
 ) -> list[list[RetrievedChunk]]:
-    """Split `chunks` into at most `MAX_PARTS` parts, each of which fits as defined by `fit_chunks`.
+    """Split `chunks` into at most `MAX_PARTS` parts, each of which `fit_chunks` would accept.
 
     The second and later parts leave room for the previous answer in the prompt. Chunks that fit in no
-    part are left out.
+    part are omitted.
     """
     parts = [fit_chunks(chunks, window, prompt)]
     remaining = [retrieved for retrieved in chunks if retrieved not in parts[0]]

@@ -172,8 +172,8 @@ class MilvusRetriever(BaseRetriever):
     ) -> ScoredHits:
         """Return `others` behind the chunks that define `identifiers`.
 
-        Chunks that define more identifiers come first. A code that stands in several tables thereby prefers
-        the API that the question names; ties keep their order in `ranking`.
+        Chunks that define more identifiers come first. If a code is in several tables, the table of the API
+        that the question names is therefore the first one. Ties keep their order in `ranking`.
         """
         exact = find_definitions(self.collection, identifiers, filters)
         candidates = self.collection.chunks_by_id([hit.id for hit in others])

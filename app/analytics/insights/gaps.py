@@ -71,7 +71,7 @@ class DetectedGap:
     missing: tuple[str, ...]
     """Terms that the questions share and the documents lack."""
     name: str = ""
-    """The name that a chat model gave the topic; empty without one."""
+    """The chat model's name for the topic; empty if there is no chat model."""
 
 
 def is_gap_candidate(question: GapQuestion) -> bool:

@@ -61,7 +61,7 @@ class TextGroup:
     undocumented: tuple[str, ...]
     """Terms that members share and the documents lack, the most frequent first."""
     name: str = ""
-    """The name that a chat model gave the topic; empty without one."""
+    """The chat model's name for the topic; empty if there is no chat model."""
 
 
 def group_texts(

@@ -38,7 +38,10 @@ class CitedPage(ApiModel):
 
 
 def _answer_fields() -> dict[str, Any]:
-    """Return the field definitions of the result, which are those of Answer without default values."""
+    """Return the field definitions of the result: the AGENT_FIELDS of Answer, without default values.
+
+    `sources` is a list of CitedPage instead.
+    """
     fields: dict[str, Any] = {}
     for name in AGENT_FIELDS:
         field = Answer.model_fields[name]
@@ -165,7 +168,9 @@ class ToolReply:
 # This function only defines the name, description and arguments of the tool. Toolbox runs the call.
 async def ask(
     question: Annotated[str, "the question, in Chinese or English; may contain a pasted error"],
-    language: Annotated[Language | None, "of the answer; by default that of the question"] = None,
+    language: Annotated[
+        Language | None, "the language of the answer; by default the language of the question"
+    ] = None,
 ) -> None:
     """Answer a question about the platform from its documentation, in steps with numbered sources.
 
@@ -189,7 +194,7 @@ async def unmetered() -> AsyncIterator[TokenMeter]:
 
 
 class Toolbox:
-    """The tools for one caller. The constructor blocks."""
+    """The tools for one caller. The first construction in a process blocks the event loop."""
 
     def __init__(
         self,
@@ -208,7 +213,10 @@ class Toolbox:
         self._meter_tokens = meter_tokens
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
-        """Return the reply of a tool. Raises ApideskError, and ToolException for invalid arguments."""
+        """Return the reply of a tool.
+
+        Raises ApideskError, and ToolException for an unknown tool or invalid arguments.
+        """
         bind_log_context(tool=name[:40])
         if name not in self.tools:
             raise ToolException(f"unknown tool: {name[:40]}; available: {', '.join(self.tools)}")

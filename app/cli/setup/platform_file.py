@@ -83,7 +83,7 @@ def check_page_url(template: str) -> str:
 
 
 def describe_platform(survey: DocumentSurvey) -> str:
-    """Return a description of the platform from its OpenAPI description, or an empty string without one."""
+    """Return a description of the platform from its OpenAPI description; empty if there is none."""
     if survey.summary is None:
         return ""
     first = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
