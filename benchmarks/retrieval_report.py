@@ -28,9 +28,9 @@ PLOTTED_EMBEDDING = "n-grams"
 
 MEASURES = """
     The author of the samples' questions had not seen the code; the other sets are public. hit@k is
-    the share of questions with a right document among the first k documents, MRR the mean of one
-    over its place, up to 20. Where a set has more questions, those asked were drawn with a fixed
-    seed.
+    the share of questions with a right document among the first k documents. MRR is the mean of
+    1 / rank of the first right document, counted up to rank 20. If a set has more questions than were
+    asked, the questions were drawn at random with a fixed seed.
 """
 
 DEVELOPERS = """
@@ -42,14 +42,14 @@ DEVELOPERS = """
 
 EMBEDDINGS = f"""
     Dense retrieval is measured with three embeddings that need no model: `noise` (vectors that mean
-    nothing), `n-grams` (hashed counts of character n-grams) and `oracle` (a question lies as near its
-    document as lets {HIT} of them find it among the first {K}).
+    nothing), `n-grams` (hashed counts of character n-grams) and `oracle` (each question is placed so
+    near its document that {HIT:.0%} of the questions find it among the first {K}).
 """
 
 SPEED = f"""
     Embedded store, questions asked one after the other in a fresh process; the first and the tenth after a
-    start are medians of {STARTS} fresh processes. Hybrid's times include asking the scripted embedding
-    (`{NGrams.name}`, {DIMENSION} dimensions) over loopback.
+    start are medians of {STARTS} fresh processes. The times of hybrid include a request over loopback to
+    the scripted embedding server (`{NGrams.name}`, {DIMENSION} dimensions).
 """
 
 
@@ -64,9 +64,9 @@ def report(
 
     `developers` are the parts of the developers' questions, `missing` the public sets without data.
     """
-    left_out = f"Left out, their data not being there: {', '.join(missing)}." if missing else ""
+    omitted = f"Sets without data are omitted: {', '.join(missing)}." if missing else ""
     parts = [
-        prose(f"Written by `make bench-retrieval` on a machine with {cores} cores. {left_out}"),
+        prose(f"Written by `make bench-retrieval` on a machine with {cores} cores. {omitted}"),
         _sets(measured),
         retrieval_table(developers),
         prose(DEVELOPERS),
@@ -115,13 +115,13 @@ def _fusion(measured: Sequence[Measured]) -> str:
         for each in group:
             row += [f"{each.hit('dense'):.3f}", f"{each.hit('hybrid'):.3f}", _gain(each)]
         rows.append(row)
-        head = head[:2] + [c for m in group for c in (m.embedding, "hybrid", "to the better")]
+        head = head[:2] + [c for m in group for c in (m.embedding, "hybrid", "gain")]
     worst = min(measured, key=lambda m: m.gain)
     below = sum(m.loses for m in measured)
     note = f"""
-        "To the better" is what hybrid gains over the better of its two routes; bold where it loses more
-        than {TOLERANCE}, which is so in {below} of {len(measured)}, and then the command fails. The worst
-        is {worst.gain:+.3f} ({worst.name}, {worst.embedding}).
+        The gain is the difference between hybrid and the better of its two routes. Losses of more than
+        {TOLERANCE} are bold and make the command fail; there are {below} in {len(measured)} combinations.
+        The smallest gain is {worst.gain:+.3f} ({worst.name}, {worst.embedding}).
     """
     return f"{table(head, rows)}\n\n{prose(note)}"
 

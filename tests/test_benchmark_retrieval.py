@@ -112,7 +112,7 @@ def test_report_names_losses_and_missing_sets(measured: Measured) -> None:
     text = report([losing], developers, [SPEED], ["xquad_zh"], cores=2)
     assert "on a machine with 2 cores" in text
     assert "| set | work: n | page@5 | evidence@5 | measure: n | page@5 | evidence@5 |" in text
-    assert "Left out, their data not being there: xquad_zh." in text
+    assert "Sets without data are omitted: xquad_zh." in text
     assert "| tiny | 0.900 | 0.300 | 0.800 | **-0.100** |" in text
     assert "| full text | 10,000 | 100 | 8.0 | 12.0 | 10.0 | 5.0 | 2.00 |" in text
 
