@@ -75,8 +75,8 @@ def main(data: Path, corpora: Path, document: Path, sections: int) -> None:
 
 
 def write_document(document: Path, text: str, measured: Sequence[Measured]) -> None:
-    """Write `text` between the markers of `document`, and its figures to the folder `images` next to it."""
-    images = document.parent / "images"
+    """Write `text` between the markers of `document`, and its figures to the folder `images` beside its folder."""
+    images = document.parent / "../images"
     images.mkdir(exist_ok=True)
     for each in plotted_results(measured):
         plot_recall(each.evaluation, images / figure_name(each.name))

@@ -154,7 +154,7 @@ def _cells(measured: Measured, mode: RetrievalMode) -> list[str]:
 def _figures(measured: Sequence[Measured]) -> Iterator[str]:
     for each in plotted_results(measured):
         said = f"Recall over k on {each.name}, dense by {each.embedding}"
-        yield f"{said}:\n\n![{said}](images/{figure_name(each.name)})"
+        yield f"{said}:\n\n![{said}](../images/{figure_name(each.name)})"
 
 
 def _misses(measured: Sequence[Measured]) -> Iterator[str]:

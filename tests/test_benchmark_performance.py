@@ -314,7 +314,7 @@ def test_figures_are_written_into_the_document(tmp_path: Path) -> None:
         draw(result, tmp_path / "images")
     shown = {path.name for path in (tmp_path / "images").iterdir()}
     assert len(shown) == 4
-    assert all(f"(images/{name})" in written for name in shown)
+    assert all(f"(../images/{name})" in written for name in shown)
 
 
 def test_report_without_peers_makes_no_comparison() -> None:

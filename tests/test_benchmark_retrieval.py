@@ -119,7 +119,8 @@ def test_report_names_losses_and_missing_sets(measured: Measured) -> None:
 
 def test_only_text_between_markers_is_replaced(measured: Measured, tmp_path: Path) -> None:
     drawn = replace(measured, name="samples", embedding="n-grams")
-    document = tmp_path / "retrieval.md"
+    document = tmp_path / "explanation" / "retrieval.md"
+    document.parent.mkdir()
     document.write_text(
         "# 检索\n<!-- figures -->\nold\n<!-- /figures -->\n\nafter", encoding="utf-8"
     )

@@ -58,7 +58,7 @@ def main(only: Sequence[str], quick: bool, with_peers: bool, document: Path) -> 
         text = report(results, Conditions(os.cpu_count() or 1, found.corpus.count, missing))
     if with_peers and not (only or quick):
         for result in results:
-            draw(result, document.parent / "images")
+            draw(result, document.parent / "../images")
         write_between_markers(document, text)
     click.echo(text)
 

@@ -193,7 +193,7 @@ def _ms(seconds: float) -> str:
 
 
 def _figure(caption: str, name: str) -> str:
-    return f"![{caption}](images/{figure_name(name)})"
+    return f"![{caption}](../images/{figure_name(name)})"
 
 
 def figure_name(name: str) -> str:

@@ -56,7 +56,7 @@ def main(minutes: float, clients: int, failing: float, document: Path) -> None:
     around_markers(document)  # before minutes of work
     with tempfile.TemporaryDirectory() as name, running_site(Path(name), failing) as site:
         result = asyncio.run(soak(site, minutes, clients))
-    draw(result, document.parent / "images" / FIGURE)
+    draw(result, document.parent / "../images" / FIGURE)
     text = report(result, os.cpu_count() or 1)
     write_between_markers(document, text)
     click.echo(text)

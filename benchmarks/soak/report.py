@@ -30,7 +30,7 @@ def report(result: Result, cores: int) -> str:
             _conditions(result),
             prose(f"{verdict}."),
             prose(_models(result)),
-            f"![{caption}](images/{FIGURE})",
+            f"![{caption}](../images/{FIGURE})",
         ]
     )
 
