@@ -11,6 +11,9 @@ from schemas.settings import SAMPLE_PLATFORM
 
 QUESTIONS = Path(__file__).resolve().parents[1] / "questions"
 
+PLATFORMS = Path(__file__).resolve().parents[1] / "platforms"
+"""The documentation of the invented platforms."""
+
 Part = Literal["work", "measure"]
 """The part to develop with, and the part that is only measured."""
 
@@ -43,17 +46,23 @@ class Corpus:
     language: Literal["zh", "en"]
     kind: Literal["markdown", "openapi"]
     path: str
-    """Path below the folder of the data."""
+    """Path below the folder of the data or, of an invented platform, below this package."""
+    is_invented: bool = False
+    """Whether the platform was invented for this benchmark; its documents are then in the repository."""
+
+    def documents(self, data: Path) -> Path:
+        """Return the file or folder with its documents; those of real platforms are below `data`."""
+        return (PLATFORMS if self.is_invented else data).joinpath(self.path).resolve()
 
     def platform_toml(self, data: Path) -> str:
-        """Return the contents of its platform.toml; the documents are below the folder `data`."""
+        """Return the contents of its platform.toml; documents of real platforms are below `data`."""
         return PLATFORM.format(
             name=_quote(self.title),
             description=_quote(self.description),
             title=self.title,
             language=self.language,
             kind=self.kind,
-            path=_quote(str((data / self.path).resolve())),
+            path=_quote(str(self.documents(data))),
         )
 
 
@@ -106,6 +115,24 @@ CORPORA = (
         "openapi",
         "openapi/dify.en.openapi30.json",
     ),
+    Corpus(
+        "yunli",
+        "云笠开放平台",
+        "云笠开放平台：连锁餐饮的会员、优惠券、门店、菜单、订单、配送、打印和结算接口",
+        "zh",
+        "markdown",
+        "yunli",
+        is_invented=True,
+    ),
+    Corpus(
+        "ferrylane",
+        "Ferrylane",
+        "The Ferrylane API: event ticketing, seat maps, orders, passes, check-in and payouts",
+        "en",
+        "markdown",
+        "ferrylane",
+        is_invented=True,
+    ),
 )
 
 EVERYDAY = "everyday"
@@ -121,7 +148,7 @@ def read_set(name: str, part: Part) -> list[EvaluationQuestion]:
 
 def is_available(name: str, data: Path) -> bool:
     """Return whether the documents of the set `name` are there."""
-    return name == EVERYDAY or (data / _corpus(name).path).exists()
+    return name == EVERYDAY or _corpus(name).documents(data).exists()
 
 
 def write_platform(name: str, data: Path, folder: Path) -> Path:
@@ -135,7 +162,7 @@ def write_platform(name: str, data: Path, folder: Path) -> Path:
 
 def corpus_files(name: str, data: Path) -> Iterator[Path]:
     """Yield the files that the set's documents are read from, in a stable order."""
-    root = SAMPLE_PLATFORM.parent if name == EVERYDAY else data / _corpus(name).path
+    root = SAMPLE_PLATFORM.parent if name == EVERYDAY else _corpus(name).documents(data)
     yield from [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
 
 
