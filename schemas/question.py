@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -19,6 +21,12 @@ MAX_TERMS = 12
 
 MAX_TERM_CHARS = 60
 """Maximum length of a search term, in characters; longer ones are truncated."""
+
+
+MAX_PASTED_WORDS = 6
+"""Maximum number of words in pasted JSON that are searched for."""
+
+_WORD = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
 
 
 class Turn(ApiModel):
@@ -115,14 +123,30 @@ class ExtractedDetails:
     trace_id: str | None = None
 
     @property
-    def search_query(self) -> str:
-        """The text to search for.
+    def asked(self) -> str:
+        """The question without pasted values, except addresses and the error; empty if nothing is left."""
+        return " ".join(part for part in (self.prose, *self.paths, self.error or "") if part)
 
-        Pasted values are omitted, because documents do not contain them. A question of pasted values only
-        is returned unchanged.
+    @property
+    def search_query(self) -> str:
+        """The text to search for: the question, and the values in pasted JSON that are words.
+
+        Other pasted values, such as ids and amounts, are omitted, because documents do not contain them. A
+        question of such values only is returned unchanged.
         """
-        parts = [self.prose, *self.paths, self.error or ""]
-        return " ".join(part for part in parts if part) or self.text
+        values = _words_in([self.response, self.request_param])
+        words = islice((word for word in values if word not in self.asked), MAX_PASTED_WORDS)
+        return " ".join(part for part in (self.asked, *words) if part) or self.text
+
+
+def _words_in(value: JsonValue) -> Iterator[str]:
+    """Yield the strings within `value` that are one word, such as `provider_rejected`."""
+    if isinstance(value, str):
+        if _WORD.fullmatch(value):
+            yield value
+    elif isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _words_in(inner)
 
 
 class Question(ApiModel):

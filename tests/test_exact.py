@@ -10,6 +10,7 @@ from litestar.testing import TestClient
 from app.service.answer_service import AnswerService
 from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_table, plain_text
+from runnables.question.extract_details import extract_details
 from runnables.retrieval.exact_search import missing_identifiers
 from runnables.retrieval.identifiers import extract_identifiers
 from schemas.document import SourceDocument
@@ -125,9 +126,13 @@ def test_extract_identifiers(question: str, expected: list[str]) -> None:
         ("isv.no-such-code 和 isv.invalid-signature", ("isv.no-such-code",)),
         ("一次最多 987654 条吗", ()),
         ("a well-known check-in", ()),
+        ('怎么办 {"code":40014,"msg":"x","data":{"no_such_field":"no_such_value"}}', ()),
+        ('怎么办 {"code":987654,"msg":"x"}', ("987654",)),
+        ("/api/v1/order/search 怎么调用", ()),
     ],
 )
 def test_missing_identifiers_are_those_that_no_document_contains(
     sample_service: AnswerService, question: str, expected: tuple[str, ...]
 ) -> None:
-    assert missing_identifiers(sample_service.collection, question) == expected
+    details = extract_details(question)
+    assert missing_identifiers(sample_service.collection, details) == expected

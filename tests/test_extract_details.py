@@ -94,3 +94,11 @@ def test_code_of_a_pasted_response_is_found_under_other_keys(
     details = extract_details(f"{response} why")
     assert details.response is not None
     assert details.error == error
+
+
+def test_words_in_pasted_json_are_searched_for_but_not_its_other_values() -> None:
+    details = extract_details(
+        'now what? {"id": "rfd_88", "reason": "bank_rejected", "amount": 4200, "data": {"by": "x1"}}'
+    )
+    assert details.asked == "now what?"
+    assert details.search_query == "now what? bank_rejected"

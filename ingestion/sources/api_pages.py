@@ -29,18 +29,6 @@ from schemas.api_document import Parameter
 MAX_NAME_CHARS = 80
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
-_GENERIC_HEADING = re.compile(
-    r"[\W\d]*(?:(?:请求|基本|接口|调用|服务|功能|信息|概述|地址|方式|方法|路径|说明|描述|定义|示例|结构|语法"
-    r"|参数|详情|文档|使用|http|https|api|url)+"
-    r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|urls?|methods?|api|routes?|resource|call)"
-    r"(?: (?:syntax|format|line|url|details?|info(?:rmation)?|method|path|definition|example|overview))?"
-    r"|overview|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
-    rf"|(?-i:{METHODS})\b.*)\W*",
-    re.IGNORECASE,
-)
-"""Headings that stand on the pages of all operations and name none of them."""
-
-
 @dataclass(frozen=True)
 class ApiPage:
     """The operations of a page and its remaining blocks."""
@@ -166,79 +154,3 @@ def _add_path_parameters(operation: PageOperation) -> None:
             for normal, name in names.items()
             if normal not in described
         ]
-
-
-def page_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], title: str) -> str:
-    """Return the name of the only operation of a page.
-
-    This is the heading of the section that holds the call and all tables, if there is one below the
-    page's own heading; otherwise the title of the page.
-    """
-    tables = [i for i, block in enumerate(blocks) if block.kind == "table"]
-    for index in _headings_above(blocks, mark.block):
-        block = blocks[index]
-        is_section = block.level >= 2 and not _GENERIC_HEADING.fullmatch(block.title)
-        if is_section and tables and index < tables[0] and tables[-1] < _end(blocks, index):
-            return _without_call(block.title) or _without_number(title)
-    return _without_number(title) or section_operation_name(mark, blocks, mark.block)
-
-
-def section_operation_name(
-    mark: Mark, blocks: Sequence[MarkdownBlock], position: int, title: str = ""
-) -> str:
-    """Return the name of one of several operations: its heading, else its first sentence.
-
-    `position` is the index of the block with the call; headings below it are within the operation. The
-    text next to the call may also be the name. `title` is that of the page if no heading stands above
-    the call, so that the page begins with this operation.
-    """
-    headings = [title] if title else []
-    headings += [block.title for block in blocks[: position + 1] if block.kind == "heading"]
-    beside = text_of(blocks[position].text) if 0 <= position < len(blocks) else ""
-    for own in (_without_call(text) for text in (*headings[:1], *_beside_call(beside))):
-        if own and not _GENERIC_HEADING.fullmatch(own):
-            return own
-    paragraphs = (text_of(block.text) for block in blocks if block.kind == "paragraph")
-    text = next((t for t in paragraphs if not CALL.search(t) and not re.search(r"[:：]", t)), "")
-    sentence = re.split(r"(?<=[.。!！])\s*", text)[0].rstrip(".。")
-    if 0 < len(sentence) <= MAX_NAME_CHARS:
-        return sentence
-    return f"{mark.method} {path_of(mark.url)}"
-
-
-def _beside_call(text: str) -> list[str]:
-    """Return the text in parentheses or after a dash that follows the only call of a line."""
-    match = re.fullmatch(
-        rf"\W*{CALL.pattern}\W*\s(?:[-–—:]\s+|[(（])(?P<name>[^()（）]{{4,80}})[)）]?", text
-    )
-    return [match["name"].strip()] if match else []
-
-
-def _headings_above(blocks: Sequence[MarkdownBlock], block: int) -> list[int]:
-    """Return the headings of the sections that contain a block, the outermost first."""
-    above: list[int] = []
-    for index in range(min(block + 1, len(blocks))):
-        if blocks[index].kind == "heading":
-            above = [i for i in above if blocks[i].level < blocks[index].level] + [index]
-    return above
-
-
-def _end(blocks: Sequence[MarkdownBlock], heading: int) -> int:
-    """Return the index after the last block of the section of a heading."""
-    following = (
-        index
-        for index in range(heading + 1, len(blocks))
-        if 0 < blocks[index].level <= blocks[heading].level
-    )
-    return next(following, len(blocks))
-
-
-def _without_call(heading: str) -> str:
-    return _without_number(CALL.sub("", heading))
-
-
-def _without_number(heading: str) -> str:
-    """Return a heading without its section number and, as Confluence writes it, its space."""
-    own = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
-    own = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", own, flags=re.IGNORECASE)
-    return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", own).strip(" -–—:：`%|·•")

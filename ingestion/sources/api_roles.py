@@ -129,6 +129,11 @@ def _roles(texts: Sequence[str]) -> Iterator[Role]:
         yield from (role for role, pattern in _ROLES if pattern.search(text))
 
 
+def role_of_title(title: str) -> Role:
+    """Return what a heading announces."""
+    return next(_roles([title]), "")
+
+
 def role_of_column(header: Sequence[str], columns: Columns) -> Role:
     """Return the role that the title of the name column states."""
     title = text_of(columns.cell(header, "name"))

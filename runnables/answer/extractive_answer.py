@@ -28,7 +28,6 @@ from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
 from runnables.question.query_terms import QueryTerms
 from runnables.question.question_needs import CALL_NEEDS, Need, needs_of
-from runnables.retrieval.exact_search import missing_identifiers
 from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.run_context import named_step
 from runnables.state import Draft, PipelineState, with_draft
@@ -82,7 +81,7 @@ def extractive_answer(
     question, details = state["question"], details_of(state["question"])
     quotes = find_quotes(state, collection, glossary)
     probability = 0.0
-    if quotes.passages and not missing_identifiers(collection, question.text):
+    if quotes.passages and not state["missing_identifiers"]:
         probability = answer_probability(answer_features(details, quotes))
     is_covered = probability >= NOT_COVERED
     steps = quoted_steps(state, quotes.passages, collection) if is_covered else []

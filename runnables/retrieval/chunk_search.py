@@ -172,7 +172,8 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
         if structured.api_url or structured.api_name:
             named = await asyncio.to_thread(find_named_api_chunks, collection, structured)
         allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
-        missing = await asyncio.to_thread(missing_identifiers, collection, state["question"].text)
+        details = details_of(state["question"])
+        missing = await asyncio.to_thread(missing_identifiers, collection, details)
         chunks = _boost(allowed, state["retrieved"])
         return {**state, "chunks": chunks, "missing_identifiers": missing}
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import joined_word
+from runnables.question.extract_details import error_codes
 from runnables.retrieval.identifiers import specific_identifiers
 from schemas.document import Chunk
-from schemas.question import Filters
+from schemas.question import ExtractedDetails, Filters
 
 MAX_IDENTIFIERS = 6
 """Maximum number of identifiers that are searched; each takes one search."""
@@ -45,9 +46,13 @@ def find_definitions(
     return list(found.values())
 
 
-def missing_identifiers(collection: Collection, question: str) -> tuple[str, ...]:
-    """Return the codes, paths and names in `question` that no document contains. Blocks the event loop."""
-    names = specific_identifiers(question)[:MAX_IDENTIFIERS]
+def missing_identifiers(collection: Collection, details: ExtractedDetails) -> tuple[str, ...]:
+    """Return the codes, paths and names of a question that no document contains. Blocks the event loop.
+
+    Pasted JSON counts with its error only, because its other values are data of the caller.
+    """
+    code = error_codes((details.error or "").partition(" ")[0].lower())
+    names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
     return tuple(name for name in names if not _exists(collection, name))
 
 
@@ -93,11 +98,17 @@ def _chunks_by_path(collection: Collection, path: str) -> list[Chunk]:
 
 
 def _matching_literals(path: str, url: str) -> int:
-    """Return how many literal segments `url` and the end of `path` share; 0 if they differ anywhere."""
+    """Return how many literal segments the ends of `url` and `path` share; 0 if they differ anywhere.
+
+    Either may have further segments at its start: the prefix of a gateway or the server's base path. A path
+    that is shorter than `url` starts with a literal segment.
+    """
     expected = url.lower().strip("/").split("/")
     given = path.lower().split("?")[0].strip("/").split("/")[-len(expected) :]
     if len(given) < len(expected):
-        return 0
+        expected = expected[-len(given) :]
+        if len(given) == 1 or given[0] != expected[0]:
+            return 0
     literals = 0
     for segment, value in zip(expected, given, strict=True):
         if segment == value:
