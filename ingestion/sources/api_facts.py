@@ -17,6 +17,9 @@ _STATUS_PHRASE = re.compile(r"([45]\d\d)[\s:：,-]+(\D+)")
 """A status with its name, such as `404 Not Found`."""
 _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 
+MAX_PERMISSIONS = 12
+"""A table with more rows lists the permissions of a platform, not those of one operation."""
+
 MAX_SENTENCE_CHARS = 300
 """A longer sentence does not state permissions."""
 
@@ -29,15 +32,16 @@ _STATEMENT = re.compile(
     r"(?:需要|所需|要求|申请|开通|拥有|具备|权限)[^。]{0,20}(?:权限|[:：])"
     r"|\b(?:requires?|needs?|required|scopes?|permissions?)\b.{0,60}"
     r"\b(?:scopes?|permissions?|roles?|privileges?)\b"
-    r"|\b(?:scopes?|permissions?)\b.{0,20}[:：`]",
+    r"|\b(?:scopes?|permissions?)\b.{0,20}[:：`]|权限\s*`",
     re.IGNORECASE,
 )
 _NAME = re.compile(
-    r"`([^`\s]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
+    r"`((?=[^`]*[A-Za-z])[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
 )
 _SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>")
 _WORD = re.compile(r"[A-Za-z][\w.:*-]{2,79}")
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
+_QUALIFIED = re.compile(r"[\w.-]:[\w*]")
 _NEED = re.compile(r"\b(?:needs?|requires?|required|only)\b|需要|要求|所需", re.IGNORECASE)
 _COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
@@ -92,6 +96,11 @@ def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tup
 def are_statuses(rows: TableRows, columns: Columns, name: str) -> bool:
     """Return whether all cells of the column `name` are HTTP statuses."""
     return all(_STATUS.fullmatch(text_of(columns.cell(row, name))) for row in rows)
+
+
+def has_statuses(rows: TableRows, columns: Columns) -> bool:
+    """Return whether the column `http_status` has an HTTP status; a state such as `paid` is none."""
+    return any(_STATUS.match(text_of(columns.cell(row, "http_status")).strip("`")) for row in rows)
 
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -163,7 +172,13 @@ def scopes_in(text: str) -> list[PermissionPackage]:
         for match in _NAME.finditer(line):
             about = text_of(line[match.end() :]).strip(" :：-–—|()（）.。")
             found.setdefault(match[1] or match[2], about)
-    return [PermissionPackage(name=name, description=about) for name, about in found.items()]
+    # Beside names such as `files:read`, other code is about conditions: "with `mode` = `all`".
+    is_qualified = any(map(_QUALIFIED.search, found))
+    return [
+        PermissionPackage(name=name, description=about)
+        for name, about in found.items()
+        if not is_qualified or _QUALIFIED.search(name)
+    ]
 
 
 def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
@@ -201,11 +216,13 @@ def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
 
 
 def scopes_of_rows(rows: TableRows) -> list[PermissionPackage]:
-    """Return a permission per row.
+    """Return a permission per row; none of more than `MAX_PERMISSIONS` rows.
 
     The cell with the name is in the column with most identifiers, and the text before or after it
     describes it.
     """
+    if len(rows) > MAX_PERMISSIONS:
+        return []
     width = max((len(row) for row in rows), default=0)
     name_at = max(range(width), key=lambda index: _count_identifiers(rows, index), default=0)
     about_at = 1 if name_at == 0 else 0

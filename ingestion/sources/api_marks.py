@@ -61,8 +61,6 @@ class Mark:
     """Whether the page states it; otherwise it is an example of a call."""
     is_declared: bool = False
     """Whether the front matter states it: the page is the reference of this operation."""
-    is_request: bool = False
-    """Whether it is a request with a body, which counts only beside operations with tables."""
     listed: tuple[ListedCall, ...] = ()
     """The calls of a block with several; the mark is that of the first."""
 
@@ -74,9 +72,8 @@ def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
     if match := DECLARED_CALL.search(declared):
         found.insert(0, Mark(call_of(match[1], match[2]), 0, is_declared=True))
     if has_calls:
-        stated = {mark.call.key for mark in found}
+        found += list(_listed_marks(blocks, {mark.call.key for mark in found}))
         found += _overview_marks(blocks)
-        found += _listed_marks(blocks, stated, {mark.call.key for mark in found})
         found += _request_marks(blocks) if found else _example_marks(blocks)
     first: dict[tuple[str, str], Mark] = {}
     for mark in found:
@@ -115,20 +112,29 @@ def _overview_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
 
 
 def _listed_marks(
-    blocks: Sequence[MarkdownBlock],
-    stated: Collection[tuple[str, str]],
-    known: Collection[tuple[str, str]],
+    blocks: Sequence[MarkdownBlock], stated: Collection[tuple[str, str]]
 ) -> Iterator[Mark]:
-    """Yield a mark for each block with several calls, without those of `known`.
+    """Yield marks for blocks with several calls.
 
-    If the page has one of them in `stated` as well, the block is a table of contents.
+    A call whose name is that of a heading, or begins with it, has its mark there. If the page has one of
+    the calls in `stated` as well, the block is a table of contents.
     """
+    headings = {block.title: i for i, block in enumerate(blocks) if block.kind == "heading"}
     for index, block in enumerate(blocks):
         calls = listed_calls(block) if block.kind == "table" else _calls_of_code(block)
-        if len(calls) > 1 and not any(listed.call.key in stated for listed in calls):
-            own = tuple(listed for listed in calls if listed.call.key not in known)
-            if own:
-                yield Mark(own[0].call, index, listed=own)
+        if len(calls) < 2 or any(listed.call.key in stated for listed in calls):
+            continue
+        others: list[ListedCall] = []
+        for listed in calls:
+            own = (
+                at for title, at in headings.items() if f"{listed.name} ".startswith(f"{title} ")
+            )
+            if (heading := next(own, None)) is not None:
+                yield Mark(listed.call, heading, listed=(listed,))
+            else:
+                others.append(listed)
+        if others:
+            yield Mark(others[0].call, index, listed=tuple(others))
 
 
 def _calls_of_code(block: MarkdownBlock) -> list[ListedCall]:
@@ -138,7 +144,7 @@ def _calls_of_code(block: MarkdownBlock) -> list[ListedCall]:
 def _request_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
     for index, (above, block) in enumerate(pairwise(blocks), 1):
         if call := labelled_request(block, above):
-            yield Mark(call, index, is_request=True)
+            yield Mark(call, index)
 
 
 def _example_marks(blocks: Sequence[MarkdownBlock]) -> list[Mark]:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
-from ingestion.sources.api_columns import text_of
 from ingestion.sources.api_calls import CALL, Method
+from ingestion.sources.api_columns import text_of
 from ingestion.text.markdown_blocks import MarkdownBlock
 from schemas.api_document import ApiDocument, ErrorCode, Parameter, PermissionPackage
 from schemas.choices import Language

@@ -9,25 +9,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ingestion.sources.api_columns import text_of
+from ingestion.sources.api_calls import path_names
 from ingestion.sources.api_facts import scopes_of_sentences
-from ingestion.sources.api_marks import (
-    CALL,
-    METHODS,
-    Mark,
-    find_marks,
-    path_names,
-    path_of,
-    split_by_mark,
-)
+from ingestion.sources.api_listed import listed_operations
+from ingestion.sources.api_marks import Mark, find_marks
+from ingestion.sources.api_names import page_operation_name, section_operation_name
 from ingestion.sources.api_operation import PageOperation
+from ingestion.sources.api_ranges import Range, after_title, split_by_mark
 from ingestion.sources.api_reader import OperationReader
 from ingestion.sources.api_structures import ParameterTable, add_parameters, normal_name
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
-from schemas.api_document import Parameter
+from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 
-MAX_NAME_CHARS = 80
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
+_JSON_EXAMPLE = re.compile(r"^\s*[{\[]", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class ApiPage:
@@ -39,6 +35,22 @@ class ApiPage:
     """Calls that are not operations, because they lack the tables or lists of one."""
 
 
+@dataclass(frozen=True)
+class _Section:
+    """The blocks of an operation, and what was read from them."""
+
+    mark: Mark
+    start: int
+    end: int
+    operation: PageOperation
+    tables: list[ParameterTable]
+
+    @property
+    def range(self) -> Range:
+        """The mark and its blocks."""
+        return self.mark, self.start, self.end
+
+
 def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str = "") -> ApiPage:
     """Return the operations that the blocks of a page describe.
 
@@ -46,27 +58,64 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     `POST /v1/messages`.
     """
     blocks = list(_unquoted(blocks))
-    ranges = split_by_mark(blocks, find_marks(blocks, declared))
-    read = [_read_operation(blocks, *found, title, len(ranges) == 1) for found in ranges]
-    add_parameters(read, _tables_around(blocks, ranges))
-    _add_shared_permissions(blocks, ranges, [operation for operation, _ in read])
+    sections = _read_sections(blocks, find_marks(blocks, declared), title)
+    accepted = _accepted(blocks, sections)
+    rejected = [section.operation for section in sections if section not in accepted]
+    if accepted and rejected:  # the blocks after a rejected call belong to the operation before it
+        accepted = _read_sections(blocks, [section.mark for section in accepted], title)
     operations: list[PageOperation] = []
-    rejected: list[PageOperation] = []
     prose: list[MarkdownBlock] = []
     done = 0
-    is_reference = any(
-        _is_evident(mark, own) for (mark, *_), (own, _) in zip(ranges, read, strict=True)
-    )
-    for (mark, start, end), (operation, _) in zip(ranges, read, strict=True):
-        is_section = is_reference and mark.is_stated and blocks[start].kind == "heading"
-        if is_section or _is_evident(mark, operation):
-            _add_path_parameters(operation)
-            operations.append(operation)
-            prose += blocks[done:start]
-            done = end
-        else:
-            rejected.append(operation)
+    for section in accepted:
+        operations += [
+            section.operation,
+            *listed_operations(section.operation, section.mark.listed),
+        ]
+        prose += blocks[done : section.start]
+        done = section.end
+    for operation in operations:
+        _add_path_parameters(operation)
     return ApiPage(tuple(operations), (*prose, *blocks[done:]), tuple(rejected))
+
+
+def _read_sections(
+    blocks: Sequence[MarkdownBlock], marks: Sequence[Mark], title: str
+) -> list[_Section]:
+    """Read the operation of each mark from the blocks that belong to it."""
+    ranges = split_by_mark(blocks, marks)
+    sections = [_read_section(blocks, found, title, marks) for found in ranges]
+    operations = [section.operation for section in sections]
+    tables, errors = _read_around(blocks, ranges)
+    add_parameters([(section.operation, section.tables) for section in sections], tables)
+    shared = _permissions_above(blocks, ranges)
+    for operation in operations:
+        operation.permissions = operation.permissions or list(shared)
+        operation.error_codes = operation.error_codes or list(errors)
+    return sections
+
+
+def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> list[_Section]:
+    """Return the sections that describe an operation.
+
+    Beside an operation with tables, those without count as well if they have a heading, a permission or
+    an example of JSON.
+    """
+    evident = [_is_evident(blocks, section) for section in sections]
+    if not any(evident):
+        return []
+    return [
+        section
+        for section, is_evident in zip(sections, evident, strict=True)
+        if is_evident
+        or (
+            section.mark.is_stated
+            and (
+                blocks[section.start].kind == "heading"
+                or section.operation.permissions
+                or _has_json(blocks[section.start : section.end])
+            )
+        )
+    ]
 
 
 def _unquoted(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
@@ -77,61 +126,80 @@ def _unquoted(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
         yield from inner if any(b.kind == "table" for b in inner) else [block]
 
 
-def _read_operation(
-    blocks: Sequence[MarkdownBlock], mark: Mark, start: int, end: int, title: str, is_only: bool
-) -> tuple[PageOperation, list[ParameterTable]]:
-    """Read the operation in a range of blocks. `is_only` says that the page has no other one."""
+def _read_section(
+    blocks: Sequence[MarkdownBlock], found: Range, title: str, marks: Sequence[Mark]
+) -> _Section:
+    """Read the operation in a range of blocks."""
+    mark, start, end = found
     section = blocks[start:end]
-    if is_only:
+    if len(marks) == 1 and not mark.listed:
         name = page_operation_name(mark, section, title)
     else:
-        has_heading = any(block.kind == "heading" for block in blocks[: mark.block + 1])
-        own_title = "" if has_heading else title
-        name = section_operation_name(mark, section, mark.block - start, own_title)
-    operation = PageOperation(mark.method, mark.url, name, is_stated=mark.is_stated)
+        is_page = mark is marks[0] and start < after_title(blocks)
+        own = section[mark.block - start :] if is_page else section
+        name = mark.listed[0].name if mark.listed else ""
+        name = name or section_operation_name(
+            mark, own, 0 if is_page else mark.block - start, title, mark is marks[0]
+        )
+    operation = PageOperation(mark.call.method, mark.call.url, name, is_stated=mark.is_stated)
     how = "stated" if mark.is_stated else "called in an example"
-    operation.evidence.append(f"{mark.method} {mark.url} is {how}")
-    return operation, OperationReader(operation).read(section, start)
+    operation.evidence.append(f"{mark.call.method} {mark.call.url} is {how}")
+    tables = OperationReader(operation).read(section, start)
+    return _Section(mark, start, end, operation, tables)
 
 
-def _tables_around(
-    blocks: Sequence[MarkdownBlock], ranges: Sequence[tuple[Mark, int, int]]
-) -> list[ParameterTable]:
-    """Return the tables of parameters outside the ranges of operations: structures that they share."""
+def _read_around(
+    blocks: Sequence[MarkdownBlock], ranges: Sequence[Range]
+) -> tuple[list[ParameterTable], list[ErrorCode]]:
+    """Return what the operations share: tables of structures, and the error codes below the last one."""
     bounds = [0, *(bound for _, start, end in ranges for bound in (start, end)), len(blocks)]
     tables: list[ParameterTable] = []
+    errors: list[ErrorCode] = []
     for start, end in zip(bounds[::2], bounds[1::2], strict=True) if ranges else ():
-        # The operation only receives what is no table of parameters, and is dropped.
-        reader = OperationReader(PageOperation("GET", "", ""))
-        tables += reader.read(blocks[start:end], start)
-    return tables
+        around = PageOperation("GET", "", "")
+        tables += OperationReader(around).read(blocks[start:end], start)
+        errors = around.error_codes
+    return tables, errors
 
 
-def _add_shared_permissions(
-    blocks: Sequence[MarkdownBlock],
-    ranges: Sequence[tuple[Mark, int, int]],
-    operations: Sequence[PageOperation],
-) -> None:
-    """Add what the text before the first operation requires to operations that state nothing."""
+def _permissions_above(
+    blocks: Sequence[MarkdownBlock], ranges: Sequence[Range]
+) -> list[PermissionPackage]:
+    """Return what the text before the first operation requires."""
     above = blocks[: ranges[0][1]] if ranges else ()
     texts = [block.text for block in above if block.kind == "paragraph"]
-    shared = [scope for text in texts for scope in scopes_of_sentences(text)]
-    for operation in operations:
-        operation.permissions = operation.permissions or list(shared)
+    return [scope for text in texts for scope in scopes_of_sentences(text)]
 
 
-def _is_evident(mark: Mark, operation: PageOperation) -> bool:
-    """A stated call needs any table of an API; an example needs parameters that are announced."""
+def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
+    """Whether a section describes an operation without regard to the rest of the page.
+
+    A stated call needs any table of an API, or a permission next to it and an example of JSON. Calls in a
+    table need parameters below it, because tables of limits name calls as well. An example needs
+    parameters that are announced.
+    """
+    mark, operation = section.mark, section.operation
+    has_parameters = bool(operation.request_parameters or operation.response_parameters)
     if mark.is_declared:
         return True
+    if len(mark.listed) > 1:
+        return any(table.position > mark.block for table in section.tables)
     if not mark.is_stated:
         return operation.has_labelled_parameters and bool(operation.request_parameters)
-    return bool(
-        operation.request_parameters
-        or operation.public_parameters
-        or operation.response_parameters
-        or operation.error_codes
-    )
+    if has_parameters or operation.public_parameters or operation.error_codes:
+        return True
+    return _has_json(blocks[section.start : section.end]) and _has_permission(blocks, mark.block)
+
+
+def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
+    return any(block.kind == "fence" and _JSON_EXAMPLE.search(block.text) for block in blocks)
+
+
+def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
+    """Whether the block with a call, or the one below it, states a permission."""
+    beside = PageOperation("GET", "", "")
+    OperationReader(beside).read(blocks[position : position + 2], position)
+    return bool(beside.permissions)
 
 
 def _add_path_parameters(operation: PageOperation) -> None:

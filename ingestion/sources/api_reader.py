@@ -14,9 +14,11 @@ from ingestion.sources.api_columns import (
     text_of,
 )
 from ingestion.sources.api_facts import (
+    MAX_PERMISSIONS,
     are_status_items,
     are_statuses,
     error_codes,
+    has_statuses,
     is_scope_label,
     listed_errors,
     scopes_in,
@@ -28,7 +30,7 @@ from ingestion.sources.api_facts import (
 )
 from ingestion.sources.api_marks import is_fact_label, labelled_pairs
 from ingestion.sources.api_operation import PageOperation, Role
-from ingestion.sources.api_roles import Announcements, role_of_column
+from ingestion.sources.api_roles import Announcements, location_of_column, role_of_column
 from ingestion.sources.api_structures import ParameterTable
 from ingestion.sources.api_tables import listed_parameters, parameters
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
@@ -38,6 +40,12 @@ MAX_LABEL_CHARS = 60
 """A longer paragraph before a table does not label it."""
 _BOLD_TITLE = re.compile(r"\*\*([^*\n]{1,80})\*\*(?=\s|$)")
 _NAME_CELL = re.compile(r"([A-Za-z_$@][\w.$@\[\]{}-]*)\s*((?i:required|optional|必填|可选)?)")
+_FIELD_COLUMN = re.compile(
+    r"字段名?称?|属性名?|(?:field|attribute|property)(?: name)?s?", re.IGNORECASE
+)
+"""Titles of columns with the names of fields of an object."""
+_DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
+"""The mark of a definition, as Markdown dialects with definition lists write it."""
 _PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 
@@ -75,7 +83,9 @@ class OperationReader:
         text = text_of(block.text)
         is_permission = self._above.role() == "permissions"
         is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)
-        is_label = block.kind == "paragraph" and len(text) <= MAX_LABEL_CHARS and not is_sentence
+        stated = scopes_of_sentences(block.text)
+        is_short = block.kind == "paragraph" and len(text) <= MAX_LABEL_CHARS
+        is_label = is_short and not (is_sentence or stated)  # "Scope `a:b`" is no label
         self._above.note_label(text if is_label else "")
         labelled = [(k, v) for k, v in labelled_pairs(block) if is_scope_label(k)]
         if labelled:
@@ -83,11 +93,9 @@ class OperationReader:
         elif is_permission:
             self._add_permissions(scopes_of_value(block.text))
         elif self._above.is_about_login():
-            self._add_permissions(
-                scopes_of_facts("", block.text) or scopes_of_sentences(block.text)
-            )
+            self._add_permissions(scopes_of_facts("", block.text) or stated)
         else:
-            self._add_permissions(scopes_of_sentences(block.text))
+            self._add_permissions(stated)
 
     def _add_permissions(self, found: Sequence[PermissionPackage]) -> bool:
         known = {scope.name for scope in self._operation.permissions}
@@ -114,7 +122,8 @@ class OperationReader:
         role = self._above.role()
         columns = _with_codes(columns_of(header, rows), rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
-        if is_codes or is_status_table(columns, role):
+        is_statuses = is_status_table(columns, role) and has_statuses(rows, columns)
+        if is_codes or is_statuses:
             found = error_codes(rows, header, columns)
             self._add_errors(found, header)
             return bool(found) and len(found) == len(rows)
@@ -125,7 +134,8 @@ class OperationReader:
             return False
         if "scope" in columns and not is_parameter_table(columns):
             cells = [columns.cell(row, "scope") for row in rows]
-            self._add_permissions([scope for cell in cells for scope in scopes_of_value(cell)])
+            if len(rows) <= MAX_PERMISSIONS:
+                self._add_permissions([scope for cell in cells for scope in scopes_of_value(cell)])
             return False
         return self._add_parameter_table(
             header, rows, columns, role_of_column(header, columns) or role
@@ -141,11 +151,28 @@ class OperationReader:
         if self._above.is_about_login() and not is_described:
             return False  # examples of credentials, as Postman writes them
         if is_parameter_table(columns) or (is_announced and is_named_values(columns)):
-            found = parameters(rows, columns, self._above.location(role))
+            if self._is_resource(header, columns, role):
+                role = "response"
+            location = location_of_column(header, columns) or self._above.location(role)
+            found = parameters(rows, columns, location)
             return self._add_parameters(found, role, columns, header)
         if is_announced and not columns.at:
             return self._add_rows_of_text([header, *rows], role)
         return False
+
+    def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
+        """Whether a table lists the fields of what an operation without a body returns."""
+        is_read = self._operation.method == "GET" and role in ("request", "")
+        states_sending = any(kind in columns for kind in ("required", "optional", "location"))
+        is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
+        is_own = self._operation.name in self._above.texts()[:1]
+        return (
+            is_read
+            and is_fields
+            and not states_sending
+            and not is_own
+            and self._above.is_about_fields()
+        )
 
     def _add_rows_of_text(self, rows: TableRows, role: Role) -> bool:
         """Read a table whose rows are a name and a text such as "string, required. The name."."""
@@ -168,15 +195,21 @@ class OperationReader:
         return self._add_errors([found] if found else [], ["title"])
 
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
-        """Read a paragraph such as "**name** string Required" as a parameter; it stays prose."""
+        """Read a paragraph such as "**name** string Required" as a parameter; it stays prose.
+
+        It may also be the definitions of a term such as "Body", each of them a parameter.
+        """
         if title := _BOLD_TITLE.match(block.text):
             self._add_titled_error(title[1])
         elif self._above.role() == "errors" and are_status_items([block.text]):
             return self._add_errors(listed_errors([block.text]), ["paragraph"])
         role = self._above.role()
-        if role not in _PARAMETER_ROLES or not block.text.startswith(("**", "`")):
+        text, count = _DEFINITION.subn("- ", block.text)
+        is_list = count > 0 and text.startswith("- ")
+        if role not in _PARAMETER_ROLES or not (is_list or text.startswith(("**", "`"))):
             return False
-        found = listed_parameters(f"- {block.text}", self._above.location(role))
+        items = text if is_list else f"- {block.text}"
+        found = listed_parameters(items, self._above.location(role))
         return self._add_parameters(found, role, Columns({}), ["paragraph"])
 
     def _is_fact_table(self, rows: TableRows) -> bool:

@@ -42,6 +42,7 @@ _NEUTRAL = re.compile(
 )
 """Labels that say that parameters follow, but not of what: the text before them decides."""
 _FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
+_PARAMETER = re.compile(r"参数|param|argument", re.IGNORECASE)
 _LOCATIONS = (
     ("path", _words("<path>|路径")),
     ("query", _words("<query>|查询(?:参数|字符串|条件)")),
@@ -99,10 +100,16 @@ class Announcements:
         """Return where the parameters of the current block are sent: path, query or body."""
         if role not in ("request", ""):
             return ""
-        matches = (
-            name for text in self.texts() for name, pattern in _LOCATIONS if pattern.search(text)
+        return _location(self.texts())
+
+    def is_about_fields(self) -> bool:
+        """Whether the nearest text announces the fields of an object and no side: `Fields`, `Payout`."""
+        text = next(iter(self.texts()), "")
+        return (
+            bool(text)
+            and not _PARAMETER.search(text)
+            and not role_of_title(_FIELD_WORDS.sub("", text))
         )
-        return next(matches, "")
 
     def says_required(self) -> bool:
         """Whether the nearest text announces parameters that are all required."""
@@ -111,6 +118,11 @@ class Announcements:
     def is_about_login(self) -> bool:
         """Whether the nearest text is about how callers authenticate."""
         return any(map(_LOGIN.search, self.texts()[:1]))
+
+
+def _location(texts: Sequence[str]) -> str:
+    matches = (name for text in texts for name, pattern in _LOCATIONS if pattern.search(text))
+    return next(matches, "")
 
 
 def _names_side(label: str) -> bool:
@@ -140,4 +152,9 @@ def role_of_column(header: Sequence[str], columns: Columns) -> Role:
     matches = (
         role for role, pattern in _ROLES if role in _ROLES_BY_COLUMN and pattern.search(title)
     )
-    return next(matches, "")
+    return next(matches, "request" if location_of_column(header, columns) else "")
+
+
+def location_of_column(header: Sequence[str], columns: Columns) -> str:
+    """Return where the parameters of a table with a name column such as `Query` are sent."""
+    return _location([text_of(columns.cell(header, "name"))])

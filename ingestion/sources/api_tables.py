@@ -33,6 +33,10 @@ _BRACKETS = re.compile(r"\[[\w*]*\]")
 """The mark of an element after the name of a list: `[]`, `[0]`, `[*]`, `[n]`."""
 _LIST_TYPE = re.compile(r"\b(?:array|list|set)\b|\[\]|数组|列表", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_$@\u4e00-\u9fff{][\w\-.$@\[\]:{}*\u4e00-\u9fff/]*")
+_NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
+_SEVERAL_NAMES = re.compile(
+    rf"[A-Za-z_]\w*(?:\.\w+)*(?:(?:{_NAME_SEPARATOR.pattern})[A-Za-z_]\w*(?:\.\w+)*)+"
+)
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
@@ -44,9 +48,9 @@ def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[P
     flat: list[tuple[int, Parameter]] = []
     marks: list[bool | None] = []
     for row in rows:
-        width, name, mark = _name_of(columns.cell(row, "name"))
-        if name:
-            mark = _is_required(row, columns, mark)
+        width, names, mark = _names_of(columns.cell(row, "name"))
+        mark = _is_required(row, columns, mark) if names else None
+        for name in names:
             marks.append(mark)
             flat.append((width, _parameter(row, columns, name, bool(mark), location)))
     if False in marks and True not in marks and not _states_required(columns):
@@ -89,8 +93,11 @@ def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> boo
     return False if any(map(_OPTIONAL_TEXT.match, others)) else None
 
 
-def _name_of(cell: str) -> tuple[int, str, bool | None]:
-    """Return the indentation, the name, and whether the cell marks it as required or optional."""
+def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
+    """Return the indentation, the names, and whether the cell marks them as required or optional.
+
+    A cell such as `from / to` has several names; the second of `point.lng / lat` is `point.lat`.
+    """
     text = re.sub(r"<br\s*/?>.*", "", cell, flags=re.IGNORECASE | re.DOTALL).strip("\n")
     text = re.sub(
         r"</?(?:code|b|strong|em|i|span|sup|sub|font|a|p|div)\b[^>]*>",
@@ -108,9 +115,14 @@ def _name_of(cell: str) -> tuple[int, str, bool | None]:
         width, rest = _width(nested[0]), inner[nested.end() :]
     rest = rest.replace("**", "").replace("`", "")
     marked = True if _IN_NAME.search(rest) else False if _OPTIONAL_IN_NAME.search(rest) else None
-    rest = _OPTIONAL_IN_NAME.sub("", _IN_NAME.sub("", rest))
-    found = _NAME.match(text_of(rest).strip())
-    return width, found[0].rstrip(".:") if found else "", marked
+    named = _OPTIONAL_IN_NAME.sub("", _IN_NAME.sub("", rest))
+    text = text_of(named).strip() or text_of(rest)  # a field may have the name `required`
+    if _SEVERAL_NAMES.fullmatch(text):
+        first, *others = _NAME_SEPARATOR.split(text)
+        prefix = first[: first.rfind(".") + 1]
+        return width, [first, *(n if "." in n else prefix + n for n in others)], marked
+    found = _NAME.match(text)
+    return width, [name] if found and (name := found[0].rstrip(".:")) else [], marked
 
 
 def _width(indent: str) -> int:
@@ -132,7 +144,7 @@ def _parameter(
         description = f"{description} (default: {default})".strip()
     return Parameter(
         name=name,
-        type=kind or "string",
+        type=kind,
         required=required,
         description=description,
         example=text_of(columns.cell(row, "example")).strip("-–—"),
@@ -197,7 +209,7 @@ def _tree(own: Sequence[Parameter], parents: Sequence[int | None]) -> tuple[Para
         item, below = own[index], tuple(children.get(index, ()))
         update = {
             "children": below,
-            "type": "object" if below and item.type == "string" else item.type,
+            "type": item.type or ("object" if below else "string"),
             "dimensions": item.dimensions if below else 0,
         }
         children.setdefault(parents[index], []).insert(0, item.model_copy(update=update))
@@ -219,10 +231,10 @@ _ITEM_TYPE = re.compile(
     re.IGNORECASE,
 )
 _SCALAR = re.compile(
-    r"(?:integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
+    r"(?:string|integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
     re.IGNORECASE,
 )
-"""A type without fields. `string` does not match, because parameters without a type have it as well."""
+"""A type without fields."""
 _FLAG = re.compile(r"\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
 _STATED = re.compile(
     r"[,，;；]?\s*\b(?:required|optional)\b\s*|[,，;；]?\s*(?:必填|必选|可选|选填)\s*",
@@ -280,10 +292,12 @@ def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
     is_required = re.search(r"\brequired\b|必填|必选", stated, re.IGNORECASE)
     is_optional = re.search(r"\bnot required\b|\boptional\b|非必填", stated, re.IGNORECASE)
     required = bool(is_required and not is_optional) or bool(_REQUIRED_TEXT.match(text_of(rest)))
+    types, _, limits = _STATED.sub("", text_of(stated)).strip(" ,，").partition("，")
+    about = text_of(rest).strip(" :：-–—*,，.")
     return Parameter(
         name=text_of(match["name"]),
-        type=_STATED.sub("", text_of(stated)).strip(" ,，") or "string",
+        type=types.strip(),
         required=required,
-        description=text_of(rest).strip(" :：-–—*,，."),
+        description="; ".join(filter(None, [limits.strip(" ,，"), about])),
         location=location,
     )

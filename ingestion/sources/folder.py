@@ -21,7 +21,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ApideskError, ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
 
-READER_VERSION = 7
+READER_VERSION = 8
 """Increase it when the same file yields a different document, so that indexed files are read again."""
 
 PageValues = Mapping[str, object]

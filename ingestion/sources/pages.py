@@ -11,8 +11,8 @@ from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
-from ingestion.sources.api_docs import api_sections
 from ingestion.sources.api_calls import DECLARED_CALL
+from ingestion.sources.api_docs import api_sections
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import ApiPage, read_operations
 from ingestion.sources.folder import PageValues, page_url, path_values

@@ -1,0 +1,183 @@
+"""Finds calls of an API, a method with a URL, in the headings, lines and code of a Markdown page."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from ingestion.sources.api_columns import text_of
+from ingestion.text.markdown_blocks import MarkdownBlock
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
+
+METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
+
+MAX_LABEL_CHARS = 24
+"""Maximum length, in characters, of the text next to a call in a paragraph that only labels the call."""
+
+MAX_CAPTION_CHARS = 60
+"""Maximum length of a paragraph that announces the block below it."""
+
+MAX_FACT_CHARS = 1_000
+"""Maximum length of a block whose labelled lines are read; longer blocks are prose."""
+
+_BASE_VARIABLE = r"\$?\{\{?[\w.-]+\}?\}(?=/)"
+"""A variable for the address of the server, as in Postman: `{{baseUrl}}/v1/x`."""
+TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<[\w-]+>|[^\s`|<>\"')，。])*)"
+CALL = re.compile(
+    rf"(?<![\w/])(?:[\[【(（]\s*)?({METHODS})(?:\*\*|[`\s:|\]】)）]|&nbsp;|<[^>]*>)+({TARGET})"
+)
+METHOD_ALONE = re.compile(rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?![\w/])")
+_MAY_BE_METHOD = re.compile(
+    r"[GPDHO](?:ET|OST|UT|ATCH|ELETE|EAD|PTIONS)(?![\w/])"
+    r"|[gpd](?:et|ost|ut|atch|elete)[`*\s]*(?:$|[|</(（,，;；.。{]|http)",
+    re.MULTILINE,
+)
+"""Finds pages worth reading: a method in lower case must end its cell, line or clause, or precede a URL."""
+TARGET_ALONE = re.compile(TARGET)
+_BARE_CALL = re.compile(rf"({METHODS})[\s`*:|]+({TARGET})", re.IGNORECASE)
+"""A call without other text; only then may the method be in lower case."""
+OPENING_CALL = re.compile(
+    rf"^[\s>*]*(?P<label>[^:：\n`/。，,]{{1,{MAX_LABEL_CHARS}}}[:：])?[\s*`]*{CALL.pattern}[`*\])）]*",
+    re.MULTILINE,
+)
+"""A call at the start of a line, alone or after a short label."""
+_CLAUSE_START = re.compile(r"[ \t]*(?:$|[\n，,;；。(（|｜·—–:：]|-\s)")
+"""What separates a call from a clause about it; without it, the call is the subject of a sentence."""
+_CURL = re.compile(r"^\s*(?:\$\s*)?curl\b", re.MULTILINE)
+_CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
+_CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
+_CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
+_REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({TARGET})")
+_HTTP_VERSION = re.compile(r"\sHTTP/\d")
+DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>")
+
+
+class Call(NamedTuple):
+    """A method and a URL."""
+
+    method: Method
+    url: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What two calls of the same operation have in common."""
+        return self.method, path_of(self.url)
+
+
+def call_of(method: str, url: str) -> Call:
+    """Return a call with the method in upper case and the URL without markup, server variable and query."""
+    url = re.sub(f"^{_BASE_VARIABLE}", "", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
+    url = re.sub(r"\{([\w.]+)#[^{}]*\}", r"{\1}", url)  # a link in a placeholder
+    url = re.sub(r"\\([_\-.{}])", r"\1", url).rstrip(".,;:。，；*`").split("?")[0]
+    return Call(cast(Method, method.upper()), url)
+
+
+def path_names(url: str) -> list[str]:
+    """Return the names of the placeholders in the path of a URL."""
+    path = urlsplit(url).path if "://" in url else url
+    return [match.strip("{}:<> ") for match in _PLACEHOLDER.findall(path)]
+
+
+def path_of(url: str) -> str:
+    """Return the path of a URL with every placeholder as `{}`."""
+    path = urlsplit(url).path if "://" in url else url
+    return _PLACEHOLDER.sub("{}", path).rstrip("/")
+
+
+def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:
+    """Return whether a page contains a method at all; most pages do not."""
+    return any(
+        _MAY_BE_METHOD.search(block.text) and METHOD_ALONE.search(block.text) for block in blocks
+    )
+
+
+def stated_calls(block: MarkdownBlock) -> list[Call]:
+    """Return the calls that a block states. Only a code block of request lines has several."""
+    if block.kind == "fence":
+        lines = code_lines(block)
+        matches = [match for line in lines if (match := _REQUEST_LINE.match(line))]
+        is_message = len(lines) > 1 and any(map(_HTTP_VERSION.search, lines))
+        if is_message or len(matches) < len(lines):
+            return []
+        return [call_of(match[1], match[2]) for match in matches]
+    if block.kind == "heading":
+        found = CALL.search(block.text)
+    else:
+        found = _only_call(block) or _opening_call(block)
+    return [call_of(found[1], found[2])] if found else []
+
+
+def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
+    """Return the call of a code block with a request line and a JSON body.
+
+    The block before it must be a heading or a label that says what the request does.
+    """
+    is_announced = block.kind == "fence" and (above.kind == "heading" or is_label(above))
+    lines = code_lines(block) if is_announced else []
+    match = _REQUEST_LINE.match(lines[0]) if len(lines) > 1 else None
+    is_request = match and lines[1].lstrip().startswith("{") and not _HTTP_VERSION.search(lines[0])
+    return call_of(match[1], match[2]) if match and is_request else None
+
+
+def is_label(block: MarkdownBlock) -> bool:
+    """Return whether a block is a short paragraph that announces the block below it: "Restore:"."""
+    text = block.text.rstrip(" *")
+    return (
+        block.kind == "paragraph" and len(text) <= MAX_CAPTION_CHARS and text.endswith((":", "："))
+    )
+
+
+def only_target(block: MarkdownBlock) -> str:
+    """Return the URL of a code block or quotation that contains nothing else."""
+    if block.kind not in ("fence", "other") or len(block.text) > MAX_FACT_CHARS:
+        return ""
+    text = re.sub(r"^[>\s]*(?:`{3,}.*)?", "", block.text, flags=re.MULTILINE).strip()
+    return text if TARGET_ALONE.fullmatch(text) else ""
+
+
+def _only_call(block: MarkdownBlock) -> re.Match[str] | None:
+    """Return the call of a paragraph that contains nothing else, apart from a short label."""
+    if block.kind == "paragraph" and (bare := _BARE_CALL.fullmatch(block.text.strip(" `*"))):
+        return bare
+    call = CALL.search(block.text)
+    if call is None or block.kind not in ("paragraph", "other", "list"):
+        return None
+    rest = text_of(block.text).replace(call[1], "", 1).replace(text_of(call[2]), "", 1)
+    rest = rest.strip(" `*:：")
+    is_label = len(rest) <= MAX_LABEL_CHARS and not re.search(r"[.。!?！？,，]", rest)
+    return call if is_label else None
+
+
+def _opening_call(block: MarkdownBlock) -> re.Match[str] | None:
+    """Return the only call of a paragraph or quotation if it opens a line, before a clause about it."""
+    if block.kind not in ("paragraph", "other") or len(block.text) > MAX_FACT_CHARS:
+        return None
+    if len(CALL.findall(block.text)) != 1 or not (found := OPENING_CALL.search(block.text)):
+        return None
+    is_clause = _CLAUSE_START.match(block.text, found.end())
+    return CALL.search(block.text) if is_clause else None
+
+
+def code_lines(block: MarkdownBlock) -> list[str]:
+    """Return the lines of a code block without its fences and blank lines."""
+    fences = ("```", "~~~")
+    lines = block.text.splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith(fences)]
+
+
+def example_call(block: MarkdownBlock) -> Call | None:
+    """Return the call of a curl command or of an HTTP message in a code block."""
+    if block.kind != "fence":
+        return None
+    if _CURL.search(block.text) and (target := _CURL_URL.search(block.text)):
+        stated = _CURL_METHOD.search(block.text)
+        default = "POST" if _CURL_DATA.search(block.text) else "GET"
+        return call_of(stated[1] if stated else default, target[0])
+    lines = code_lines(block)
+    match = _REQUEST_LINE.match(lines[0]) if lines else None
+    opening = block.text.partition("\n")[0].lower()
+    if match is None or ("http" not in opening and not _HTTP_VERSION.search(lines[0])):
+        return None
+    return call_of(match[1], match[2])

@@ -1,0 +1,112 @@
+"""Names the operations of a page by headings, the title, or the text next to the call."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ingestion.sources.api_calls import CALL, METHODS, OPENING_CALL, is_label, path_of
+from ingestion.sources.api_columns import text_of
+from ingestion.sources.api_facts import is_scope_label
+from ingestion.sources.api_marks import Mark
+from ingestion.text.markdown_blocks import MarkdownBlock
+
+MAX_NAME_CHARS = 80
+
+_CALL_WITH_NAME = re.compile(
+    rf"\W*{CALL.pattern}\W*\s(?:[-–—:]\s+|[(（])(?P<name>[^()（）]{{4,80}})[)）]?"
+)
+_GENERIC_HEADING = re.compile(
+    r"[\W\d]*(?:(?:请求|基本|接口|调用|服务|功能|信息|概述|地址|方式|方法|路径|说明|描述|定义|示例|结构|语法"
+    r"|参数|详情|文档|使用|http|https|api|url)+"
+    r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|urls?|methods?|api|routes?|resource|call)"
+    r"(?: (?:syntax|format|line|url|details?|info(?:rmation)?|method|path|definition|example|overview))?"
+    r"|overview|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
+    rf"|(?-i:{METHODS})\b.*)\W*",
+    re.IGNORECASE,
+)
+"""Headings that stand on the pages of all operations and name none of them."""
+
+
+def page_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], title: str) -> str:
+    """Return the name of the only operation of a page.
+
+    This is the heading of the section that holds the call and all tables, if there is one below the
+    page's own heading; otherwise the title of the page.
+    """
+    tables = [i for i, block in enumerate(blocks) if block.kind == "table"]
+    for index in _headings_above(blocks, mark.block):
+        block = blocks[index]
+        is_section = block.level >= 2 and not _GENERIC_HEADING.fullmatch(block.title)
+        if is_section and tables and index < tables[0] and tables[-1] < _end(blocks, index):
+            return _without_call(block.title) or _without_number(title)
+    return _without_number(title) or section_operation_name(mark, blocks, mark.block, title, False)
+
+
+def section_operation_name(
+    mark: Mark, blocks: Sequence[MarkdownBlock], position: int, title: str, is_first: bool
+) -> str:
+    """Return the name of one of several operations.
+
+    It is the heading of its section, else the text next to the call, else a sentence about it, else the
+    title of the page with the call. `position` is the index of the block with the call; headings below it
+    are within the operation. If `is_first`, an operation without its own name has the title alone.
+    """
+    headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
+    candidates = [*headings[:1], *_beside_call(blocks, position)]
+    if not headings and is_first:
+        candidates.append(title)
+    for own in map(_without_call, candidates):
+        if own and not _GENERIC_HEADING.fullmatch(own) and not is_scope_label(own):
+            return own
+    call = f"{mark.call.method} {path_of(mark.call.url)}"
+    own = _sentence(blocks[max(0, position - 1) : position + 2])
+    return own or " ".join(filter(None, [_without_number(title), call]))
+
+
+def _beside_call(blocks: Sequence[MarkdownBlock], position: int) -> Iterator[str]:
+    """Yield the label before a call, and the text in parentheses or after a dash behind it."""
+    text = blocks[position].text
+    if opening := OPENING_CALL.search(text):
+        yield (opening["label"] or "").rstrip(":：")
+    if position and is_label(blocks[position - 1]):
+        yield text_of(blocks[position - 1].text).rstrip(":：")
+    if match := _CALL_WITH_NAME.fullmatch(text_of(text)):
+        yield match["name"].strip()
+
+
+def _sentence(blocks: Sequence[MarkdownBlock]) -> str:
+    """Return the first sentence if it can be the name of an operation: one short clause."""
+    paragraphs = (text_of(block.text) for block in blocks if block.kind == "paragraph")
+    text = next((t for t in paragraphs if not CALL.search(t) and not re.search(r"[:：]", t)), "")
+    sentence = re.split(r"(?<=[.。!！])\s*", text)[0].rstrip(".。")
+    is_clause = 0 < len(sentence) <= MAX_NAME_CHARS and not re.search("[,，;；、]", sentence)
+    return sentence if is_clause and not is_scope_label(sentence) else ""
+
+
+def _headings_above(blocks: Sequence[MarkdownBlock], block: int) -> list[int]:
+    """Return the headings of the sections that contain a block, the outermost first."""
+    above: list[int] = []
+    for index in range(min(block + 1, len(blocks))):
+        if blocks[index].kind == "heading":
+            above = [i for i in above if blocks[i].level < blocks[index].level] + [index]
+    return above
+
+
+def _end(blocks: Sequence[MarkdownBlock], heading: int) -> int:
+    """Return the index after the last block of the section of a heading."""
+    following = (
+        index
+        for index in range(heading + 1, len(blocks))
+        if 0 < blocks[index].level <= blocks[heading].level
+    )
+    return next(following, len(blocks))
+
+
+def _without_call(heading: str) -> str:
+    return _without_number(CALL.sub("", heading))
+
+
+def _without_number(heading: str) -> str:
+    """Return a heading without its section number and, as Confluence writes it, its space."""
+    own = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
+    own = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", own, flags=re.IGNORECASE)
+    return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", own).strip(" -–—:：`%|·•")
