@@ -43,7 +43,7 @@ MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides those it quotes."""
 
 MIN_ADDED_SHARE = 0.2
-"""Share of the question's words that a second passage must add in a comparison."""
+"""Share of the question's words and identifiers that a second passage must add in a comparison."""
 
 MAX_DISTANCE = 0.5
 """Relevance that a second passage may have less than the best one, in nats.
@@ -180,14 +180,9 @@ def _candidates(
     """
     scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
     best = max(scores.values(), default=0.0) or 1.0
-    by_document: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for retrieved in chunks[:MAX_CANDIDATES]:
-        by_document[_document(retrieved.chunk)] += retrieved.score
-    best_document = max(by_document.values(), default=0.0) or 1.0
     for rank, (chunk, segments) in enumerate(sections):
         score = (scores.get(chunk.id) or best) / best
-        document_score = by_document[_document(chunk)] / best_document
-        yield Candidate.of(chunk, segments, terms, rank, score, document_score)
+        yield Candidate.of(chunk, segments, terms, rank, score)
 
 
 def _document(chunk: Chunk) -> tuple[str, str]:
@@ -209,7 +204,7 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
     """Return the passage of another section that is quoted as well, if there is one.
 
-    In a comparison it is the passage that adds most words of the question. Otherwise it is the next best
+    In a comparison it is the passage that adds most words and identifiers of the question. Otherwise it is the next best
     one, if it is likely enough to be right and both together are no longer than one passage may be.
     """
     if not ranked:
@@ -217,7 +212,11 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
     best = ranked[0]
     others = [passage for passage in ranked if passage.chunk.body != best.chunk.body]
     if "comparison" in terms.needs:
-        added = [terms.share(passage.words - best.words) for passage in others]
+        added = [
+            terms.share(passage.words - best.words)
+            + terms.identifier_share(passage.identifiers - best.identifiers)
+            for passage in others
+        ]
         most = max(added, default=0.0)
         return [others[added.index(most)]] if most >= MIN_ADDED_SHARE else []
     limit = MAX_CHARS - len(best.text)

@@ -4,12 +4,12 @@ A passage consists of segments of one chunk in document order, at most about `MA
 score is a weighted sum of features; `benchmarks/fit_answers` fits the weights.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from runnables.answer.segments import Segment
+from runnables.question.asked_quantities import states_quantity
 from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import QueryTerms
 from runnables.question.question_needs import CALL_NEEDS, fits
@@ -25,7 +25,7 @@ HEADING_FACTOR = 0.3
 """Weight of a word that the heading also contains; such a word does not distinguish segments."""
 
 QUANTITY_FACTOR = 1.3
-"""Factor of a segment with a number, if the question asks for one."""
+"""Factor of a segment that states a quantity of the kind that the question asks for."""
 
 SIMILAR_SHARE = 0.5
 """Minimum relevance of further rows of a table and of other anchors, relative to the best one."""
@@ -37,8 +37,6 @@ RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {"response_parameters", "request_headers", "public_parameters", "permission_package"}
 )
 """Sections of an API that rarely answer a question that does not ask for them."""
-
-_QUANTITY = re.compile(r"\d|[一二两三四五六七八九十百千万]+\s?(?:个|次|天|小时|分钟|秒|条|倍)")
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,6 @@ class Candidate:
     """Position among the chunks, from 0."""
     score: float
     """Retrieval score relative to the best chunk's, 0 to 1."""
-    document_score: float
-    """Sum of the scores of the document's chunks relative to the best document's, 0 to 1."""
 
     @classmethod
     def of(
@@ -66,12 +62,11 @@ class Candidate:
         terms: QueryTerms,
         rank: int,
         score: float,
-        document_score: float,
     ) -> "Candidate":
         """Return the candidate with the `segments` of `chunk`, which are not empty."""
         words = [terms.found_in(segment.text) for segment in segments]
         heading_words = terms.found_in(_heading(chunk))
-        return cls(chunk, segments, words, heading_words, rank, score, document_score)
+        return cls(chunk, segments, words, heading_words, rank, score)
 
 
 @dataclass(frozen=True)
@@ -82,6 +77,8 @@ class QuotedPassage:
     segments: tuple[Segment, ...]
     words: frozenset[str]
     """The words of the question in the segments and in the headings above them."""
+    identifiers: frozenset[str]
+    """The identifiers of the question there."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
@@ -128,7 +125,7 @@ def _relevance(candidate: Candidate, index: int, terms: QueryTerms) -> float:
     relevance = terms.weight(words) - (1 - HEADING_FACTOR) * terms.weight(
         words & candidate.heading_words
     )
-    if "quantity" in terms.needs and _QUANTITY.search(segment.text):
+    if states_quantity(segment.text, terms.quantities):
         relevance *= QUANTITY_FACTOR
     return relevance + terms.total * (segment.name.lower() in terms.identifiers)
 
@@ -198,18 +195,17 @@ def _passage(
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
     whole = f"{_heading(candidate.chunk)}\n{text}".lower()
-    has_quantity = "quantity" in terms.needs and _QUANTITY.search(text) is not None
+    identifiers = terms.identifiers_in(whole)
     kind = candidate.chunk.kind
     features = {
         "words": terms.share(words),
         "letters": terms.letter_share(whole),
-        "identifiers": terms.identifier_share(whole),
-        "quantity": float(has_quantity),
-        "asked": float(fits(kind, terms.needs)),
+        "identifiers": terms.identifier_share(identifiers),
+        "headings": terms.share(candidate.heading_words),
+        "quantity": float(states_quantity(text, terms.quantities)),
         "unasked": float(kind in RARELY_ASKED and not fits(kind, terms.needs)),
         "rank": 1 / (1 + candidate.rank),
         "score": candidate.score,
-        "document": candidate.document_score,
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
-    return QuotedPassage(candidate, segments, words, features, relevance)
+    return QuotedPassage(candidate, segments, words, identifiers, features, relevance)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from ingestion.store.collection import Collection
 from ingestion.text.words import may_be_noun, normalise, split_words, stem
+from runnables.question.asked_quantities import AskedQuantity, asked_quantities
 from runnables.question.extract_details import error_codes
 from runnables.question.question_needs import Need, needs_of
 from runnables.question.topic_scorer import is_content_word
@@ -34,6 +35,8 @@ class QueryTerms:
     identifiers: frozenset[str]
     """Names, paths and codes, in lower case."""
     needs: frozenset[Need]
+    quantities: frozenset[AskedQuantity]
+    """The kinds of quantities that the question asks for."""
 
     @classmethod
     def of(
@@ -60,6 +63,7 @@ class QueryTerms:
             letters=_letters(text),
             identifiers=frozenset([*specific_identifiers(details.text), *codes]),
             needs=needs_of(details.text, structured),
+            quantities=asked_quantities(details.text),
         )
 
     @cached_property
@@ -99,11 +103,13 @@ class QueryTerms:
         found = sum(letters in text for letters in self.letters)
         return found / len(self.letters) if self.letters else 0.0
 
-    def identifier_share(self, text: str) -> float:
-        """Return the share of the identifiers that `text` contains; 0 without identifiers."""
-        lowered = text.lower()
-        found = sum(identifier in lowered for identifier in self.identifiers)
-        return found / len(self.identifiers) if self.identifiers else 0.0
+    def identifiers_in(self, text: str) -> frozenset[str]:
+        """Return the identifiers that `text`, in lower case, contains."""
+        return frozenset(identifier for identifier in self.identifiers if identifier in text)
+
+    def identifier_share(self, identifiers: frozenset[str]) -> float:
+        """Return the share of `identifiers` in those of the question; 0 if it has none."""
+        return len(identifiers) / len(self.identifiers) if self.identifiers else 0.0
 
 
 def _equivalents(text: str, stems: Iterable[str], glossary: Glossary) -> dict[str, tuple[str, ...]]:
