@@ -36,7 +36,7 @@ def page_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], title: str)
     for index in _headings_above(blocks, mark.block):
         block = blocks[index]
         is_section = block.level >= 2 and not _GENERIC_HEADING.fullmatch(block.title)
-        if is_section and tables and index < tables[0] and tables[-1] < _end(blocks, index):
+        if is_section and any(index < table < _end(blocks, index) for table in tables):
             return _without_call(block.title) or _without_number(title)
     return _without_number(title) or section_operation_name(mark, blocks, mark.block, title, False)
 
@@ -64,7 +64,7 @@ def section_operation_name(
 
 def _beside_call(blocks: Sequence[MarkdownBlock], position: int) -> Iterator[str]:
     """Yield the label before a call, and the text in parentheses or after a dash behind it."""
-    text = blocks[position].text
+    text = blocks[position].text if position < len(blocks) else ""
     if opening := OPENING_CALL.search(text):
         yield (opening["label"] or "").rstrip(":：")
     if position and is_label(blocks[position - 1]):

@@ -204,8 +204,8 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
     """Return the passage of another section that is quoted as well, if there is one.
 
-    In a comparison it is the passage that adds most words and identifiers of the question. Otherwise it is the next best
-    one, if it is likely enough to be right and both together are no longer than one passage may be.
+    In a comparison it is the passage that adds most words and identifiers of the question. Otherwise it is
+    the next best one, if it is likely enough to be right and both together are no longer than one passage.
     """
     if not ranked:
         return []

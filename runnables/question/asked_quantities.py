@@ -25,7 +25,8 @@ _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
     ),
     "count": re.compile(
         r"多少|几[个次条张人项层级]|最多|上限|频率|qps|限流|限制"
-        r"|\b(?:how (?:many|often|much|fast)|max(?:imum)?|limits?|limited|rate|quotas?|most|at once|batch)\b",
+        r"|\b(?:how (?:many|often|much|fast)|max(?:imum)?|limits?|limited|rate|quotas?|most|at once"
+        r"|batch)\b",
         re.IGNORECASE,
     ),
     "money": re.compile(
