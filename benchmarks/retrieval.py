@@ -75,7 +75,7 @@ def main(data: Path, corpora: Path, document: Path, sections: int) -> None:
 
 
 def write_document(document: Path, text: str, measured: Sequence[Measured]) -> None:
-    """Write `text` between the markers of `document`, and its figures to the folder `images` beside its folder."""
+    """Write `text` between the markers of `document`, its figures to `../images`."""
     images = document.parent / "../images"
     images.mkdir(exist_ok=True)
     for each in plotted_results(measured):

@@ -6,7 +6,8 @@ from typing import Literal
 
 AskedQuantity = Literal["time", "size", "length", "count", "money"]
 
-_NUMBER = r"(?:\d[\d,.]*|[一二两三四五六七八九十百千万]+|\b(?:one|two|three|five|six|ten|thirty)\b)\s*(?:个)?\s*"
+_WORD = r"[一二两三四五六七八九十百千万]+|\b(?:one|two|three|five|six|ten|thirty)\b"
+_NUMBER = rf"(?:\d[\d,.]*|{_WORD})\s*(?:个)?\s*"
 
 _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
     "time": re.compile(
