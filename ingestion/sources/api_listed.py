@@ -9,7 +9,9 @@ from ingestion.sources.api_columns import columns_of, text_of
 from ingestion.sources.api_facts import is_scope_label, scopes_of_value
 from ingestion.sources.api_operation import PageOperation
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
+from schemas.api_document import Parameter
 
+_BODY_METHODS = ("POST", "PUT", "PATCH")
 _CALL_CELL = re.compile(rf"({METHODS})\s+({TARGET})")
 _METHOD_CELL = re.compile(METHODS)
 _PATH_CELL = re.compile(TARGET)
@@ -62,18 +64,28 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
     They share its error codes. Operations with its method share its parameters, and the body belongs to
     the first operation that can have one. Calls without names, as in a code block, share everything.
     """
+    if listed and listed[0].scopes:
+        first.permissions = scopes_of_value(listed[0].scopes)
     others: list[PageOperation] = []
+    body = _without_body(first) if len(listed) > 1 else []
     for own in listed[1:]:
-        is_alike = own.call.method == first.method or not own.name
         name = own.name or f"{first.name} ({own.call.method})"
         other = PageOperation(*own.call, name, evidence=[f"{' '.join(own.call)} is listed"])
         other.error_codes = list(first.error_codes)
         other.permissions = scopes_of_value(own.scopes) if own.name else list(first.permissions)
-        other.request_headers = list(first.request_headers)
-        if is_alike:
+        if own.call.method == first.method or not own.name:
             other.request_parameters = list(first.request_parameters)
             other.response_parameters = list(first.response_parameters)
+        if body and own.call.method in _BODY_METHODS:
+            other.request_parameters, body = body, []
         others.append(other)
-    if listed and listed[0].scopes:
-        first.permissions = scopes_of_value(listed[0].scopes)
     return others
+
+
+def _without_body(operation: PageOperation) -> list[Parameter]:
+    """Take the parameters of the body from an operation that has none; return them."""
+    if operation.method in _BODY_METHODS:
+        return []
+    own = operation.request_parameters
+    operation.request_parameters = [item for item in own if item.location != "body"]
+    return [item for item in own if item.location == "body"]

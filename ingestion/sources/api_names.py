@@ -26,19 +26,22 @@ _GENERIC_HEADING = re.compile(
 """Headings that stand on the pages of all operations and name none of them."""
 
 
-def page_operation_name(mark: Mark, blocks: Sequence[MarkdownBlock], title: str) -> str:
+def page_operation_name(
+    mark: Mark, blocks: Sequence[MarkdownBlock], title: str, parts: Sequence[int]
+) -> str:
     """Return the name of the only operation of a page.
 
-    This is the heading of the section that holds the call and all tables, if there is one below the
-    page's own heading; otherwise the title of the page.
+    This is the heading of the section that holds the call and all its tables and lists, the blocks with
+    the indexes `parts`, if there is one below the page's own heading; otherwise the title of the page.
     """
-    tables = [i for i, block in enumerate(blocks) if block.kind == "table"]
     for index in _headings_above(blocks, mark.block):
         block = blocks[index]
         is_section = block.level >= 2 and not _GENERIC_HEADING.fullmatch(block.title)
-        if is_section and any(index < table < _end(blocks, index) for table in tables):
+        if is_section and parts and index < min(parts) and max(parts) < _end(blocks, index):
             return _without_call(block.title) or _without_number(title)
-    return _without_number(title) or section_operation_name(mark, blocks, mark.block, title, False)
+    return _without_number(title) or section_operation_name(
+        mark, blocks, mark.block, title, is_first=False
+    )
 
 
 def section_operation_name(

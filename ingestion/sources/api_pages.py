@@ -132,19 +132,21 @@ def _read_section(
     """Read the operation in a range of blocks."""
     mark, start, end = found
     section = blocks[start:end]
-    if len(marks) == 1 and not mark.listed:
-        name = page_operation_name(mark, section, title)
-    else:
-        is_page = mark is marks[0] and start < after_title(blocks)
-        own = section[mark.block - start :] if is_page else section
-        name = mark.listed[0].name if mark.listed else ""
-        name = name or section_operation_name(
-            mark, own, 0 if is_page else mark.block - start, title, mark is marks[0]
-        )
-    operation = PageOperation(mark.call.method, mark.call.url, name, is_stated=mark.is_stated)
+    operation = PageOperation(mark.call.method, mark.call.url, "", is_stated=mark.is_stated)
     how = "stated" if mark.is_stated else "called in an example"
     operation.evidence.append(f"{mark.call.method} {mark.call.url} is {how}")
-    tables = OperationReader(operation).read(section, start)
+    reader = OperationReader(operation)
+    tables = reader.read(section, start)
+    if mark.listed and mark.listed[0].name:
+        operation.name = mark.listed[0].name
+    elif len(marks) == 1 and not mark.listed:
+        operation.name = page_operation_name(mark, section, title, reader.parts)
+    else:
+        is_first = mark is marks[0]
+        skipped = mark.block - start if is_first and start < after_title(blocks) else 0
+        operation.name = section_operation_name(
+            mark, section[skipped:], mark.block - start - skipped, title, is_first
+        )
     return _Section(mark, start, end, operation, tables)
 
 

@@ -30,9 +30,14 @@ from ingestion.sources.api_facts import (
 )
 from ingestion.sources.api_marks import is_fact_label, labelled_pairs
 from ingestion.sources.api_operation import PageOperation, Role
-from ingestion.sources.api_roles import Announcements, location_of_column, role_of_column
+from ingestion.sources.api_roles import (
+    Announcements,
+    location_of,
+    location_of_column,
+    role_of_column,
+)
 from ingestion.sources.api_structures import ParameterTable
-from ingestion.sources.api_tables import listed_parameters, parameters
+from ingestion.sources.api_tables import enumerated_parameters, listed_parameters, parameters
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
 from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 
@@ -44,6 +49,8 @@ _FIELD_COLUMN = re.compile(
     r"字段名?称?|属性名?|(?:field|attribute|property)(?: name)?s?", re.IGNORECASE
 )
 """Titles of columns with the names of fields of an object."""
+_LABELLED_NAMES = re.compile(r"(?:(?P<label>[^`:：\n]{1,24})[:：]\s*)?(?P<names>`.*)", re.DOTALL)
+"""Names in code, possibly after a label such as "Query:"."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 """The mark of a definition, as Markdown dialects with definition lists write it."""
 _PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
@@ -57,6 +64,8 @@ class OperationReader:
         self._operation = operation
         self._above = Announcements()
         self._position = 0
+        self.parts: list[int] = []
+        """Indexes of the blocks from which parameters or error codes were read."""
 
     def read(self, blocks: Sequence[MarkdownBlock], first: int) -> list[ParameterTable]:
         """Read blocks, the first of which has the index `first` on its page.
@@ -165,7 +174,7 @@ class OperationReader:
         is_read = self._operation.method == "GET" and role in ("request", "")
         states_sending = any(kind in columns for kind in ("required", "optional", "location"))
         is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
-        is_own = self._operation.name in self._above.texts()[:1]
+        is_own = len(self._above.texts()) < 2  # right below the heading of the operation
         return (
             is_read
             and is_fields
@@ -203,6 +212,10 @@ class OperationReader:
             self._add_titled_error(title[1])
         elif self._above.role() == "errors" and are_status_items([block.text]):
             return self._add_errors(listed_errors([block.text]), ["paragraph"])
+        if match := _LABELLED_NAMES.match(block.text):
+            location = location_of(match["label"]) if match["label"] else self._above.announced()
+            if location and (found := enumerated_parameters(match["names"], location)):
+                return self._add_parameters(found, "request", Columns({}), ["paragraph"])
         role = self._above.role()
         text, count = _DEFINITION.subn("- ", block.text)
         is_list = count > 0 and text.startswith("- ")
@@ -226,6 +239,7 @@ class OperationReader:
     def _add_errors(self, found: Sequence[ErrorCode], header: Sequence[str]) -> bool:
         self._operation.error_codes += found
         if found:
+            self.parts.append(self._position)
             self._note(header, f"{len(found)} error codes")
         return bool(found)
 
@@ -248,6 +262,7 @@ class OperationReader:
             position=self._position,
         )
         self._tables.append(table)
+        self.parts.append(self._position)
         self._note(header, f"{len(found)} {role or 'request'} parameters")
         return True
 
@@ -259,7 +274,8 @@ class OperationReader:
             return self._add_permissions(scopes_in(block.text))
         if role == "errors" or (role in ("response", "") and are_status_items(items)):
             return self._add_errors(listed_errors(items), header)
-        found = listed_parameters(block.text, self._above.location(role)) if role else ()
+        location, is_announced = self._above.location(role), bool(self._above.announced())
+        found = listed_parameters(block.text, location, is_announced=is_announced) if role else ()
         return self._add_parameters(found, role, Columns({}), header)
 
 

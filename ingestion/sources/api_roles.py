@@ -42,6 +42,8 @@ _NEUTRAL = re.compile(
 )
 """Labels that say that parameters follow, but not of what: the text before them decides."""
 _FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
+MAX_TITLE_CHARS = 30
+"""Maximum length of a heading or label that only announces parameters: "Query parameters"."""
 _PARAMETER = re.compile(r"参数|param|argument", re.IGNORECASE)
 _LOCATIONS = (
     ("path", _words("<path>|路径")),
@@ -60,6 +62,7 @@ class Announcements:
         self._labels: list[str] = []
         """Labels since the last heading."""
         self._is_label_next = False
+        self._is_heading_next = False
 
     def enter(self, level: int, heading: str) -> None:
         """Note a heading, which ends those of its level and below."""
@@ -68,16 +71,19 @@ class Announcements:
         self._headings.append((level, heading))
         self._labels = []
         self._is_label_next = False
+        self._is_heading_next = True
 
     def note_label(self, text: str) -> None:
         """Note the text of a paragraph; an empty text labels nothing."""
         self._is_label_next = bool(text)
+        self._is_heading_next = False
         if text:
             self._labels.append(text)
 
     def end_label(self) -> None:
         """Note that the block after the last label has been read."""
         self._is_label_next = False
+        self._is_heading_next = False
 
     def texts(self) -> list[str]:
         """Return the texts that announce the current block, the nearest first.
@@ -102,6 +108,11 @@ class Announcements:
             return ""
         return _location(self.texts())
 
+    def announced(self) -> str:
+        """Return where the parameters are sent that the text right above announces; else empty."""
+        is_next = self._is_heading_next or self._is_label_next
+        return location_of(next(iter(self.texts()), "")) if is_next else ""
+
     def is_about_fields(self) -> bool:
         """Whether the nearest text announces the fields of an object and no side: `Fields`, `Payout`."""
         text = next(iter(self.texts()), "")
@@ -123,6 +134,11 @@ class Announcements:
 def _location(texts: Sequence[str]) -> str:
     matches = (name for text in texts for name, pattern in _LOCATIONS if pattern.search(text))
     return next(matches, "")
+
+
+def location_of(title: str) -> str:
+    """Return where parameters under a short title such as "Query (all)" are sent; else empty."""
+    return _location([title]) if len(title) <= MAX_TITLE_CHARS else ""
 
 
 def _names_side(label: str) -> bool:

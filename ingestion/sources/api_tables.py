@@ -37,6 +37,8 @@ _NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
 _SEVERAL_NAMES = re.compile(
     rf"[A-Za-z_]\w*(?:\.\w+)*(?:(?:{_NAME_SEPARATOR.pattern})[A-Za-z_]\w*(?:\.\w+)*)+"
 )
+_WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
+"""Words that refer to fields described elsewhere: "all fields of Create"."""
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
@@ -117,6 +119,8 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     marked = True if _IN_NAME.search(rest) else False if _OPTIONAL_IN_NAME.search(rest) else None
     named = _OPTIONAL_IN_NAME.sub("", _IN_NAME.sub("", rest))
     text = text_of(named).strip() or text_of(rest)  # a field may have the name `required`
+    if _WORDS.fullmatch(text) and "`" not in cell:
+        return width, [], marked
     if _SEVERAL_NAMES.fullmatch(text):
         first, *others = _NAME_SEPARATOR.split(text)
         prefix = first[: first.rfind(".") + 1]
@@ -223,13 +227,28 @@ LIST_ITEM = re.compile(
     r"\s*(?P<rest>.*)$",
     re.DOTALL,
 )
+_DESCRIBED = re.compile(r"(?:\*\*)?`[A-Za-z_][\w.\[\]-]*`(?:\*\*)?\s*[:：–—-]")
 _ITEM_TYPE = re.compile(
-    r"^[\s—–:-]*[(（\[]\s*([^)）\]]*)[)）\]]"
+    r"^[\s—–:-]*[(（\[]\s*((?:\[[^\]]*\]|[^)）\]])*)[)）\]]"
     r"|^[\s—–:-]*[*_`]*\b((?:string|integer|int(?:32|64)?|number|boolean|bool|object|long|float|double"
     r"|decimal|enum|hash|map|dict(?:ionary)?|list|file|date(?:time)?|timestamp|uuid|any"
     r"|array(?:\s+of\s+\w+|<\w+>)?)(?:\[\])?(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
     re.IGNORECASE,
 )
+_ENUMERATED = re.compile(r"`[A-Za-z_][\w.\[\]-]*`(?:\s*[(（][^()（）]*[)）])?")
+_ENUMERATION = re.compile(
+    rf"(?:{_ENUMERATED.pattern}(?:\s*[,，、]\s*|\s+and\s+|\s*和\s*)){{1,40}}{_ENUMERATED.pattern}(?=\s*(?:[.。]|$))"
+)
+"""Names in code at the start of a paragraph, up to the end of the sentence."""
+_ITEM_NAMES = re.compile(r"`\w+`(?:\s*[,，、/]\s*`\w+`)+(?=\s*[(（])")
+_FACT_SEPARATOR = re.compile(r"[,，;；]\s*(?![^\[<]*[\]>])")
+"""A comma outside brackets."""
+_TYPE = re.compile(
+    r"(?!(?:default|max|min|up to|at most)\b)[A-Za-z_$][\w .<>\[\],|/?:$&-]*"
+    r"|(?:字符|整|数|布尔|对象|列表|枚举|长整|浮点|时间|日期|文件)[\u4e00-\u9fff]*",
+    re.IGNORECASE,
+)
+"""A type in parentheses; the facts beside it are limits and defaults."""
 _SCALAR = re.compile(
     r"(?:string|integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
     re.IGNORECASE,
@@ -242,19 +261,31 @@ _STATED = re.compile(
 )
 
 
-def listed_parameters(markdown: str, location: str = "") -> tuple[Parameter, ...]:
+def listed_parameters(
+    markdown: str, location: str = "", *, is_announced: bool = False
+) -> tuple[Parameter, ...]:
     """Return the parameters of a list such as "- `name` (type, required): text".
 
-    Items that are indented under another one become its children. Empty if an item is no parameter.
+    Items that are indented under another one become its children. Empty if an item is no parameter, or if
+    none has a type, unless a text says that parameters follow (`is_announced`).
     """
-    items = _nested_items(markdown)
+    items = [own for item in _nested_items(markdown) for own in _each_name(*item)]
     matches = [(width, LIST_ITEM.match(text)) for width, text in items]
-    if not any(match and _ITEM_TYPE.match(match["rest"]) for _, match in matches):
+    is_typed = any(match and _ITEM_TYPE.match(match["rest"]) for _, match in matches)
+    if not is_typed and not (is_announced and items and all(_DESCRIBED.match(i) for _, i in items)):
         return ()
     if not all(match for _, match in matches):
         return ()
     found = _nested([(w, _listed_parameter(match, location)) for w, match in matches if match])
     return tuple(map(_with_values, found))
+
+
+def enumerated_parameters(paragraph: str, location: str = "") -> tuple[Parameter, ...]:
+    """Return the parameters of a paragraph such as "`name`, `limit` (integer), `cursor`."."""
+    match = _ENUMERATION.match(paragraph)
+    items = _ENUMERATED.findall(match[0]) if match else []
+    found = filter(None, map(LIST_ITEM.match, items))
+    return _nested([(0, _listed_parameter(item, location)) for item in found])
 
 
 def _with_values(parameter: Parameter) -> Parameter:
@@ -283,6 +314,13 @@ def _nested_items(markdown: str) -> list[tuple[int, str]]:
     return items
 
 
+def _each_name(width: int, text: str) -> list[tuple[int, str]]:
+    """Return an item such as "`x`, `y` (integer): text" once for each of its names."""
+    several = _ITEM_NAMES.match(text)
+    names = re.findall("`[^`]+`", several[0]) if several else []
+    return [(width, name + text[several.end() :]) for name in names] if several else [(width, text)]
+
+
 def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
     flag = _FLAG.match(match["rest"])
     text = match["rest"][flag.end() :] if flag else match["rest"]
@@ -292,12 +330,13 @@ def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
     is_required = re.search(r"\brequired\b|必填|必选", stated, re.IGNORECASE)
     is_optional = re.search(r"\bnot required\b|\boptional\b|非必填", stated, re.IGNORECASE)
     required = bool(is_required and not is_optional) or bool(_REQUIRED_TEXT.match(text_of(rest)))
-    types, _, limits = _STATED.sub("", text_of(stated)).strip(" ,，").partition("，")
+    facts = _FACT_SEPARATOR.split(_STATED.sub("", text_of(stated)))
+    limits = [fact.strip() for fact in facts if not _TYPE.fullmatch(fact.strip())]
     about = text_of(rest).strip(" :：-–—*,，.")
     return Parameter(
         name=text_of(match["name"]),
-        type=types.strip(),
+        type=", ".join(fact.strip() for fact in facts if _TYPE.fullmatch(fact.strip())),
         required=required,
-        description="; ".join(filter(None, [limits.strip(" ,，"), about])),
+        description="; ".join(filter(None, [*limits, about])),
         location=location,
     )
