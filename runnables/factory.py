@@ -19,7 +19,7 @@ from runnables.question.classify import build_model_classifier, build_rule_class
 from runnables.question.condense import build_condense
 from runnables.retrieval.chunk_search import (
     ChunkSearch,
-    build_add_neighbours,
+    build_add_evidence,
     build_boost_named_api,
     build_expand_query,
     build_retriever,
@@ -133,7 +133,7 @@ class PipelineFactory:
         return AnswerSteps(
             quote=build_extractive_answer(self._collection, info, self._glossary),
             decline=build_decline(info),
-            add_neighbours=build_add_neighbours(self._collection),
+            add_evidence=build_add_evidence(self._chunk_search(), settings.evidence_tokens),
             search_web=build_web_search(self._web_search) if self._web_search else None,
             write=write,
             classify_by_rules=self._classify_by_rules() if falls_back else None,

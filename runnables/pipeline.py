@@ -20,7 +20,7 @@ brackets are optional; the settings or the caller enable them.
               [research]           mode `tools`: a model looks up more
               answer-or-quote
                 write-answer
-                  add-neighbours   chunks before and after the best one
+                  add-evidence     the next best chunks, up to a number of tokens
                   [web]            pages from the web
                   answer           one model call or, in parts, several
                                    if every model fails: classify by rules, boost, quote
@@ -59,8 +59,8 @@ class AnswerSteps:
     """Quotes passages; answers where there is no model, or where every model fails."""
     decline: StateStep
     """Drafts an answer that says that the documents do not answer the question; used by the fallback."""
-    add_neighbours: StateStep
-    """Adds the chunks before and after the best one."""
+    add_evidence: StateStep
+    """Adds the next best chunks, which only a model reads."""
     search_web: StateStep | None = None
     """Adds pages from the web; None without web search."""
     write: StateStep | None = None
@@ -127,7 +127,7 @@ def _build_answer(steps: PipelineSteps) -> StateStep:
     if answer.write is None:
         return answer.quote
     write_answer: StateStep = _sequence(
-        "write-answer", answer.add_neighbours, answer.search_web, answer.write
+        "write-answer", answer.add_evidence, answer.search_web, answer.write
     )
     if answer.classify_by_rules is None:
         return write_answer

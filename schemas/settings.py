@@ -113,6 +113,9 @@ class Settings(BaseSettings):
     top_k: int = Field(default=5, ge=1, le=50)
     """Number of chunks to retrieve if the request does not specify `k`."""
 
+    evidence_tokens: int = Field(default=6_000, ge=0, le=200_000)
+    """Number of tokens of chunks that a chat model reads: beyond the `k` best chunks the next best ones."""
+
     rerank: str = Field(default="none", pattern=r"^(none|endpoint|model|local:.+)$")
     """Reranker of retrieved chunks: a rerank `endpoint`, the chat `model`, `local:model`, or `none`."""
 

@@ -567,15 +567,6 @@ def test_search_documents_returns_the_documents_of_each_question(docs: Collectio
     assert all(source.startswith("odd ") for source, _ in found[2])
 
 
-def test_neighbours_are_the_chunks_before_and_after(connect: Connect) -> None:
-    collection = connect("neighbours")
-    write(collection, [*page("a", "一", "二", "三", "四"), *page("b", "一", "二")])
-    chunks = collection.chunks_of_document("a", "guides")
-    for index, chunk in enumerate(chunks):
-        expected = [chunks[i] for i in (index - 1, index + 1) if 0 <= i < len(chunks)]
-        assert collection.neighbours(chunk) == expected
-
-
 def test_sample_is_stable_and_about_as_large_as_asked_for(docs: Collection) -> None:
     sample = docs.sample(10)
     assert sample == docs.sample(10)

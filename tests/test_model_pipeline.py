@@ -218,32 +218,30 @@ def test_answer_is_in_the_requested_language(
     assert "英文" in model_server.chat_requests[1].text
 
 
-@pytest.mark.parametrize(("window", "whole"), [(128_000, True), (2_600, False)])
-def test_neighbours_of_the_best_chunk_are_added_if_they_fit(
+@pytest.mark.parametrize(
+    ("settings", "few", "many"),
+    [
+        ({}, 10, 40),
+        ({"evidence_tokens": 0}, 5, 5),
+        ({"chat_context_tokens": 2_600}, 1, 4),
+    ],
+)
+def test_model_reads_the_next_best_chunks_as_well(
     model_client: MakeClient,
     model_server: ModelServer,
-    sample_service: AnswerService,
-    window: int,
-    whole: bool,
+    settings: dict[str, int],
+    few: int,
+    many: int,
 ) -> None:
     question = "HMAC-SHA256 签名的待签名串怎么拼"
-    client = model_client(chat_context_tokens=window)
-    model_server.reply(
-        structured(type="general", api_name=None), draft("发货用“订单发货”接口。[1]")
-    )
-    ask(client, question)
+    client = model_client(**settings)
+    model_server.reply(structured(type="general", api_name=None), draft("拼参数。[1]"))
+    answer = ask(client, question)
     prompt = model_server.chat_requests[1].text
     found = client.post("/retrieve", json={"question": question}).json()["sources"]
 
-    stored = sample_service.collection.chunks_by_id(
-        [s.id for s in sample_service.collection.stored_chunks()]
-    )
-    retrieved = [
-        next(c for c in stored if (c.title, c.body) == (s["title"], s["text"])) for s in found
-    ]
-    added = [c for c in sample_service.collection.neighbours(retrieved[0]) if c not in retrieved]
-    assert added
-    assert all(chunk.text.strip() in prompt for chunk in added) == whole
-    if whole:
-        places = [prompt.index(chunk.text.strip()) for chunk in [*retrieved, *added]]
-        assert max(places[: len(retrieved)]) < min(places[len(retrieved) :])
+    assert few <= prompt.count("<document number=") <= many
+    places = [prompt.find(source["text"].strip()) for source in found]
+    shown = [place for place in places if place >= 0]
+    assert shown == sorted(shown)
+    assert len(answer["sources"]) == 1

@@ -473,7 +473,6 @@ def test_state_of_the_record_is_not_read_by_questions(
     collection.load()
     (chunk,) = collection.chunks_of_document("a", "guides")
     assert [hit.chunk for hit in collection.search("订单", 2, "full_text")] == [chunk]
-    assert collection.neighbours(chunk) == []
 
 
 def test_chunks_are_stored_as_plain_columns_and_json(collection: Collection) -> None:

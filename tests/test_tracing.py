@@ -53,7 +53,8 @@ respond
   boost-named-api
   answer-or-quote
     write-answer
-      add-neighbours
+      add-evidence
+        retrieve/milvus
       answer
         answer/prompt
         answer/model
@@ -227,11 +228,12 @@ def test_trace_has_inputs_outputs_documents_and_tokens(traced: Mapping[str, Trac
     trace = traced["answered"].trace
     assert QUESTION in json.dumps(trace.fields["inputs"], ensure_ascii=False)
     assert "订单发货用它" in json.dumps(trace.fields["outputs"], ensure_ascii=False)
-    (retriever,) = trace.find("retrieve/milvus")
+    retriever, further = trace.find("retrieve/milvus")
     assert retriever.fields["run_type"] == "retriever"
     documents = retriever.fields["outputs"]["documents"]
     assert len(documents) == 5
     assert all(each["page_content"] and each["metadata"]["score"] > 0 for each in documents)
+    assert len(further.fields["outputs"]["documents"]) > len(documents)
     models = [run for run in trace.walk() if run.fields["run_type"] == "llm"]
     assert [run.name for run in models] == ["structured-question/model", "answer/model"]
     for run in models:
@@ -438,7 +440,7 @@ def _assert_kept_fields(langsmith: LangSmith, spans: Collector) -> None:
     """Names, times, tokens, ids, scores and the type of an error are kept."""
     first, *_, last = langsmith.traces
     assert first.tree() == documented_tree()
-    (retriever,) = first.find("retrieve/milvus")
+    retriever, *_ = first.find("retrieve/milvus")
     assert all(d["metadata"]["score"] > 0 for d in retriever.fields["outputs"]["documents"])
     assert first.find("answer/model")[0].metadata["usage_metadata"]["input_tokens"] > 100
     assert first.find("answer/model")[0].metadata["ls_model_name"] == "scripted-chat"

@@ -22,9 +22,6 @@ T = TypeVar("T")
 MilvusRow = dict[str, Any]
 """A row of any collection, by field."""
 
-ChunkPosition = tuple[str, str, int]
-"""Source, document id and position of a chunk."""
-
 BATCH_ROWS = 256
 """Maximum number of rows per write."""
 
@@ -201,15 +198,6 @@ def of_documents(documents: Iterable[tuple[str, str]]) -> str:
     return " or ".join(
         f"(source == {literal(source)} and document_id == {literal(document)})"
         for source, document in documents
-    )
-
-
-def at_positions(positions: Iterable[ChunkPosition]) -> str:
-    """Return a filter for the chunks at these positions; empty for no positions."""
-    return " or ".join(
-        f"(source == {literal(source)} and document_id == {literal(document)} "
-        f"and position == {position})"
-        for source, document, position in positions
     )
 
 

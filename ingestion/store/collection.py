@@ -163,10 +163,6 @@ class Collection(ABC):
         """Return the chunks with these ids, in the order of `ids`; unknown ids are skipped."""
 
     @abstractmethod
-    def neighbours(self, chunk: Chunk) -> list[Chunk]:
-        """Return the chunks before and after `chunk` in its document, if they exist."""
-
-    @abstractmethod
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
         """Return all chunks of these documents, sorted by document and position."""
 

@@ -171,12 +171,6 @@ class EmbeddedCollection(Collection):
         }
         return [chunks[chunk_id] for chunk_id in wanted if chunk_id in chunks]
 
-    def neighbours(self, chunk: Chunk) -> list[Chunk]:
-        """Return the chunks before and after `chunk` in its document, if they exist."""
-        condition = "source = ? AND document_id = ? AND position IN (?, ?)"
-        values = [chunk.source, chunk.document_id, chunk.position - 1, chunk.position + 1]
-        return self._chunks(condition, values)
-
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
         """Return all chunks of these documents, sorted by document and position."""
         with self._lock:

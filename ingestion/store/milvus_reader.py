@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any, get_args
 from ingestion.store.cache import CollectionReloader, ReadThroughCache
 from ingestion.store.catalogue import DocumentKey, document_key, read_catalogue, words_name
 from ingestion.store.client import (
-    ChunkPosition,
-    at_positions,
     in_language,
     literal,
     matching,
@@ -46,7 +44,6 @@ class MilvusReader(Collection):
         self._manifest: CollectionManifest | None = None
         self._counts = ReadThroughCache(self._read_word_counts, MAX_CACHED_WORDS)
         self._by_id = ReadThroughCache(self._read_by_id, MAX_CACHED_CHUNKS)
-        self._by_position = ReadThroughCache(self._read_by_position, MAX_CACHED_CHUNKS)
         self._languages = ReadThroughCache(self._read_languages, len(get_args(Language)))
         self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
         """Version and entries of the cached catalogue."""
@@ -114,13 +111,6 @@ class MilvusReader(Collection):
         self.refresh()
         return list(self._by_id.get(ids).values())
 
-    def neighbours(self, chunk: Chunk) -> list[Chunk]:
-        """Return the chunks before and after `chunk` in its document, if they exist."""
-        self.refresh()
-        positions = (chunk.position - 1, chunk.position + 1)
-        keys = ((chunk.source, chunk.document_id, position) for position in positions)
-        return list(self._by_position.get(keys).values())
-
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
         """Return all chunks of these documents, sorted by document and position."""
         expression = of_documents(documents)
@@ -166,7 +156,7 @@ class MilvusReader(Collection):
         return frozenset(self._languages.get(get_args(Language)))
 
     def _clear_caches(self) -> None:
-        for cache in (self._counts, self._by_id, self._by_position, self._languages):
+        for cache in (self._counts, self._by_id, self._languages):
             cache.clear()
 
     def _read_version(self) -> str | None:
@@ -176,10 +166,6 @@ class MilvusReader(Collection):
 
     def _read_by_id(self, ids: list[str]) -> dict[str, Chunk]:
         return {chunk.id: chunk for chunk in self._query_chunks(with_ids(ids))}
-
-    def _read_by_position(self, positions: list[ChunkPosition]) -> dict[ChunkPosition, Chunk]:
-        chunks = self._query_chunks(at_positions(positions))
-        return {(chunk.source, chunk.document_id, chunk.position): chunk for chunk in chunks}
 
     def _read_languages(self, languages: list[Language]) -> dict[Language, bool]:
         with self._reloader.store_errors():

@@ -1,7 +1,7 @@
 """Retrieval as the pipeline uses it: the search for chunks, and the steps that choose chunks for an answer.
 
 The search splits the question, expands it, reranks the chunks and diversifies them. The steps expand the
-query, boost a named API and add neighbours.
+query, boost a named API and add evidence for a model.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from functools import partial
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.store.collection import Collection
+from ingestion.text.language import estimate_tokens
 from ingestion.text.words import index_words, query_text
 from runnables.question.extract_details import details_of
 from runnables.retrieval.exact_search import api_url_candidates, missing_identifiers
@@ -26,6 +27,9 @@ from schemas.question import Filters, Question, StructuredQuestion
 
 SUFFICIENT_WORD_SHARE = 0.8
 """Minimum share of a question's words in one chunk for which the first retrieval may suffice."""
+
+EVIDENCE_DEPTH = 40
+"""Number of chunks among which further evidence for a model is found."""
 
 MAX_NAMED_DOCUMENTS = 2
 """Maximum number of documents to boost; there can be two, as versions of an API share a URL or a name."""
@@ -207,21 +211,31 @@ def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[Retrieve
     return boosted + [r for r in retrieved if r.chunk.id not in boosted_ids]
 
 
-def build_add_neighbours(collection: Collection) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that appends the chunks before and after the best chunk in its document.
+def build_add_evidence(
+    search: ChunkSearch, max_tokens: int
+) -> Runnable[PipelineState, PipelineState]:
+    """Return the step that appends the next best chunks, because a model can read more than `k` chunks.
 
-    They come last, so that they are dropped first if the context window is too small.
+    Chunks are added, best first, while all chunks together have at most about `max_tokens` tokens. They
+    come last, so that they are dropped first if the context window is too small.
     """
 
-    async def add_neighbours(state: PipelineState, config: RunnableConfig) -> PipelineState:
+    async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:
         chunks = state["chunks"]
-        if not chunks:
+        tokens_left = max_tokens - sum(estimate_tokens(r.chunk.text) for r in chunks)
+        if tokens_left <= 0:
             return state
-        neighbours = await asyncio.to_thread(collection.neighbours, chunks[0].chunk)
-        ids = {retrieved.chunk.id for retrieved in chunks}
-        added = [
-            RetrievedChunk(chunk=chunk, score=0.0) for chunk in neighbours if chunk.id not in ids
-        ]
+        question, terms = state["question"], state["classification"].structured.search_terms
+        if await search.is_only_language(question):
+            terms = ()
+        deeper = question.model_copy(update={"k": max(question.k, EVIDENCE_DEPTH)})
+        known = {retrieved.chunk.id for retrieved in chunks}
+        added: list[RetrievedChunk] = []
+        for retrieved in await search.retrieve(deeper, config, terms, rerank=False):
+            tokens = estimate_tokens(retrieved.chunk.text)
+            if retrieved.chunk.id not in known and tokens <= tokens_left:
+                added.append(retrieved)
+                tokens_left -= tokens
         return {**state, "chunks": [*chunks, *added]}
 
-    return named_step("add-neighbours", add_neighbours)
+    return named_step("add-evidence", add_evidence)
