@@ -10,6 +10,7 @@ from ingestion.sources.api_marks import Mark
 from ingestion.text.markdown_blocks import MarkdownBlock
 
 MAX_NAME_CHARS = 80
+"""Maximum length of a sentence that names an operation."""
 
 _CALL_WITH_NAME = re.compile(
     rf"\W*{CALL.pattern}\W*\s(?:[-–—:]\s+|[(（])(?P<name>[^()（）]{{4,80}})[)）]?"
@@ -49,9 +50,10 @@ def section_operation_name(
 ) -> str:
     """Return the name of one of several operations.
 
-    It is the heading of its section, else the text next to the call, else a sentence about it, else the
-    title of the page with the call. `position` is the index of the block with the call; headings below it
-    are within the operation. If `is_first`, an operation without its own name has the title alone.
+    It is the heading of its section, else the text next to the call, else the sentence below a heading
+    that is only the call, else the title of the page with the call. If `is_first`, an operation without
+    its own name has the title alone. `position` is the index of the block with the call; headings below
+    it are within the operation.
     """
     headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
     candidates = [*headings[:1], *_beside_call(blocks, position)]
@@ -61,8 +63,8 @@ def section_operation_name(
         if own and not _GENERIC_HEADING.fullmatch(own) and not is_scope_label(own):
             return own
     call = f"{mark.call.method} {path_of(mark.call.url)}"
-    own = _sentence(blocks[max(0, position - 1) : position + 2])
-    return own or " ".join(filter(None, [_without_number(title), call]))
+    summary = _sentence(blocks[position + 1 : position + 2]) if headings else ""
+    return summary or " ".join(filter(None, [_without_number(title), call]))
 
 
 def _beside_call(blocks: Sequence[MarkdownBlock], position: int) -> Iterator[str]:
@@ -77,11 +79,10 @@ def _beside_call(blocks: Sequence[MarkdownBlock], position: int) -> Iterator[str
 
 
 def _sentence(blocks: Sequence[MarkdownBlock]) -> str:
-    """Return the first sentence if it can be the name of an operation: one short clause."""
-    paragraphs = (text_of(block.text) for block in blocks if block.kind == "paragraph")
-    text = next((t for t in paragraphs if not CALL.search(t) and not re.search(r"[:：]", t)), "")
-    sentence = re.split(r"(?<=[.。!！])\s*", text)[0].rstrip(".。")
-    is_clause = 0 < len(sentence) <= MAX_NAME_CHARS and not re.search("[,，;；、]", sentence)
+    """Return the first sentence of a paragraph if it is one short clause."""
+    texts = (text_of(block.text) for block in blocks if block.kind == "paragraph")
+    sentence = re.split(r"(?<=[.。!！])\s*", next(texts, ""))[0].rstrip(".。")
+    is_clause = len(sentence) <= MAX_NAME_CHARS and not re.search("[:：,，;；、]", sentence)
     return sentence if is_clause and not is_scope_label(sentence) else ""
 
 

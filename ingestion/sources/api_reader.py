@@ -94,9 +94,9 @@ class OperationReader:
         is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)
         stated = scopes_of_sentences(block.text)
         is_short = block.kind == "paragraph" and len(text) <= MAX_LABEL_CHARS
-        is_label = is_short and not (is_sentence or stated)  # "Scope `a:b`" is no label
-        self._above.note_label(text if is_label else "")
         labelled = [(k, v) for k, v in labelled_pairs(block) if is_scope_label(k)]
+        is_label = is_short and not (is_sentence or stated or labelled)  # "Scope `a:b`" is none
+        self._above.note_label(text if is_label else "")
         if labelled:
             self._add_permissions([scope for _, v in labelled for scope in scopes_of_value(v)])
         elif is_permission:
