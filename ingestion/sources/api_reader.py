@@ -28,6 +28,7 @@ from ingestion.sources.api_facts import (
     scopes_of_value,
     titled_error,
 )
+from ingestion.sources.api_lists import enumerated_parameters, listed_parameters
 from ingestion.sources.api_marks import is_fact_label, labelled_pairs
 from ingestion.sources.api_operation import PageOperation, Role
 from ingestion.sources.api_roles import (
@@ -37,7 +38,7 @@ from ingestion.sources.api_roles import (
     role_of_column,
 )
 from ingestion.sources.api_structures import ParameterTable
-from ingestion.sources.api_tables import enumerated_parameters, listed_parameters, parameters
+from ingestion.sources.api_tables import parameters
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
 from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 
