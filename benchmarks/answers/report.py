@@ -34,7 +34,8 @@ MEASURES = """
     all facts that a right answer states. answer: the answer does. high and wrong: the confidence is
     `high`, but the answer does not state all facts. refused: as off-topic. not covered: the answer cites
     no source. The shares of answers by confidence include the unanswerable questions. An off-topic question
-    is let through if it is not refused, and answered if a passage is quoted.
+    is let through if it is not refused, and answered if a passage is quoted. all facts are read: the chunks
+    that a model reads state them.
 """
 
 
@@ -100,6 +101,10 @@ def tables(measured: Measured) -> str:
             parts.append(reliability_table(scored))
     if measured.off_topic:
         parts.append(off_topic_table(measured.off_topic))
+    if measured.evidence:
+        head = ["APIDESK_EVIDENCE_TOKENS", *(f"{tokens:,}" for tokens in measured.evidence)]
+        shares = ["all facts are read", *map(_figure, measured.evidence.values())]
+        parts.append(table(head, [shares]))
     return "\n\n".join(parts)
 
 

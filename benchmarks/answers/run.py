@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from app.analytics.evaluation.answer_scoring import Outcome, ScoredAnswer, outco
 from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
+from benchmarks.answers.evidence import measure_evidence
 from benchmarks.answers.index_cache import indexed_settings
 from benchmarks.answers.sets import EVERYDAY, Part, is_available, off_topic_questions, read_set
 from schemas.answer import Answer
@@ -52,6 +53,8 @@ class Measured:
     """The results of each set whose documents are there."""
     off_topic: OffTopic | None
     """None if it was not measured."""
+    evidence: Mapping[int, float] = field(default_factory=dict)
+    """Share of the questions whose facts a model reads, by number of tokens; empty if not measured."""
 
 
 def measure_part(
@@ -79,7 +82,8 @@ def measure_part(
         tell(f"{part}, {name}: {len(results[name])} questions, {seconds:.0f} s")
     if OFF_TOPIC not in names or retrieval_only:
         return Measured(part, results, None)
-    return Measured(part, results, measure_off_topic(part, data, cache, on_detail))
+    off_topic = measure_off_topic(part, data, cache, on_detail)
+    return Measured(part, results, off_topic, measure_evidence(part, list(results), data, cache))
 
 
 def measure_set(

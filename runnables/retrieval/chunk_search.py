@@ -222,20 +222,33 @@ def build_add_evidence(
 
     async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:
         chunks = state["chunks"]
-        tokens_left = max_tokens - sum(estimate_tokens(r.chunk.text) for r in chunks)
-        if tokens_left <= 0:
+        if count_tokens(chunks) >= max_tokens:
             return state
         question, terms = state["question"], state["classification"].structured.search_terms
         if await search.is_only_language(question):
             terms = ()
         deeper = question.model_copy(update={"k": max(question.k, EVIDENCE_DEPTH)})
-        known = {retrieved.chunk.id for retrieved in chunks}
-        added: list[RetrievedChunk] = []
-        for retrieved in await search.retrieve(deeper, config, terms, rerank=False):
-            tokens = estimate_tokens(retrieved.chunk.text)
-            if retrieved.chunk.id not in known and tokens <= tokens_left:
-                added.append(retrieved)
-                tokens_left -= tokens
-        return {**state, "chunks": [*chunks, *added]}
+        further = await search.retrieve(deeper, config, terms, rerank=False)
+        return {**state, "chunks": fill_evidence(chunks, further, max_tokens)}
 
     return named_step("add-evidence", add_evidence)
+
+
+def fill_evidence(
+    chunks: Sequence[RetrievedChunk], further: Sequence[RetrievedChunk], max_tokens: int
+) -> list[RetrievedChunk]:
+    """Return `chunks` and those of `further`, in order, that fit into `max_tokens` tokens with them."""
+    filled = list(chunks)
+    known = {retrieved.chunk.id for retrieved in chunks}
+    tokens_left = max_tokens - count_tokens(chunks)
+    for retrieved in further:
+        tokens = count_tokens([retrieved])
+        if retrieved.chunk.id not in known and tokens <= tokens_left:
+            filled.append(retrieved)
+            tokens_left -= tokens
+    return filled
+
+
+def count_tokens(chunks: Sequence[RetrievedChunk]) -> int:
+    """Return the estimated number of tokens of the chunks' texts."""
+    return sum(estimate_tokens(retrieved.chunk.text) for retrieved in chunks)
