@@ -445,6 +445,14 @@ To find a boat, call `GET /v3/boats`, with the scope `boats:read`.
 | `boats.list()` | `GET /v3/boats` |
 | `boats.add()` | `POST /v3/boats` |
 """,
+    "limits of a call": """# Paging
+
+| Parameter | Type | Required |
+| --- | --- | --- |
+| `after` | string | no |
+
+2 requests a second on `GET /v3/boats`
+""",
 }
 """Pages that name calls and describe none."""
 

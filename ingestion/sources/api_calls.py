@@ -15,6 +15,9 @@ METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 MAX_LABEL_CHARS = 24
 """Maximum length, in characters, of the text next to a call in a paragraph that only labels the call."""
 
+MAX_LABEL_WORDS = 4
+"""The same in words: more are part of a sentence, such as `2 requests a second on GET /v1/x`."""
+
 MAX_CAPTION_CHARS = 60
 """Maximum length of a paragraph that announces the block below it."""
 
@@ -146,8 +149,8 @@ def _only_call(block: MarkdownBlock) -> re.Match[str] | None:
         return None
     rest = text_of(block.text).replace(call[1], "", 1).replace(text_of(call[2]), "", 1)
     rest = rest.strip(" `*:：")
-    is_label = len(rest) <= MAX_LABEL_CHARS and not re.search(r"[.。!?！？,，]", rest)
-    return call if is_label else None
+    is_short = len(rest) <= MAX_LABEL_CHARS and len(rest.split()) <= MAX_LABEL_WORDS
+    return call if is_short and not re.search(r"[.。!?！？,，]", rest) else None
 
 
 def _opening_call(block: MarkdownBlock) -> re.Match[str] | None:

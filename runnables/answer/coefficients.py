@@ -6,37 +6,37 @@ A right passage is ranked first for 309 of 505 questions, cross-validated over t
 """
 
 PASSAGE_WEIGHTS = {
-    "words": 2.58,
-    "headings": 2.53,
-    "letters": 2.34,
-    "identifiers": 2.99,
-    "quantity": 1.80,
-    "unasked": -1.63,
-    "rank": 1.10,
-    "score": 2.25,
+    "words": 2.72,
+    "headings": 2.47,
+    "letters": 2.60,
+    "identifiers": 2.95,
+    "quantity": 1.87,
+    "unasked": -1.62,
+    "rank": 1.16,
+    "score": 2.21,
 }
 """Weights of the features by which passages are ranked."""
 
-ANSWER_INTERCEPT = -4.97
+ANSWER_INTERCEPT = -5.26
 """Log-odds that an answer is right, if all features are 0."""
 
 ANSWER_WEIGHTS = {
-    "quoted": 2.81,
-    "share": 1.98,
-    "found": 1.08,
-    "code": 1.49,
-    "translated": -0.76,
+    "quoted": 2.93,
+    "share": 2.19,
+    "found": 1.10,
+    "code": 1.26,
+    "translated": -0.91,
 }
 """Weights of the features by which the probability of a right answer is estimated."""
 
-TOPIC_INTERCEPT = -0.35
+TOPIC_INTERCEPT = -0.32
 """Log-odds that a question with a low topic score is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {
-    "topic": 0.17,
-    "mean": 2.81,
-    "private": -2.78,
+    "topic": 0.18,
+    "mean": 2.84,
+    "private": -2.82,
     "personal": -2.63,
-    "share": 2.54,
+    "share": 2.48,
 }
 """Weights of the features by which that probability is estimated."""
