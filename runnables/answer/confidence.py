@@ -23,7 +23,7 @@ from runnables.question.query_terms import QueryTerms
 from schemas.answer import Confidence
 from schemas.question import ExtractedDetails
 
-HIGH = 0.7
+HIGH = 0.75
 """Probability from which the confidence is `high`."""
 
 MEDIUM = 0.5
@@ -68,14 +68,17 @@ def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, floa
     text = "\n".join(passage.text for passage in passages).lower()
     stated = sum(identifier in text for identifier in terms.identifiers)
     return {
-        "quoted": min(_quoted_probability(ranked, passages) for ranked in quotes.ranked),
+        "quoted": min(_quoted_probability(ranked, passages, terms) for ranked in quotes.ranked),
         "share": terms.share(words) if terms.weights else float(stated > 0),
         "found": math.log1p(len(words) + stated),
-        "code": float(
-            any(_defines_code(segment, terms) for p in passages for segment in p.segments)
-        ),
+        "code": float(any(_has_code(passage, terms) for passage in passages)),
         "translated": float(detect_language(details.text) != passages[0].chunk.language),
     }
+
+
+def _has_code(passage: QuotedPassage, terms: QueryTerms) -> bool:
+    """Return whether a row of `passage` defines an error code of the question."""
+    return any(_defines_code(segment, terms) for segment in passage.segments)
 
 
 def _defines_code(segment: Segment, terms: QueryTerms) -> bool:
@@ -83,13 +86,21 @@ def _defines_code(segment: Segment, terms: QueryTerms) -> bool:
     return segment.name.lower() in terms.identifiers and bool(error_codes(segment.name))
 
 
-def _quoted_probability(ranked: Sequence[QuotedPassage], quoted: Sequence[QuotedPassage]) -> float:
+def _quoted_probability(
+    ranked: Sequence[QuotedPassage], quoted: Sequence[QuotedPassage], terms: QueryTerms
+) -> float:
     """Return the probability that one of the passages `quoted` is the right one, if one of `ranked` is.
 
-    The weights of the relevance are log-odds, so that the probabilities are its softmax.
+    The weights of the relevance are log-odds, so that the probabilities are its softmax. If a quoted passage
+    defines a code of the question, others that define it are as good.
     """
+    has_code = any(_has_code(passage, terms) for passage in quoted)
     weights = [
-        (math.exp(p.relevance - ranked[0].relevance), any(p is q for q in quoted)) for p in ranked
+        (
+            math.exp(p.relevance - ranked[0].relevance),
+            any(p is q for q in quoted) or (has_code and _has_code(p, terms)),
+        )
+        for p in ranked
     ]
     total = sum(weight for weight, _ in weights)
     return sum(weight for weight, is_quoted in weights if is_quoted) / total if total else 0.0

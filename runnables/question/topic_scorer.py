@@ -58,7 +58,8 @@ DEVELOPER_WORDS = frozenset(_ENGLISH_DEVELOPER_WORDS.split()) | frozenset(
 
 _ENGLISH_QUESTION_WORDS = """
 a additionally also am any are be been being by can could did do does doing done for from get had has
-have having hello help hi how i if is it know like look may me might must my need needs of our please
+have having hello help hi how i if is it know like look may me mean meaning means might must my need
+needs of our please
 possible provide shall should some tell than thank thanks that the their there these they this those to
 us want was we were what when where whether which who whom whose why will with would you your
 """
@@ -66,8 +67,8 @@ us want was we were what when where whether which who whom whose why will with w
 _CHINESE_QUESTION_WORDS = """
 哪 哪个 哪些 哪儿 哪里 哪种 哪天 哪年 哪一 哪一年 哪一个 哪家 多少 多久 多大 多长 多长时间 几 几个 几次
 几种 谁 什么 什么样 什么时候 为什么 为何 何时 何 怎么 怎么样 怎么办 怎样 怎 如何 是否 是不是 有没有 能不能
-能否 可不可以 可否 要不要 会不会 吗 呢 吧 么 咋 啥 请 请问 你好 您好 谢谢 帮 帮忙 帮我 麻烦 想 想要 需要
-可以 能 能够 应该 知道 告诉 找
+能否 可不可以 可否 要不要 会不会 意思 含义 吗 呢 吧 么 咋 啥 请 请问 你好 您好 谢谢 帮 帮忙 帮我 麻烦
+想 想要 需要 可以 能 能够 应该 知道 告诉 找
 """
 
 QUESTION_WORDS = frozenset(_ENGLISH_QUESTION_WORDS.split()) | frozenset(
