@@ -91,8 +91,8 @@ def _quoted_probability(
 ) -> float:
     """Return the probability that one of the passages `quoted` is the right one, if one of `ranked` is.
 
-    The weights of the relevance are log-odds, so that the probabilities are its softmax. If a quoted passage
-    defines a code of the question, others that define it are as good.
+    The weights of the relevance are log-odds, so that the probabilities are its softmax. If a quoted
+    passage defines a code of the question, others that define it are as good.
     """
     has_code = any(_has_code(passage, terms) for passage in quoted)
     weights = [
