@@ -207,7 +207,7 @@ def test_questions_without_facts_are_not_graded() -> None:
 
 @pytest.fixture
 def documents() -> DocumentIndex:
-    """Three operations below the base path /api, two of which share a path, and two pages."""
+    """Operations below the base path /api, two of which share a path and two a page, and two pages."""
     index = DocumentIndex()
     for id, url, method in (
         ("list_users", "/api/users", "GET"),
@@ -217,6 +217,8 @@ def documents() -> DocumentIndex:
         index.add([chunk(id, url, method, "request_url")])
     index.add([chunk("guides/users")])
     index.add([chunk("users")])
+    index.add([chunk("orders#list", "/api/orders", "GET", "request_url")])
+    index.add([chunk("orders#get", "/api/orders/{id}", "GET", "request_url")])
     return index
 
 
@@ -230,6 +232,7 @@ def documents() -> DocumentIndex:
         ("guides/users.mdx", {"docs/guides/users"}),
         ("site/guides/users.md", {"docs/guides/users"}),
         ("other/users.md", {"docs/users"}),
+        ("docs/orders.md", {"docs/orders#list", "docs/orders#get"}),
         ("missing.md", set()),
         ("", set()),
     ],

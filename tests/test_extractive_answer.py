@@ -10,6 +10,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from runnables.answer.passages import MAX_CHARS
+from runnables.answer.segments import Segment
 
 API = "https://open.example.com/#/api?apiId="
 GUIDE = "https://open.example.com/docs/"
@@ -119,3 +120,17 @@ def test_question_about_private_life_is_refused_although_it_shares_words(
 ) -> None:
     assert ask(client, "周末去哪家餐厅吃火锅有优惠")["type"] == "unknown"
     assert ask(client, "退款怎么处理")["type"] != "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_introduction"),
+    [
+        ("These are the limits:", True),
+        ("**参数如下：**", True),
+        ("**Note**", True),
+        ("**Note** Prices are in cents.", False),
+        ("Prices are in cents.", False),
+    ],
+)
+def test_label_or_announcement_introduces_what_follows(text: str, is_introduction: bool) -> None:
+    assert Segment(0, "paragraph", text).is_introduction == is_introduction

@@ -33,6 +33,7 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\([^)\s]*(?:\s[^)]*)?\)")
 _TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r"(`[^`\n]*`)")
+_LABEL = re.compile(r"\*\*[^*\n]{1,40}\*\*")
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,11 @@ class Segment:
 
     @cached_property
     def is_introduction(self) -> bool:
-        """Whether it announces the next segment."""
-        return self.kind == "paragraph" and self.text.rstrip("* ").endswith((":", "："))
+        """Whether it announces the next segment: it ends in a colon, or is a label such as `**Note**`."""
+        is_label = _LABEL.fullmatch(self.text) is not None
+        return self.kind == "paragraph" and (
+            is_label or self.text.rstrip("* ").endswith((":", "："))
+        )
 
 
 def split_chunk(chunk: Chunk, language: Language) -> Sequence[Segment]:

@@ -59,11 +59,14 @@ def load_settings(platform: Path | None, **options: object) -> "Settings":
 
 def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` and return its result. Raises KeyboardInterrupt after SIGTERM or Ctrl-C."""
-    previous = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    on_terminate = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # A shell starts background processes with SIGINT ignored, and asyncio then leaves it ignored.
+    on_interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return asyncio.run(work)
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        signal.signal(signal.SIGTERM, on_terminate)
+        signal.signal(signal.SIGINT, on_interrupt)
 
 
 def print_error(message: str) -> None:
