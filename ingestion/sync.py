@@ -29,7 +29,7 @@ from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, cut_doc
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
-from schemas.platform import PageSourceConfig, SourceConfig, SourceLimits
+from schemas.platform import PageConfig, SourceConfig, SourceLimits
 
 MAX_VANISHED_SHARE = 0.3
 """If a larger share of a source's documents is missing, they are assumed lost rather than deleted."""
@@ -205,7 +205,7 @@ class Sync:
         self.reports.append(report)
         seen_ids: set[str] = set()
         fingerprints: list[str] = []
-        is_pages = isinstance(source, PageSourceConfig)
+        is_pages = isinstance(source, PageConfig)
         try:
             report.expected = count_files(source)
             known_files = self._known_files(source.name)

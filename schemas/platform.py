@@ -98,7 +98,23 @@ class OpenApiSourceConfig(ConfigModel):
         return self
 
 
-class PageSourceConfig(ConfigModel):
+class PageConfig(ConfigModel):
+    """Common fields of sources of pages. Each page has named values, such as its front matter."""
+
+    name: NonEmptyStr
+    page_url: PageUrl = ()
+    """Templates with the page's values."""
+    title: str = "title"
+    """Name of the value with the title; fallback: the first heading, then the last part of its id."""
+    skip: tuple[str, ...] = ()
+    """A page is skipped if one of these values is true, such as `draft`."""
+    metadata: dict[str, str] = Field(default_factory=dict)
+    """Metadata names and the values that they are read from."""
+    api_pages: bool = True
+    """Whether pages that describe API operations are read as such; otherwise they are prose."""
+
+
+class PageSourceConfig(PageConfig):
     """Common fields of folders of pages.
 
     Each page has named values: `{path}` (relative, without suffix), `{page_path}` (the same without
@@ -108,20 +124,9 @@ class PageSourceConfig(ConfigModel):
     removed.
     """
 
-    name: NonEmptyStr
     path: Path
-    page_url: PageUrl = ()
-    """Templates with the page's values."""
     file_name: Pattern | None = None
     """Searched in the file name; named groups become values. Files without a match are skipped."""
-    title: str = "title"
-    """Name of the value with the title; fallback: the first heading, then the file name."""
-    skip: tuple[str, ...] = ()
-    """A page is skipped if one of these values is true, such as `draft`."""
-    metadata: dict[str, str] = Field(default_factory=dict)
-    """Metadata names and the values that they are read from."""
-    api_pages: bool = True
-    """Whether pages that describe API operations are read as such; otherwise they are prose."""
 
 
 class MarkdownSourceConfig(PageSourceConfig):

@@ -65,8 +65,22 @@ def _convert_table(html: str) -> str:
 
 def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
     """Return the front matter and the plain Markdown of a page. Raises SourceError."""
-    values, body = _split_front_matter(path)
-    body = LinkResolver(source, _front_matter).resolve(body, path)
+    values, body = _split_front_matter(read_text(path))
+    return _content(values, LinkResolver(source, _front_matter).resolve(body, path))
+
+
+def markdown_content(text: str) -> PageContent:
+    """Return the front matter and the plain Markdown of a page that is not in a folder.
+
+    A relative link is replaced by its label. Raises SourceError.
+    """
+    values, body = _split_front_matter(text)
+    return _content(
+        values, _LINK.sub(lambda link: link[0] if _SCHEME.match(link[2]) else link[1], body)
+    )
+
+
+def _content(values: PageValues, body: str) -> PageContent:
     plain = to_plain_markdown(tables_of_fields(body), _convert_table)
     return PageContent(_normalized(values), [PagePart(plain)])
 
@@ -79,7 +93,7 @@ def _documents(
 
 
 def _front_matter(path: Path) -> PageValues:
-    return _normalized(_split_front_matter(path)[0])
+    return _normalized(_split_front_matter(read_text(path))[0])
 
 
 def _normalized(values: PageValues) -> PageValues:
@@ -88,12 +102,12 @@ def _normalized(values: PageValues) -> PageValues:
     return {**values, "slug": slug.strip("/")} if isinstance(slug, str) else values
 
 
-def _split_front_matter(path: Path) -> tuple[PageValues, str]:
+def _split_front_matter(text: str) -> tuple[PageValues, str]:
     """Return the front matter and the body of a page.
 
     If the page only begins with a thematic break, all of it is the body.
     """
-    text = read_text(path).strip()
+    text = text.strip()
     handler = frontmatter.detect_format(text, _HANDLERS)
     if handler is None:
         return {}, text

@@ -20,7 +20,7 @@ from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Section, SourceDocument
-from schemas.platform import PageSourceConfig
+from schemas.platform import PageConfig, PageSourceConfig
 
 MAX_TITLE_CHARS = 500
 
@@ -52,6 +52,18 @@ class PageContent(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Page:
+    """A page of any source, before it is parsed."""
+
+    id: str
+    """The id of its document, unique within its source."""
+    suffix: str
+    """Its format, as a file suffix in lower case with the dot."""
+    values: PageValues
+    parts: Sequence[PagePart]
+
+
+@dataclass(frozen=True)
 class ParsedPage:
     """A page with its values, before it becomes documents."""
 
@@ -72,25 +84,41 @@ def parse_page(
     `values` are the page's own, from front matter or document properties; values from its file name
     and path are added. Raises ConfigurationError for a malformed `page_url`.
     """
+    page = _page_of_file(source, path, values, parts)
+    return None if page is None or _is_skipped(source, page.values) else _parse(source, page)
+
+
+def _page_of_file(
+    source: PageSourceConfig, path: Path, values: PageValues, parts: Iterable[PagePart]
+) -> Page | None:
+    """Return the page at `path`; None when its file name does not match."""
     merged = _merge_values(source, path, values)
-    if merged is None or _is_skipped(source, merged):
+    if merged is None:
         return None
-    parsed = [(part, parse_blocks(part.markdown)) for part in parts]
-    declared = declared_operation(merged) if source.api_pages else ""
+    document_id = path.relative_to(source.path).with_suffix("").as_posix()
+    return Page(document_id, path.suffix.lower(), merged, tuple(parts))
+
+
+def _parse(source: PageConfig, page: Page) -> ParsedPage | None:
+    """Parse `page`; None when it has no body."""
+    parsed = [(part, parse_blocks(part.markdown)) for part in page.parts]
+    declared = declared_operation(page.values) if source.api_pages else ""
     has_body = any(block.kind != "heading" for _, blocks in parsed for block in blocks)
     if not has_body and not declared:
         return None
-    title = (_page_title(source, merged) or _first_heading(parsed) or path.stem)[:MAX_TITLE_CHARS]
-    if path.suffix.lower() in FRONT_MATTER_SUFFIXES:
-        parsed = [(part, with_lead(blocks, lead_blocks(merged, title))) for part, blocks in parsed]
+    name = page.id.rpartition("/")[2]
+    title = (_page_title(source, page.values) or _first_heading(parsed) or name)[:MAX_TITLE_CHARS]
+    if page.suffix in FRONT_MATTER_SUFFIXES:
+        lead = lead_blocks(page.values, title)
+        parsed = [(part, with_lead(blocks, lead)) for part, blocks in parsed]
     api = ApiPage((), ())
-    if source.api_pages and len(parsed) == 1 and path.suffix.lower() in MARKUP_SUFFIXES:
+    if source.api_pages and len(parsed) == 1 and page.suffix in MARKUP_SUFFIXES:
         api = read_operations(parsed[0][1], title, declared)
     return ParsedPage(
-        document_id=path.relative_to(source.path).with_suffix("").as_posix(),
+        document_id=page.id,
         title=title,
-        url=page_url(source.page_url, merged),
-        values=merged,
+        url=page_url(source.page_url, page.values),
+        values=page.values,
         parts=parsed,
         api=api,
     )
@@ -103,23 +131,30 @@ def page_documents(
 
     Arguments and errors as in `parse_page`. Empty when the page has no body; None when it is skipped.
     """
-    page = parse_page(source, path, values, parts)
-    if page is None:
-        merged = _merge_values(source, path, values)
-        return None if merged is None or _is_skipped(source, merged) else []
-    if page.api.operations:
-        return list(_operation_documents(source, page))
-    is_markup = path.suffix.lower() in MARKUP_SUFFIXES
+    page = _page_of_file(source, path, values, parts)
+    return None if page is None else documents_of_page(source, page)
+
+
+def documents_of_page(source: PageConfig, page: Page) -> list[SourceDocument] | None:
+    """Return the documents of `page`, which may come from any kind of source, as `page_documents` does."""
+    if _is_skipped(source, page.values):
+        return None
+    parsed = _parse(source, page)
+    if parsed is None:
+        return []
+    if parsed.api.operations:
+        return list(_operation_documents(source, parsed))
+    is_markup = page.suffix in MARKUP_SUFFIXES
     sections = tuple(
-        _apply_part_values(source, page.values, part, section, page.url)
-        for part, blocks in page.parts
-        for section in _sections(blocks, page.title, part.heading, is_markup)
+        _apply_part_values(source, parsed.values, part, section, parsed.url)
+        for part, blocks in parsed.parts
+        for section in _sections(blocks, parsed.title, part.heading, is_markup)
     )
-    return [_document(source, page, sections)]
+    return [_document(source, parsed, sections)]
 
 
 def _document(
-    source: PageSourceConfig, page: ParsedPage, sections: tuple[Section, ...]
+    source: PageConfig, page: ParsedPage, sections: tuple[Section, ...]
 ) -> SourceDocument:
     return SourceDocument(
         id=page.document_id,
@@ -132,7 +167,7 @@ def _document(
     )
 
 
-def _operation_documents(source: PageSourceConfig, page: ParsedPage) -> Iterator[SourceDocument]:
+def _operation_documents(source: PageConfig, page: ParsedPage) -> Iterator[SourceDocument]:
     """Yield a document per operation, then one with the prose around several operations."""
     operations = page.api.operations
     seen: set[str] = set()
@@ -150,7 +185,7 @@ def _operation_documents(source: PageSourceConfig, page: ParsedPage) -> Iterator
 
 
 def _operation_document(
-    source: PageSourceConfig, page: ParsedPage, operation: PageOperation, document_id: str
+    source: PageConfig, page: ParsedPage, operation: PageOperation, document_id: str
 ) -> SourceDocument:
     """Return the seven API sections of an operation, followed by the rest of its text as prose."""
     prose = tuple(_sections(operation.prose, operation.name, (), True))
@@ -175,7 +210,7 @@ def _operation_document(
     )
 
 
-def _page_title(source: PageSourceConfig, values: PageValues) -> str:
+def _page_title(source: PageConfig, values: PageValues) -> str:
     names = (source.title, *TITLE_NAMES) if source.title == "title" else (source.title,)
     return next(filter(None, (text_of_value(values.get(name)) for name in names)), "")
 
@@ -197,7 +232,7 @@ def _merge_values(
     return {**groups, **values, **path_values(path, source.path)}
 
 
-def _is_skipped(source: PageSourceConfig, values: PageValues) -> bool:
+def _is_skipped(source: PageConfig, values: PageValues) -> bool:
     return any(_is_true(values.get(key)) for key in source.skip)
 
 
@@ -205,13 +240,13 @@ def _is_true(value: object) -> bool:
     return value is True or text_of_value(value).lower() in ("true", "yes", "1")
 
 
-def _metadata(source: PageSourceConfig, values: PageValues) -> dict[str, str]:
+def _metadata(source: PageConfig, values: PageValues) -> dict[str, str]:
     texts = {name: text_of_value(values.get(key)) for name, key in source.metadata.items()}
     return {name: text for name, text in texts.items() if text}
 
 
 def _apply_part_values(
-    source: PageSourceConfig,
+    source: PageConfig,
     values: PageValues,
     part: PagePart,
     section: Section,
