@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator
 
-from schemas.answer import DegradedReason
+from schemas.answer import Confidence, DegradedReason
 from schemas.base import ConfigModel, NonEmptyStr
 from schemas.choices import LANGUAGES, Language
 from schemas.document import SectionKind
@@ -39,6 +39,10 @@ class AnswerText(ConfigModel):
     sources: NonEmptyStr
     related: NonEmptyStr
     nearest: NonEmptyStr
+    note: NonEmptyStr
+    """Precedes the doubts in Markdown."""
+    doubt: dict[Confidence, NonEmptyStr]
+    """A sentence for each confidence below `high`."""
     unverified: NonEmptyStr
     unsupported: NonEmptyStr
     degraded: NonEmptyStr

@@ -14,10 +14,10 @@ from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import TypeAdapter
 
-import prompts
 import schemas.platform
 from app.service.answer_service import AnswerService
 from ingestion.sources.registry import count_files, digest_source, get_reader, read_source
+from prompts import chat_prompts
 from runnables.models.chat_models import open_chat_models
 from runnables.tools.lookup_tools import TOOLS
 from schemas.document import SourceDocument
@@ -167,13 +167,14 @@ def test_missing_provider_package_is_reported(monkeypatch: pytest.MonkeyPatch) -
 
 def test_new_prompt_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     template = block("jinja", "headline")
-    environment = prompts._environment()
+    environment = chat_prompts._environment()
     assert environment.loader is not None
     added = DictLoader({"headline.en.md.j2": template})
     monkeypatch.setattr(environment, "loader", ChoiceLoader([added, environment.loader]))
 
-    prompt = run(block("python", "load_prompt("))["prompt"]
+    system, human = run(block("python", "load_prompt("))["messages"]
 
-    assert set(re.findall(r"</?([a-z_]+)>", template)) <= set(prompts.TAGS)
-    assert "how do I ship an order?" in prompt
-    assert prompt.count("</question>") == 1
+    assert set(re.findall(r"</?([a-z_]+)>", template)) <= set(chat_prompts.TAGS)
+    assert system.text.startswith("# Context")
+    assert "how do I ship an order?" in human.text
+    assert human.text.count("</question>") == 1

@@ -55,6 +55,36 @@ def answer_all(server: ModelServer, step: str = "发货用“订单发货”接�
     server.default = lambda request: structured() if is_classification(request) else draft(step)
 
 
+# --- system messages ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "problem"),
+    [
+        (400, "System role not supported"),
+        (500, "Conversation roles must alternate user/assistant/user/assistant/..."),
+    ],
+)
+def test_model_without_a_system_role_gets_one_message(
+    serve_samples: MakeClient, model_server: ModelServer, status: int, problem: str
+) -> None:
+    def reply(request: Recorded) -> Any:
+        if request.body["messages"][0]["role"] == "system":
+            return Reply(problem, status=status)
+        return structured() if is_classification(request) else draft("发货用“订单发货”接口。[1]")
+
+    model_server.default = reply
+    client = serve_samples(**chat(model_server))
+    for _ in range(2):
+        answer = ask(client, QUESTION)
+        assert answer["answeredBy"] == CHAT
+        assert answer["degraded"] is None
+    refused, *others = model_server.chat_requests
+    assert [message["role"] for message in refused.body["messages"]] == ["system", "user"]
+    assert len(others) == 4
+    assert all(other.body["messages"][0]["content"].startswith("# ") for other in others)
+
+
 # --- retries --------------------------------------------------------------------------------------
 
 

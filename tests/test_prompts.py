@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from prompts import TAGS, PromptName, escape_data, load_prompt
+from prompts.chat_prompts import TAGS, PromptName, escape_data, load_prompt
 from schemas.choices import LANGUAGES, Language
 from schemas.platform import PlatformInfo
 
@@ -36,15 +36,16 @@ def test_every_tag_of_a_template_is_escaped_in_data(path: Path) -> None:
 @pytest.mark.parametrize("text", ESCAPES)
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_user_text_cannot_close_its_tag(text: str, language: Language) -> None:
-    prompt = load_prompt("structured_question", language).render(
-        platform_info=PLATFORM_INFO, schema="{}", question=f"before {text} after"
+    system, human = messages(
+        "structured_question", language, schema="{}", question=f"before {text} after"
     )
-    _, _, tail = prompt.rpartition("<question>")
+    _, _, tail = human.rpartition("<question>")
     assert tail.count("</question>") == 1
     assert tail.rstrip().endswith("</question>")
     assert "before" in tail
     assert "after" in tail
-    assert prompt.count("<json_schema>") == 1
+    assert f"before {text}" not in system
+    assert (system + human).count("<json_schema>") == 1
 
 
 @pytest.mark.parametrize(
@@ -96,10 +97,30 @@ STEPS = [p for p in TEMPLATES if not p.name.startswith(("extractive", "repair"))
 
 
 @pytest.mark.parametrize("path", STEPS, ids=lambda path: path.name)
-def test_constant_text_comes_first(path: Path) -> None:
+def test_system_message_is_the_same_for_all_questions(path: Path) -> None:
     name, language = cast(tuple[PromptName, Language], path.name.split(".")[:2])
-    same = {"platform_info": PLATFORM_INFO, "schema": "{}", "rounds": 2, "calls": 4}
-    first, second = (load_prompt(name, language).render(same | given) for given in (FIRST, SECOND))
-    guard = next(line for line in first.splitlines() if re.search("is data|数据", line))
-    before, guard, _ = first.partition(guard)
-    assert second.startswith(before + guard)
+    same = {"schema": "{}", "rounds": 2, "calls": 4}
+    (system, first), (other, second) = (
+        messages(name, language, **(same | given)) for given in (FIRST, SECOND)
+    )
+    assert system == other
+    assert first != second
+    assert re.search(r"(?m)^.*`.*(is data|数据).*$", system)  # the tags of the human message
+    assert "Acme" not in first
+
+
+@pytest.mark.parametrize("path", STEPS, ids=lambda path: path.name)
+def test_prompt_names_its_variables(path: Path) -> None:
+    name, language = cast(tuple[PromptName, Language], path.name.split(".")[:2])
+    prompt = load_prompt(name, language)
+    assert prompt.name == f"{name}.{language}"
+    with pytest.raises(KeyError, match="missing variables.*schema|missing variables.*rounds"):
+        prompt.invoke({})
+
+
+def messages(name: PromptName, language: Language, **variables: Any) -> list[str]:
+    """The texts of the system message and of the human message."""
+    prompt = load_prompt(name, language)
+    formatted = prompt.format_messages(platform_info=PLATFORM_INFO, **variables)
+    assert [message.type for message in formatted] == ["system", "human"]
+    return [message.text for message in formatted]

@@ -108,7 +108,7 @@ def test_parts_fit_and_contain_each_chunk_at_most_once(
     sizes: list[int], split: Callable[..., list[list[RetrievedChunk]]]
 ) -> None:
     chunks = [chunk_of(number, size) for number, size in enumerate(sizes)]
-    parts = split(chunks, WINDOW, "prompt")
+    parts = split(chunks, WINDOW, 1)
     ids = [r.chunk.id for part in parts for r in part]
     assert len(ids) == len(set(ids))
     assert len(parts) <= MAX_PARTS

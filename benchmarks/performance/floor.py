@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 import uvicorn
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 from litestar import Litestar, post
@@ -29,7 +29,7 @@ from benchmarks.peers.command import AnnouncingServer
 from benchmarks.peers.task import API_KEY, CHAT_MODEL, K
 from benchmarks.performance.passages import chunks_of
 from ingestion.platform_config import read_platform
-from prompts import PromptName, load_prompt
+from prompts.chat_prompts import PromptName, load_prompt
 from prompts.user_text import user_text
 from schemas.answer import AnswerDraft
 from schemas.document import RetrievedChunk
@@ -61,16 +61,19 @@ class Reply:
 class Call:
     """A model call with a pre-rendered prompt and a reply schema."""
 
-    def __init__(self, client: ChatOpenAI, prompt: str, schema: type[BaseModel]) -> None:
+    def __init__(
+        self, client: ChatOpenAI, prompt: list[BaseMessage], schema: type[BaseModel]
+    ) -> None:
         named = {"name": schema.__name__, "schema": schema.model_json_schema()}
         wanted = {"type": "json_schema", "json_schema": named}
         self._model: Runnable[Any, Any] = client.bind(extra_body={"response_format": wanted})
-        self._before, _, self._after = prompt.rpartition(QUESTION)
+        self._system, human = prompt
+        self._before, _, self._after = human.text.rpartition(QUESTION)
 
     async def about(self, question: str) -> dict[str, Any]:
         """Return the object that the model writes."""
-        message = HumanMessage(self._before + question + self._after)
-        said: dict[str, Any] = json.loads((await self._model.ainvoke([message])).text)
+        messages = [self._system, HumanMessage(self._before + question + self._after)]
+        said: dict[str, Any] = json.loads((await self._model.ainvoke(messages)).text)
         return said
 
 
@@ -96,12 +99,12 @@ def app(platform: Path, model_url: str) -> Litestar:
     return Litestar([ask], openapi_config=None, logging_config=None)
 
 
-def classification_prompt(platform: Path) -> str:
+def classification_prompt(platform: Path) -> list[BaseMessage]:
     """Return apidesk's classification prompt."""
     return _rendered("structured_question", StructuredQuestion, platform)
 
 
-def answer_prompt(platform: Path) -> str:
+def answer_prompt(platform: Path) -> list[BaseMessage]:
     """Return apidesk's answer prompt with the first passages of the corpus."""
     platform_info = read_platform(platform).platform
     passages = islice(chunks_of(platform), K)
@@ -117,11 +120,13 @@ def answer_prompt(platform: Path) -> str:
     )
 
 
-def _rendered(name: PromptName, schema: type[BaseModel], platform: Path, **variables: Any) -> str:
+def _rendered(
+    name: PromptName, schema: type[BaseModel], platform: Path, **variables: Any
+) -> list[BaseMessage]:
     platform_info = read_platform(platform).platform
     wanted = json.dumps(schema.model_json_schema(), ensure_ascii=False)
     template = load_prompt(name, platform_info.language)
-    return template.render(
+    return template.format_messages(
         schema=wanted, platform_info=platform_info, question=QUESTION, **variables
     )
 

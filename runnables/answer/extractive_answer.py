@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import parse_list_items, plain_text
 from ingestion.text.words import split_words
-from prompts import load_prompt
+from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
 from runnables.answer.confidence import (
@@ -22,7 +22,7 @@ from runnables.answer.confidence import (
 )
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.passages import MAX_CHARS, Candidate, QuotedPassage, rank_passages
-from runnables.answer.segments import Segment, split_chunk
+from runnables.answer.segments import Segment, list_item, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
@@ -235,7 +235,7 @@ class _Quoter:
         self._collection = collection
         self._language = language
         self._needs = needs
-        self._templates: Any = load_prompt("extractive", language).module
+        self._templates: Any = load_quote_texts(language)
 
     def quote_document(self, passages: Sequence[QuotedPassage], max_chars: int) -> list[QuotedStep]:
         """Return the steps that quote `passages` of one document, each of about `max_chars` characters.
@@ -283,22 +283,40 @@ class _Quoter:
 
 
 def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
-    """Return the text of each block, with a block's introduction before it; items stay single."""
+    """Return the text of each block, with a block's introduction before it.
+
+    Each item of a numbered list is a text of its own, with its number: other steps have no number. The
+    borders of tables do not count towards `max_chars`.
+    """
     texts: list[str] = []
     introduction = ""
     for (_, kind), parts in groupby(segments, key=lambda s: (s.block, s.kind)):
         group = list(parts)
         if kind == "item":
-            blocks = [s.text for s in group]
+            blocks = [list_item(f"{s.number}.", s.text) for s in group]
+        elif kind == "row":
+            blocks = [_table(group)]
         else:
-            separator = "\n" if kind in ("row", "bullet") else " "
+            separator = "\n" if kind == "bullet" else " "
             blocks = [separator.join(s.text for s in group)]
         blocks[0] = f"{introduction}\n\n{blocks[0]}".strip()
         introduction = ""
         if group[-1].is_introduction:
             introduction = blocks.pop()
         texts += blocks
-    return _within([*texts, introduction] if introduction and not texts else texts, max_chars)
+    if introduction and not texts:
+        texts.append(introduction)
+    markup = sum(map(len, texts)) - sum(len(segment.text) for segment in segments)
+    return _within(texts, max_chars + max(0, markup))
+
+
+def _table(rows: Sequence[Segment]) -> str:
+    """Return the rows as a Markdown table, without the columns that are empty in each of them."""
+    cells = [dict(row.cells) for row in rows]
+    columns = [column for column in cells[0] if any(row.get(column) for row in cells)]
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[row.get(column, "").replace("|", "\\|") for column in columns] for row in cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _within(texts: Sequence[str], max_chars: int) -> list[str]:
@@ -312,17 +330,28 @@ def _within(texts: Sequence[str], max_chars: int) -> list[str]:
 
 
 def _cut(text: str, max_chars: int) -> str:
-    """Return `text` cut after its last line or word within `max_chars` characters, and its code closed."""
+    """Return `text` cut after its last line or word within `max_chars` characters, and its code closed.
+
+    In a table the mark of the cut is part of the last cell.
+    """
     if len(text) <= max_chars:
         return text
     end = max(text.rfind(mark, 0, max_chars) for mark in ("\n", " ", "。"))
     cut = text[: end if end > max_chars // 2 else max_chars].rstrip()
-    return f"{cut}\n```" if cut.count("```") % 2 else f"{cut} …"
+    if cut.count("```") % 2:
+        return f"{cut}\n```"
+    return f"{cut.rstrip(' |')} … |" if _ends_in_table(cut) else f"{cut} …"
 
 
 def _cite(text: str, number: int) -> str:
-    """Return `text` with a citation, on a line of its own after code."""
+    """Return `text` with a citation: in the last cell of a table, on a line of its own after code."""
+    if _ends_in_table(text):
+        return f"{text.removesuffix(' |')} [{number}] |"
     return f"{text}\n\n[{number}]" if text.endswith("```") else f"{text} [{number}]"
+
+
+def _ends_in_table(text: str) -> bool:
+    return text.rpartition("\n")[2].startswith("|")
 
 
 def _quoted_first(

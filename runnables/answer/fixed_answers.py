@@ -2,10 +2,10 @@
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from prompts import load_prompt
+from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import confidence_of
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.run_context import named_step
+from runnables.run_context import emit_answer, named_step
 from runnables.state import Classification, Draft, PipelineState, mark_degraded, with_draft
 from schemas.answer import Answer, AnswerDraft, DegradedReason
 from schemas.choices import Language
@@ -18,7 +18,7 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> Runnable
     """Return the step `acknowledge`, which replies to small talk. `answered_by` is a model's name."""
 
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
-        return Answer(
+        answer = Answer(
             id=str(question.id),
             question=question.original_text or question.text,
             introduction="",
@@ -31,6 +31,8 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> Runnable
             language=question.language,
             answered_by=answered_by,
         )
+        await emit_answer(config, answer)
+        return answer
 
     return named_step("acknowledge", acknowledge)
 
@@ -40,7 +42,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[Pipe
 
     async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
         question, on_topic = state["question"], state["classification"].on_topic
-        return Answer(
+        answer = Answer(
             id=str(question.id),
             question=question.text,
             introduction=platform_info.greeting.in_language(question.language),
@@ -53,6 +55,8 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[Pipe
             language=question.language,
             answered_by=answered_by,
         )
+        await emit_answer(config, answer)
+        return answer
 
     return named_step("refuse", refuse)
 
@@ -74,7 +78,7 @@ def not_covered_sentence(platform_info: PlatformInfo, language: Language) -> str
 
 
 def _sentence(macro: str, platform_info: PlatformInfo, language: Language) -> str:
-    sentences = load_prompt("extractive", language).module
+    sentences = load_quote_texts(language)
     return str(getattr(sentences, macro)(platform_info.name))
 
 

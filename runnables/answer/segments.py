@@ -13,7 +13,7 @@ from ingestion.text.markdown_blocks import (
     plain_text,
     split_list_items,
 )
-from prompts import load_prompt
+from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
 from schemas.choices import Language
 from schemas.document import Chunk, SectionKind
@@ -50,6 +50,10 @@ class Segment:
     """First cell of a table row."""
     is_required: bool = False
     """Whether it is the row of a parameter that every call needs."""
+    cells: tuple[tuple[str, str], ...] = ()
+    """The columns and cells of a table row, in Markdown."""
+    number: int = 0
+    """Position in a numbered list, from 1."""
 
     @cached_property
     def is_introduction(self) -> bool:
@@ -70,8 +74,8 @@ def _split_section(
     body: str, kind: SectionKind, language: Language, label_language: Language
 ) -> tuple[Segment, ...]:
     """Return the segments of a section; they are cached because many questions retrieve the same chunks."""
-    templates = load_prompt("extractive", label_language).module
-    section = _RowContext(kind, language, templates)
+    templates = load_quote_texts(label_language)
+    section = _RowContext(kind, language, label_language, templates)
     return tuple(
         segment
         for index, block in enumerate(parse_blocks(body))
@@ -84,6 +88,7 @@ class _RowContext(NamedTuple):
 
     kind: SectionKind
     language: Language
+    label_language: Language
     templates: Any
 
 
@@ -97,16 +102,18 @@ def _split_block(section: _RowContext, index: int, block: MarkdownBlock) -> Iter
         for row in rows:
             cells = [inline_markdown(cell) for cell in row]
             text, name = _row_text(section, header, cells), plain_text(row[0])
-            yield segment("row", text, name=name, is_required=name in required)
+            shown = _shown_cells(section, header, cells)
+            yield segment("row", text, name=name, is_required=name in required, cells=shown)
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
         yield segment("code", textwrap.dedent(block.text))
     elif block.kind == "list":
         is_ordered = block.text.lstrip()[:1].isdigit()
         items = [inline_markdown(item) for item in split_list_items(block.text)]
-        if is_ordered:
-            yield from (segment("item", item) for item in items if item)
-        else:
-            yield from (segment("bullet", _bullet(item)) for item in items if item)
+        for number, item in enumerate(filter(None, items), 1):
+            if is_ordered:
+                yield segment("item", item, number=number)
+            else:
+                yield segment("bullet", list_item("-", item))
     elif text := inline_markdown(textwrap.dedent(block.title or block.text)):
         sentences = _SENTENCE_END.split(text) if len(text) > MAX_SEGMENT_CHARS else [text]
         yield from (segment("paragraph", sentence) for sentence in sentences if sentence)
@@ -141,6 +148,32 @@ def _row_text(section: _RowContext, header: list[str], cells: list[str]) -> str:
     return str(templates.row(cells[0], rest))
 
 
+def _shown_cells(
+    section: _RowContext, header: list[str], cells: list[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the columns and cells of a row as they are quoted.
+
+    In a row of parameters or error codes, the labels are in the language of the answer, the first cell is
+    code, and an example is part of the description.
+    """
+    labels = user_text(section.label_language).api_document
+    if section.kind == "error_codes" and len(cells) >= 4:
+        code, *rest = cells
+        return tuple(zip(labels.error_columns, (f"`{code}`", *rest), strict=False))
+    if section.kind not in PARAMETER_KINDS or len(cells) < 4:
+        return tuple(zip(header, cells, strict=False))
+    name, type_, required, description, *rest = cells
+    is_required = required == user_text(section.language).api_document.yes
+    example = str(section.templates.sample(rest[0])) if rest and rest[0] else ""
+    shown = (
+        f"`{name}`",
+        type_,
+        labels.yes if is_required else labels.no,
+        " ".join(filter(None, [description, example])),
+    )
+    return tuple(zip(labels.parameter_columns, shown, strict=False))
+
+
 def _required_names(section: _RowContext, rows: list[list[str]]) -> set[str]:
     """Return the names of the parameters that every call needs.
 
@@ -170,5 +203,7 @@ def _without_markup(text: str) -> str:
     return _TAG.sub("", _LINK.sub(lambda match: "" if match[1] else match[2], text))
 
 
-def _bullet(item: str) -> str:
-    return "- " + item.replace("\n", "\n  ")
+def list_item(marker: str, text: str) -> str:
+    """Return `text` as an item of a Markdown list, with its further lines indented."""
+    indent = " " * (len(marker) + 1)
+    return f"{marker} {text}".replace("\n", f"\n{indent}")

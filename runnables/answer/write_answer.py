@@ -1,27 +1,28 @@
 """The step `answer` with a model, which writes the answer with one call, or two to structure it."""
 
-import json
 import logging
 import re
 from collections.abc import Mapping
+from functools import partial
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from prompts import load_prompt
+from prompts.chat_prompts import load_prompt
 from prompts.user_text import user_text
 from runnables.answer.partial_answer import PartialAnswerParser
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.models.chat_model import ChatModel, OnText
 from runnables.models.chat_models import ChatModels
-from runnables.models.context_window import fit_chunks, split_chunks
+from runnables.models.context_window import count_prompt_tokens, fit_chunks, split_chunks
 from runnables.models.json_text import strip_thinking
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall, reply_text
 from runnables.run_context import (
     child_config,
-    event_sink,
+    emit,
     named_step,
     remaining_seconds,
+    run_context,
     with_deadline,
 )
 from runnables.state import Draft, PipelineState, mark_degraded, with_draft
@@ -40,7 +41,6 @@ MAX_TEXT_ANSWER_CHARS = 4_000
 
 log = logging.getLogger(__name__)
 
-_SCHEMA = json.dumps(AnswerDraft.model_json_schema(), ensure_ascii=False)
 _STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
 
 
@@ -86,6 +86,7 @@ class _AnswerWriter:
         if models.extraction_models != models.answer_models:
             self._structure_models = models.extraction_models
         language = platform_info.language
+        self._plain_prompt = load_prompt("answer", language)
         self._answer = StructuredOutputCall(
             NAME, "answer", language, AnswerDraft, _answer_from_text
         )
@@ -99,10 +100,9 @@ class _AnswerWriter:
         If a refining call fails, the draft stays as it was and is marked as degraded. Raises ModelError
         if there is no draft at all.
         """
-        schema = None if self._structure_models else _SCHEMA
-        prompt = self._render(self._variables(state, {}, []), schema)
+        prompt_tokens = count_prompt_tokens(self._messages(self._variables(state, {}, [])))
         window = int(model.window / model.token_correction)
-        parts = self._split(state["chunks"], window, prompt)
+        parts = self._split(state["chunks"], window, prompt_tokens)
         shown = [r for r in state["chunks"] if any(r in part for part in parts)]
         numbers = {r.chunk.id: number for number, r in enumerate(shown, 1)}
         draft: Draft | None = None
@@ -143,9 +143,8 @@ class _AnswerWriter:
 
         If the structure model fails, each line of the text becomes a step.
         """
-        run = child_config(config, f"{NAME}/model")
-        prompt = HumanMessage(self._render(variables, schema=None))
-        text = reply_text(await model.ask([prompt], run))
+        run = child_config(config, f"{NAME}/model", prompt=self._plain_prompt.get_name())
+        text = reply_text(await model.ask(self._messages(variables), run))
         structure_variables = {"question": variables["question"], "written": text}
         try:
             reply = await self._structure.ask_first(
@@ -158,17 +157,19 @@ class _AnswerWriter:
     async def _begin_streaming(
         self, state: PipelineState, chunks: list[RetrievedChunk], config: RunnableConfig
     ) -> OnText | None:
-        """Send the sources, and return the callback for the steps; None without an event sink."""
-        if (on_event := event_sink(config)) is None:
+        """Send the sources, and return the callback for the steps; None if the run does not stream."""
+        if run_context(config).streamed is None:
             return None
+        on_event = partial(emit, config)
         parser = PartialAnswerParser(on_event, state["question"], chunks, self._rules)
         await parser.begin()
         return parser.on_text
 
-    def _render(self, variables: PromptVariables, schema: str | None = _SCHEMA) -> str:
-        return load_prompt("answer", self._platform_info.language).render(
-            schema=schema, **variables
-        )
+    def _messages(self, variables: PromptVariables) -> list[BaseMessage]:
+        """Return the prompt for the answer, which has no schema if a second model structures the answer."""
+        if not self._structure_models:
+            return self._answer.messages(variables)
+        return self._plain_prompt.format_messages(schema=None, **variables)
 
     def _variables(
         self,
@@ -191,9 +192,9 @@ class _AnswerWriter:
 
 
 def _fit_one_part(
-    chunks: list[RetrievedChunk], window: int, prompt: str
+    chunks: list[RetrievedChunk], window: int, prompt_tokens: int
 ) -> list[list[RetrievedChunk]]:
-    return [fit_chunks(chunks, window, prompt)]
+    return [fit_chunks(chunks, window, prompt_tokens)]
 
 
 def _answer_from_text(text: str) -> AnswerDraft | None:

@@ -7,7 +7,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.text.language import detect_language
 from ingestion.text.words import index_words, query_text
-from prompts import load_prompt
+from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import confidence_of
 from runnables.grounding.grounded_step import (
     GroundedStep,
@@ -18,7 +18,7 @@ from runnables.grounding.grounded_step import (
 from runnables.grounding.judge import Judge
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
-from runnables.run_context import named_step
+from runnables.run_context import emit_answer, named_step
 from runnables.state import PipelineState, Research
 from schemas.answer import Answer, Confidence, Page, Refused, Source
 from schemas.document import RetrievedChunk
@@ -53,8 +53,11 @@ def build_ground(
             steps = await _judge_steps(steps, grounder, judge, config)
         answer = _empty_answer(state, grounder, platform_info, _sum_refused(checked))
         if any(step.likely for step in steps):
-            return _with_steps(answer, steps, state)
-        return _not_covered(answer, state["chunks"], platform_info)
+            answer = _with_steps(answer, steps, state)
+        else:
+            answer = _not_covered(answer, state["chunks"], platform_info)
+        await emit_answer(config, answer)
+        return answer
 
     return named_step("ground", ground)
 
@@ -111,8 +114,8 @@ def _not_covered(
     answer: Answer, chunks: Sequence[RetrievedChunk], platform_info: PlatformInfo
 ) -> Answer:
     """Return an answer which says that the documents do not answer the question, with the nearest pages."""
-    prompt = load_prompt("extractive", answer.language).module
-    text = str(prompt.uncovered(platform_info.name))  # type: ignore[attr-defined]
+    prompt = load_quote_texts(answer.language)
+    text = str(prompt.uncovered(platform_info.name))
     return answer.model_copy(update={"answer": [text], "nearest": _nearest_pages(chunks)})
 
 

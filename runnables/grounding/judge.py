@@ -1,6 +1,5 @@
 """The judge: asks a model, in one call, which statements are supported by the chunks that they cite."""
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +8,11 @@ from typing import TypedDict
 from langchain_core.runnables import RunnableConfig
 
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
-from prompts import escape_data, load_prompt
+from prompts.chat_prompts import escape_data
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_judge_model
 from runnables.models.concurrency import ConcurrencyLimiter
-from runnables.models.context_window import TAG_TOKENS, reserved_output_tokens
+from runnables.models.context_window import TAG_TOKENS, count_prompt_tokens, reserved_output_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
 from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import Chunk
@@ -26,8 +25,6 @@ RUN_NAME = "ground/judge"
 
 MIN_PASSAGE_TOKENS = 40
 """Minimum number of tokens of each chunk that must fit the prompt; otherwise nothing is judged."""
-
-_SCHEMA = json.dumps(Verdicts.model_json_schema(), ensure_ascii=False)
 
 Statement = tuple[str, Sequence[Chunk]]
 """A statement of an answer and the chunks that it cites."""
@@ -126,11 +123,9 @@ class Judge:
         Statements are never truncated, because a verdict on a part would be meaningless.
         """
         window = int(self._model.window / self._model.token_correction)
-        prompt = load_prompt("judge", self._platform_info.language).render(
-            schema=_SCHEMA, **self._variables(prompt_statements, [])
-        )
+        prompt = self._output.messages(self._variables(prompt_statements, []))
         output_tokens = reserved_output_tokens(window)
-        overhead = estimate_tokens(prompt) + TAG_TOKENS * len(chunks)
+        overhead = count_prompt_tokens(prompt) + TAG_TOKENS * len(chunks)
         # Escape before measuring, because escaping changes the length.
         texts = [escape_data(chunk.text) for chunk in chunks]
         lengths = [estimate_tokens(text) for text in texts]

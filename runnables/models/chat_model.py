@@ -1,6 +1,7 @@
 """A chat model with retries, a circuit breaker, a deadline and a limit on concurrent calls."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -10,19 +11,25 @@ from typing import Any, Literal
 
 from circuitbreaker import CircuitBreaker
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+)
 from langchain_core.runnables import Runnable, RunnableConfig
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
-    retry_if_exception_type,
+    retry_if_exception,
     stop_after_attempt,
 )
 from tenacity.stop import stop_base
 
 from ingestion.providers import ModelRole, model_errors, retry_wait_s
-from ingestion.text.language import estimate_tokens
 from runnables.models.concurrency import ConcurrencyLimiter
+from runnables.models.context_window import count_prompt_tokens
 from runnables.run_context import (
     MODEL_FAILURE,
     MODEL_RETRY,
@@ -51,11 +58,16 @@ FAILURE_THRESHOLD = 5
 RECOVERY_TIMEOUT_S = 10
 """Seconds for which an open circuit rejects calls before one call tests the model."""
 
+MODE_ERRORS = (500, 501, 502)
+"""HTTP statuses with which some servers answer a request in an output mode that they do not know."""
+
 MAX_TOKEN_CORRECTION = 3.0
 """Upper bound of `ChatModel.token_correction`.
 
 Larger factors come from a wrong count by the provider or from a very short prompt.
 """
+
+_SYSTEM_REFUSAL = re.compile(r"system (?:role|message|prompt)|roles must alternate", re.IGNORECASE)
 
 
 @dataclass
@@ -70,10 +82,14 @@ class ChatModel:
     """Limits concurrent calls; shared by all models of a process."""
     output_modes: list[OutputMode] = field(default_factory=list)
     """Output modes that the provider has not refused, best first; empty before the first reply."""
+    failed_modes: set[OutputMode] = field(default_factory=set, repr=False)
+    """Output modes in which a request ended in a server error before any reply."""
     clients_by_mode: dict[tuple[OutputMode, type], Runnable[Any, Any]] = field(
         default_factory=dict, repr=False
     )
     """Clients bound to an output mode and a schema, created on first use."""
+    has_system_role: bool = True
+    """Whether the model accepts system messages; false once it has refused one."""
     token_correction: float = 1.0
     """The provider's token count divided by our estimate, at least 1; the largest ratio so far."""
     last_error: ModelError | None = None
@@ -98,12 +114,13 @@ class ChatModel:
         config: RunnableConfig,
         runnable: Runnable[Any, Any] | None = None,
         on_text: OnText | None = None,
+        retry_mode_errors: bool = True,
     ) -> AIMessage:
         """Return the model's reply to `messages`.
 
         `runnable` is called instead of the plain client, for example a client bound to tools. `on_text`
         receives the text while it is streamed; if a text is shorter than the previous one, the model was
-        called again. Raises ModelError.
+        called again. If `retry_mode_errors` is false, MODE_ERRORS are raised at once. Raises ModelError.
         """
         if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
@@ -115,7 +132,12 @@ class ChatModel:
         run: RunnableConfig = {**config, "metadata": metadata}
         try:
             reply: AIMessage = await self._circuit.call_async(
-                self._call_with_retries, messages, run, runnable or self.client, on_text
+                self._call_with_retries,
+                messages,
+                run,
+                runnable or self.client,
+                on_text,
+                retry_mode_errors,
             )
         except ModelBusy:
             raise  # the model was not called
@@ -130,7 +152,7 @@ class ChatModel:
     def _learn_token_correction(self, messages: Sequence[BaseMessage], reply: AIMessage) -> None:
         """Raise the correction if the provider counts more tokens in the prompt than estimated."""
         counted = reply.usage_metadata["input_tokens"] if reply.usage_metadata else 0
-        estimated = sum(estimate_tokens(message.text) for message in messages)
+        estimated = count_prompt_tokens(messages)
         self.token_correction = min(
             MAX_TOKEN_CORRECTION, max(self.token_correction, counted / max(estimated, 1))
         )
@@ -149,12 +171,18 @@ class ChatModel:
         config: RunnableConfig,
         runnable: Runnable[Any, Any],
         on_text: OnText | None,
+        retry_mode_errors: bool,
     ) -> AIMessage:
         async def report_retry(_: RetryCallState) -> None:
             await dispatch_event(config, MODEL_RETRY, **self.role.labels)
 
+        def may_succeed(error: BaseException) -> bool:
+            return isinstance(error, ModelUnavailable) and (
+                retry_mode_errors or error.status not in MODE_ERRORS
+            )
+
         retrying = AsyncRetrying(
-            retry=retry_if_exception_type(ModelUnavailable),
+            retry=retry_if_exception(may_succeed),
             wait=retry_wait_s,
             stop=stop_after_attempt(MAX_ATTEMPTS) | _StopAtDeadline(config),
             before_sleep=report_retry,
@@ -173,23 +201,27 @@ class ChatModel:
         async with self._slot(config):
             with model_errors(self.role):
                 async with deadline_timeout(config):
-                    return await self._reply_with_usage(runnable, messages, config, on_text)
+                    return await self._reply_as_supported(runnable, messages, config, on_text)
 
-    async def _reply_with_usage(
+    async def _reply_as_supported(
         self,
         runnable: Runnable[Any, Any],
         messages: Sequence[BaseMessage],
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> AIMessage:
-        """Return the reply, with its token usage unless the provider refuses to report it."""
-        try:
-            return await _reply(runnable, messages, config, on_text)
-        except Exception as error:
-            if not _is_usage_refusal(error):
-                raise
-        request_stream_usage(self.client, False)
-        return await _reply(runnable, messages, config, on_text)
+        """Return the reply, without token usage or system messages if the provider refuses them."""
+        while True:
+            accepted = messages if self.has_system_role else _merge_system_message(messages)
+            try:
+                return await _reply(runnable, accepted, config, on_text)
+            except Exception as error:
+                if _is_usage_refusal(error) and getattr(self.client, "stream_usage", False):
+                    request_stream_usage(self.client, False)
+                elif _is_system_refusal(error) and self.has_system_role:
+                    self.has_system_role = False
+                else:
+                    raise
 
     @asynccontextmanager
     async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
@@ -239,6 +271,23 @@ def _is_usage_refusal(error: Exception) -> bool:
     )
 
 
+def _is_system_refusal(error: Exception) -> bool:
+    """Return whether the provider refused the request because its model has no system role.
+
+    The chat templates of some models, such as Gemma 2 and Mistral 7B, raise an error for it.
+    """
+    is_refusal = getattr(error, "status_code", None) in (400, 422, 500)
+    return is_refusal and _SYSTEM_REFUSAL.search(str(error)) is not None
+
+
+def _merge_system_message(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return `messages` with the text of a system message at the start of the next message."""
+    if not isinstance(messages[0], SystemMessage):
+        return list(messages)
+    system, human, *others = messages
+    return [HumanMessage(f"{system.text}\n\n{human.text}"), *others]
+
+
 async def _reply(
     runnable: Runnable[Any, Any],
     messages: Sequence[BaseMessage],
@@ -257,9 +306,12 @@ async def _stream_reply(
     config: RunnableConfig,
     on_text: OnText,
 ) -> AIMessage:
-    reply: AIMessageChunk | None = None
+    chunks: list[AIMessageChunk] = []
+    text = ""
     async for chunk in runnable.astream(messages, config):
-        reply = chunk if reply is None else reply + chunk
-        await on_text(reply.text)
+        chunks.append(chunk)
+        text += chunk.text
+        await on_text(text)
         await asyncio.sleep(0)  # lets other requests run if many chunks arrive at once
-    return reply or AIMessage("")
+    # Added at once, because each addition takes time in proportion to the whole text.
+    return add_ai_message_chunks(*chunks) if chunks else AIMessage("")

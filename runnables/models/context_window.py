@@ -1,6 +1,9 @@
 """Selection of the chunks that fit a model's context window, in one part or several."""
 
 import logging
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage
 
 from ingestion.text.language import estimate_tokens
 from schemas.document import RetrievedChunk
@@ -25,14 +28,21 @@ def reserved_output_tokens(window: int) -> float:
     return min(OUTPUT_TOKENS, window * MAX_OUTPUT_SHARE)
 
 
-def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[RetrievedChunk]:
-    """Return the chunks that fit a window of `window` tokens together with `prompt` and the reply.
+def count_prompt_tokens(messages: Sequence[BaseMessage]) -> int:
+    """Return the estimated number of tokens of a prompt."""
+    return sum(estimate_tokens(message.text) for message in messages)
 
-    `prompt` contains the question, the schema and the instructions, and is never cut. The order of the
-    chunks is kept. A chunk that does not fit is omitted as a whole, and its id is logged; a smaller one
-    after it may still fit.
+
+def fit_chunks(
+    chunks: list[RetrievedChunk], window: int, prompt_tokens: int
+) -> list[RetrievedChunk]:
+    """Return the chunks that fit a window of `window` tokens together with the reply and a prompt.
+
+    The prompt, of `prompt_tokens` tokens, contains the question, the schema and the instructions, and is
+    never cut. The order of the chunks is kept. A chunk that does not fit is omitted as a whole, and its
+    id is logged; a smaller one after it may still fit.
     """
-    tokens_left = window - reserved_output_tokens(window) - estimate_tokens(prompt)
+    tokens_left = window - reserved_output_tokens(window) - prompt_tokens
     fitting: list[RetrievedChunk] = []
     for retrieved in chunks:
         tokens = estimate_tokens(retrieved.chunk.text) + TAG_TOKENS
@@ -46,17 +56,17 @@ def fit_chunks(chunks: list[RetrievedChunk], window: int, prompt: str) -> list[R
 
 
 def split_chunks(
-    chunks: list[RetrievedChunk], window: int, prompt: str
+    chunks: list[RetrievedChunk], window: int, prompt_tokens: int
 ) -> list[list[RetrievedChunk]]:
     """Split `chunks` into at most `MAX_PARTS` parts, each of which `fit_chunks` would accept.
 
     The second and later parts leave room for the previous answer in the prompt. Chunks that fit in no
     part are omitted.
     """
-    parts = [fit_chunks(chunks, window, prompt)]
+    parts = [fit_chunks(chunks, window, prompt_tokens)]
     remaining = [retrieved for retrieved in chunks if retrieved not in parts[0]]
     while remaining and len(parts) < MAX_PARTS:
-        part = fit_chunks(remaining, window - int(reserved_output_tokens(window)), prompt)
+        part = fit_chunks(remaining, window - int(reserved_output_tokens(window)), prompt_tokens)
         if not part:
             break
         parts.append(part)

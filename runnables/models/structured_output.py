@@ -9,7 +9,8 @@ The methods, in order:
 5. `re-ask`: one more call shows the model its own reply and the problem with it.
 6. `text`: the plain text becomes the object, for schemas that allow it.
 
-A mode (1 to 3) that a model refuses is not tried again. Every object is validated.
+A mode (1 to 3) that a model refuses, or that ends in a server error twice before any reply, is not tried
+again. Every object is validated.
 """
 
 import asyncio
@@ -23,11 +24,13 @@ from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableSequence
+from langsmith import tracing_context
 from pydantic import BaseModel
 
-from prompts import PromptName, load_prompt
-from runnables.models.chat_model import ChatModel, OnText, OutputMode
+from prompts.chat_prompts import PromptName, load_prompt
+from runnables.models.chat_model import MODE_ERRORS, ChatModel, OnText, OutputMode
 from runnables.models.json_text import UnreadableReply, parse_object, replace_unencodable
 from runnables.run_context import (
     MODEL_FAILURE,
@@ -35,10 +38,10 @@ from runnables.run_context import (
     child_config,
     deadline_timeout,
     dispatch_event,
-    named_step,
+    with_deadline,
 )
 from schemas.choices import Language
-from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused
+from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 
 T = TypeVar("T", bound=BaseModel)
 PromptVariables = dict[str, Any]
@@ -49,6 +52,11 @@ MAX_INLINE_PARSE_CHARS = 10_000
 
 MAX_QUOTED_REPLY_CHARS = 4_000
 """Maximum length of the reply that is quoted in method `re-ask`, in characters."""
+
+PROBE = 'Reply with this JSON object, and with no other text: {"ok": true}'
+
+PROBE_TIMEOUT_S = 15.0
+"""Seconds to wait for the answer of a model that is probed."""
 
 log = logging.getLogger(__name__)
 
@@ -108,8 +116,8 @@ class StructuredOutputCall(Generic[T]):
 
         Raises ModelError.
         """
-        prompt = HumanMessage(await self._render_prompt(variables, config))
-        text, mode = await self._reply(model, [prompt], config, on_text)
+        prompt = self.messages(variables)
+        text, mode = await self.reply(model, prompt, config, on_text)
         try:
             value, method = await self._parse(model, text, mode, config)
             return await self._report(value, method, model, config)
@@ -127,45 +135,54 @@ class StructuredOutputCall(Generic[T]):
     async def _ask_again(
         self,
         model: ChatModel,
-        prompt: HumanMessage,
+        prompt: list[BaseMessage],
         text: str,
         problem: str,
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> T | None:
         """Call the model again with its reply and the problem; return the object, or None on failure."""
-        repair = load_prompt("repair", self.language).render(problem=problem)
+        repair = load_prompt("repair", self.language).format_messages(problem=problem)
         quoted = text[:MAX_QUOTED_REPLY_CHARS] or "…"
-        messages = [prompt, AIMessage(quoted), HumanMessage(repair)]
+        messages = [*prompt, AIMessage(quoted), *repair]
         try:
-            text, _ = await self._reply(model, messages, config, on_text)
+            text, _ = await self.reply(model, messages, config, on_text)
             return (await self._parse(model, text, "re-ask", config))[0]
         except (ModelError, UnreadableReply) as error:
             log.info("%s: asking again failed: %s", self.step, type(error).__name__)
             return None
 
-    async def _reply(
+    async def reply(
         self,
         model: ChatModel,
         messages: list[BaseMessage],
         config: RunnableConfig,
-        on_text: OnText | None,
+        on_text: OnText | None = None,
     ) -> tuple[str, OutputMode]:
         """Return the reply's text and its mode, the best one that the model does not refuse."""
         modes = list(model.output_modes or MODES)
+        is_proven = bool(model.output_modes)
+        failed: set[OutputMode] = set()
         while True:
-            mode = modes[0]
-            run = child_config(config, f"{self.step}/model", rung=mode)
+            mode, is_last = modes[0], len(modes) == 1
+            run = child_config(
+                config, f"{self.step}/model", rung=mode, prompt=self._template.get_name()
+            )
             try:
                 client = bound_client(model, mode, self.schema)
-                reply = await model.ask(messages, run, client, on_text)
-            except (ModelRefused, NotImplementedError) as error:
-                if len(modes) == 1 or not may_be_about_mode(error):
+                reply = await model.ask(messages, run, client, on_text, is_proven or is_last)
+            except (ModelRefused, ModelUnavailable, NotImplementedError) as error:
+                if is_last or not may_be_about_mode(error, is_proven):
                     raise
-                log.info("%s: %s is refused, trying %s", model.role.setting, mode, modes[1])
+                setting = model.role.setting
+                log.warning("%s: %s failed, trying %s: %s", setting, mode, modes[1], error)
+                if isinstance(error, ModelUnavailable):
+                    failed.add(mode)
                 modes.pop(0)
                 continue
-            model.output_modes = modes
+            if failed <= model.failed_modes:  # a single server error may have another reason
+                model.output_modes = modes
+            model.failed_modes |= failed
             return reply_text(reply), mode
 
     async def _parse(
@@ -175,30 +192,28 @@ class StructuredOutputCall(Generic[T]):
 
         Raises UnreadableReply. Raises ModelOutputInvalid at the deadline.
         """
-        parser = named_step(f"{self.step}/parser", self._parse_reply)
         try:
             async with deadline_timeout(config):
-                run = child_config(config, parser.get_name())
-                value, repaired = await parser.ainvoke(text, run)
+                value, repaired = await self._parse_reply(text)
                 return value, "repair" if repaired else method
         except TimeoutError:
             setting = model.role.setting
             raise ModelOutputInvalid(f"{setting}: the reply cannot be read in time") from None
 
-    async def _parse_reply(self, reply: str, config: RunnableConfig) -> tuple[T, bool]:
+    async def _parse_reply(self, reply: str) -> tuple[T, bool]:
         """Return the object in `reply`, and whether it was repaired. Raises UnreadableReply."""
         if len(reply) <= MAX_INLINE_PARSE_CHARS:
             with suppress(UnreadableReply):
                 return parse_object(reply, self.schema, repair=False)
         return await asyncio.to_thread(parse_object, reply, self.schema)
 
-    async def _render_prompt(self, variables: PromptVariables, config: RunnableConfig) -> str:
-        prompt = named_step(f"{self.step}/prompt", self._render)
-        return await prompt.ainvoke(variables, child_config(config, prompt.get_name()))
+    def messages(self, variables: PromptVariables) -> list[BaseMessage]:
+        """Return the messages of the prompt."""
+        return self._template.format_messages(schema=_schema_json(self.schema), **variables)
 
-    async def _render(self, variables: PromptVariables, config: RunnableConfig) -> str:
-        template = load_prompt(self.prompt, self.language)
-        return template.render(schema=_schema_json(self.schema), **variables)
+    @property
+    def _template(self) -> ChatPromptTemplate:
+        return load_prompt(self.prompt, self.language)
 
     async def _report(
         self, value: T, method: OutputMethod, model: ChatModel, config: RunnableConfig
@@ -206,6 +221,27 @@ class StructuredOutputCall(Generic[T]):
         log.info("%s: %s gave valid output by %s", self.step, model.name, method)
         await dispatch_event(config, STRUCTURED_OUTPUT, step=self.step, rung=method)
         return StructuredReply(value, method, model)
+
+
+class _ProbeReply(BaseModel):
+    ok: bool
+
+
+async def probe_model(model: ChatModel) -> bool:
+    """Ask `model` for a small JSON object, and return whether the reply contains it.
+
+    The output mode in which the provider answers is then known. Raises ModelError, which is also in
+    `model.last_error`.
+    """
+    call = StructuredOutputCall("probe", "repair", "en", _ProbeReply)
+    messages: list[BaseMessage] = [HumanMessage(PROBE)]
+    with tracing_context(enabled=False):
+        text, _ = await call.reply(model, messages, with_deadline({}, PROBE_TIMEOUT_S))
+    try:
+        parse_object(text, _ProbeReply)
+    except UnreadableReply:
+        return False
+    return True
 
 
 def reply_text(reply: AIMessage) -> str:
@@ -259,8 +295,13 @@ def bind_output_mode(
     return _with_raw_response_format(bound)
 
 
-def may_be_about_mode(error: Exception) -> bool:
-    """Return whether another mode may avoid `error`; it cannot if the key, model or address is wrong."""
+def may_be_about_mode(error: Exception, is_proven: bool) -> bool:
+    """Return whether another mode may avoid `error`; it cannot if the key, model or address is wrong.
+
+    A server error may be about the mode unless the provider has answered in it before (`is_proven`).
+    """
+    if isinstance(error, ModelUnavailable):
+        return error.status in MODE_ERRORS and not is_proven
     return not isinstance(error, ModelRefused) or error.status not in (401, 403, 404)
 
 

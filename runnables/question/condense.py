@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.text.language import estimate_tokens
-from prompts import load_prompt
 from runnables.models.chat_models import ChatModels
+from runnables.models.context_window import count_prompt_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
 from runnables.question.extract_details import URL, details_of, error_codes, extract_details
 from runnables.question.follow_up import history_text, make_standalone, new_stems
@@ -146,12 +146,9 @@ class _Condenser:
             "question": text,
             "history": [],
         }
-        schema = json.dumps(CondensedQuestion.model_json_schema(), ensure_ascii=False)
-        without_history = load_prompt("condense", self._platform_info.language).render(
-            schema=schema, **variables
-        )
+        without_history = count_prompt_tokens(self._output.messages(variables))
         window = min(int(model.window / model.token_correction) for model in self._models)
-        tokens = window - OUTPUT_TOKENS - estimate_tokens(without_history)
+        tokens = window - OUTPUT_TOKENS - without_history
         return variables | {"history": _fit_history(question.history, tokens)}
 
 

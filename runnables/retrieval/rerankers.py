@@ -7,7 +7,6 @@ sliding window, because thirty passages, truncated to the same length, fit into 
 """
 
 import asyncio
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -19,10 +18,10 @@ from langchain_core.runnables import RunnableConfig
 from ingestion.local_models import open_local_reranker
 from ingestion.store.client import batches
 from ingestion.store.schema import embedded_text
-from ingestion.text.language import estimate_tokens, truncate_to_tokens
-from prompts import escape_data, load_prompt
+from ingestion.text.language import truncate_to_tokens
+from prompts.chat_prompts import escape_data
 from runnables.models.chat_model import ChatModel
-from runnables.models.context_window import TAG_TOKENS, reserved_output_tokens
+from runnables.models.context_window import TAG_TOKENS, count_prompt_tokens, reserved_output_tokens
 from runnables.models.json_text import strip_thinking
 from runnables.models.structured_output import (
     MAX_QUOTED_REPLY_CHARS,
@@ -58,7 +57,6 @@ MAX_PASSAGE_TOKENS = 300
 MIN_PASSAGE_TOKENS = 40
 """Minimum length to truncate passages to, in tokens; if that does not fit, there are fewer passages."""
 
-_SCHEMA = json.dumps(PassageOrder.model_json_schema(), ensure_ascii=False)
 _NUMBER_SEQUENCE = re.compile(r"(?<![0-9])\[?[0-9]{1,3}\]?(?:[\s,>;，、；＞]+\[?[0-9]{1,3}\]?)+")
 """Numbers with nothing but separators between them, such as `[2] > [1] > [3]`."""
 
@@ -220,11 +218,9 @@ class ListwiseReranker:
     def _passages(self, question: str, chunks: Sequence[RetrievedChunk]) -> list[str]:
         """Return as many passages as fit the context window, truncated to one length. Raises ModelError."""
         window = int(self._model.window / self._model.token_correction)
-        prompt = load_prompt("rerank", self._platform_info.language).render(
-            schema=_SCHEMA, **self._variables(question, [])
-        )
+        prompt = self._output.messages(self._variables(question, []))
         output_tokens = reserved_output_tokens(window)
-        available = int(window - output_tokens - estimate_tokens(prompt))
+        available = int(window - output_tokens - count_prompt_tokens(prompt))
         count = min(len(chunks), available // (MIN_PASSAGE_TOKENS + TAG_TOKENS))
         if count < 2:
             raise ModelError(f"{self._model.role.setting}: its window is too small to rerank")

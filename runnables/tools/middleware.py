@@ -29,7 +29,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
-from prompts import escape_data
+from prompts.chat_prompts import escape_data
 from runnables.models.chat_model import ChatModel
 from runnables.models.json_text import replace_unencodable
 from runnables.models.structured_output import reply_text

@@ -9,14 +9,13 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelCallLimitMiddleware, ToolErrorMiddleware
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ingestion.text.language import estimate_tokens
-from prompts import load_prompt
+from prompts.chat_prompts import load_prompt
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
-from runnables.models.context_window import MAX_OUTPUT_SHARE, fit_chunks
+from runnables.models.context_window import MAX_OUTPUT_SHARE, count_prompt_tokens, fit_chunks
 from runnables.run_context import (
     child_config,
     deadline_timeout,
@@ -154,7 +153,7 @@ class ResearchAgent:
     ) -> tuple[CallJournal, ModelError | None]:
         """Return the journal of all calls, and the error that ended the research early, if any."""
         prompt = self._prompt(state)
-        journal = CallJournal(self._token_budget - estimate_tokens(prompt))
+        journal = CallJournal(self._token_budget - count_prompt_tokens(prompt))
         if self._unsupported:
             return journal, self._unsupported
         run: RunnableConfig = child_config(config, "research/agent")
@@ -162,9 +161,7 @@ class ResearchAgent:
         context = ToolContext(library, state["question"], journal)
         try:
             async with deadline_timeout(config):
-                await self._agent.ainvoke(
-                    {"messages": [HumanMessage(prompt)]}, run, context=context
-                )
+                await self._agent.ainvoke({"messages": prompt}, run, context=context)
         except TimeoutError:
             return journal, ModelTimeout(f"{self._model.role.setting}: research took too long")
         except ModelError as error:
@@ -178,14 +175,14 @@ class ResearchAgent:
         """Number of tokens in the model's window, less those reserved for a reply."""
         return int(self._model.window / self._model.token_correction * (1 - MAX_OUTPUT_SHARE))
 
-    def _prompt(self, state: PipelineState) -> str:
+    def _prompt(self, state: PipelineState) -> list[BaseMessage]:
         """Return the prompt, with as many retrieved chunks as leave room for the results of tools."""
-        without_chunks = self._render(state, [])
+        without_chunks = count_prompt_tokens(self._messages(state, []))
         window = int(PROMPT_SHARE * self._token_budget)
-        return self._render(state, fit_chunks(state["chunks"], window, without_chunks))
+        return self._messages(state, fit_chunks(state["chunks"], window, without_chunks))
 
-    def _render(self, state: PipelineState, chunks: list[RetrievedChunk]) -> str:
-        return load_prompt("tools", self._platform_info.language).render(
+    def _messages(self, state: PipelineState, chunks: list[RetrievedChunk]) -> list[BaseMessage]:
+        return load_prompt("tools", self._platform_info.language).format_messages(
             platform_info=self._platform_info,
             rounds=self._rounds,
             calls=MAX_CALLS_PER_ROUND,

@@ -1,7 +1,6 @@
 """Joins question groups that have the same topic, and names them, with one call of a chat model."""
 
 import asyncio
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,10 +17,10 @@ from app.analytics.insights.gaps import (
 from app.analytics.insights.grouping import TextGroup
 from app.analytics.insights.terms import WordShares
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
-from prompts import escape_data, load_prompt
+from prompts.chat_prompts import escape_data
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
-from runnables.models.context_window import TAG_TOKENS, reserved_output_tokens
+from runnables.models.context_window import TAG_TOKENS, count_prompt_tokens, reserved_output_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
 from runnables.retrieval.query_analysis import Glossary
 from runnables.run_context import with_deadline
@@ -42,8 +41,6 @@ WORDING_TOKENS = 50
 
 TIMEOUT_S = 60.0
 """Seconds to wait for the model. The timeout is long, because only the reader of a report waits."""
-
-_SCHEMA = json.dumps(QuestionTopics.model_json_schema(), ensure_ascii=False)
 
 Wordings = Sequence[str]
 """Questions of one group, the representative one first."""
@@ -95,9 +92,8 @@ class QuestionGrouper:
             ]
             for group in groups
         ]
-        free = _free_tokens(self._model, load_prompt(PROMPT_NAME, self._platform_info.language).render(
-            schema=_SCHEMA, **self._variables([])
-        ))  # fmt: skip
+        empty_prompt = self._output.messages(self._variables([]))
+        free = _free_tokens(self._model, count_prompt_tokens(empty_prompt))
         fitting = []
         for wordings in texts:
             free -= TAG_TOKENS + sum(map(estimate_tokens, wordings))
@@ -110,14 +106,14 @@ class QuestionGrouper:
         return {"platform_info": self._platform_info, "groups": groups}
 
 
-def _free_tokens(model: ChatModel, empty_prompt: str) -> int:
+def _free_tokens(model: ChatModel, prompt_tokens: int) -> int:
     """Return how many tokens the model's window has left for the groups.
 
-    The reply and the prompt without groups use the rest.
+    The reply and the prompt without groups, of `prompt_tokens` tokens, use the rest.
     """
     window = int(model.window / model.token_correction)
     reply = reserved_output_tokens(window)
-    return int(window - reply - estimate_tokens(empty_prompt))
+    return int(window - reply - prompt_tokens)
 
 
 async def find_gaps_with_model(

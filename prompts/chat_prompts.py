@@ -1,0 +1,111 @@
+"""Prompts in CO-STAR form as chat prompt templates, one Jinja2 file per prompt and language.
+
+The block `system` of a file is the system message: instructions, which are the same for all questions
+about a platform, so that providers can cache them. The block `human` is the human message: text from
+users and documents, and the question last. That text is placed in tags and passed through the filter
+`data`, so that it can neither close its tag nor open another one.
+"""
+
+import re
+from functools import lru_cache
+from typing import Any, Literal
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2.meta import find_undeclared_variables
+from langchain_core.prompts import (
+    ChatPromptTemplate,
+    HumanMessagePromptTemplate,
+    StringPromptTemplate,
+    SystemMessagePromptTemplate,
+)
+
+from schemas.choices import Language
+
+PromptName = Literal[
+    "condense",
+    "structured_question",
+    "answer",
+    "structure",
+    "repair",
+    "rerank",
+    "judge",
+    "grade",
+    "same_topic",
+    "tools",
+]
+
+TAGS = (
+    "platform",
+    "json_schema",
+    "documents",
+    "document",
+    "details",
+    "question",
+    "written",
+    "facts",
+    "history",
+    "turn",
+    "groups",
+    "group",
+)
+"""The tags of all prompts; a test compares them with the templates."""
+
+_TAG = re.compile(rf"[<＜﹤](?=\s*[/／]?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
+
+
+def escape_data(text: object) -> str:
+    """Return `text` with `&lt;` for each `<` that could start one of TAGS."""
+    return _TAG.sub("&lt;", str(text))
+
+
+class TemplateBlock(StringPromptTemplate):
+    """A block of a Jinja2 template, as the text of a message.
+
+    LangChain's own Jinja2 format supports no filters, and compiles the template for each message.
+    """
+
+    template: Template
+    block: str
+
+    def format(self, **variables: Any) -> str:
+        """Return the text. Raises jinja2.UndefinedError if a variable is missing."""
+        context = self.template.new_context(variables)
+        return "".join(self.template.blocks[self.block](context)).strip()
+
+
+@lru_cache
+def load_prompt(name: PromptName, language: Language) -> ChatPromptTemplate:
+    """Return the prompt `name` in `language`. Its own name, `NAME.LANGUAGE`, is for traces."""
+    environment, file_name = _environment(), f"{name}.{language}.md.j2"
+    template = environment.get_template(file_name)
+    assert environment.loader is not None, "set by _environment"
+    source = environment.loader.get_source(environment, file_name)[0]
+    variables = sorted(find_undeclared_variables(environment.parse(source)))
+    messages = {"system": SystemMessagePromptTemplate, "human": HumanMessagePromptTemplate}
+    return ChatPromptTemplate(
+        [
+            message(prompt=TemplateBlock(template=template, block=block, input_variables=variables))
+            for block, message in messages.items()
+            if block in template.blocks
+        ],
+        name=f"{name}.{language}",
+    )
+
+
+@lru_cache
+def load_quote_texts(language: Language) -> Any:
+    """Return the texts of answers without a model, as the module of a Jinja2 template with macros."""
+    return _environment().get_template(f"extractive.{language}.md.j2").module
+
+
+@lru_cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("prompts", "."),
+        undefined=StrictUndefined,
+        autoescape=False,  # prompts are not HTML; the filter `data` escapes their contents
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["data"] = escape_data
+    return environment
