@@ -44,11 +44,16 @@ class StoredDocuments:
     def known_files(self, source: str) -> KnownFiles:
         """Return the file fingerprints of `source`, each with the ids of its documents.
 
-        An unchanged chunk keeps the fingerprint of an earlier version of its file. A document whose
-        chunks have different fingerprints is omitted, so that it is read again.
+        An unchanged chunk keeps the fingerprint of an earlier version of its file. A file whose chunks
+        have different fingerprints is omitted, so that it is read again. The ids of the documents of one
+        page differ only after `#`.
         """
+        files: dict[str, set[str]] = defaultdict(set)
         known: dict[str, set[str]] = defaultdict(set)
-        for document_id, fingerprints in self._fingerprints.get(source, {}).items():
-            if len(fingerprints) == 1:
+        stored = self._fingerprints.get(source, {})
+        for document_id, fingerprints in stored.items():
+            files[document_id.partition("#")[0]] |= fingerprints
+        for document_id, fingerprints in stored.items():
+            if len(files[document_id.partition("#")[0]]) == 1:
                 known[next(iter(fingerprints))].add(document_id)
         return {fingerprint: frozenset(ids) for fingerprint, ids in known.items() if fingerprint}

@@ -13,6 +13,7 @@ from ingestion.embeddings import ChunkEmbedder
 from ingestion.sources.registry import (
     EmptyFile,
     KnownFiles,
+    RefusedFile,
     UnchangedFile,
     combine_fingerprints,
     count_files,
@@ -143,11 +144,12 @@ class Sync:
         """Return the state of every source that has documents in the collection after this run."""
         return {
             report.name: IndexedSource(
-                digest="" if report.refused else self._digests[report.name],
+                digest="" if report.kept else self._digests[report.name],
                 files=report.expected,
                 documents=report.documents,
                 chunks=report.chunks,
                 empty=report.empty,
+                refused=report.refused,
             )
             for report in self.reports
             if report.name in self._digests or report.kept
@@ -195,6 +197,7 @@ class Sync:
             unchanged=indexed.documents,
             chunks=indexed.chunks,
             empty=indexed.empty,
+            refused=list(indexed.refused),
         )
         self.reports.append(report)
         self._digests[name] = indexed.digest
@@ -228,9 +231,12 @@ class Sync:
                         fingerprints.append(result.fingerprint)
                         report.empty += [] if result.is_skipped else [result.name]
                     case SourceError():
+                        known = result.fingerprint if isinstance(result, RefusedFile) else ""
+                        fingerprints.append(known)
                         report.refused.append(str(result))
                 self._on_progress()
         except SourceError as error:
+            fingerprints.append("")
             report.refused.append(str(error))
         self._digests[source.name] = combine_fingerprints(fingerprints)
         self._drop_vanished(report, seen_ids)

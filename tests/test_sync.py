@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from ingestion import worker_processes
 from ingestion.chunking import chunk_document
+from ingestion.embeddings import ChunkEmbedder, open_embeddings
 from ingestion.sources.markdown import READER
 from ingestion.store.client import BATCH_ROWS
 from ingestion.store.collection import Collection
@@ -39,6 +41,8 @@ from tests.collections import (
     stored_rows,
     stored_words,
 )
+from tests.model_server import ModelServer
+from tests.test_api_pages import SEVERAL
 
 TOPICS = ["签名", "订单发货", "refund", "waybill", "库存", "webhook", "权限包", "rate limit"]
 
@@ -51,6 +55,8 @@ class SyncHarness:
     folder: Path
     settings: Settings
     sources: list[MarkdownSourceConfig | OpenApiSourceConfig] = field(default_factory=list)
+    limits: SourceLimits = SourceLimits()
+    embedder: ChunkEmbedder | None = None
 
     def source(self, name: str) -> Path:
         """Create a source and return its folder."""
@@ -62,8 +68,8 @@ class SyncHarness:
     def sync(self, **options: bool) -> dict[str, SourceReport]:
         sync = Sync(
             self.collection,
-            None,
-            ReadOptions(SourceLimits(), 400),
+            self.embedder,
+            ReadOptions(self.limits, 400),
             IngestionOptions.model_validate(options),
         )
         sync.run(self.sources)
@@ -416,13 +422,92 @@ def check_source_is_read(harness: SyncHarness, change: Change) -> None:
     assert change.compared or counts(report) == (0, 0, 0, 5)
 
 
-def test_source_with_a_refused_page_is_read_every_time(harness: SyncHarness) -> None:
+def assert_not_read_again(harness: SyncHarness) -> None:
+    """Assert that a run does not read the unchanged source `guides`."""
+    before = harness.sync()["guides"]
+    delete_chunks(harness.collection, "001")
+    report = harness.sync()["guides"]
+    assert (report.added, report.documents, report.refused, report.empty) == (
+        0, before.documents, before.refused, before.empty,
+    )  # fmt: skip
+
+
+@embedded_and_in_place
+def test_source_with_a_refused_page_is_not_read_while_unchanged(harness: SyncHarness) -> None:
     folder = harness.source("guides")
     write_pages(folder, 3)
     (folder / "broken.md").write_bytes(b"\xff")
-    for unchanged in (0, 3, 3):
+    (folder / "empty.md").write_text("")
+    for unchanged in (0, 3):
         (report,) = harness.sync().values()
         assert (report.unchanged, report.refused) == (unchanged, ["broken.md: not UTF-8 (byte 0)"])
+    assert_not_read_again(harness)
+    (folder / "broken.md").write_text("# Mended\n\ntext")
+    (report,) = harness.sync().values()
+    assert (report.added, report.refused) == (2, [])
+
+
+@only_embedded
+def test_page_with_several_operations_is_not_read_while_unchanged(harness: SyncHarness) -> None:
+    folder = harness.source("guides")
+    write_pages(folder, 3)
+    (folder / "api.md").write_text(SEVERAL)
+    harness.sync()
+    delete_chunks(harness.collection, "001")
+    assert harness.sync()["guides"].added == 0
+
+
+@only_embedded
+def test_new_operation_on_a_page_keeps_the_others(harness: SyncHarness) -> None:
+    """The chunks of an unchanged operation keep the fingerprint of the earlier page."""
+    folder = harness.source("guides")
+    write_pages(folder, 6)
+    page = folder / "api.md"
+    page.write_text(SEVERAL)
+    harness.sync()
+    page.write_text(
+        f"{SEVERAL}\n## Delete a board\n\n`DELETE /v1/boards`\n\n### Query\n\n- `id` (string)\n"
+    )
+    assert harness.sync()["guides"].added == 1
+    write_page(folder, 1, "# Other\n\ntext")
+    report = harness.sync()["guides"]
+    assert (report.deleted, report.documents) == (0, 10)
+    assert_equals_rebuild(harness)
+
+
+@only_embedded
+def test_other_limits_read_the_source_again(harness: SyncHarness) -> None:
+    write_pages(harness.source("guides"), 3)
+    harness.sync()
+    delete_chunks(harness.collection, "001")
+    harness.limits = SourceLimits(unpacked_bytes=1_000_000)
+    assert harness.sync()["guides"].added == 1
+
+
+def test_calibration_is_made_once(harness: SyncHarness, model_server: ModelServer) -> None:
+    folder = harness.source("guides")
+    write_pages(folder, 3)
+    (folder / "broken.md").write_bytes(b"\xff")
+    (folder / "empty.md").write_text("")
+    model = "openai:scripted-embedding"
+    settings = harness.settings.model_copy(
+        update={
+            "embedding_model": model,
+            "embedding_base_url": model_server.base_url,
+            "embedding_api_key": SecretStr("k"),
+        }
+    )
+    expected = harness.collection._expected.model_copy(update={"embedding_model": model})
+    harness.collection._expected = expected
+    embeddings = open_embeddings(settings)
+    assert embeddings is not None
+    harness.embedder = ChunkEmbedder(embeddings, settings)
+    harness.sync()
+    assert len(model_server.embedding_requests) == 2, "the chunks, then the calibration"
+    for change in (lambda: None, lambda: (folder / "empty.md").write_text("\n")):
+        change()
+        harness.sync()
+        assert len(model_server.embedding_requests) == 2
 
 
 @pytest.mark.parametrize("defect", ["reading", "cutting"])

@@ -13,6 +13,7 @@ from ingestion.sources.registry import (
     FileResult,
     FileTask,
     KnownFiles,
+    RefusedFile,
     UnchangedFile,
     run_tasks,
     unexpected_error,
@@ -68,7 +69,7 @@ class FolderReader(Generic[FolderT]):
 
         Raises SourceError as `read` does.
         """
-        version = _reader_version(source)
+        version = _reader_version(source, limits)
         for path in self._list_files(source):
             name = _relative_name(path, source.path)
             try:
@@ -90,7 +91,7 @@ class FolderReader(Generic[FolderT]):
 
         Raises SourceError for the first file that is refused.
         """
-        version = _reader_version(source)
+        version = _reader_version(source, limits)
         paths = self._list_files(source)
         return [_fingerprint(path, source.path, version, limits) for path in paths]
 
@@ -110,7 +111,7 @@ def _parse_file(
     try:
         documents = parse(source, limits, path)
     except SourceError as error:
-        return [SourceError(f"{name}: {error}")]
+        return [RefusedFile(f"{name}: {error}", fingerprint)]
     except ApideskError:  # such as a malformed page_url, which concerns the whole source
         raise
     except Exception as error:
@@ -134,9 +135,10 @@ def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     return files
 
 
-def _reader_version(source: FolderSource) -> str:
+def _reader_version(source: FolderSource, limits: SourceLimits) -> str:
     """Everything besides the file itself that its document depends on: reader and configuration."""
-    return f"{READER_VERSION}\0{source.model_dump_json(exclude={'path'})}"
+    configuration = source.model_dump_json(exclude={"path"})
+    return f"{READER_VERSION}\0{limits.unpacked_bytes}\0{configuration}"
 
 
 def _relative_name(path: Path, folder: Path) -> str:

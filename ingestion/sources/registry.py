@@ -40,7 +40,20 @@ class EmptyFile:
     """Whether its name or its front matter excludes it; otherwise it has no body."""
 
 
-FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError
+class RefusedFile(SourceError):
+    """A file that is refused because of its content, and therefore until its fingerprint changes."""
+
+    def __init__(self, reason: str, fingerprint: str = "") -> None:
+        super().__init__(reason)
+        self.fingerprint = fingerprint
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """No result yet: a reader yields it while it waits, so that the run can be stopped."""
+
+
+FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError | Waiting
 """The result of reading a file; a SourceError states in one line why the file was refused."""
 
 ConfigT = TypeVar("ConfigT", contravariant=True)
@@ -189,5 +202,9 @@ def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
 
 
 def combine_fingerprints(fingerprints: Sequence[str]) -> str:
-    """Return one digest of several fingerprints; empty when any of them is empty."""
-    return hashlib.sha256("".join(fingerprints).encode()).hexdigest() if all(fingerprints) else ""
+    """Return one digest of several files' fingerprints; empty when any of them is empty.
+
+    The documents of one file have the same fingerprint, which counts once.
+    """
+    distinct = dict.fromkeys(fingerprints)
+    return hashlib.sha256("".join(distinct).encode()).hexdigest() if all(distinct) else ""

@@ -48,12 +48,14 @@ class IndexedSource(_StoredModel):
     """State of a source after the last run that read it completely."""
 
     digest: str
-    """Digest of the source's files; empty if a file was refused or if changes cannot be detected."""
+    """Digest of the source's files; empty if the next run must read the source again."""
     files: int | None
     documents: int
     chunks: int
     empty: list[str] = Field(default_factory=list)
     """Files without a body."""
+    refused: list[str] = Field(default_factory=list)
+    """Why files were refused."""
 
 
 class IndexedSources(_StoredModel):
