@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.analytics.evaluation.answer_scoring import (
+    AnswerEvaluation,
     ScoredAnswer,
     answer_scores,
     missing_facts,
@@ -15,11 +16,14 @@ from app.analytics.evaluation.answer_scoring import (
     score_answer,
     score_retrieval,
 )
+from app.analytics.evaluation.comparison import compare_evaluations
 from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion
 from app.cli.main import main
 from schemas.answer import Answer, Confidence, Source
 from schemas.document import Chunk, SectionKind
+from schemas.errors import ConfigurationError
 from schemas.question import QuestionType, StructuredQuestion
+from tests.langsmith_server import langsmith_server
 from tests.model_server import ModelServer, Reply
 
 Evaluate = Callable[..., Result]
@@ -169,6 +173,16 @@ def test_unanswerable_question_is_right_without_a_quote() -> None:
     assert result(UNANSWERABLE, answer("Quoted [1]")).right is False
 
 
+def test_answer_is_grounded_if_the_sources_support_all_of_it() -> None:
+    given = answer("Half an hour [1]")
+    unsupported = given.model_copy(update={"unsupported": [1]})
+    unverified = given.model_copy(update={"unverified": ["refresh_token"]})
+    cases = [given, unsupported, unverified, answer("Not covered.")]
+    results = [result(QUESTION, each) for each in cases]
+    assert [each.grounded for each in results] == [True, False, False, None]
+    assert answer_scores(results).grounded == pytest.approx(1 / 3)
+
+
 def test_scores_count_what_they_name() -> None:
     right = "half an hour, refresh_token [1]"
     results = [
@@ -316,6 +330,8 @@ def test_min_answer_fails_if_no_question_has_facts(evaluate: Evaluate) -> None:
         (["--mode", "dense"], "questions.jsonl", "--mode cannot be combined with --answers"),
         (["--min-recall", 0.5], "questions.jsonl", "--min-recall cannot be combined"),
         (["--judge", "nobody:model"], "questions.jsonl", "APIDESK_JUDGE_MODEL"),
+        (["--judge", ""], "questions.jsonl", "--judge: is empty"),
+        (["--compare", "a.json", "--json"], "questions.jsonl", "--compare and --json"),
     ],
 )
 def test_invalid_combination_exits_with_2(
@@ -326,30 +342,59 @@ def test_invalid_combination_exits_with_2(
     assert said in run.stderr
 
 
-@pytest.mark.parametrize("option", [["--min-answer", "0.5"], ["--judge", "openai:any"]])
+@pytest.mark.parametrize(
+    "option", [["--min-answer", "0.5"], ["--judge", "openai:any"], ["--compare", "a.json"]]
+)
 def test_options_of_answers_require_answers(option: list[str]) -> None:
     run = CliRunner().invoke(main, ["evaluate", *option])
     assert run.exit_code == 2
     assert "require --answers" in run.stderr
 
 
-def test_judge_grades_answers_with_facts(
-    evaluate: Evaluate, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def judge(model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> ModelServer:
+    """The judge model's server. It grades the right answer `correct` and the wrong one `partly`."""
     monkeypatch.setenv("APIDESK_JUDGE_BASE_URL", model_server.base_url)
     monkeypatch.setenv("APIDESK_JUDGE_API_KEY", "test-key")
     model_server.route(lambda request: "1. 签名 | x" in request.text, {"grade": "correct"})
-    model_server.route(
-        lambda request: "a fact of another page" in request.text, {"grade": "partly"}
-    )
+    model_server.default = {"grade": "partly"}
+    return model_server
+
+
+def test_judge_grades_answers_with_facts(evaluate: Evaluate, judge: ModelServer) -> None:
     found = json.loads(evaluate("--json", "--judge", "openai:scripted-judge").stdout)
     assert [each["grade"] for each in found["questions"]] == ["correct", "partly", None]
     assert found["grades"] == {"correct": 1, "partly": 1, "wrong": 0}
-    assert len(model_server.chat_requests) == 2
-    assert "graded by openai:scripted-judge" in evaluate("--judge", "openai:scripted-judge").stdout
+    assert (found["scores"]["correct"], found["scores"]["agreement"]) == (0.5, 1.0)
+    assert len(judge.chat_requests) == 2
+    told = evaluate("--judge", "openai:scripted-judge").stdout
+    assert "graded by openai:scripted-judge: 1 correct, 1 partly, 0 wrong" in told
+    assert "agreement" in told
 
 
-def test_failing_judge_is_reported(
+def test_configured_judge_model_is_the_default(
+    evaluate: Evaluate, judge: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APIDESK_JUDGE_MODEL", "openai:configured-judge")
+    found = json.loads(evaluate("--json").stdout)
+    assert (found["judge"], found["grades"]["correct"]) == ("openai:configured-judge", 1)
+    found = json.loads(evaluate("--json", "--judge", "openai:other").stdout)
+    assert (found["judge"], found["grades"]["correct"]) == ("openai:other", 1)
+
+
+def test_failures_of_the_judge_are_counted(evaluate: Evaluate, judge: ModelServer) -> None:
+    """The answer without a grade is left out of the share of correct answers."""
+    judge.default = Reply(status=401)
+    run = evaluate("--json", "--judge", "openai:scripted-judge")
+    assert run.exit_code == 0
+    found = json.loads(run.stdout)
+    assert [each["grade"] for each in found["questions"]] == ["correct", None, None]
+    assert "refuses the key" in found["questions"][1]["judgeFailure"]
+    assert (found["scores"]["correct"], found["grades"]["correct"]) == (1.0, 1)
+    assert "1 of 2 answers have no grade: " in run.stderr
+
+
+def test_judge_without_any_grade_exits_with_1(
     evaluate: Evaluate, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("APIDESK_JUDGE_BASE_URL", model_server.base_url)
@@ -357,5 +402,80 @@ def test_failing_judge_is_reported(
     model_server.route(lambda request: True, Reply(status=401))
     run = evaluate("--judge", "openai:scripted-judge")
     assert run.exit_code == 1
-    assert "APIDESK_JUDGE_MODEL" in run.stderr
+    assert "2 of 2 answers have no grade: APIDESK_JUDGE_MODEL=openai:scripted-judge" in run.stderr
+    assert "2 answerable" in run.stdout  # the results are printed anyway
     assert "Traceback" not in run.output
+
+
+def test_results_are_a_langsmith_experiment(evaluate: Evaluate, judge: ModelServer) -> None:
+    with langsmith_server(tracing=True) as langsmith:
+        run = evaluate("--json", "--judge", "openai:scripted-judge")
+        assert run.exit_code == 0, run.output
+        evaluate("--json")
+    found = json.loads(run.stdout)
+    assert len(langsmith.datasets) == 1  # the experiments of one dataset can be compared
+    assert [example["outputs"] for example in langsmith.examples] == [
+        {"gold": ["guides/signing.md"], "facts": [["签名", "x"]]},
+        {"gold": ["1110"], "facts": [["a fact of another page"]]},
+        {},
+    ]
+    assert len(langsmith.sessions) == 2
+    assert found["experiments"] == [langsmith.sessions[0]["name"]]
+    assert found["experiments"][0].startswith("apidesk answers")
+    metadata = langsmith.sessions[0]["extra"]["metadata"]
+    assert (metadata["answered_by"], metadata["judge"]) == ("extractive", "openai:scripted-judge")
+    for sent in (b"correct", b"grounded", b"right", "签名".encode()):
+        assert sent in langsmith.sent
+    runs = {fields.get("name") for fields in langsmith.runs.values()}
+    assert runs == {None, "AsyncTarget", "scores"}  # the questions are not traced as those of users
+
+
+def test_earlier_result_is_compared(evaluate: Evaluate, judge: ModelServer) -> None:
+    arguments = ("--judge", "openai:scripted-judge")
+    Path("before.json").write_text(evaluate("--json", *arguments).stdout, encoding="utf-8")
+    judge.default = {"grade": "correct"}
+    told = evaluate("--compare", "before.json", *arguments).stdout
+    lines = [" ".join(line.split()) for line in told.splitlines()]
+    assert "3 questions of both before after change" in lines
+    assert "correct 0.500 1.000 +0.500" in lines
+    assert "by the judge's grades: 1 better, 0 worse" in told
+    assert "better: 订单发货接口的必填参数" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "No such file"), ("{}", "is not the output of"), ("[", "is not the output of")],
+)
+def test_invalid_earlier_result_exits_with_2(
+    evaluate: Evaluate, content: str | None, said: str
+) -> None:
+    if content is not None:
+        Path("before.json").write_text(content)
+    run = evaluate("--compare", "before.json")
+    assert (run.exit_code, said in run.stderr) == (2, True)
+
+
+def test_comparison_by_facts_counts_better_and_worse_answers() -> None:
+    right, wrong = answer("half an hour, refresh_token [1]"), answer("Wrong [1]")
+    other = QUESTION.model_copy(update={"question": "another question"})
+
+    def evaluation(*results: ScoredAnswer) -> AnswerEvaluation:
+        return AnswerEvaluation(
+            platform="Acme",
+            documents=1,
+            answered_by="extractive",
+            judge=None,
+            scores=answer_scores(results),
+            grades=None,
+            questions=results,
+        )
+
+    before = evaluation(result(QUESTION, right), result(UNANSWERABLE, right), result(other, right))
+    after = evaluation(result(QUESTION, wrong), result(UNANSWERABLE, answer("Not covered.")))
+    found = compare_evaluations(before, after)
+    assert (found.questions, found.by_grade) == (2, False)
+    assert [pair.after.question for pair in found.worse] == [QUESTION.question]
+    assert [pair.after.question for pair in found.better] == [UNANSWERABLE.question]
+    assert (found.before.right, found.after.right) == (1.0, 0.0)
+    with pytest.raises(ConfigurationError, match="no question in common"):
+        compare_evaluations(evaluation(result(other, right)), after)

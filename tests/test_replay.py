@@ -29,6 +29,7 @@ from tests.langsmith_server import langsmith_server
 from tests.model_replies import ask, draft, is_classification, structured
 from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded
+from tests.model_server import Reply as Refusal
 from tests.otlp_server import collector
 from tests.test_cache import PAGES, write_pages
 from tests.test_record_writer import record
@@ -133,6 +134,39 @@ def test_replay_with_another_k_or_model(site: Site, model_server: ModelServer) -
     assert told["settings"] == "openai:scripted-chat, k=5 by default"
     assert {each["after"]["answeredBy"] for each in told["questions"]} == {"openai:scripted-chat"}
     assert {each["before"]["answeredBy"] for each in told["questions"]} == {"extractive"}
+
+
+def test_judge_grades_changed_answers_by_the_recorded_statements(
+    site: Site, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APIDESK_JUDGE_BASE_URL", model_server.base_url)
+    monkeypatch.setenv("APIDESK_JUDGE_API_KEY", "test-key")
+    site.ask(TOKENS, FILES, WORDS, WEATHER)
+    write_pages(site.folder, quotas=PAGES["quotas"].replace("20", "30"))
+    (site.folder / "guides" / "uploads.md").unlink()
+    assert CliRunner().invoke(main, ["ingest", "--allow-deletes"]).exit_code == 0
+    model_server.default = {"grade": "wrong"}
+
+    found = site.replay("--judge", "openai:scripted-judge", "--json")
+    assert found.exit_code == 0, found.stderr
+    replay = json.loads(found.stdout)
+    assert replay["judge"] == "openai:scripted-judge"
+    grades = {each["question"]: each["grade"] for each in replay["questions"]}
+    assert grades.pop(FILES) in ("wrong", None)  # None if no page is cited any more
+    assert grades == {TOKENS: "wrong", WORDS: None, WEATHER: None}
+    request = next(each for each in model_server.chat_requests if TOKENS in each.text)
+    facts, written = request.text.split("<facts>")[-1].split("<written>")
+    assert "may create 20 tokens" in facts
+    assert "[1]" not in facts
+    assert "may create 30 tokens" in written
+    told = site.replay("--judge", "openai:scripted-judge").stdout
+    assert "graded by openai:scripted-judge against the recorded" in " ".join(told.split())
+    assert "graded wrong" in told
+
+    model_server.default = Refusal(status=401)
+    failed = site.replay("--judge", "openai:scripted-judge")
+    assert failed.exit_code == 1
+    assert "answers have no grade: APIDESK_JUDGE_MODEL=openai:scripted-judge" in failed.stderr
 
 
 def test_replay_is_neither_recorded_nor_traced(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

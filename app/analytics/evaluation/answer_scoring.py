@@ -4,8 +4,9 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import Literal, get_args
+from typing import Literal
 
+from app.analytics.evaluation.answer_judge import Grade
 from app.analytics.evaluation.dataset import EvaluationQuestion, Fact
 from app.analytics.evaluation.measures import GoldDocuments
 from schemas.answer import Answer, Confidence, Source
@@ -19,13 +20,8 @@ Outcome = Literal["answered", "not_covered", "refused"]
 
 CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 
-Grade = Literal["correct", "partly", "wrong"]
-"""A judge model's verdict on an answer, based on the facts of the question."""
+CITATION = re.compile(r"\[(\d+)\]")
 
-GRADES: tuple[Grade, ...] = get_args(Grade)
-
-
-_CITATION = re.compile(r"\[(\d+)\]")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SPACE = re.compile(r"\s+")
@@ -71,8 +67,15 @@ class ScoredAnswer(ApiModel):
     missing_facts: tuple[Fact, ...] = ()
     """The facts that the answer does not state."""
     steps: tuple[str, ...] = ()
+    grounded: bool | None = None
+    """Whether the citations support all steps, and the sources contain all names in the answer.
+
+    None if the answer cites no source.
+    """
     grade: Grade | None = None
-    """None if there is no judge, the question has no facts, or the answer cites no source."""
+    """None if there is no judge or it failed, the question has no facts, or the answer cites no source."""
+    judge_failure: str | None = None
+    """Why the judge gave no grade; None if it gave one or was not asked."""
     degraded: str | None = None
     """The code of a DegradedReason; None if the answer is not degraded."""
 
@@ -104,6 +107,15 @@ class AnswerScores(ApiModel):
     """Share of the answerable questions that were refused as off-topic."""
     not_covered: float | None
     """Share of the answerable questions whose answer cites no source."""
+    grounded: float | None
+    """Share of the answers with citations that are grounded."""
+    correct: float | None
+    """Share of the answerable questions whose answer the judge grades as correct.
+
+    An answer that cites no source is not correct. Questions for which the judge failed do not count.
+    """
+    agreement: float | None
+    """Share of the grades that agree with `right`: an answer is `correct` if it states all facts."""
     unanswerable: int
     honest: float | None
     """Share of the unanswerable questions that were refused, not covered or answered with `low`."""
@@ -125,6 +137,8 @@ class AnswerEvaluation(ApiModel):
     scores: AnswerScores
     grades: dict[Grade, int] | None
     """Number of answers with each grade; None if there is no judge."""
+    experiments: tuple[str, ...] = ()
+    """Names of the LangSmith experiments."""
     questions: tuple[ScoredAnswer, ...]
 
 
@@ -163,6 +177,9 @@ def score_answer(result: ScoredAnswer, answer: Answer) -> ScoredAnswer:
             "right": right,
             "missing_facts": tuple(missing),
             "steps": tuple(answer.answer),
+            "grounded": not (answer.unsupported or answer.unverified)
+            if outcome == "answered"
+            else None,
             "degraded": answer.degraded,
         }
     )
@@ -173,7 +190,7 @@ def outcome_of(answer: Answer) -> Outcome:
     if answer.type == "unknown":
         return "refused"
     numbers = {source.number for source in answer.sources}
-    cited = {int(number) for step in answer.answer for number in _CITATION.findall(step)}
+    cited = {int(number) for step in answer.answer for number in CITATION.findall(step)}
     return "answered" if cited & numbers else "not_covered"
 
 
@@ -199,11 +216,28 @@ def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
         high_and_wrong=_share(r.confidence == "high" and not r.right for r in with_facts),
         refused=_share(result.outcome == "refused" for result in asked),
         not_covered=_share(result.outcome == "not_covered" for result in asked),
+        grounded=_share(result.grounded for result in results),
+        correct=_correct(with_facts),
+        agreement=_share((r.grade == "correct") == r.right for r in with_facts if r.grade),
         unanswerable=len(unanswerable),
         honest=_share(r.outcome != "answered" or r.confidence == "low" for r in asked_unanswerable),
         unanswerable_high=_share(high),
         reliability=tuple(_reliability(results, confidence) for confidence in CONFIDENCES),
     )
+
+
+def question_scores(result: ScoredAnswer) -> dict[str, float]:
+    """Return the scores of one question that count for it, by name, as LangSmith shows them."""
+    scores = {name: getattr(result, name) for name in ("page", "evidence", "right", "grounded")}
+    scores["correct"] = result.grade == "correct" if result.grade else None
+    return {name: float(value) for name, value in scores.items() if value is not None}
+
+
+def _correct(results: Sequence[ScoredAnswer]) -> float | None:
+    """Return the share of correct answers, or None if there are no grades."""
+    if not any(result.grade for result in results):
+        return None
+    return _share(r.grade == "correct" for r in results if r.judge_failure is None)
 
 
 def _reliability(results: Sequence[ScoredAnswer], confidence: Confidence) -> Reliability:
@@ -235,7 +269,7 @@ def _source_text(source: Source) -> str:
 def _without_citations(answer: Answer) -> str:
     numbers = {str(source.number) for source in answer.sources}
     text = "\n".join(answer.answer)
-    return _CITATION.sub(lambda match: "" if match[1] in numbers else match[0], text)
+    return CITATION.sub(lambda match: "" if match[1] in numbers else match[0], text)
 
 
 def _share(values: Iterable[bool | None]) -> float | None:

@@ -1,17 +1,19 @@
-"""Runs the questions through one retrieval route, and logs the runs to LangSmith.
+"""Runs the questions through one retrieval route, and logs results to LangSmith.
 
-A LangSmith dataset contains the questions, and an experiment the results of one route. Nothing is sent
-unless LANGSMITH_TRACING=true and LANGSMITH_API_KEY are set.
+A LangSmith dataset contains the questions, and an experiment the results of one route or configuration;
+LangSmith compares the experiments of a dataset. Nothing is sent unless LANGSMITH_TRACING=true and
+LANGSMITH_API_KEY are set.
 """
 
 import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from langchain_core.embeddings import Embeddings
@@ -19,13 +21,14 @@ from langsmith import Client, aevaluate
 from langsmith.utils import LangSmithError, get_api_key, tracing_is_enabled
 
 from app.analytics.evaluation.dataset import EvaluationQuestion
-from app.analytics.evaluation.measures import GoldDocuments
-from app.analytics.evaluation.scoring import ProbeResult, best_chunks, question_scores
+from app.analytics.evaluation.scoring import ProbeResult
 from app.service.answer_service import AnswerService
 from ingestion.text.language import detect_language
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.errors import ApideskError, ModelUnavailable
 from schemas.question import Question
+
+T = TypeVar("T")
 
 PROBE_CHUNKS = 60
 """Number of chunks to retrieve per question, so that they contain 20 distinct documents."""
@@ -91,6 +94,15 @@ class RetrievalProbe:
         return ProbeResult(chunks, milliseconds)
 
 
+@dataclass(frozen=True)
+class LoggedResult(Generic[T]):
+    """The result of one question, and what LangSmith shows of it."""
+
+    value: T
+    outputs: dict[str, Any]
+    scores: dict[str, float]
+
+
 class ExperimentLog:
     """Runs experiments on a LangSmith dataset of the questions."""
 
@@ -118,46 +130,48 @@ class ExperimentLog:
         return cls(client, dataset, questions)
 
     async def run(
-        self, probe: RetrievalProbe, golds: Sequence[GoldDocuments], k: int
-    ) -> list[ProbeResult]:
-        """Run `probe` on each question with LangSmith's `aevaluate`, which logs the results.
+        self,
+        name: str,
+        ask: Callable[[int], Awaitable[LoggedResult[T]]],
+        metadata: dict[str, Any],
+        concurrency: int = 1,
+    ) -> list[T]:
+        """Call `ask` with the index of each question, and log the results as the experiment `name`.
 
-        Raises ApideskError if `probe` or LangSmith fails.
+        At most `concurrency` calls run at once. Raises ApideskError if `ask` or LangSmith fails.
         """
-        results: dict[int, ProbeResult] = {}
+        results: dict[int, LoggedResult[T]] = {}
         failures: list[ApideskError] = []
 
-        async def retrieve(inputs: dict[str, Any]) -> dict[str, Any]:
+        async def target(inputs: dict[str, Any]) -> dict[str, Any]:
             number = int(inputs["number"])
             try:
-                results[number] = await probe.run(self._questions[number])
+                results[number] = await ask(number)
             except ApideskError as error:
                 failures.append(error)
                 raise
-            best = best_chunks(results[number], golds[number], k)
-            return {"documents": [document.model_dump(by_alias=True) for document in best]}
+            return results[number].outputs
 
-        def judge(inputs: dict[str, Any]) -> dict[str, Any]:
-            number = int(inputs["number"])
-            if number not in results:
-                return {"results": []}
-            scores = question_scores(results[number], golds[number], k)
+        def scores(inputs: dict[str, Any]) -> dict[str, Any]:
+            result = results.get(int(inputs["number"]))
+            scores = result.scores if result else {}
             return {"results": [{"key": key, "score": score} for key, score in scores.items()]}
 
         with _langsmith_errors(), redirect_stdout(sys.stderr):
             experiment = await aevaluate(
-                retrieve,
+                target,
                 data=self._dataset,
-                evaluators=[judge],
-                experiment_prefix=f"apidesk {probe.mode}",
-                metadata={"mode": probe.mode, "k": k},
+                evaluators=[scores],
+                experiment_prefix=f"apidesk {name}",
+                metadata=metadata,
+                max_concurrency=concurrency,
                 client=self._client,
             )
             await asyncio.to_thread(self._client.flush)
         if failures:
             raise failures[0]
         self.names.append(experiment.experiment_name)
-        return [results[number] for number in range(len(self._questions))]
+        return [results[number].value for number in range(len(self._questions))]
 
 
 def _dataset(client: Client, platform: str, questions: Sequence[EvaluationQuestion]) -> UUID:
@@ -168,7 +182,9 @@ def _dataset(client: Client, platform: str, questions: Sequence[EvaluationQuesti
     examples = [
         {
             "inputs": {"number": number, "question": question.question},
-            "reference_outputs": {"gold": list(question.gold)},
+            "reference_outputs": question.model_dump(
+                mode="json", include={"gold", "facts"}, exclude_defaults=True
+            ),
         }
         for number, question in enumerate(questions)
     ]

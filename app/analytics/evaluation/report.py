@@ -1,4 +1,4 @@
-"""Prints evaluations of retrieval and of answers as text."""
+"""Prints evaluations of retrieval as text."""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
@@ -8,14 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.analytics.evaluation.answer_scoring import (
-    AnswerEvaluation,
-    AnswerScores,
-    K,
-    Reliability,
-    ScoredAnswer,
-)
-from app.analytics.evaluation.dataset import Fact, GeneratedFrom
+from app.analytics.evaluation.dataset import GeneratedFrom
 from app.analytics.evaluation.scoring import (
     MAX_K,
     ClassificationResult,
@@ -28,7 +21,7 @@ REPORTED_KS = (1, 3, 5, 10, 20)
 """Values of k in the second table, in addition to the evaluation's k."""
 
 MAX_WORST_QUESTIONS = 10
-"""Maximum number of questions with low recall, or of wrong answers, that are listed."""
+"""Maximum number of questions that are listed."""
 
 MAX_WRONG_DOCUMENTS = 3
 """Maximum number of irrelevant documents that are listed for each of these questions."""
@@ -52,7 +45,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
         *_worst(evaluation),
         *(Text(f"in LangSmith: {name}") for name in evaluation.experiments),
     ]
-    _print_parts(parts)
+    print_parts(parts)
 
 
 def _heading(evaluation: Evaluation) -> Group:
@@ -79,7 +72,7 @@ def _heading(evaluation: Evaluation) -> Group:
 def _measures(evaluation: Evaluation) -> Table:
     """Return a table of the metrics at k, with one row per route."""
     k = evaluation.k
-    table = _table("route", f"hit@{k}", f"recall@{k}", "95 % within", "MRR", "p50 ms", "p95 ms")
+    table = new_table("route", f"hit@{k}", f"recall@{k}", "95 % within", "MRR", "p50 ms", "p95 ms")
     for route in evaluation.routes:
         table.add_row(
             _route_name(route, evaluation),
@@ -96,7 +89,7 @@ def _measures(evaluation: Evaluation) -> Table:
 def _by_k(evaluation: Evaluation) -> Group:
     """Return a table of recall by k. Hit and recall over chunks are shown if they differ from recall."""
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
-    table = _table("", *(f"k = {k}" for k in ks))
+    table = new_table("", *(f"k = {k}" for k in ks))
     for route in evaluation.routes:
         _curve_row(table, f"recall, {route.label}", route.recall, ks, k)
     for route in evaluation.routes:
@@ -122,7 +115,7 @@ def _by_kind(evaluation: Evaluation) -> list[Table]:
     if evaluation.generated is None:
         return []
     route, k = evaluation.primary_route, evaluation.k
-    table = _table(f"generated from ({route.label})", "questions", f"recall@{k}")
+    table = new_table(f"generated from ({route.label})", "questions", f"recall@{k}")
     for kind in evaluation.generated.counts:
         recalls = [
             question.recall for question in route.questions if question.generated_from == kind
@@ -135,7 +128,7 @@ def _matrix(result: ClassificationResult | None) -> list[Group]:
     """Return the confusion matrix, with one row per label and one column per predicted type."""
     if result is None:
         return []
-    table = _table("label \\ predicted", *result.matrix)
+    table = new_table("label \\ predicted", *result.matrix)
     for label, row in result.matrix.items():
         cells = [
             Text(str(count), style="bold green" if type_ == label else "yellow" if count else "dim")
@@ -191,104 +184,7 @@ def _milliseconds(value: float) -> str:
     return f"{value:.1f}" if value < 10 else f"{value:.0f}"
 
 
-def print_answers(evaluation: AnswerEvaluation) -> None:
-    """Print the scores on stdout, then the wrong answers, the most confident first."""
-    parts = [
-        _answers_heading(evaluation),
-        _scores(evaluation.scores),
-        _reliability(evaluation.scores.reliability),
-        *_grades(evaluation),
-        *_wrong_answers(evaluation.questions),
-    ]
-    _print_parts(parts)
-
-
-def share_text(share: float | None) -> str:
-    """Return `share` with three decimals, or a dash if it is None."""
-    return "–" if share is None else f"{share:.3f}"
-
-
-def _answers_heading(evaluation: AnswerEvaluation) -> Group:
-    counts = f"  {len(evaluation.questions)} questions, {evaluation.documents} documents"
-    lines = [
-        Text.assemble((evaluation.platform, "bold"), counts),
-        Text(f"answered by: {evaluation.answered_by}"),
-    ]
-    if degraded := sum(result.degraded is not None for result in evaluation.questions):
-        lines.append(Text(f"{degraded} answers are degraded: see `apidesk check`", style="yellow"))
-    return Group(*lines)
-
-
-def _scores(scores: AnswerScores) -> Group:
-    """Return the shares, one per line with its meaning."""
-    answerable: tuple[tuple[str, float | None, str], ...] = (
-        ("page", scores.page, f"a gold document is among the first {K} chunks"),
-        ("evidence", scores.evidence, f"the first {K} chunks state all facts"),
-        ("answer", scores.right, "the answer states all facts"),
-        ("high and wrong", scores.high_and_wrong, "confidence high, but facts are missing"),
-        ("refused", scores.refused, "refused as off-topic"),
-        ("not covered", scores.not_covered, "the answer cites no source"),
-    )
-    unanswerable = (
-        ("honest", scores.honest, "refused, not covered or confidence low"),
-        ("high", scores.unanswerable_high, "answered with confidence high"),
-    )
-    parts = [_shares(f"{scores.answerable} answerable", answerable)] if scores.answerable else []
-    if scores.unanswerable:
-        parts.append(_shares(f"{scores.unanswerable} unanswerable", unanswerable))
-    return Group(*parts)
-
-
-def _shares(head: str, rows: Sequence[tuple[str, float | None, str]]) -> Table:
-    table = _table(head, "share")
-    table.add_column("", style="dim")
-    for name, share, meaning in rows:
-        table.add_row(name, share_text(share), meaning)
-    return table
-
-
-def _reliability(levels: Sequence[Reliability]) -> Table:
-    table = _table("confidence", "answers", "right")
-    for level in levels:
-        table.add_row(level.confidence, str(level.answers), share_text(level.right))
-    return table
-
-
-def _grades(evaluation: AnswerEvaluation) -> list[Text]:
-    if evaluation.grades is None:
-        return []
-    counts = ", ".join(f"{count} {grade}" for grade, count in evaluation.grades.items())
-    return [Text(f"graded by {evaluation.judge}: {counts}")]
-
-
-def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
-    """Return the wrong answers with what they say and what they miss."""
-    wrong = [result for result in results if result.right is False]
-    if not wrong:
-        return []
-    wrong.sort(key=lambda result: (result.confidence != "high", result.evidence is not True))
-    count = min(MAX_WORST_QUESTIONS, len(wrong))
-    head = Text(f"{count} of {len(wrong)} answers that are not right", style="bold")
-    return [Group(head, *map(_wrong_answer, wrong[:count]))]
-
-
-def _wrong_answer(result: ScoredAnswer) -> Group:
-    label = result.confidence if result.outcome == "answered" else result.outcome
-    lines = [Text(f"{(label or '').replace('_', ' ')}: {' '.join(result.steps)}")]
-    if result.missing_facts:
-        found = "found" if result.evidence else "not found"
-        lines.append(Text(f"missing ({found}): {_facts(result.missing_facts)}", style="red"))
-    if result.unanswerable:
-        lines.append(Text("the documents do not answer this question", style="red"))
-    question = Text("\n" + result.question, style="bold")
-    return Group(question, *(Padding(line, (0, 0, 0, 2)) for line in lines))
-
-
-def _facts(facts: Sequence[Fact]) -> str:
-    return "; ".join(" | ".join(fact) for fact in facts)
-
-
-def _print_parts(parts: Iterable[object]) -> None:
+def print_parts(parts: Iterable[object]) -> None:
     """Print `parts` on stdout, separated by blank lines."""
     console = Console(highlight=False)
     for index, part in enumerate(parts):
@@ -297,7 +193,8 @@ def _print_parts(parts: Iterable[object]) -> None:
         console.print(part)
 
 
-def _table(first: str, *others: str) -> Table:
+def new_table(first: str, *others: str) -> Table:
+    """Return a table without borders; all columns but the first are right-aligned."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(first)
     for name in others:

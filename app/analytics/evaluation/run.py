@@ -18,7 +18,7 @@ from app.analytics.evaluation.dataset import (
     read_questions,
     write_questions,
 )
-from app.analytics.evaluation.experiments import ExperimentLog, RetrievalProbe
+from app.analytics.evaluation.experiments import ExperimentLog, LoggedResult, RetrievalProbe
 from app.analytics.evaluation.generated_questions import generate_questions
 from app.analytics.evaluation.measures import GoldDocuments, confusion_matrix
 from app.analytics.evaluation.scoring import (
@@ -27,6 +27,8 @@ from app.analytics.evaluation.scoring import (
     Evaluation,
     GeneratedQuestions,
     ProbeResult,
+    best_chunks,
+    question_scores,
     route_result,
 )
 from app.service.answer_service import AnswerService, open_answer_service
@@ -161,7 +163,13 @@ async def _run_probe(
     with tracing_context(enabled=False):
         await probe.run(questions[0])  # warm up
     if experiments:
-        return await experiments.run(probe, data.golds, k)
+
+        async def logged(number: int) -> LoggedResult[ProbeResult]:
+            result, gold = await probe.run(questions[number]), data.golds[number]
+            best = [document.model_dump(by_alias=True) for document in best_chunks(result, gold, k)]
+            return LoggedResult(result, {"documents": best}, question_scores(result, gold, k))
+
+        return await experiments.run(probe.mode, logged, {"mode": probe.mode, "k": k})
     console = Console(stderr=True)
     tracked = track(
         questions,

@@ -59,18 +59,24 @@ def _counts(replay: Replay) -> Group:
         if number := replay.changes[change]:
             style = STYLES.get(change, "")
             table.add_row(Text(str(number), style=style), Text(change, style=style))
-    share = f"on average {replay.overlap:.0%} of the cited pages are the same"
-    return Group(table, Text(share, style="dim"))
+    lines = [Text(f"on average {replay.overlap:.0%} of the cited pages are the same", style="dim")]
+    if replay.judge:
+        grades = ", ".join(f"{count} {grade}" for grade, count in replay.grades.items())
+        lines.append(
+            Text(f"changed answers, graded by {replay.judge} against the recorded ones: {grades}")
+        )
+    return Group(table, *lines)
 
 
 def _changed_question(replayed: ReplayedQuestion) -> Group:
     """Return the question with its outcomes before and after."""
     times = f"  asked {replayed.times} times" if replayed.times > 1 else ""
+    grade = f"  graded {replayed.grade}" if replayed.grade else ""
     head = Text.assemble(
         (replayed.change, STYLES.get(replayed.change, "yellow")),
         "  ",
         (_shorten(replayed.question), "bold"),
-        (times, "dim"),
+        (times + grade, "dim"),
     )
     outcomes = Table.grid(padding=(0, 2))
     outcomes.add_column(style="dim")

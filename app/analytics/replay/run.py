@@ -11,6 +11,13 @@ from typing import Literal, NamedTuple, Self
 from langsmith import tracing_context
 from pydantic import Field, computed_field
 
+from app.analytics.evaluation.answer_judge import (
+    AnswerJudge,
+    Grade,
+    count_grades,
+    open_answer_judge,
+)
+from app.analytics.evaluation.answer_scoring import CITATION
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import Answerer, AskCommand
 from app.service.records import RecordStore, build_failed_record, build_record
@@ -91,6 +98,13 @@ class ReplayedQuestion(ApiModel):
     """Number of times it was asked."""
     before: ReplayOutcome
     after: ReplayOutcome
+    grade: Grade | None = None
+    """The judge's grade of the new answer, with the statements of the recorded answer as facts.
+
+    None if there is no judge or it failed, if the steps are the same, or if an answer cites no page.
+    """
+    judge_failure: str | None = None
+    """Why the judge gave no grade; None if it gave one or was not asked."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -128,7 +142,14 @@ class Replay(ApiModel):
 
     Without the option -k, a question that was recorded with its own k is asked with it.
     """
+    judge: str | None = None
+    """The model that graded the changed answers; None if no model did."""
     questions: list[ReplayedQuestion]
+
+    @property
+    def grades(self) -> dict[Grade, int]:
+        """Number of changed answers with each grade."""
+        return count_grades(question.grade for question in self.questions)
 
     @property
     def changes(self) -> Counter[ReplayChange]:
@@ -166,6 +187,8 @@ class ReplayOptions:
     """Maximum number of questions to ask; the newest are asked."""
     k: int | None = None
     """Number of chunks to retrieve; None means the recorded number."""
+    judge: str | None = None
+    """`provider:model` of the judge; None means APIDESK_JUDGE_MODEL."""
 
 
 class RecordedQuestion(NamedTuple):
@@ -189,14 +212,17 @@ async def replay(settings: Settings, options: ReplayOptions, progress: ReplayPro
         raise ConfigurationError(f"no questions were recorded in the last {options.days} days")
     with tracing_context(enabled=False):
         async with open_answer_service(settings) as answer_service:
+            language = answer_service.platform.platform.language
+            judge = open_answer_judge(settings, options.judge, language)
             replayed = await _replay_all(
-                answer_service, recorded[: options.limit], options.k, progress
+                answer_service, judge, recorded[: options.limit], options.k, progress
             )
     k = f"k={options.k}" if options.k else f"k={settings.top_k} by default"
     return Replay(
         days=options.days,
         recorded=len(recorded),
         settings=f"{settings.chat_model}, {k}",
+        judge=judge.name if judge else None,
         questions=replayed,
     )
 
@@ -248,6 +274,7 @@ def _command(text: str, record: QuestionRecord) -> AskCommand:
 
 async def _replay_all(
     answerer: Answerer,
+    judge: AnswerJudge | None,
     recorded: Sequence[RecordedQuestion],
     k: int | None,
     progress: ReplayProgress,
@@ -260,17 +287,29 @@ async def _replay_all(
         command, record = question.command, question.record
         async with semaphore:
             after = await _outcome(answerer, replace(command, k=k or command.k))
+            replayed = ReplayedQuestion(
+                id=record.id,
+                question=record.question,
+                times=question.times,
+                before=ReplayOutcome.of(record),
+                after=after,
+            )
+            graded = await _grade(replayed, judge) if judge else replayed
         done += 1
         progress(done, len(recorded))
-        return ReplayedQuestion(
-            id=record.id,
-            question=record.question,
-            times=question.times,
-            before=ReplayOutcome.of(record),
-            after=after,
-        )
+        return graded
 
     return await asyncio.gather(*map(ask, recorded))
+
+
+async def _grade(replayed: ReplayedQuestion, judge: AnswerJudge) -> ReplayedQuestion:
+    """Return `replayed` with the grade of its new answer, if both answers cite pages and differ."""
+    before, after = replayed.before, replayed.after
+    if not (before.pages and after.pages) or before.steps == after.steps:
+        return replayed
+    facts = [(CITATION.sub("", step).strip(),) for step in before.steps]
+    grade, failure = await judge.judge(replayed.question, facts, after.steps)
+    return replayed.model_copy(update={"grade": grade, "judge_failure": failure})
 
 
 async def _outcome(answerer: Answerer, command: AskCommand) -> ReplayOutcome:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ from app.cli.commands.base import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from app.analytics.evaluation.answer_judge import Grade
     from schemas.insights import Table
     from schemas.settings import Settings
 
@@ -64,7 +68,15 @@ RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
     help="With --answers, exit with code 1 if the share of right answers is lower.",
 )
 @click.option(
-    "--judge", help="With --answers, let this provider:model grade the answers by their facts."
+    "--judge",
+    help="With --answers, let this provider:model grade the answers by their facts.  "
+    "[default: APIDESK_JUDGE_MODEL]",
+)
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --answers, compare with an earlier result, a file written with --json.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 @platform_option
@@ -74,6 +86,7 @@ def evaluate(
     answers: bool,
     min_answer: float | None,
     judge: str | None,
+    compare: Path | None,
     as_json: bool,
     platform: Path | None,
     **retrieval: Any,
@@ -89,14 +102,16 @@ def evaluate(
     documents. type is optional.
     """
     if not answers:
-        if min_answer is not None or judge is not None:
-            raise click.UsageError("--min-answer and --judge require --answers")
+        if min_answer is not None or judge is not None or compare is not None:
+            raise click.UsageError("--min-answer, --judge and --compare require --answers")
         _evaluate_retrieval(load_settings(platform), questions, as_json, **retrieval)
         return
     if questions is None:
         raise click.UsageError("--answers requires QUESTIONS")
     _reject_retrieval_options()
-    _evaluate_answers(load_settings(platform), questions, as_json, min_answer, judge)
+    if compare and as_json:
+        raise click.UsageError("--compare and --json cannot be combined")
+    _evaluate_answers(load_settings(platform), questions, as_json, min_answer, judge, compare)
 
 
 def _reject_retrieval_options() -> None:
@@ -114,20 +129,40 @@ def _evaluate_answers(
     as_json: bool,
     min_answer: float | None,
     judge: str | None,
+    compare: Path | None,
 ) -> None:
+    from app.analytics.evaluation.answer_report import print_answers, print_comparison, share_text
     from app.analytics.evaluation.answer_run import evaluate_answers
-    from app.analytics.evaluation.report import print_answers, share_text
+    from app.analytics.evaluation.comparison import compare_evaluations, read_evaluation
     from app.telemetry.progress import question_progress
 
+    earlier = read_evaluation(compare) if compare else None
     with question_progress() as progress:
         result = asyncio.run(evaluate_answers(settings, questions, progress, judge))
     if as_json:
         click.echo(result.model_dump_json(by_alias=True, indent=2))
     else:
         print_answers(result)
+    if earlier:
+        click.echo()
+        print_comparison(compare_evaluations(earlier, result))
+    _report_judge_failures([question.judge_failure for question in result.questions], result.grades)
     right = result.scores.right
     if min_answer is not None and (right is None or right < min_answer):
         fail(f"the share of right answers is {share_text(right)}, below {min_answer}", EXIT_FAILED)
+
+
+def _report_judge_failures(
+    failures: "Iterable[str | None]", grades: "Mapping[Grade, int] | None"
+) -> None:
+    """Print how often the judge failed, and why first; exit if it graded nothing."""
+    messages = [failure for failure in failures if failure is not None]
+    if not messages:
+        return
+    graded = sum((grades or {}).values())
+    print_error(f"{len(messages)} of {len(messages) + graded} answers have no grade: {messages[0]}")
+    if not graded:
+        sys.exit(EXIT_FAILED)
 
 
 def _evaluate_retrieval(
@@ -218,6 +253,11 @@ def insights(
 @click.option("--model", help="Use this provider:model instead of the configured one.")
 @click.option("-k", type=click.IntRange(1, 50), help="Number of chunks to retrieve.")
 @click.option(
+    "--judge",
+    help="Let this provider:model grade changed answers by the statements of the recorded ones.  "
+    "[default: APIDESK_JUDGE_MODEL]",
+)
+@click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Plot the changes into this .svg or .png file.",
@@ -232,6 +272,7 @@ def replay(
     limit: int,
     model: str | None,
     k: int | None,
+    judge: str | None,
     plot: Path | None,
     as_json: bool,
     platform: Path | None,
@@ -249,7 +290,7 @@ def replay(
 
     if plot:
         check_plot(plot)
-    options = ReplayOptions(days=days, limit=limit, k=k)
+    options = ReplayOptions(days=days, limit=limit, k=k, judge=judge)
     with question_progress() as progress:
         result = asyncio.run(
             replay_questions(load_settings(platform, chat_model=model), options, progress)
@@ -260,3 +301,4 @@ def replay(
         click.echo(result.model_dump_json(by_alias=True, indent=2))
     else:
         print_replay(result)
+    _report_judge_failures([question.judge_failure for question in result.questions], result.grades)

@@ -1,0 +1,191 @@
+"""Prints evaluations of answers as text, and compares two of them."""
+
+from collections.abc import Sequence
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from app.analytics.evaluation.answer_scoring import (
+    AnswerEvaluation,
+    AnswerScores,
+    K,
+    Reliability,
+    ScoredAnswer,
+)
+from app.analytics.evaluation.comparison import AnswerComparison, ChangedAnswer
+from app.analytics.evaluation.dataset import Fact
+from app.analytics.evaluation.report import MAX_WORST_QUESTIONS, new_table, print_parts
+
+SHARES = (
+    "evidence",
+    "right",
+    "correct",
+    "grounded",
+    "high_and_wrong",
+    "refused",
+    "not_covered",
+    "honest",
+    "unanswerable_high",
+)
+"""The shares that a comparison shows, by their names in `AnswerScores`."""
+
+MAX_BRIEF_CHARS = 160
+"""Maximum length of an answer in a comparison, in characters."""
+
+
+def print_answers(evaluation: AnswerEvaluation) -> None:
+    """Print the scores on stdout, then the wrong answers, the most confident first."""
+    parts = [
+        _answers_heading(evaluation),
+        _scores(evaluation.scores),
+        _reliability(evaluation.scores.reliability),
+        *_grades(evaluation),
+        *_wrong_answers(evaluation.questions),
+        *(Text(f"in LangSmith: {name}") for name in evaluation.experiments),
+    ]
+    print_parts(parts)
+
+
+def print_comparison(comparison: AnswerComparison) -> None:
+    """Print the shares before and after on stdout, then the questions that became worse or better."""
+    before, after = comparison.before, comparison.after
+    table = new_table(f"{comparison.questions} questions of both", "before", "after", "change")
+    for name in SHARES:
+        old, new = getattr(before, name), getattr(after, name)
+        change = "–" if old is None or new is None else f"{new - old:+.3f}"
+        if old is not None or new is not None:
+            table.add_row(name.replace("_", " "), share_text(old), share_text(new), change)
+    measure = "the judge's grades" if comparison.by_grade else "facts"
+    counts = f"by {measure}: {len(comparison.better)} better, {len(comparison.worse)} worse"
+    parts = [
+        table,
+        Text(counts, style="bold"),
+        *_changed("worse", comparison.worse),
+        *_changed("better", comparison.better),
+    ]
+    print_parts(parts)
+
+
+def _changed(label: str, answers: Sequence[ChangedAnswer]) -> list[Group]:
+    return [
+        Group(
+            Text.assemble((f"{label}: ", "bold"), before.question),
+            Padding(Text(f"before: {_brief(before)}"), (0, 0, 0, 2)),
+            Padding(Text(f"after:  {_brief(after)}"), (0, 0, 0, 2)),
+        )
+        for before, after in answers[:MAX_WORST_QUESTIONS]
+    ]
+
+
+def _brief(result: ScoredAnswer) -> str:
+    """Return the grade or the outcome of an answer, with the beginning of its text."""
+    text = " ".join(f"{result.grade or _label(result)}: {' '.join(result.steps)}".split())
+    return text if len(text) <= MAX_BRIEF_CHARS else f"{text[: MAX_BRIEF_CHARS - 1]}…"
+
+
+def share_text(share: float | None) -> str:
+    """Return `share` with three decimals, or a dash if it is None."""
+    return "–" if share is None else f"{share:.3f}"
+
+
+def _answers_heading(evaluation: AnswerEvaluation) -> Group:
+    counts = f"  {len(evaluation.questions)} questions, {evaluation.documents} documents"
+    lines = [
+        Text.assemble((evaluation.platform, "bold"), counts),
+        Text(f"answered by: {evaluation.answered_by}"),
+    ]
+    if degraded := sum(result.degraded is not None for result in evaluation.questions):
+        lines.append(Text(f"{degraded} answers are degraded: see `apidesk check`", style="yellow"))
+    return Group(*lines)
+
+
+def _scores(scores: AnswerScores) -> Group:
+    """Return the shares, one per line with its meaning."""
+    answerable: tuple[tuple[str, float | None, str], ...] = (
+        ("page", scores.page, f"a gold document is among the first {K} chunks"),
+        ("evidence", scores.evidence, f"the first {K} chunks state all facts"),
+        ("answer", scores.right, "the answer states all facts"),
+        ("high and wrong", scores.high_and_wrong, "confidence high, but facts are missing"),
+        ("refused", scores.refused, "refused as off-topic"),
+        ("not covered", scores.not_covered, "the answer cites no source"),
+        ("grounded", scores.grounded, "the sources support the whole answer, if it cites any"),
+        *_judged(scores),
+    )
+    unanswerable = (
+        ("honest", scores.honest, "refused, not covered or confidence low"),
+        ("high", scores.unanswerable_high, "answered with confidence high"),
+    )
+    parts = [_shares(f"{scores.answerable} answerable", answerable)] if scores.answerable else []
+    if scores.unanswerable:
+        parts.append(_shares(f"{scores.unanswerable} unanswerable", unanswerable))
+    return Group(*parts)
+
+
+def _judged(scores: AnswerScores) -> tuple[tuple[str, float | None, str], ...]:
+    """Return the shares that depend on the judge; none if there are no grades."""
+    if scores.correct is None:
+        return ()
+    return (
+        ("correct", scores.correct, "the judge grades the answer as correct"),
+        (
+            "agreement",
+            scores.agreement,
+            "graded answers that are both correct and right, or neither",
+        ),
+    )
+
+
+def _shares(head: str, rows: Sequence[tuple[str, float | None, str]]) -> Table:
+    table = new_table(head, "share")
+    table.add_column("", style="dim")
+    for name, share, meaning in rows:
+        table.add_row(name, share_text(share), meaning)
+    return table
+
+
+def _reliability(levels: Sequence[Reliability]) -> Table:
+    table = new_table("confidence", "answers", "right")
+    for level in levels:
+        table.add_row(level.confidence, str(level.answers), share_text(level.right))
+    return table
+
+
+def _grades(evaluation: AnswerEvaluation) -> list[Text]:
+    if evaluation.grades is None:
+        return []
+    counts = ", ".join(f"{count} {grade}" for grade, count in evaluation.grades.items())
+    return [Text(f"graded by {evaluation.judge}: {counts}")]
+
+
+def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
+    """Return the wrong answers with what they say and what they miss."""
+    wrong = [result for result in results if result.right is False]
+    if not wrong:
+        return []
+    wrong.sort(key=lambda result: (result.confidence != "high", result.evidence is not True))
+    count = min(MAX_WORST_QUESTIONS, len(wrong))
+    head = Text(f"{count} of {len(wrong)} answers that are not right", style="bold")
+    return [Group(head, *map(_wrong_answer, wrong[:count]))]
+
+
+def _wrong_answer(result: ScoredAnswer) -> Group:
+    lines = [Text(f"{_label(result)}: {' '.join(result.steps)}")]
+    if result.missing_facts:
+        found = "found" if result.evidence else "not found"
+        lines.append(Text(f"missing ({found}): {_facts(result.missing_facts)}", style="red"))
+    if result.unanswerable:
+        lines.append(Text("the documents do not answer this question", style="red"))
+    question = Text("\n" + result.question, style="bold")
+    return Group(question, *(Padding(line, (0, 0, 0, 2)) for line in lines))
+
+
+def _label(result: ScoredAnswer) -> str:
+    """Return the confidence of an answer that cites sources, or else the outcome."""
+    label = result.confidence if result.outcome == "answered" else result.outcome
+    return (label or "").replace("_", " ")
+
+
+def _facts(facts: Sequence[Fact]) -> str:
+    return "; ".join(" | ".join(fact) for fact in facts)
