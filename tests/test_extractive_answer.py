@@ -30,16 +30,16 @@ def ask(client: TestClient[Litestar], question: str) -> dict[str, Any]:
     [
         pytest.param("发货接口是哪个", API + "1110", "`POST /dop/api/v1/order/ship`", "订单履约权限包", id="which interface"),
         pytest.param("获取商品详情", API + "1201", "`GET /dop/api/v1/product/detail`", "商品读取权限包", id="a bare name"),
-        pytest.param("订单发货有哪些必填参数", API + "1110", "`request_id`（string，必填）", "`order_no`（string，必填）", id="parameters"),
-        pytest.param("Which parameters does Update SKU Price require?", API + "1206", "(string, required)", "`item_id`", id="parameters, English"),
+        pytest.param("订单发货有哪些必填参数", API + "1110", "| 名称 | 类型 | 必填 | 说明 |", "| `order_no` | string | 是 | ", id="parameters"),
+        pytest.param("Which parameters does Update SKU Price require?", API + "1206", "| Name | Type | Required | Description |", "| `item_id` |", id="parameters, English"),
         pytest.param("调用订单发货要什么权限包", API + "1110", "订单履约权限包", "", id="permission"),
         pytest.param("订单发货返回 41024 怎么处理", API + "1110", "`41024`", "", id="an error of an API"),
         pytest.param("40014", GUIDE + "error-handling", "40014", "", id="an error of the platform"),
-        pytest.param("what does error 44203 mean", API + "1206", "`44203`", "", id="an error, English"),
+        pytest.param("what does error 44203 mean", API + "1206", "| Error code | Message | Cause | Remedy |\n| --- | --- | --- | --- |\n| `44203` | ", "", id="an error, English"),
         pytest.param("怎么发货", API + "1110", "`POST /dop/api/v1/order/ship`", "`request_id`", id="how to, over the API"),
         pytest.param("怎么签名", GUIDE + "signing", "sign", "", id="how to, of a guide"),
-        pytest.param("How do I test in the sandbox?", GUIDE + "sandbox-testing", "", "Create an application", id="how to, a numbered list"),
-        pytest.param("order_no 是什么", API + "1102", "`order_no`（string，必填）：平台订单号", "", id="a field"),
+        pytest.param("How do I test in the sandbox?", GUIDE + "sandbox-testing", "", "1. Create an application", id="how to, a numbered list"),
+        pytest.param("order_no 是什么", API + "1102", "| `order_no` | string | 是 | 平台订单号", "", id="a field"),
     ],
 )  # fmt: skip
 def test_requested_facts_come_first(
@@ -61,7 +61,7 @@ def test_answers_are_short_cited_and_well_formed(client: TestClient[Litestar]) -
             assert answer["confidence"] == "low" or answer["type"] == "unknown"
             assert answer["relatedUrl"] == []
             continue
-        assert all(re.search(r"\s\[\d+\]$", step) for step in steps), steps
+        assert all(re.search(r"\s\[\d+\](?: \|)?$", step) for step in steps), steps
         assert len(set(steps)) == len(steps)
         assert all(step.count("```") % 2 == 0 for step in steps), steps
         assert sum(map(len, steps)) <= 2 * MAX_CHARS

@@ -71,15 +71,11 @@ def _link(url: str) -> Style:
 
 def as_markdown(answer: Answer) -> str:
     """Return the answer and its footnotes as Markdown, for pasting."""
-    is_numbered = len(answer.answer) > 1
-    steps = [
-        f"{number}. {step}" if is_numbered else step for number, step in enumerate(answer.answer, 1)
-    ]
     notes = [
         f"[{source.number}] {source_heading(source)} {source.page_url}".rstrip()
         for source in answer.sources
     ]
-    return "\n\n".join(["\n".join(steps), *(["\n".join(notes)] if notes else [])])
+    return "\n\n".join([*answer.answer, *(["\n".join(notes)] if notes else [])])
 
 
 COMMANDS: tuple[ChatCommandName, ...] = get_args(ChatCommandName)
