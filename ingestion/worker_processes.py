@@ -70,7 +70,7 @@ class WorkerProcesses:
         """Yield the results of `tasks` in order, with a limited number of batches in progress."""
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._count, context, initializer=_exit_with_parent)
+            self._pool = ProcessPoolExecutor(self._count, context, initializer=exit_with_parent)
         waiting: deque[Future[list[FileResult]]] = deque()
         while True:
             while len(waiting) < self._count * BATCHES_PER_PROCESS:
@@ -114,7 +114,7 @@ def cut_document(document: SourceDocument, chunk_tokens: int) -> "ChunkedDocumen
     return ChunkedDocument.model_construct(**fields | {"sections": (), "chunks": chunks})
 
 
-def _exit_with_parent() -> None:
+def exit_with_parent() -> None:
     """End this worker process when the process of the run dies; it would wait for tasks forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "this is called in a worker process"

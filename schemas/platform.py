@@ -149,8 +149,98 @@ class FilesSourceConfig(PageSourceConfig):
     """Start of a section in a text file; named groups become values, `heading` the heading."""
 
 
+class RemoteSourceConfig(PageConfig):
+    """Common fields of sources whose pages are read over the network."""
+
+    timeout_seconds: float = Field(default=3_600, gt=0)
+    """Time limit for reading the source in seconds; embedding and writing do not count."""
+    max_errors: int = Field(default=2, ge=0)
+    """Number of errors that are tolerated. After one more, the rest of the source is not read."""
+
+    @property
+    def path(self) -> None:
+        """None: the source has no files that could be watched."""
+
+
+_REFERENCES = ({"env"}, {"import"}, {"search"})
+_SECRET_NAME = re.compile(r"(token|secret|password|passwd|api_?key|private_?key)$", re.IGNORECASE)
+
+
+def _check_no_secrets(arguments: dict[str, object]) -> dict[str, object]:
+    for name, value in arguments.items():
+        if isinstance(value, str) and _SECRET_NAME.search(name):
+            raise PydanticCustomError(
+                "secret", '{name} must be written as { env = "NAME" }', {"name": name}
+            )
+        if isinstance(value, dict) and value.keys() not in _REFERENCES:
+            _check_no_secrets(value)
+    return arguments
+
+
+class LoaderSourceConfig(RemoteSourceConfig):
+    """The documents of a LangChain `BaseLoader`, such as those of langchain-community."""
+
+    kind: Literal["loader"]
+    loader: Annotated[str, Field(pattern=r"^\w+(\.\w+)+$")]
+    """Dotted path of the loader's class."""
+    arguments: Annotated[dict[str, object], AfterValidator(_check_no_secrets)] = Field(
+        default_factory=dict
+    )
+    """Its keyword arguments. `{ env = "NAME" }` is the value of an environment variable,
+    `{ import = "package.name" }` an imported object, and `{ search = "pattern" }` a function that says
+    whether a text contains the pattern.
+    """
+    id: str = "{source}"
+    """Template of a document's id, with the values of its metadata; unique and stable."""
+    format: Literal["markdown", "html", "text"] = "markdown"
+    """The format of the documents' content."""
+
+
+class WebsiteSourceConfig(RemoteSourceConfig):
+    """The pages of a web site that a start page links to or a sitemap lists.
+
+    A page's values are its `<title>` and `<meta>` or front matter, `{url}` and `{path}`.
+    """
+
+    kind: Literal["website"]
+    url: str | None = None
+    """The start page. Without `include`, only pages in its folder are read."""
+    sitemap: str | None = None
+    """The URL of a sitemap or of an index of sitemaps, instead of `url`."""
+    include: tuple[re.Pattern[str], ...] = ()
+    """A page is read if its path, with its query, contains one of these patterns; default: all."""
+    exclude: tuple[re.Pattern[str], ...] = ()
+    """A page is not read if its path, with its query, contains one of these patterns."""
+    depth: int = Field(default=10, ge=0)
+    """Number of links from the start page to a page."""
+    max_pages: int = Field(default=10_000, ge=1)
+    """Maximum number of pages that are requested."""
+    requests_per_second: float = Field(default=5, gt=0)
+    """Maximum rate of requests; a longer `Crawl-delay` of robots.txt takes precedence."""
+    page_url: PageUrl = ("{url}",)
+    max_errors: int = Field(default=20, ge=0)
+
+    @model_validator(mode="after")
+    def _url_or_sitemap(self) -> Self:
+        if (self.url is None) == (self.sitemap is None):
+            raise PydanticCustomError("url_or_sitemap", "must name either a url or a sitemap")
+        if not self.start.startswith(("http://", "https://")):
+            raise PydanticCustomError("url_or_sitemap", "must begin with http:// or https://")
+        return self
+
+    @property
+    def start(self) -> str:
+        """The URL that is read first; it determines the host."""
+        return self.url or self.sitemap or ""
+
+
 SourceConfig = Annotated[
-    ApiDocsSourceConfig | OpenApiSourceConfig | MarkdownSourceConfig | FilesSourceConfig,
+    ApiDocsSourceConfig
+    | OpenApiSourceConfig
+    | MarkdownSourceConfig
+    | FilesSourceConfig
+    | LoaderSourceConfig
+    | WebsiteSourceConfig,
     Field(discriminator="kind"),
 ]
 

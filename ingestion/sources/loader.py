@@ -1,0 +1,234 @@
+"""Documents of LangChain loaders, such as those of langchain-community.
+
+A loader runs in a process of its own. It may block, hang or change global state; the process is ended
+after the time limit, and when the run is stopped.
+"""
+
+import multiprocessing
+import os
+import re
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ingestion.sources.folder import page_url
+from ingestion.sources.registry import FileResult, KnownFiles, Waiting
+from ingestion.sources.remote_pages import Deadline, RemotePage, read_remote_page
+from ingestion.worker_processes import exit_with_parent
+from schemas.errors import SourceError
+from schemas.platform import LoaderSourceConfig, SourceLimits
+
+FIRST_RETRY_S = 1.0
+"""Delay before a failed loader is started again, in seconds; it doubles with each failure."""
+
+_SUFFIXES = {"markdown": ".md", "html": ".html", "text": ".txt"}
+_TRANSIENT_STATUSES = {408, 425, 429}
+_UTF8_MARK = b"\xef\xbb\xbf"
+_MAX_MESSAGE_CHARS = 300
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A document as it comes from the process of the loader."""
+
+    content: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """The end of a loader by an error."""
+
+    message: str
+    is_transient: bool
+    retry_after: float = 0.0
+    """Seconds that the server asks to wait."""
+
+
+class LoaderReader:
+    """The SourceReader for LangChain loaders."""
+
+    def read(
+        self, source: LoaderSourceConfig, limits: SourceLimits, known: KnownFiles
+    ) -> Iterator[FileResult]:
+        """Yield the documents as the loader yields them.
+
+        A loader that fails is started again; documents that it has already loaded are skipped. Raises
+        SourceError if it fails too often or permanently, or takes too long.
+        """
+        deadline = Deadline(source.timeout_seconds)
+        seen: set[str] = set()
+        for attempt in range(source.max_errors + 1):
+            failure: _Failure | None = None
+            for result in _load(source, deadline):
+                match result:
+                    case _Loaded():
+                        yield from _page_results(source, limits, known, result, seen)
+                    case _Failure():
+                        failure = result
+                    case Waiting():
+                        yield result
+            if failure is None:
+                return
+            if not failure.is_transient or attempt == source.max_errors:
+                raise SourceError(f"the loader failed: {failure.message}")
+            yield from deadline.sleep(max(failure.retry_after, FIRST_RETRY_S * 2**attempt))
+
+    def count_files(self, source: LoaderSourceConfig) -> None:
+        """Return None: the number of documents is unknown before loading them."""
+
+    def fingerprints(self, source: LoaderSourceConfig, limits: SourceLimits) -> None:
+        """Return None: the documents cannot be compared before loading them."""
+
+
+READER = LoaderReader()
+
+
+def _page_results(
+    source: LoaderSourceConfig,
+    limits: SourceLimits,
+    known: KnownFiles,
+    loaded: _Loaded,
+    seen: set[str],
+) -> Iterator[FileResult]:
+    document_id = page_url((source.id,), loaded.metadata)
+    if not document_id:
+        names = ", ".join(loaded.metadata)
+        yield SourceError(f"a document has no value for id = {source.id!r}; it has {names}")
+    elif document_id not in seen:
+        seen.add(document_id)
+        suffix = _SUFFIXES[source.format]
+        # The mark states the encoding of HTML that declares another one.
+        data = _UTF8_MARK + loaded.content.encode("utf-8", "replace")
+        page = RemotePage(document_id, suffix, data, loaded.metadata)
+        yield from read_remote_page(source, limits, known, page)
+
+
+def _load(source: LoaderSourceConfig, deadline: Deadline) -> Iterator[_Loaded | _Failure | Waiting]:
+    """Run the loader in a process; yield its documents, Waiting meanwhile, and a failure at the end.
+
+    Raises SourceError at the deadline.
+    """
+    with _loader_process(source) as receiver:
+        while True:
+            started = time.monotonic()
+            try:
+                result = receiver.recv() if receiver.poll(0.5) else Waiting()
+            except EOFError:
+                result = _Failure("its process has ended unexpectedly", is_transient=True)
+            deadline.spend(started)
+            if result is None:
+                return
+            yield result
+            if isinstance(result, _Failure):
+                return
+
+
+@contextmanager
+def _loader_process(source: LoaderSourceConfig) -> Iterator[Connection]:
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_run_loader, args=(source, sender), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        yield receiver
+    finally:
+        process.kill()
+        process.join()
+        receiver.close()
+
+
+def _run_loader(source: LoaderSourceConfig, sender: Connection) -> None:
+    """Send the documents, then None or a failure. The process of the loader runs this."""
+    exit_with_parent()
+    warnings.simplefilter("ignore")  # such as the notice of langchain-community at its import
+    secrets: list[str] = []
+    try:
+        loader = _open_loader(source, secrets)
+    except Exception as error:
+        sender.send(_Failure(_message(error, secrets), is_transient=False))
+        return
+    try:
+        for document in loader.lazy_load():
+            metadata = {str(name): _plain(value) for name, value in document.metadata.items()}
+            sender.send(_Loaded(document.page_content, metadata))
+        sender.send(None)
+    except BrokenPipeError:
+        return  # the run has ended
+    except Exception as error:
+        sender.send(_failure(error, secrets))
+
+
+def _open_loader(source: LoaderSourceConfig, secrets: list[str]) -> Any:
+    """Return the loader. Values of environment variables are added to `secrets`."""
+    arguments = {name: _resolve(value, secrets) for name, value in source.arguments.items()}
+    return _import(source.loader)(**arguments)
+
+
+def _resolve(value: object, secrets: list[str]) -> object:
+    """Return `value` with its references resolved. Raises SourceError or re.error."""
+    match value:
+        case {"env": str(name), **rest} if not rest:
+            secret = os.environ.get(name, "")
+            if not secret:
+                raise SourceError(f"the environment variable {name} is not set")
+            secrets.append(secret)
+            return secret
+        case {"import": str(name), **rest} if not rest:
+            return _import(name)
+        case {"search": str(pattern), **rest} if not rest:
+            return re.compile(pattern).search
+        case dict():
+            return {name: _resolve(inner, secrets) for name, inner in value.items()}
+        case list():
+            return [_resolve(inner, secrets) for inner in value]
+        case _:
+            return value
+
+
+def _import(path: str) -> Any:
+    """Return the object at a dotted path, which may be an attribute of a class."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        parent, _, _ = module.rpartition(".")
+        if error.name != module or not parent:
+            raise
+        return getattr(_import(module), name)
+
+
+def _plain(value: object) -> object:
+    """Return a metadata value as data that any process can unpickle."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _failure(error: Exception, secrets: list[str]) -> _Failure:
+    """Return whether a retry may help, by the HTTP status if there is one."""
+    response = getattr(error, "response", None)
+    status = getattr(response, "status_code", None) or getattr(error, "code", None)
+    is_refusal = isinstance(status, int) and 400 <= status < 500
+    retry_after = str((getattr(response, "headers", None) or {}).get("Retry-After", ""))
+    return _Failure(
+        _message(error, secrets),
+        is_transient=not is_refusal or status in _TRANSIENT_STATUSES,
+        retry_after=float(retry_after) if retry_after.isdecimal() else 0.0,
+    )
+
+
+def _message(error: Exception, secrets: list[str]) -> str:
+    """Return the error in one line, without secrets."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text[:_MAX_MESSAGE_CHARS]

@@ -1,0 +1,121 @@
+"""Pages that are read over the network: text with values becomes documents.
+
+A page with the same content as in the last run is not parsed.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ingestion.sources.folder import READER_VERSION, PageValues, check_size
+from ingestion.sources.formats.html import read_html
+from ingestion.sources.formats.text import decode_text
+from ingestion.sources.markdown import markdown_content
+from ingestion.sources.pages import Page, PageContent, PagePart, documents_of_page
+from ingestion.sources.registry import (
+    EmptyFile,
+    FileResult,
+    KnownFiles,
+    UnchangedFile,
+    Waiting,
+    unexpected_error,
+)
+from schemas.document import SourceDocument
+from schemas.errors import ApideskError, SourceError
+from schemas.platform import RemoteSourceConfig, SourceLimits
+
+MAX_ID_CHARS = 400
+"""Maximum length of an id, in characters."""
+
+MAX_SLEEP_S = 60.0
+"""Maximum time that a reader waits before it tries again, in seconds."""
+
+
+@dataclass(frozen=True)
+class RemotePage:
+    """The content of a page as it was received."""
+
+    id: str
+    suffix: str
+    """Its format: `.html`, `.md` or `.txt`."""
+    data: bytes
+    values: PageValues
+    """Values besides those that the content states; they take precedence."""
+
+
+def read_remote_page(
+    source: RemoteSourceConfig, limits: SourceLimits, known: KnownFiles, page: RemotePage
+) -> Iterator[FileResult]:
+    """Yield the documents of `page`, or why there are none.
+
+    Raises ConfigurationError for a malformed `page_url`.
+    """
+    fingerprint = _fingerprint(source, page)
+    if fingerprint in known:
+        yield UnchangedFile(fingerprint, known[fingerprint])
+        return
+    try:
+        documents = _documents(source, limits, page)
+    except SourceError as error:
+        yield SourceError(f"{page.id[:MAX_ID_CHARS]}: {error}")
+        return
+    except ApideskError:  # such as a malformed page_url, which concerns the whole source
+        raise
+    except Exception as error:
+        yield unexpected_error(page.id, error)
+        return
+    if not documents:
+        yield EmptyFile(fingerprint, page.id, is_skipped=documents is None)
+    for document in documents or ():
+        yield document.model_copy(update={"fingerprint": fingerprint})
+
+
+def _documents(
+    source: RemoteSourceConfig, limits: SourceLimits, page: RemotePage
+) -> list[SourceDocument] | None:
+    if len(page.id) > MAX_ID_CHARS:
+        raise SourceError(f"its id is longer than {MAX_ID_CHARS} characters")
+    check_size(len(page.data), limits)
+    values, parts = _content(page)
+    return documents_of_page(source, Page(page.id, page.suffix, {**values, **page.values}, parts))
+
+
+def _content(page: RemotePage) -> PageContent:
+    if not page.data.strip():
+        return PageContent({}, [])
+    if page.suffix == ".html":
+        return read_html(page.data)
+    text = decode_text(page.data)
+    return markdown_content(text) if page.suffix == ".md" else PageContent({}, [PagePart(text)])
+
+
+def _fingerprint(source: RemoteSourceConfig, page: RemotePage) -> str:
+    """Return a digest of everything that the documents of `page` depend on."""
+    values = json.dumps(page.values, default=str, sort_keys=True)
+    key = f"{READER_VERSION}\0{source.model_dump_json()}\0{page.id}\0{values}\0"
+    return hashlib.sha256(key.encode() + page.data).hexdigest()
+
+
+class Deadline:
+    """Time that reading a source may take; what is done between its results does not count."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.seconds_left = seconds
+
+    def spend(self, started: float) -> None:
+        """Count the time since `started`, a time of `time.monotonic`. Raises SourceError at the limit."""
+        self.seconds_left -= time.monotonic() - started
+        if self.seconds_left <= 0:
+            raise SourceError(f"not completely read within {self._seconds:g} s (timeout_seconds)")
+
+    def sleep(self, seconds: float) -> Iterator[Waiting]:
+        """Wait, but not longer than the limits; yield while waiting. Raises SourceError at the limit."""
+        until = time.monotonic() + min(seconds, MAX_SLEEP_S)
+        while (left := until - time.monotonic()) > 0:
+            started = time.monotonic()
+            time.sleep(min(left, 0.5))
+            self.spend(started)
+            yield Waiting()

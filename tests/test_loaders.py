@@ -1,0 +1,215 @@
+"""Sources of kind `loader`: documents of LangChain loaders, over the wire formats of the wikis."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.document_loaders import BaseLoader
+from langchain_core.documents import Document
+from pydantic import ValidationError
+
+from ingestion.sources.registry import EmptyFile, Waiting, read_source
+from ingestion.sync import ReadOptions, Sync
+from schemas.document import SourceDocument
+from schemas.errors import IngestionStopped, SourceError
+from schemas.ingestion import IngestionOptions, SourceReport
+from schemas.platform import LoaderSourceConfig, SourceLimits
+from schemas.settings import read_settings
+from tests.collections import open_collection, stored_rows
+from tests.scripted_server import Fault, half, hang, serving, status
+from tests.wiki_servers import TOKEN, WIKIS, Wiki, WikiPage
+
+LIMITS = SourceLimits()
+
+
+def loader_source(**fields: Any) -> LoaderSourceConfig:
+    return LoaderSourceConfig.model_validate({"name": "wiki", "kind": "loader", **fields})
+
+
+class Indexed:
+    """A collection filled from a source."""
+
+    def __init__(self, folder: Path) -> None:
+        settings = read_settings(milvus_uri=str(folder / "milvus.db"))
+        self.collection = open_collection(settings, "embedded")
+
+    def sync(self, source: LoaderSourceConfig, **options: bool) -> SourceReport:
+        sync = Sync(
+            self.collection,
+            None,
+            ReadOptions(LIMITS, 400),
+            IngestionOptions.model_validate(options),
+        )
+        sync.run([source])
+        return sync.reports[0]
+
+    def texts(self) -> str:
+        return "\n".join(str(row["text"]) for row in stored_rows(self.collection).values())
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Iterator[Indexed]:
+    indexed = Indexed(tmp_path)
+    yield indexed
+    indexed.collection.close()
+
+
+@pytest.fixture(params=WIKIS)
+def wiki(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wiki]:
+    monkeypatch.setenv("WIKI_TOKEN", TOKEN)
+    with serving(WIKIS[request.param]()) as server:
+        for number in range(1, 6):
+            server.pages[f"p{number}"] = WikiPage(f"Page {number}", f"Send parcel {number} today.")
+        yield server
+
+
+def test_pages_keep_title_headings_tables_and_link(wiki: Wiki) -> None:
+    source = loader_source(**wiki.source())
+    found = [d for d in read_source(source, LIMITS) if not isinstance(d, Waiting)]
+    documents = [document for document in found if isinstance(document, SourceDocument)]
+    assert found == documents
+    assert [document.title for document in documents] == [f"Page {n}" for n in range(1, 6)]
+    first = documents[0]
+    assert [section.heading for section in first.sections] == [("Sending",), ("Errors",)]
+    assert first.sections[0].body == "Send parcel 1 today."
+    assert "| 20001 | expired |" in first.sections[1].body
+    assert first.page_url.startswith("http")
+    assert "p1" in first.page_url
+
+
+def test_changes_and_deletions_are_followed(wiki: Wiki, indexed: Indexed) -> None:
+    source = loader_source(**wiki.source())
+    report = indexed.sync(source)
+    assert (report.added, report.refused) == (5, [])
+    assert indexed.sync(source).written == 0
+    wiki.pages["p2"].text = "Collect parcel 2 tomorrow."
+    report = indexed.sync(source)
+    assert (report.changed, report.unchanged, report.written) == (1, 4, 1)
+    del wiki.pages["p3"]
+    report = indexed.sync(source)
+    assert (report.deleted, report.kept, report.refused) == (1, 0, [])
+    assert "Collect parcel 2" in indexed.texts()
+    assert "parcel 3" not in indexed.texts()
+
+
+def test_deletion_of_many_pages_is_refused(wiki: Wiki, indexed: Indexed) -> None:
+    source = loader_source(**wiki.source())
+    indexed.sync(source)
+    for name in ("p2", "p3", "p4"):
+        del wiki.pages[name]
+    report = indexed.sync(source)
+    assert (report.deleted, report.kept) == (0, 3)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [(status(401), "401"), (status(500), ""), (half, ""), (hang, "timeout_seconds")],
+    ids=["401", "500", "half", "timeout"],
+)
+def test_failing_server_deletes_nothing(
+    wiki: Wiki, indexed: Indexed, fault: Fault, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingestion.sources.loader.FIRST_RETRY_S", 0.01)
+    fields = {**wiki.source(), "max_errors": 1}
+    indexed.sync(loader_source(**fields))
+    del wiki.pages["p5"]
+    wiki.fail(fault, wiki.content_path)
+    started = time.monotonic()
+    report = indexed.sync(loader_source(**fields, timeout_seconds=4 if fault is hang else 60))
+    assert time.monotonic() - started < 20
+    assert (report.deleted, report.kept) == (0, 5)
+    assert len(report.refused) == 1
+    assert reason in report.refused[0]
+    assert TOKEN not in report.refused[0]
+    assert "parcel 5" in indexed.texts()
+    wiki.fault = None
+    assert indexed.sync(loader_source(**fields)).deleted == 1
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("fault", [status(429, Retry_After="1"), status(500), half])
+def test_loader_is_restarted_after_a_passing_fault(
+    wiki: Wiki, indexed: Indexed, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingestion.sources.loader.FIRST_RETRY_S", 0.01)
+    wiki.fail(fault, wiki.content_path, count=1)
+    report = indexed.sync(loader_source(**wiki.source()))
+    assert (report.added, report.refused) == (5, [])
+
+
+class ListLoader(BaseLoader):
+    """Loads what it is given; `pid_file` receives the id of its process."""
+
+    def __init__(
+        self, documents: list[dict[str, Any]], pid_file: str = "", seconds: float = 0, key: str = ""
+    ) -> None:
+        self.documents, self.seconds, self.key = documents, seconds, key
+        if pid_file:
+            Path(pid_file).write_text(str(os.getpid()))
+
+    def lazy_load(self) -> Iterator[Document]:
+        for fields in self.documents:
+            yield Document(page_content=fields["text"], metadata=fields)
+            time.sleep(self.seconds)
+        if self.key:
+            raise ValueError(f"refused: {self.key}")
+
+
+def list_source(*documents: dict[str, Any], **fields: Any) -> LoaderSourceConfig:
+    arguments = {"documents": list(documents), **fields.pop("arguments", {})}
+    return loader_source(
+        **{"loader": "tests.test_loaders.ListLoader", "id": "{id}", **fields}, arguments=arguments
+    )
+
+
+def test_stopped_run_ends_the_process_of_the_loader(indexed: Indexed, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    arguments = {"pid_file": str(pid_file), "seconds": 60}
+    source = list_source({"id": "a", "text": "Parcels"}, arguments=arguments)
+
+    def stop() -> None:
+        if pid_file.exists():
+            raise IngestionStopped("stopped")
+
+    options = ReadOptions(LIMITS, 400)
+    with pytest.raises(IngestionStopped):
+        Sync(indexed.collection, None, options, IngestionOptions(), stop).run([source])
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
+
+
+def test_document_without_id_is_refused_and_the_rest_is_read() -> None:
+    source = list_source({"text": "Lost"}, {"id": "b", "text": "Parcels"}, {"id": "c", "text": " "})
+    found = [result for result in read_source(source, LIMITS) if not isinstance(result, Waiting)]
+    assert str(found[0]) == "a document has no value for id = '{id}'; it has text"
+    assert isinstance(found[1], SourceDocument)
+    assert isinstance(found[2], EmptyFile)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"loader": "no_such_package.Loader"}, "No module named 'no_such_package'"),
+        ({"loader": "tests.test_loaders.NoLoader"}, "has no attribute 'NoLoader'"),
+        ({"arguments": {"colour": "red"}}, "unexpected keyword argument 'colour'"),
+        ({"arguments": {"key": {"env": "NO_KEY"}}}, "the environment variable NO_KEY is not set"),
+        ({"arguments": {"key": {"env": "WIKI_TOKEN"}}}, "ValueError: refused: ***"),
+    ],
+)
+def test_unusable_loader_is_refused_in_one_line_without_secrets(
+    fields: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WIKI_TOKEN", TOKEN)
+    with pytest.raises(SourceError) as caught:
+        list(read_source(list_source(**fields, max_errors=0), LIMITS))
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_secret_in_the_configuration_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r'api_key must be written as { env = "NAME" }'):
+        list_source(arguments={"oauth2": {"api_key": "geheim"}})
