@@ -111,7 +111,12 @@ UNREADABLE: dict[str, tuple[dict[str, str], str, str]] = {
         "a.json",
         "describes no operation",
     ),
-    "pages that cannot be read": ({"a__md": "---\ntitle: [\n---\nx"}, ".", "can be read"),
+    "pages that cannot be read": ({"a__md": "---\ntitle: [\n---\nx"}, ".", "can be read: a.md"),
+    "pages without a body": (
+        {"a__md": "# Title", "b__md": "---\ntitle: b\n---", "c__md": "", "d__md": "", "e__md": ""},
+        ".",
+        "can be read: a.md: has no body; b.md: has no body; c.md: has no body; and 2 more",
+    ),
     "a private address": ({}, "http://127.0.0.1:9/openapi.json", "APIDESK_PRIVATE_HOSTS"),
 }
 
@@ -137,6 +142,16 @@ def test_survey_without_documents_fails(
         survey_documents(where, SourceLimits())
     assert said in str(caught.value)
     assert str(caught.value).count("\n") == 0
+
+
+def test_init_reports_pages_without_a_body(empty_folder: Path) -> None:
+    """More of them than are sampled come first; the rest is indexed."""
+    empty = {f"docs_of_{number}__md": "# Title" for number in range(6)}
+    folder_of(empty_folder, docs_of_last__md=PAGE, **empty)
+    given = {"--documents": "docs", "--name": "Acme", "--about": "An API.", "--language": "zh"}
+    result = init(*(part for pair in given.items() for part in pair), answers="\n")
+    assert result.exit_code == 0, result.output
+    assert "pages: files without a body: 0.md, 1.md, 2.md, 3.md, 4.md, 5.md" in result.stdout
 
 
 def draft(**fields: Any) -> PlatformDraft:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,7 +10,7 @@ from ingestion.sources.files import file_suffixes
 from ingestion.sources.folder import list_files
 from ingestion.sources.markdown import SUFFIXES as MARKDOWN
 from ingestion.sources.openapi.reader import DescriptionSummary, summarize_openapi
-from ingestion.sources.registry import read_source
+from ingestion.sources.registry import EmptyFile, read_source
 from schemas.choices import Language
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
@@ -33,6 +32,9 @@ MAX_DESCRIPTIONS = 20
 
 LANGUAGE_SAMPLE_DOCUMENTS = 5
 """Maximum number of documents per source that are read to detect the language."""
+
+MAX_NAMED_PROBLEMS = 3
+"""Maximum number of files that an error message names."""
 
 
 @dataclass(frozen=True)
@@ -160,21 +162,38 @@ def _count_of(count: int, noun: str) -> str:
 def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimits) -> Language:
     """Return the most frequent language of the sampled documents.
 
-    Raises SourceError if no document can be read.
+    Raises SourceError, which names the first unusable files, if no document can be read.
     """
     counts: Counter[Language] = Counter()
+    problems: list[str] = []
     for source in surveyed:
-        counts.update(_sample_languages(source, limits))
+        counts.update(_sample_languages(source, limits, problems))
     if not counts:
-        raise SourceError("none of the files can be read")
+        named = "; ".join(problems[:MAX_NAMED_PROBLEMS])
+        more = len(problems) - MAX_NAMED_PROBLEMS
+        rest = f"; and {more} more" if more > 0 else ""
+        raise SourceError(f"none of the files can be read: {named}{rest}")
     return counts.most_common(1)[0][0]
 
 
-def _sample_languages(surveyed: _SurveyedSource, limits: SourceLimits) -> list[Language]:
+def _sample_languages(
+    surveyed: _SurveyedSource, limits: SourceLimits, problems: list[str]
+) -> list[Language]:
+    """Return the languages of the first documents; add the files before them that have none."""
     if summary := surveyed.summary:  # avoids fetching the description again
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
-    documents = islice(read_source(surveyed.source, limits), LANGUAGE_SAMPLE_DOCUMENTS)
-    return [document.language for document in documents if isinstance(document, SourceDocument)]
+    languages: list[Language] = []
+    for result in read_source(surveyed.source, limits):
+        if isinstance(result, SourceDocument):
+            languages.append(result.language)
+        elif isinstance(result, EmptyFile):
+            problem = "is skipped" if result.is_skipped else "has no body"
+            problems.append(f"{result.name}: {problem}")
+        else:
+            problems.append(str(result))
+        if len(languages) == LANGUAGE_SAMPLE_DOCUMENTS:
+            break
+    return languages
 
 
 def distinct_hosts(urls: tuple[str, ...]) -> tuple[str, ...]:
