@@ -1,4 +1,4 @@
-"""The context of a run: its deadline and event callback, named steps and custom events."""
+"""The context of a run: its deadline and streamed answer, named steps and custom events."""
 
 import asyncio
 import math
@@ -7,14 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForChainRun,
-    BaseCallbackManager,
-    adispatch_custom_event,
-)
+from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
-from schemas.answer import Event, EventSink
+from runnables.answer_events import StreamedAnswer, missing_events
+from schemas.answer import Answer, Event
 
 STRUCTURED_OUTPUT = "structured-output"
 """Custom event: a model returned a valid object. Data: `step` and `rung` (the output method)."""
@@ -37,12 +34,12 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True)
 class RunContext:
-    """The deadline and the event callback that all steps of one run share."""
+    """The deadline and the streamed answer that all steps of one run share."""
 
     deadline: float = math.inf
     """`time.monotonic()` at which the run has to end; infinite without a deadline."""
-    on_event: EventSink | None = None
-    """Receives the events of the run; None if the caller does not stream."""
+    streamed: StreamedAnswer | None = None
+    """What was dispatched of the answer; None if the caller does not stream."""
 
 
 def run_context(config: RunnableConfig) -> RunContext:
@@ -58,9 +55,9 @@ def with_deadline(config: RunnableConfig, timeout_s: float) -> RunnableConfig:
     return _with_context(config, replace(context, deadline=deadline))
 
 
-def with_event_sink(config: RunnableConfig, on_event: EventSink) -> RunnableConfig:
-    """Return `config` for a run whose events go to `on_event`."""
-    return _with_context(config, replace(run_context(config), on_event=on_event))
+def with_streaming(config: RunnableConfig) -> RunnableConfig:
+    """Return `config` for a run that dispatches each step as soon as it is grounded."""
+    return _with_context(config, replace(run_context(config), streamed=StreamedAnswer()))
 
 
 def remaining_seconds(config: RunnableConfig) -> float:
@@ -74,22 +71,31 @@ def deadline_timeout(config: RunnableConfig) -> asyncio.Timeout:
     return asyncio.timeout(None if math.isinf(seconds) else seconds)
 
 
-def event_sink(config: RunnableConfig) -> EventSink | None:
-    """Return the callback that receives the run's events, if there is one."""
-    return run_context(config).on_event
-
-
 async def emit(config: RunnableConfig, event: Event) -> None:
-    """Send `event` to the run's event callback, if there is one."""
-    if on_event := event_sink(config):
-        await on_event(event)
+    """Dispatch `event` as a custom event of its name."""
+    if (streamed := run_context(config).streamed) is not None:
+        streamed.apply(event)
+    await _dispatch(config, event.name, event.data)
+
+
+async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
+    """Dispatch the sources and steps of `answer`, unless they were dispatched while it was written."""
+    streamed = run_context(config).streamed or StreamedAnswer()
+    for event in missing_events(streamed, answer):
+        if event.name != "structured":  # dispatched by the step that classifies
+            await emit(config, event)
 
 
 async def dispatch_event(config: RunnableConfig, event: str, **data: str) -> None:
     """Dispatch a custom event to the callback handlers of the run; outside a run, do nothing."""
+    await _dispatch(config, event, data)
+
+
+async def _dispatch(config: RunnableConfig, event: str, data: object) -> None:
     callbacks = config.get("callbacks")
-    if isinstance(callbacks, BaseCallbackManager) and callbacks.parent_run_id is not None:
-        await adispatch_custom_event(event, data, config=config)
+    # Not LangChain's `adispatch_custom_event`, which configures another callback manager each time.
+    if isinstance(callbacks, AsyncCallbackManager) and callbacks.parent_run_id is not None:
+        await callbacks.on_custom_event(event, data, run_id=callbacks.parent_run_id)
 
 
 def child_config(config: RunnableConfig, name: str, **metadata: str) -> RunnableConfig:

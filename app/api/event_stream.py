@@ -1,14 +1,14 @@
 """Streams an answer as events, and waits for the first event before a response starts."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 from litestar import Request
 from litestar.response.sse import ServerSentEventMessage
 
-from app.service.ask_command import StreamedAnswer
-from schemas.answer import Answer, Event, EventSink, Sources, Step
+from runnables.answer_events import StreamedAnswer, missing_events
+from schemas.answer import Answer, Event, EventSink
 
 EVENT_STREAM = "text/event-stream"
 
@@ -19,10 +19,11 @@ HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 
 
 async def stream_answer(
-    ask: Callable[[EventSink], Awaitable[Answer]],
+    ask: Callable[[EventSink], Awaitable[Answer]], *, complete: bool = True
 ) -> AsyncGenerator[Event | None]:
     """Yield the events of one answer, which end with `answer`; None stands for a heartbeat.
 
+    If `complete` is true, the steps of an answer that was not written step by step are sent as well.
     Raises the errors of `ask`. Closing the generator cancels `ask` and its model calls.
     """
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -43,7 +44,7 @@ async def stream_answer(
         async for event in _with_heartbeats(queue):
             yield event
         answer = await task
-        for event in _missing_events(streamed, answer):
+        for event in missing_events(streamed, answer) if complete else ():
             yield event
         yield Event("answer", answer)
     finally:
@@ -65,22 +66,6 @@ async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> AsyncGenerator
         if event is None:
             return
         yield event
-
-
-def _missing_events(streamed: StreamedAnswer, answer: Answer) -> Iterator[Event]:
-    """Yield the events that were not sent, because the answer was cached or differs from the stream."""
-    if streamed.structured is None:
-        yield Event("structured", answer.structured)
-    if streamed.texts != answer.answer:
-        yield Event("sources", Sources(sources=answer.sources))
-        yield from _step_events(answer)
-
-
-def _step_events(answer: Answer) -> Iterator[Event]:
-    for number, text in enumerate(answer.answer, 1):
-        facts = [fact for fact in answer.unverified if fact in text]
-        supported = number not in answer.unsupported
-        yield Event("step", Step(number=number, text=text, unverified=facts, supported=supported))
 
 
 async def first_event(

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import merge_configs
 from langsmith import tracing_context
 from sqlalchemy.engine import Engine
 
@@ -20,12 +21,14 @@ from ingestion.database.engine import open_engine
 from ingestion.job import IngestionJob, ProgressCallback
 from ingestion.platform_config import read_platform
 from ingestion.text.language import detect_language
+from runnables.answer_events import AnswerEventHandler
 from runnables.factory import PipelineFactory
 from runnables.models.chat_models import open_chat_models
 from runnables.models.concurrency import ConcurrencyLimiter
+from runnables.models.custom_models import NO_CUSTOM_MODELS, CustomModels, client_name
 from runnables.question.extract_details import extract_details
 from runnables.retrieval.retriever import RetrievalMode
-from runnables.run_context import with_deadline, with_event_sink
+from runnables.run_context import with_deadline, with_streaming
 from schemas.answer import Answer, DegradedReason, EventSink, Source
 from schemas.choices import Language
 from schemas.document import RetrievedChunk
@@ -47,8 +50,14 @@ class AnswerService:
         platform: PlatformConfig,
         job: IngestionJob,
         engine: Engine | None = None,
+        models: CustomModels = NO_CUSTOM_MODELS,
     ) -> None:
-        """Create the service. Without `engine`, open the database in `settings`, which blocks."""
+        """Create the service. Without `engine`, open the database in `settings`, which blocks.
+
+        `models` take precedence over those of the settings.
+        """
+        if models.chat is not None:
+            settings = settings.model_copy(update={"chat_model": client_name(models.chat)})
         self.engine = engine or open_engine(settings)
         """The database of sessions, records, keys and cached answers."""
         self.settings = settings
@@ -65,9 +74,15 @@ class AnswerService:
             settings.max_concurrency, self.metrics.update_call_gauge
         )
         """Limits how many calls of chat models run at once."""
-        self.models = open_chat_models(settings, self.call_limiter)
+        self.models = open_chat_models(settings, self.call_limiter, models.chat)
         self._factory = PipelineFactory(
-            settings, platform, job.collection, job.embeddings, self.models, self.call_limiter
+            settings,
+            platform,
+            job.collection,
+            job.embeddings,
+            self.models,
+            self.call_limiter,
+            models.reranker,
         )
         self.classify = self._factory.classify()
         self._retrieve = self._factory.retrieve()
@@ -77,18 +92,23 @@ class AnswerService:
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Answer the question. `on_event` receives events before the answer. Raises ApideskError."""
         question = self.build_question(command)
+        config = self.tracing.config(question.id, command.mode, command.session, *command.callbacks)
+        if on_event is not None:
+            handler = AnswerEventHandler(on_event)
+            config = with_streaming(merge_configs(config, {"callbacks": [handler]}))
+        return await self.answer(question, config, command.mode)
+
+    async def answer(
+        self, question: Question, config: RunnableConfig, mode: AnswerMode = "pipeline"
+    ) -> Answer:
+        """Answer the question in a run with `config`, within its time limit. Raises ApideskError."""
         observer = RunObserver(self.metrics)
         started = time.monotonic()
         timeout_s = self.settings.request_timeout
-        traced = self.tracing.config(
-            question.id, command.mode, command.session, observer, *command.callbacks
-        )
-        config = with_deadline(traced, timeout_s)
-        if on_event is not None:
-            config = with_event_sink(config, on_event)
+        config = with_deadline(merge_configs(config, {"callbacks": [observer]}), timeout_s)
         try:
             async with self.in_flight.track(timeout_s), self._question_slot():
-                pipeline = await self._load_pipeline(command.mode)
+                pipeline = await self._load_pipeline(mode)
                 answer = await pipeline.ainvoke(question, config)
         finally:
             self.update_circuit_gauge()
@@ -96,10 +116,10 @@ class AnswerService:
         answer = answer.model_copy(
             update={
                 "timings": dict(observer.milliseconds) | {"total": total},
-                "degraded": answer.degraded or self._degraded_reason(command),
+                "degraded": answer.degraded or self._degraded_reason(mode),
             }
         )
-        observer.record_answer(answer, command.mode)
+        observer.record_answer(answer, mode)
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
@@ -126,10 +146,18 @@ class AnswerService:
     async def retrieve(self, command: AskCommand) -> list[Source]:
         """Return the best chunks, at most k, without calling a chat model. Raises ApideskError."""
         question = self.build_question(command)
-        observer = RunObserver(self.metrics)
-        config = self.tracing.config(question.id, None, None, observer, *command.callbacks)
-        chunks = await self._retrieve.ainvoke(question, config)
+        config = self.tracing.config(question.id, None, None, *command.callbacks)
+        chunks = await self.retrieve_chunks(question, config)
         return [Source.from_chunk(number, chunk) for number, chunk in enumerate(chunks, 1)]
+
+    async def retrieve_chunks(
+        self, question: Question, config: RunnableConfig
+    ) -> list[RetrievedChunk]:
+        """Return the best chunks in a run with `config`. Raises ApideskError."""
+        observer = RunObserver(self.metrics)
+        return await self._retrieve.ainvoke(
+            question, merge_configs(config, {"callbacks": [observer]})
+        )
 
     def build_question(self, command: AskCommand) -> Question:
         """Return the question in `command`, or build one with a new id from its text.
@@ -206,8 +234,8 @@ class AnswerService:
                 ) from None
             yield
 
-    def _degraded_reason(self, command: AskCommand) -> DegradedReason | None:
-        if command.mode == "tools" and self.models is None:
+    def _degraded_reason(self, mode: AnswerMode) -> DegradedReason | None:
+        if mode == "tools" and self.models is None:
             return DegradedReason.TOOLS_UNAVAILABLE
         return None
 
@@ -218,14 +246,16 @@ class AnswerService:
         return self.platform.platform.language
 
 
-def connect_answer_service(settings: Settings, engine: Engine | None = None) -> AnswerService:
+def connect_answer_service(
+    settings: Settings, engine: Engine | None = None, models: CustomModels = NO_CUSTOM_MODELS
+) -> AnswerService:
     """Return a service that is connected to its store, without loading the collection.
 
     Blocks the event loop. Pass `engine` if the database in `settings` is already open. Raises ApideskError.
     """
     platform = read_platform(settings.platform)
     job = IngestionJob.connect(settings, engine)
-    return AnswerService(settings, platform, job, job.runs.engine)
+    return AnswerService(settings, platform, job, job.runs.engine, models)
 
 
 @asynccontextmanager
@@ -233,13 +263,14 @@ async def open_answer_service(
     settings: Settings,
     progress: ProgressCallback = lambda run: None,
     engine: Engine | None = None,
+    models: CustomModels = NO_CUSTOM_MODELS,
 ) -> AsyncIterator[AnswerService]:
     """Open a service that is ready to answer, and close it at the end of the block.
 
     If the platform has never been indexed, it is indexed first. Pass `engine` if the database in
     `settings` is already open; it is closed with the service. Raises ApideskError.
     """
-    answer_service = await asyncio.to_thread(connect_answer_service, settings, engine)
+    answer_service = await asyncio.to_thread(connect_answer_service, settings, engine, models)
     try:
         job = answer_service.job
         if await asyncio.to_thread(job.collection.exists):

@@ -1,51 +1,20 @@
-"""The question with its options, the interface of answerers, and the state of a streamed answer."""
+"""The question with its options, and the interface of answerers."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from schemas.answer import Answer, Event, EventSink, Source, Sources, Step
+from runnables.answer_events import StreamedAnswer as StreamedAnswer
+from schemas.answer import Answer, EventSink
 from schemas.choices import Language
 from schemas.errors import QuestionError, QuestionTooLong
-from schemas.question import AnswerMode, Filters, Question, StructuredQuestion, Turn
+from schemas.question import AnswerMode, Filters, Question, Turn
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import BaseCallbackHandler
 
     from app.masking.masking import SecretScan
-
-
-class StreamedAnswer:
-    """Assembles an answer from its events.
-
-    A `sources` event starts the list of steps. Another `sources` event discards the steps received so
-    far. All Python code that receives events uses this class.
-    """
-
-    def __init__(self) -> None:
-        self.structured: StructuredQuestion | None = None
-        """The structured question; None before its event."""
-        self.sources: list[Source] = []
-        self.steps: list[Step] = []
-        self.is_restarted = False
-        """Whether steps were discarded."""
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts of the current steps."""
-        return [step.text for step in self.steps]
-
-    def apply(self, event: Event) -> None:
-        """Update the state with the next event."""
-        if isinstance(event.data, StructuredQuestion):
-            self.structured = event.data
-        elif isinstance(event.data, Sources):
-            self.is_restarted = self.is_restarted or bool(self.steps)
-            self.sources = event.data.sources
-            self.steps = []
-        elif isinstance(event.data, Step):
-            self.steps.append(event.data)
 
 
 @dataclass(frozen=True)
@@ -85,12 +54,12 @@ class Answerer(Protocol):
         """Return the answer. `on_event` receives events before the answer. Raises ApideskError."""
 
 
-def check_question(text: str, settings: Settings) -> None:
-    """Raise QuestionError if the question is blank or too long."""
+def check_question(text: str, settings: Settings, field: str = "question") -> None:
+    """Raise QuestionError if the question is blank or too long. `field` names it in the message."""
     if not text.strip():
-        raise QuestionError("question: is empty", field="question")
+        raise QuestionError(f"{field}: is empty", field=field)
     if len(text) > settings.max_question_chars:
         raise QuestionTooLong(
-            f"question: {len(text)} characters, at most {settings.max_question_chars} are allowed",
-            field="question",
+            f"{field}: {len(text)} characters, at most {settings.max_question_chars} are allowed",
+            field=field,
         )

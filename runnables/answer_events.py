@@ -1,0 +1,78 @@
+"""The events of an answer while it is made: LangChain custom events, and the answer they add up to.
+
+A run dispatches `structured`, `sources` and `step` as custom events. Their data are the objects of
+`schemas.answer`, so that callback handlers and `astream_events` receive them with their fields.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import AsyncCallbackHandler
+
+from schemas.answer import Answer, Event, EventSink, Source, Sources, Step
+from schemas.question import StructuredQuestion
+
+ANSWER_EVENTS = {"structured", "sources", "step"}
+"""The names of the custom events."""
+
+
+class StreamedAnswer:
+    """Assembles an answer from its events.
+
+    A `sources` event starts the list of steps. Another `sources` event discards the steps received so
+    far. All Python code that receives events uses this class.
+    """
+
+    def __init__(self) -> None:
+        self.structured: StructuredQuestion | None = None
+        """The structured question; None before its event."""
+        self.sources: list[Source] = []
+        self.steps: list[Step] = []
+        self.is_restarted = False
+        """Whether steps were discarded."""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the current steps."""
+        return [step.text for step in self.steps]
+
+    def apply(self, event: Event) -> None:
+        """Update the state with the next event."""
+        if isinstance(event.data, StructuredQuestion):
+            self.structured = event.data
+        elif isinstance(event.data, Sources):
+            self.is_restarted = self.is_restarted or bool(self.steps)
+            self.sources = event.data.sources
+            self.steps = []
+        elif isinstance(event.data, Step):
+            self.steps.append(event.data)
+
+
+def missing_events(streamed: StreamedAnswer, answer: Answer) -> Iterator[Event]:
+    """Yield the events that `streamed` lacks of `answer`: all of them if nothing was streamed."""
+    if streamed.structured is None:
+        yield Event("structured", answer.structured)
+    if streamed.texts != answer.answer:
+        yield Event("sources", Sources(sources=answer.sources))
+        for number, text in enumerate(answer.answer, 1):
+            facts = [fact for fact in answer.unverified if fact in text]
+            supported = number not in answer.unsupported
+            yield Event(
+                "step", Step(number=number, text=text, unverified=facts, supported=supported)
+            )
+
+
+class AnswerEventHandler(AsyncCallbackHandler):
+    """Passes the events of an answer to a callback, whose errors end the run."""
+
+    run_inline = True
+    raise_error = True
+
+    def __init__(self, on_event: EventSink) -> None:
+        self._on_event = on_event
+
+    async def on_custom_event(self, name: Any, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """Pass on an event of the answer, and ignore all others."""
+        if name in ANSWER_EVENTS:
+            await self._on_event(Event(name, data))
