@@ -1,5 +1,6 @@
 """Opens LangChain clients for `provider:model`, and converts their errors to ModelError."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,15 @@ PROVIDER_EXTRAS = {"anthropic", "deepseek", "ollama"}
 
 RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 """HTTP statuses after which the same request may succeed later."""
+
+NO_KEY = "none"
+"""Sent as the key to a server whose address is set and that has no key, as most local servers."""
+
+MAX_REASON_CHARS = 200
+"""Maximum length of the provider's own error message in ours, in characters."""
+
+_KEY = re.compile(r"\b(?:sk-|key-|Bearer\s+)\S+", re.IGNORECASE)
+"""A key in a provider's error message."""
 
 _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
@@ -56,8 +66,9 @@ class ModelRole:
 def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[str, Any]) -> Client:
     """Return a client of the role's model, created by `factory` with `options`.
 
-    `factory` is LangChain's init_chat_model or init_embeddings. Raises ConfigurationError if the
-    client cannot be created; its message names the setting and, if needed, the extra to install.
+    `factory` is LangChain's init_chat_model or init_embeddings. A client with a `base_url` needs no key.
+    Raises ConfigurationError if the client cannot be created; its message names the setting and, if
+    needed, the extra to install.
     """
     provider, _, name = role.model.partition(":")
     if not provider or not name:  # LangChain would guess the provider
@@ -72,6 +83,8 @@ def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[s
         command = f"pip install 'apidesk[{provider}]'"
         raise ConfigurationError(f"{role.setting} needs a package: {command}") from None
     except Exception as error:  # each provider's package raises its own errors
+        if _is_missing_key(error) and "base_url" in options and "api_key" not in options:
+            return open_client(factory, role, {**options, "api_key": NO_KEY})
         raise ConfigurationError(f"{role.setting}: {_reason(error, role)}") from None
     # Anthropic's client reports a missing key only with the first request.
     if getattr(client, "anthropic_api_key", None) == SecretStr(""):
@@ -111,11 +124,13 @@ def model_error(error: Exception, role: ModelRole) -> ModelError:
     if status == 404:
         message = role.error_message("the provider does not know this model", "MODEL")
         return ModelRefused(message, status)
-    if isinstance(status, int) and status not in RETRYABLE_STATUS and status >= 400:
-        return ModelRefused(role.error_message(f"the provider answers {status}", "MODEL"), status)
     if isinstance(status, int) and status > 0:
-        problem = "too many requests" if status == 429 else f"the provider answers {status}"
-        return ModelUnavailable(f"{role.setting}: {problem}", _retry_after_s(error))
+        problem = f"the provider answers {status}{_provider_reason(error)}"
+        if status not in RETRYABLE_STATUS and status >= 400:
+            return ModelRefused(role.error_message(problem, "MODEL"), status)
+        if status == 429:
+            problem = "too many requests"
+        return ModelUnavailable(f"{role.setting}: {problem}", _retry_after_s(error), status)
     if "Connect" in name or "Network" in name or isinstance(error, OSError):
         return ModelUnavailable(role.error_message("the provider cannot be reached", "BASE_URL"))
     return ModelUnavailable(role.error_message(f"the reply cannot be read ({name})", "BASE_URL"))
@@ -138,18 +153,37 @@ def _retry_after_s(error: Exception) -> float | None:
         return None
 
 
+def _provider_reason(error: Exception) -> str:
+    """Return the message in the body of an error response, in parentheses; empty if there is none.
+
+    Keys are removed. Fields other than the message may repeat the request and are left out.
+    """
+    body = getattr(error, "body", None)
+    for name in ("error", "message", "detail"):
+        if isinstance(body, Mapping):
+            body = body.get(name, body)
+    if not isinstance(body, str) or not body.strip():
+        return ""
+    reason = _KEY.sub("…", " ".join(body.split()))
+    return f" ({reason[:MAX_REASON_CHARS]})"
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _reason(error: Exception, role: ModelRole) -> str:
     """Describe `error` without the client's own message, which may contain a key."""
-    message = str(error).lower()
-    if "api_key" in message or "api key" in message or "credentials" in message:
+    if _is_missing_key(error):
         return _missing_key(role)
     if isinstance(error, ValueError) and "provider" in str(error):
         return f"no provider is called {role.model.partition(':')[0]}"
     return f"cannot be used ({type(error).__name__})"
+
+
+def _is_missing_key(error: Exception) -> bool:
+    message = str(error).lower()
+    return "api_key" in message or "api key" in message or "credentials" in message
 
 
 def _missing_key(role: ModelRole) -> str:

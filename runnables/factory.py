@@ -1,7 +1,9 @@
 """Builds the steps of the pipeline from the settings and platform.toml."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable
 
@@ -15,7 +17,11 @@ from runnables.grounding.judge import build_judge
 from runnables.models.chat_models import ChatModels
 from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.pipeline import AnswerSteps, PipelineSteps, StateStep, build_pipeline
-from runnables.question.classify import build_model_classifier, build_rule_classifier
+from runnables.question.classify import (
+    build_model_classifier,
+    build_rule_classifier,
+    classify_by_rules,
+)
 from runnables.question.condense import build_condense
 from runnables.retrieval.chunk_search import (
     ChunkSearch,
@@ -50,9 +56,11 @@ class PipelineFactory:
         embeddings: Embeddings | None,
         models: ChatModels | None,
         limiter: ConcurrencyLimiter,
+        reranker: BaseDocumentCompressor | None = None,
     ) -> None:
         """`models` is None if answers are quoted without a model; `limiter` limits model calls.
 
+        If `reranker` is None, the one of the settings is used.
         Raises ConfigurationError if the settings contradict each other.
         """
         self._settings = settings
@@ -62,7 +70,7 @@ class PipelineFactory:
         self._models = models
         self._limiter = limiter
         self._glossary = Glossary(platform.glossary)
-        self._rerank = build_rerank(settings, models, platform.platform)
+        self._rerank = build_rerank(settings, models, platform.platform, reranker)
         self._web_search = open_web_search(settings) if models else None
         self._query_embeddings = self._query_cache(embeddings)
         self._rules = GroundingRules(
@@ -99,7 +107,8 @@ class PipelineFactory:
         if self._models is None:
             return self._classify_by_rules()
         on_failure = self._settings.on_model_failure
-        return build_model_classifier(self._models, self._platform_info, on_failure)
+        by_rules = partial(classify_by_rules, collection=self._collection, glossary=self._glossary)
+        return build_model_classifier(self._models, self._platform_info, on_failure, by_rules)
 
     def retrieve(
         self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None

@@ -16,7 +16,9 @@ class Classification:
     degraded: DegradedReason | None = None
     """Set if no model could classify the question."""
     on_topic: float | None = None
-    """The estimated probability that the question is about the platform; None if a model classified it."""
+    """The estimated probability that the question is about the platform; None if a model says so."""
+    is_exact: bool = False
+    """Whether the question contains an indexed error code, an API's path or its whole name."""
 
 
 @dataclass(frozen=True)

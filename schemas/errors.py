@@ -140,6 +140,12 @@ class ModelUnavailable(ModelError):
     code = "model_unavailable"
     retryable = True
 
+    def __init__(
+        self, message: str, retry_after: float | None = None, status: int | None = None
+    ) -> None:
+        super().__init__(message, retry_after)
+        self.status = status
+
 
 class ModelRefused(ModelError):
     """The provider refuses the key, the model's name or the request."""

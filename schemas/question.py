@@ -44,12 +44,13 @@ class Turn(ApiModel):
 
 
 def _object(value: object) -> object:
-    """Parse an object sent as JSON text; null becomes an empty object."""
+    """Parse an object sent as JSON text; other text, which names no parameters, and null become empty."""
     if isinstance(value, str):
         try:
-            value = json.loads(value or "{}")
-        except ValueError:
-            return value
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = None
+        return value if isinstance(value, dict) else {}
     return {} if value is None else value
 
 

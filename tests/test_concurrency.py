@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from runnables.models.chat_model import FAILURE_THRESHOLD
-from runnables.models.chat_models import probe_model
 from runnables.models.concurrency import ConcurrencyLimiter
+from runnables.models.structured_output import probe_model
 from runnables.run_context import with_deadline
 from schemas.answer import Answer
 from schemas.errors import ModelBusy, ServiceBusy

@@ -122,17 +122,17 @@ SUCCESS = question_counter() | structured_output_counters("json_schema", "json_s
 EVENTS: list[Any] = [
     pytest.param([], valid_reply, SUCCESS, id="all is well"),
     pytest.param(
-        [Reply(status=500), Reply(status=429, headers={"retry-after": "0"})],
+        [Reply(status=503), Reply(status=429, headers={"retry-after": "0"})],
         valid_reply,
         SUCCESS | retry_counter(2),
-        id="a 500 and a 429",
+        id="a 503 and a 429",
     ),
     pytest.param(
         [],
         Reply(status=500),
         question_counter(degraded="true", confidence="low")
-        | retry_counter(6)
-        | failure_counter("model_unavailable", 2),
+        | retry_counter(3)
+        | failure_counter("model_unavailable", 5),  # one for each mode; the fifth opens the circuit
         id="500 to everything",
     ),
     pytest.param(
@@ -145,7 +145,7 @@ EVENTS: list[Any] = [
         [],
         refuse_modes("json_schema"),
         question_counter()
-        | structured_output_counters("json_mode", "json_mode")
+        | structured_output_counters("json_object", "json_object")
         | failure_counter("model_refused", 1),
         id="no JSON schema",
     ),
@@ -154,7 +154,7 @@ EVENTS: list[Any] = [
         refuse_modes("json_schema", "json_object"),
         question_counter()
         | structured_output_counters("plain", "plain")
-        | failure_counter("model_refused", 2),
+        | failure_counter("model_refused", 3),
         id="no JSON mode either",
     ),
     pytest.param(

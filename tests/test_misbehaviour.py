@@ -136,6 +136,9 @@ SERVED: list[Any] = [
     pytest.param(lambda t: Reply(text=t, delay=0.2), id="slow"),
     pytest.param(lambda t: Reply(text=t, chunk_size=64, chunk_delay=0.01), id="piece by piece"),
     pytest.param(lambda t: t + " " * 500_000, id="500 KB of blanks after it"),
+    pytest.param(
+        lambda t: json.dumps(fields(t) | {"requestParam": "size=L"}), id="parameters are text"
+    ),
 ]
 """Replies that can be parsed."""
 
@@ -304,7 +307,7 @@ def test_recoverable_failures_do_not_degrade_the_answer(
         (["json_schema"], ["json_schema", "json_object", "json_object"], ["json_object"] * 2),
         (
             ["json_schema", "json_object"],
-            ["json_schema", "json_object", None, None],
+            ["json_schema", "json_object", "json_object", None, None],
             [None, None],
         ),
     ],
@@ -327,6 +330,63 @@ def test_refused_output_mode_is_not_tried_again(
     assert [mode(r) for r in model_server.chat_requests] == first
     assert answered(client).answer == [STEP]
     assert [mode(r) for r in model_server.chat_requests[len(first) :]] == then
+
+
+def test_mode_that_ends_in_server_errors_is_not_tried_again(
+    model_client: MakeClient, model_server: ModelServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """llama-cpp-python answers 500 to a JSON schema."""
+    client = model_client()
+    reason = Reply("Input should be 'json_object', not with sk-secret", status=500)
+    model_server.route(lambda request: mode(request) == "json_schema", reason)
+    model_server.default = bent(str)
+
+    answer = answered(client)
+
+    assert answer.degraded is None
+    assert answer.answered_by == MODEL
+    modes = [mode(request) for request in model_server.chat_requests]
+    assert modes == ["json_schema", "json_object"] * 2
+    assert answered(client).degraded is None
+    assert [mode(r) for r in model_server.chat_requests[4:]] == ["json_object"] * 2
+    assert "Input should be 'json_object'" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_single_server_error_does_not_change_the_mode(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.reply(Reply(status=500))
+    model_server.default = bent(str)
+    client = model_client()
+
+    answered(client)
+    answered(client)
+
+    modes = [mode(request) for request in model_server.chat_requests]
+    assert modes == ["json_schema", "json_object", *["json_schema"] * 3]
+
+
+def test_schema_is_sent_with_the_format_json_object(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    """llama-cpp-python constrains replies to such a schema; other servers refuse it."""
+    refuses_schema = False
+
+    def reply(request: Recorded) -> Said:
+        form = request.body["response_format"]
+        if form["type"] == "json_schema" or ("schema" in form and refuses_schema):
+            return Reply("unknown parameter", status=400)
+        return good(request)
+
+    model_server.default = reply
+    assert answered(model_client()).degraded is None
+    write = model_server.chat_requests[-1].body["response_format"]
+    assert "answer" in write["schema"]["properties"]
+
+    refuses_schema = True
+    assert answered(model_client()).degraded is None
+    assert model_server.chat_requests[-1].body["response_format"] == {"type": "json_object"}
 
 
 @pytest.mark.acceptance

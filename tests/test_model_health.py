@@ -36,7 +36,7 @@ def test_model_failure_without_fallback_is_not_ready(
 
 
 def test_working_model_is_probed_once(model_client: MakeClient, model_server: ModelServer) -> None:
-    model_server.default = "pong"
+    model_server.default = {"ok": True}
     client = model_client()
     for _ in range(3):
         ready = client.get("/health/ready")
@@ -49,7 +49,7 @@ def test_check_prints_a_row_per_model(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, reply: Reply, sentence: str
 ) -> None:
     model_server.route(lambda request: (request.body or {}).get("model") == "wrong", reply)
-    model_server.default = "pong"
+    model_server.default = {"ok": True}
     for name, value in {
         "COLUMNS": "200",
         "APIDESK_CHAT_MODEL": "openai:wrong",

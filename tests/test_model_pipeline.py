@@ -11,7 +11,7 @@ from ingestion.store.route_calibration import SAMPLE_CHUNKS
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import ModelServer, Reply
+from tests.model_server import ModelServer, Recorded, Reply
 
 SHIP_PAGE = "https://open.example.com/#/api?apiId=1110"
 INVENTED_PAGE = "https://open.example.com/#/api?apiId=9999"
@@ -245,3 +245,34 @@ def test_model_reads_the_next_best_chunks_as_well(
     shown = [place for place in places if place >= 0]
     assert shown == sorted(shown)
     assert len(answer["sources"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "type_"),
+    [
+        ("40014 是什么错误", "api_call"),
+        ("/dop/api/v1/order/ship 一直失败", "api_call"),
+        ("订单发货", "api_call"),
+        ("今天天气怎么样", "unknown"),
+    ],
+)
+def test_exact_evidence_overrules_a_model_that_refuses(
+    model_client: MakeClient, model_server: ModelServer, question: str, type_: str
+) -> None:
+    def reply(request: Recorded) -> object:
+        if is_classification(request):
+            return structured(type="unknown", api_name=None)
+        return draft("调用“订单发货”接口。[1]")
+
+    model_server.default = reply
+    answer = ask(model_client(), question)
+    assert answer["type"] == type_
+
+
+def test_refusal_of_a_model_is_high_only_if_the_words_say_so(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.default = structured(type="unknown", api_name=None)
+    client = model_client()
+    assert ask(client, "今天天气怎么样")["confidence"] == "high"
+    assert ask(client, "快递面单提示错误怎么办")["confidence"] == "low"

@@ -136,7 +136,7 @@ def test_no_retry_after_the_deadline(serve_samples: MakeClient, model_server: Mo
     assert len(model_server.chat_requests) == 2
 
 
-@pytest.mark.parametrize(("status", "modes"), [(400, 3), (401, 1), (403, 1), (404, 1)])
+@pytest.mark.parametrize(("status", "modes"), [(400, 4), (401, 1), (403, 1), (404, 1)])
 def test_refusals_are_not_retried(
     serve_samples: MakeClient, model_server: ModelServer, status: int, modes: int
 ) -> None:

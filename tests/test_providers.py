@@ -293,3 +293,21 @@ def assert_one_sentence(message: str, begins: str, says: str) -> None:
     assert says in message
     assert "\n" not in message
     assert KEY not in message
+
+
+def test_server_with_an_address_needs_no_key(
+    serve_samples: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.reply(structured(), draft("用“订单发货”接口。[1]"))
+    client = serve_samples(chat_model="openai:local", chat_base_url=model_server.base_url)
+
+    assert ask(client, QUESTION)["degraded"] is None
+
+
+def test_key_of_the_provider_is_sent_to_an_address(
+    serve_samples: MakeClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    model_server.reply(structured(), draft("用“订单发货”接口。[1]"))
+    ask(serve_samples(chat_model="openai:m", chat_base_url=model_server.base_url), QUESTION)
+    assert model_server.chat_requests[0].headers["authorization"] == f"Bearer {KEY}"

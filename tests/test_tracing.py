@@ -23,7 +23,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from app.telemetry.logs import configure_logging
-from runnables.models.chat_models import probe_model
+from runnables.models.structured_output import probe_model
 from schemas.answer import Answer
 from schemas.errors import ConfigurationError, ModelRefused
 from schemas.question import Turn

@@ -13,7 +13,7 @@ from app.api.openapi import OPERATING_TAG
 from app.service.answer_service import AnswerService
 from app.telemetry.metrics import collect_ingestion_metrics
 from runnables.models.chat_model import ChatModel
-from runnables.models.chat_models import probe_model
+from runnables.models.structured_output import probe_model
 from schemas.base import ApiModel
 from schemas.errors import ApideskError, ModelError
 

@@ -51,7 +51,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[Pipe
             type="unknown",
             structured=state["classification"].structured,
             sources=[],
-            confidence="high" if on_topic is None else confidence_of(1 - on_topic),
+            confidence="low" if on_topic is None else confidence_of(1 - on_topic),
             language=question.language,
             answered_by=answered_by,
         )

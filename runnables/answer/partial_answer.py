@@ -1,5 +1,6 @@
 """Streaming of the steps of an answer while the model writes it, each as soon as it is grounded."""
 
+import re
 from collections.abc import Sequence
 
 from pydantic_core import from_json
@@ -12,6 +13,12 @@ from schemas.question import Question
 
 MAX_STREAMED_CHARS = 50_000
 """Maximum length of a reply whose steps are streamed, in characters; later steps are not streamed."""
+
+MAX_PARSES = 300
+"""Maximum number of times that a reply is parsed while it is streamed; later steps are not streamed."""
+
+_QUOTE = re.compile(r'(?<!\\)"')
+"""A quotation mark that may end a step; one inside a step is escaped."""
 
 
 class PartialAnswerParser:
@@ -33,6 +40,8 @@ class PartialAnswerParser:
         """Length of the reply so far, in characters."""
         self._complete_steps = 0
         """Number of complete steps in the reply so far."""
+        self._parses = 0
+        """Number of times that the reply has been parsed."""
         self._sent_steps = 0
         """Number of steps sent; a step of which nothing remains after grounding is not sent."""
 
@@ -42,6 +51,7 @@ class PartialAnswerParser:
         await self._on_event(Event("sources", Sources(sources=sources)))
         self._grounder = Grounder(self._question, self._chunks, self._rules)
         self._complete_steps = 0
+        self._parses = 0
         self._sent_steps = 0
 
     async def on_text(self, text: str) -> None:
@@ -50,8 +60,9 @@ class PartialAnswerParser:
             await self.begin()  # another attempt
         new = text[self._text_length :]
         self._text_length = len(text)
-        if '"' not in new or len(text) > MAX_STREAMED_CHARS:
-            return  # a step ends with a quotation mark
+        if not _QUOTE.search(new) or len(text) > MAX_STREAMED_CHARS or self._parses == MAX_PARSES:
+            return
+        self._parses += 1
         for step in complete_steps(text)[self._complete_steps :]:
             self._complete_steps += 1
             grounded = self._grounder.check_step(step)

@@ -18,6 +18,7 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
 )
+from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.runnables import Runnable, RunnableConfig
 from tenacity import (
     AsyncRetrying,
@@ -40,7 +41,7 @@ from runnables.run_context import (
 from schemas.errors import ModelBusy, ModelError, ModelTimeout, ModelUnavailable
 from schemas.settings import PREFIX
 
-OutputMode = Literal["json_schema", "json_mode", "plain"]
+OutputMode = Literal["json_schema", "json_object", "json_mode", "plain"]
 """The way in which JSON is requested from the provider."""
 
 CircuitState = Literal["closed", "half_open", "open"]

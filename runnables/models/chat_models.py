@@ -1,16 +1,13 @@
-"""Opens and probes the chat models named in the settings."""
+"""Opens the chat models named in the settings."""
 
 from dataclasses import dataclass
 from functools import partial
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage
-from langsmith import tracing_context
 
 from ingestion.providers import ModelRole, connection_options, open_client
 from runnables.models.chat_model import ChatModel, disable_chunk_timeout, request_stream_usage
 from runnables.models.concurrency import ConcurrencyLimiter
-from runnables.run_context import with_deadline
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"
@@ -18,9 +15,6 @@ EXTRACTIVE = "extractive"
 
 DEFAULT_CONTEXT_TOKENS = 8_192
 """Assumed context window of a model whose window is unknown, in tokens."""
-
-PROBE_TIMEOUT_S = 15.0
-"""Seconds to wait for the answer of a model that is probed."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +37,25 @@ class ChatModels:
 
 
 def open_chat_models(
-    settings: Settings, limiter: ConcurrencyLimiter | None = None
+    settings: Settings,
+    limiter: ConcurrencyLimiter | None = None,
+    chat_client: BaseChatModel | None = None,
 ) -> ChatModels | None:
     """Open the models named in the settings; return None for `extractive`.
 
-    All models share `limiter`; if it is None, they share a new one. Raises ConfigurationError if a
-    model's name or provider is invalid.
+    `chat_client` is used as the chat model; if it is None, the one of the settings is opened. All models
+    share `limiter`; if it is None, they share a new one. Raises ConfigurationError if a model's name or
+    provider is invalid.
     """
     if settings.chat_model == EXTRACTIVE:
         return None
-    open_role = partial(_open, settings, limiter or ConcurrencyLimiter(settings.max_concurrency))
-    chat = open_role("CHAT")
+    limiter = limiter or ConcurrencyLimiter(settings.max_concurrency)
+    open_role = partial(_open, settings, limiter)
+    if chat_client is None:
+        chat = open_role("CHAT")
+    else:
+        role = ModelRole("CHAT", settings.chat_model)
+        chat = _chat_model(role, chat_client.model_copy(), settings, limiter)
     answer_models = (chat, open_role("CHAT_FALLBACK")) if settings.chat_fallback_model else (chat,)
     extraction_models = (open_role("STRUCTURE"),) if settings.structure_model else answer_models
     return ChatModels(answer_models, extraction_models)
@@ -72,12 +74,6 @@ def open_judge_model(
     return _open(settings, limiter or ConcurrencyLimiter(settings.max_concurrency), "JUDGE")
 
 
-async def probe_model(model: ChatModel) -> None:
-    """Call `model` once with a short prompt. Raises ModelError, which is also in `model.last_error`."""
-    with tracing_context(enabled=False):
-        await model.ask([HumanMessage("ping")], with_deadline({}, PROBE_TIMEOUT_S))
-
-
 def _open(settings: Settings, limiter: ConcurrencyLimiter, prefix: str) -> ChatModel:
     from langchain.chat_models import init_chat_model
 
@@ -93,6 +89,13 @@ def _open(settings: Settings, limiter: ConcurrencyLimiter, prefix: str) -> ChatM
     else:
         options["max_retries"] = 0  # ChatModel retries within the deadline
     client: BaseChatModel = open_client(init_chat_model, role, options)
+    return _chat_model(role, client, settings, limiter)
+
+
+def _chat_model(
+    role: ModelRole, client: BaseChatModel, settings: Settings, limiter: ConcurrencyLimiter
+) -> ChatModel:
+    """Return `client`, which is modified, as the model of `role`."""
     request_stream_usage(client, True)
     disable_chunk_timeout(client)
     profile_window = (client.profile or {}).get("max_input_tokens")

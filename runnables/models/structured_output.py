@@ -3,13 +3,14 @@
 The methods, in order:
 
 1. `json_schema`: the provider's JSON schema mode.
-2. `json_mode`: the provider's JSON mode, with the schema in the prompt.
-3. `plain`: the prompt only.
-4. `repair`: the reply contains broken JSON, which is repaired.
-5. `re-ask`: one more call shows the model its own reply and the problem with it.
-6. `text`: the plain text becomes the object, for schemas that allow it.
+2. `json_object`: the JSON mode of servers that take a schema with it, such as llama-cpp-python.
+3. `json_mode`: the provider's JSON mode, with the schema in the prompt.
+4. `plain`: the prompt only.
+5. `repair`: the reply contains broken JSON, which is repaired.
+6. `re-ask`: one more call shows the model its own reply and the problem with it.
+7. `text`: the plain text becomes the object, for schemas that allow it.
 
-A mode (1 to 3) that a model refuses, or that ends in a server error twice before any reply, is not tried
+A mode (1 to 4) that a model refuses, or that ends in a server error twice before any reply, is not tried
 again. Every object is validated.
 """
 
@@ -60,7 +61,7 @@ PROBE_TIMEOUT_S = 15.0
 
 log = logging.getLogger(__name__)
 
-MODES: tuple[OutputMode, ...] = ("json_schema", "json_mode", "plain")
+MODES: tuple[OutputMode, ...] = ("json_schema", "json_object", "json_mode", "plain")
 """All modes, best first."""
 
 
@@ -174,8 +175,7 @@ class StructuredOutputCall(Generic[T]):
             except (ModelRefused, ModelUnavailable, NotImplementedError) as error:
                 if is_last or not may_be_about_mode(error, is_proven):
                     raise
-                setting = model.role.setting
-                log.warning("%s: %s failed, trying %s: %s", setting, mode, modes[1], error)
+                log.warning("%s: %s instead of %s: %s", self.step, modes[1], mode, error)
                 if isinstance(error, ModelUnavailable):
                     failed.add(mode)
                 modes.pop(0)
@@ -282,6 +282,11 @@ def bind_output_mode(
     """
     if mode == "plain":
         return model.client
+    if mode == "json_object":
+        if not hasattr(model.client, "extra_body"):
+            raise NotImplementedError
+        response_format = {"type": "json_object", "schema": schema.model_json_schema()}
+        return model.client.bind(extra_body={"response_format": response_format})
     try:
         with warnings.catch_warnings():  # Anthropic's client warns about an unknown method
             warnings.filterwarnings("error", message="Unrecognized structured output method")

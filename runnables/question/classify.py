@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+from collections.abc import Callable
+from dataclasses import replace
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -54,10 +56,15 @@ HOW_WORDS = re.compile(
 
 
 def build_model_classifier(
-    models: ChatModels, platform_info: PlatformInfo, on_failure: str
+    models: ChatModels,
+    platform_info: PlatformInfo,
+    on_failure: str,
+    classify_by_rules: Callable[[ExtractedDetails], Classification],
 ) -> Runnable[Question, Classification]:
     """Return the step that classifies with one model call.
 
+    If the model takes a question for off-topic that contains an indexed code, path or name,
+    `classify_by_rules` classifies it instead; otherwise its estimate determines how certain the refusal is.
     If all models fail, the type is `general`, so that the question is answered from the retrieved chunks;
     if `on_failure` is "error", the step raises ModelError instead. The reasons are in
     docs/decisions/0003-model-failure.md.
@@ -77,8 +84,15 @@ def build_model_classifier(
             return Classification(
                 StructuredQuestion(type="general"), DegradedReason.QUESTION_NOT_CLASSIFIED
             )
-        await emit(config, Event("structured", reply.value))
-        return Classification(reply.value)
+        classification = Classification(reply.value)
+        if reply.value.type == "unknown":
+            by_rules = await asyncio.to_thread(classify_by_rules, details_of(question))
+            if by_rules.is_exact:
+                classification = by_rules
+            else:
+                classification = replace(classification, on_topic=by_rules.on_topic)
+        await emit(config, Event("structured", classification.structured))
+        return classification
 
     return named_step(NAME, classify)
 
@@ -115,6 +129,7 @@ def classify_by_rules(
     if probability < ON_TOPIC:
         return Classification(StructuredQuestion(type="unknown"), on_topic=probability)
     named = api or _api_by_name(text, chunks) or api_of_code
+    is_exact = bool(code or api or any(_contains_name(text, chunk) for chunk in chunks))
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     touches_api = _shares_word_with_api_name(text, chunks, topic)
     structured = StructuredQuestion(
@@ -126,7 +141,7 @@ def classify_by_rules(
         error=details.error or code,
         trace_id=details.trace_id,
     )
-    return Classification(structured, on_topic=probability)
+    return Classification(structured, on_topic=probability, is_exact=is_exact)
 
 
 def search_candidates(
@@ -197,6 +212,12 @@ def _api_by_name(text: str, chunks: list[Chunk]) -> Chunk | None:
             is_deprecated = chunk.metadata.get("deprecated") == "true"
             candidates.append((share < 1, is_deprecated, rank, chunk))
     return min(candidates, key=lambda candidate: candidate[:3])[3] if candidates else None
+
+
+def _contains_name(text: str, chunk: Chunk) -> bool:
+    """Return whether `text` contains the name of the chunk's API, of at least two words, as it stands."""
+    words = split_words(chunk.api_name)
+    return len(words) > 1 and f" {' '.join(words)} " in f" {' '.join(split_words(text))} "
 
 
 def _indexed_error_code(text: str, chunks: list[Chunk]) -> tuple[str | None, Chunk | None]:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.table import Table
@@ -11,13 +11,10 @@ from rich.text import Text
 
 from ingestion.embeddings import open_embeddings
 from ingestion.providers import ModelRole, model_errors
-from runnables.models.chat_models import (
-    PROBE_TIMEOUT_S,
-    open_chat_models,
-    open_judge_model,
-    probe_model,
-)
-from schemas.errors import ModelError
+from runnables.models.chat_model import ChatModel
+from runnables.models.chat_models import open_chat_models, open_judge_model
+from runnables.models.structured_output import PROBE_TIMEOUT_S, probe_model
+from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.settings import Settings
 
 
@@ -29,6 +26,8 @@ class ModelCheck:
     problem: str | None
     """An error message that names the setting to check; None if the model answered."""
     milliseconds: int
+    output: str = ""
+    """The output mode of a chat model; empty for an embedding model."""
 
 
 async def check_models(settings: Settings) -> list[ModelCheck]:
@@ -38,9 +37,9 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
     """
     checks: list[Awaitable[ModelCheck]] = []
     if models := open_chat_models(settings):
-        checks += [_timed(model.role, probe_model(model)) for model in models.all]
+        checks += [_check_chat_model(model) for model in models.all]
     if judge := open_judge_model(settings):
-        checks.append(_timed(judge.role, probe_model(judge)))
+        checks.append(_check_chat_model(judge))
     if embeddings := open_embeddings(settings):
         role = ModelRole("EMBEDDING", settings.embedding_model or "")
 
@@ -51,6 +50,15 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
 
         checks.append(_timed(role, embed()))
     return list(await asyncio.gather(*checks))
+
+
+async def _check_chat_model(model: ChatModel) -> ModelCheck:
+    async def probe() -> None:
+        if not await probe_model(model):
+            raise ModelOutputInvalid(f"{model.role.setting}: answers, but not in JSON as asked")
+
+    check = await _timed(model.role, probe())
+    return replace(check, output=next(iter(model.output_modes), ""))
 
 
 async def _timed(role: ModelRole, call: Awaitable[None]) -> ModelCheck:
@@ -69,9 +77,9 @@ def print_checks(checks: list[ModelCheck]) -> None:
     if not checks:
         console.print("no model is configured: questions are answered from the documents alone")
         return
-    table = Table("for", "model", "ms", "result", box=None, header_style="bold")
+    table = Table("for", "model", "ms", "output", "result", box=None, header_style="bold")
     for check in checks:
         purpose = check.role.prefix.lower().replace("_", " ")
         result = Text(check.problem, style="red") if check.problem else Text("ok", style="green")
-        table.add_row(purpose, check.role.model, str(check.milliseconds), result)
+        table.add_row(purpose, check.role.model, str(check.milliseconds), check.output, result)
     console.print(table)

@@ -1,0 +1,27 @@
+"""Models that a program passes as objects, in place of those that the settings name.
+
+They stay apart from `chat_models`, because the settings do not describe them.
+"""
+
+from dataclasses import dataclass
+
+from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.language_models import BaseChatModel
+
+
+@dataclass(frozen=True)
+class CustomModels:
+    """A chat model and a reranker; None means the one of the settings."""
+
+    chat: BaseChatModel | None = None
+    reranker: BaseDocumentCompressor | None = None
+
+
+NO_CUSTOM_MODELS = CustomModels()
+
+
+def client_name(client: BaseChatModel) -> str:
+    """Return the name of a client's model as `provider:model`, such as `openai:gpt-4o-mini`."""
+    provider = type(client).__name__.removeprefix("Chat").lower()
+    model = getattr(client, "model_name", None) or getattr(client, "model", None)
+    return f"{provider}:{model or client.get_name()}"
