@@ -116,14 +116,16 @@ class Settings(BaseSettings):
     evidence_tokens: int = Field(default=6_000, ge=0, le=200_000)
     """Number of tokens of chunks that a chat model reads: beyond the `k` best chunks the next best ones."""
 
-    rerank: str = Field(default="none", pattern=r"^(none|endpoint|model|local:.+)$")
-    """Reranker of retrieved chunks: a rerank `endpoint`, the chat `model`, `local:model`, or `none`."""
+    rerank: str = Field(
+        default="none", pattern=r"^(none|endpoint|model|local:.+|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+)$"
+    )
+    """Reranker: `none`, `endpoint`, `model` (the chat model), `local:model`, or a LangChain compressor."""
 
     rerank_url: str | None = None
     """URL of a rerank server compatible with Jina, Cohere and vLLM, with or without `/rerank`."""
 
     rerank_model: str | None = None
-    """Model name sent to the rerank server; optional if the server has only one model."""
+    """Model name for the rerank server (optional if it has only one) or for the compressor's class."""
 
     rerank_api_key: SecretStr | None = None
     """API key of the rerank server."""
@@ -198,6 +200,9 @@ class Settings(BaseSettings):
 
     spool: Path = Path("./data/spool")
     """Folder for records that are not yet in the database; it should outlive the process."""
+
+    website_cache: Path = Path("./data/websites.db")
+    """File with pages of web sites, so that unchanged ones are not downloaded again; at most 1 GB."""
 
     platform: Path = SAMPLE_PLATFORM
     """Path of platform.toml, which describes the platform and its sources."""

@@ -15,7 +15,8 @@ from tenacity import wait_none
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_chat_models
-from runnables.retrieval.rerank import RERANK_DEPTH, RUN_NAME, RerankStep, build_rerank
+from runnables.retrieval.compressors import RERANK_DEPTH, Reranker
+from runnables.retrieval.rerank import RUN_NAME, RerankStep, build_rerank
 from runnables.retrieval.rerankers import parse_permutation
 from runnables.run_context import with_deadline
 from schemas.choices import Language
@@ -353,8 +354,8 @@ def test_trace_shows_the_new_order(server: RerankServer) -> None:
 def test_unexpected_errors_of_a_reranker_keep_the_order(
     caplog: pytest.LogCaptureFixture, ranks: dict[int, float | None] | Exception
 ) -> None:
-    class FailingReranker:
-        async def rank(self, *_: object) -> dict[int, float | None]:
+    class FailingReranker(Reranker):
+        async def rank(self, *_: object) -> dict[int, float | None]:  # type: ignore[override]
             if isinstance(ranks, Exception):
                 raise ranks
             return ranks

@@ -14,10 +14,11 @@ from ingestion.store.collection import Collection
 from ingestion.text.language import estimate_tokens
 from ingestion.text.words import index_words, query_text
 from runnables.question.extract_details import details_of
+from runnables.retrieval.compressors import RERANK_DEPTH
 from runnables.retrieval.exact_search import api_url_candidates, missing_identifiers
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.ranking import diversify, interleave, retrieved_document
-from runnables.retrieval.rerank import RERANK_DEPTH, RerankStep
+from runnables.retrieval.rerank import RerankStep
 from runnables.retrieval.retriever import MilvusRetriever, from_document
 from runnables.retrieval.section_choice import add_request_parameters, lacks_request_parameters
 from runnables.run_context import child_config, named_step

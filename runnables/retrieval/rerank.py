@@ -2,12 +2,15 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypedDict
+from typing import TypedDict
 
+from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.runnables import RunnableConfig
 
 from ingestion.local_models import LOCAL_PROVIDER
+from ingestion.store.schema import embedded_text
 from runnables.models.chat_models import ChatModels
+from runnables.retrieval.compressors import RERANK_DEPTH, CompressorReranker, Reranker
 from runnables.retrieval.rerankers import CrossEncoderReranker, EndpointReranker, ListwiseReranker
 from runnables.run_context import child_config, named_step, with_deadline
 from schemas.document import RetrievedChunk
@@ -17,22 +20,7 @@ from schemas.settings import Settings
 
 RUN_NAME = "retrieve/rerank"
 
-RERANK_DEPTH = 30
-"""Maximum number of chunks to rerank; the chunks after them keep their order."""
-
 log = logging.getLogger(__name__)
-
-
-class Reranker(Protocol):
-    """Orders chunks by how well they answer a question."""
-
-    async def rank(
-        self, question: str, chunks: Sequence[RetrievedChunk], config: RunnableConfig
-    ) -> dict[int, float | None]:
-        """Return indexes of `chunks`, best first, with their new scores or None.
-
-        The deadline of `config` applies. Raises ModelError.
-        """
 
 
 class RerankInput(TypedDict):
@@ -74,9 +62,10 @@ class RerankStep:
 
     async def _run(self, step_input: RerankInput, config: RunnableConfig) -> RerankOutput:
         chunks = step_input["chunks"]
+        passages = [embedded_text(retrieved.chunk) for retrieved in chunks]
         try:
             ranks = await self._reranker.rank(
-                step_input["question"], chunks, with_deadline(config, self._timeout_s)
+                step_input["question"], passages, with_deadline(config, self._timeout_s)
             )
             return RerankOutput(chunks=apply_ranks(chunks, ranks), skipped=None)
         except Exception as error:  # the retrieval order remains valid
@@ -86,23 +75,37 @@ class RerankStep:
 
 
 def build_rerank(
-    settings: Settings, models: ChatModels | None, platform_info: PlatformInfo
+    settings: Settings,
+    models: ChatModels | None,
+    platform_info: PlatformInfo,
+    compressor: BaseDocumentCompressor | None = None,
 ) -> RerankStep | None:
-    """Return the rerank step, or None if the setting `rerank` is `none`.
+    """Return the rerank step with `compressor` or, if that is None, with the reranker of the settings.
 
-    Raises ConfigurationError for `endpoint` without a valid URL, for `model` without a chat model, and for
-    a local model that cannot be loaded.
+    Returns None if the setting `rerank` is `none`. Raises ConfigurationError for `endpoint` without a valid
+    URL, for `model` without a chat model, and for a local model or a class that cannot be loaded.
     """
+    if compressor is None:
+        reranker = _open_reranker(settings, models, platform_info)
+    else:
+        reranker = CompressorReranker(compressor)
+    return RerankStep(reranker, settings.rerank_timeout) if reranker else None
+
+
+def _open_reranker(
+    settings: Settings, models: ChatModels | None, platform_info: PlatformInfo
+) -> Reranker | None:
     if settings.rerank == "none":
         return None
     if settings.rerank == "endpoint":
-        return RerankStep(EndpointReranker(settings), settings.rerank_timeout)
+        return EndpointReranker(settings)
     if settings.rerank.startswith(LOCAL_PROVIDER):
-        return RerankStep(CrossEncoderReranker(settings), settings.rerank_timeout)
+        return CrossEncoderReranker(settings)
+    if settings.rerank != "model":
+        return CompressorReranker.open(settings)
     if models is None:
         raise ConfigurationError("APIDESK_RERANK=model needs APIDESK_CHAT_MODEL")
-    reranker = ListwiseReranker(RUN_NAME, models.answer_models[0], platform_info)
-    return RerankStep(reranker, settings.rerank_timeout)
+    return ListwiseReranker(RUN_NAME, models.answer_models[0], platform_info)
 
 
 def apply_ranks(

@@ -17,7 +17,6 @@ from langchain_core.runnables import RunnableConfig
 
 from ingestion.local_models import open_local_reranker
 from ingestion.store.client import batches
-from ingestion.store.schema import embedded_text
 from ingestion.text.language import truncate_to_tokens
 from prompts.chat_prompts import escape_data
 from runnables.models.chat_model import ChatModel
@@ -28,8 +27,8 @@ from runnables.models.structured_output import (
     PromptVariables,
     StructuredOutputCall,
 )
+from runnables.retrieval.compressors import Reranker, finite_float
 from runnables.run_context import deadline_timeout
-from schemas.document import RetrievedChunk
 from schemas.errors import (
     ConfigurationError,
     ModelError,
@@ -79,11 +78,12 @@ BATCH_SIZE = 4
 """Passages per run of the model. When the time is over, only the current run is completed."""
 
 
-class EndpointReranker:
+class EndpointReranker(Reranker):
     """Reranks with a server, in one request per question without retries."""
 
     def __init__(self, settings: Settings) -> None:
         """Read the address and the key from `settings`. Raises ConfigurationError for an invalid URL."""
+        super().__init__()
         self._url = _rerank_url(settings.rerank_url)
         self._model = {"model": settings.rerank_model} if settings.rerank_model else {}
         key = settings.rerank_api_key
@@ -91,17 +91,16 @@ class EndpointReranker:
         self._tls = httpx.create_ssl_context(trust_env=False)  # slow, so it is created once
 
     async def rank(
-        self, question: str, chunks: Sequence[RetrievedChunk], config: RunnableConfig
+        self, question: str, passages: Sequence[str], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return indexes of `chunks`, most relevant first, with the server's scores. Raises ModelError."""
+        """Return indexes of `passages`, best first, with the server's scores. Raises ModelError."""
         body = {
             **self._model,
             "query": truncate_to_tokens(question, MAX_QUESTION_TOKENS),
             "documents": [
-                truncate_to_tokens(embedded_text(retrieved.chunk), MAX_ENDPOINT_PASSAGE_TOKENS)
-                for retrieved in chunks
+                truncate_to_tokens(passage, MAX_ENDPOINT_PASSAGE_TOKENS) for passage in passages
             ],
-            "top_n": len(chunks),
+            "top_n": len(passages),
             "return_documents": False,
         }
         try:
@@ -113,7 +112,7 @@ class EndpointReranker:
             # Only the type is reported, because the message about an invalid header contains the key.
             name = type(error).__name__
             raise ModelUnavailable(f"{_SETTING}: the server cannot be reached ({name})") from None
-        return _parse_ranks(response, len(chunks))
+        return _parse_ranks(response, len(passages))
 
     async def _post(self, body: dict[str, object]) -> httpx.Response:
         # One client per request, because a shared client is bound to one event loop and has to be closed.
@@ -175,25 +174,16 @@ def _parse_results(reply: object) -> Iterator[tuple[int, float]]:
     for result in reply if isinstance(reply, list) else []:
         if isinstance(result, dict):
             index = result.get("index")
-            score = _finite_float(result.get("relevance_score", result.get("score")))
+            score = finite_float(result.get("relevance_score", result.get("score")))
             if type(index) is int and score is not None:
                 yield index, score
 
 
-def _finite_float(value: object) -> float | None:
-    """Return `value` as a finite float; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:  # an integer beyond the range of floats
-        return None
-
-
-class ListwiseReranker:
+class ListwiseReranker(Reranker):
     """Reranks with the chat model, which writes the order of the passages."""
 
     def __init__(self, step: str, model: ChatModel, platform_info: PlatformInfo) -> None:
+        super().__init__()
         # A separate circuit breaker, because a model that is too slow to rerank may still answer.
         self._model = replace(model, output_modes=list(model.output_modes))
         self._platform_info = platform_info
@@ -202,30 +192,30 @@ class ListwiseReranker:
         )
 
     async def rank(
-        self, question: str, chunks: Sequence[RetrievedChunk], config: RunnableConfig
+        self, question: str, passages: Sequence[str], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return indexes of `chunks`, most relevant first, without scores. Raises ModelError."""
+        """Return indexes of `passages`, most relevant first, without scores. Raises ModelError."""
         question = _truncate(question, MAX_QUESTION_TOKENS)
-        passages = self._passages(question, chunks)
-        variables = self._variables(question, passages)
+        shown = self._truncated(question, passages)
+        variables = self._variables(question, shown)
         permutation = (await self._output.ask(self._model, variables, config)).value
-        indexes = [number - 1 for number in permutation.ranking if 1 <= number <= len(passages)]
+        indexes = [number - 1 for number in permutation.ranking if 1 <= number <= len(shown)]
         if not indexes:
             setting = self._model.role.setting
             raise ModelOutputInvalid(f"{setting}: the reply names no document of the list")
         return dict.fromkeys(indexes)
 
-    def _passages(self, question: str, chunks: Sequence[RetrievedChunk]) -> list[str]:
+    def _truncated(self, question: str, passages: Sequence[str]) -> list[str]:
         """Return as many passages as fit the context window, truncated to one length. Raises ModelError."""
         window = int(self._model.window / self._model.token_correction)
         prompt = self._output.messages(self._variables(question, []))
         output_tokens = reserved_output_tokens(window)
         available = int(window - output_tokens - count_prompt_tokens(prompt))
-        count = min(len(chunks), available // (MIN_PASSAGE_TOKENS + TAG_TOKENS))
+        count = min(len(passages), available // (MIN_PASSAGE_TOKENS + TAG_TOKENS))
         if count < 2:
             raise ModelError(f"{self._model.role.setting}: its window is too small to rerank")
         tokens = min(MAX_PASSAGE_TOKENS, available // count - TAG_TOKENS)
-        return [_truncate(embedded_text(retrieved.chunk), tokens) for retrieved in chunks[:count]]
+        return [_truncate(passage, tokens) for passage in passages[:count]]
 
     def _variables(self, question: str, passages: list[str]) -> PromptVariables:
         return {"platform_info": self._platform_info, "question": question, "passages": passages}
@@ -247,32 +237,30 @@ def parse_permutation(text: str) -> PassageOrder | None:
     return PassageOrder.model_validate({"ranking": max(sequences, key=len)})
 
 
-class CrossEncoderReranker:
+class CrossEncoderReranker(Reranker):
     """Reranks with a cross-encoder, which reads the question together with each passage."""
 
     def __init__(self, settings: Settings) -> None:
         """Load the model that `settings` names. Raises ConfigurationError."""
+        super().__init__()
         self._model = open_local_reranker(settings)
         self._setting = f"{PREFIX}RERANK={settings.rerank}"
 
     async def rank(
-        self, question: str, chunks: Sequence[RetrievedChunk], config: RunnableConfig
+        self, question: str, passages: Sequence[str], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return indexes of `chunks`, most relevant first, with scores from 0 to 1. Raises ModelError."""
+        """Return indexes of `passages`, most relevant first, with scores from 0 to 1. Raises ModelError."""
         question = truncate_to_tokens(question, MAX_PAIR_QUESTION_TOKENS)
-        passages = [
-            truncate_to_tokens(embedded_text(retrieved.chunk), MAX_PAIR_PASSAGE_TOKENS)
-            for retrieved in chunks
-        ]
+        truncated = [truncate_to_tokens(passage, MAX_PAIR_PASSAGE_TOKENS) for passage in passages]
         try:
             async with deadline_timeout(config):
-                logits = await self._score(question, passages)
+                logits = await self._score(question, truncated)
         except TimeoutError:
             raise ModelTimeout(f"{self._setting}: not ready in time") from None
         except Exception as error:  # onnxruntime raises its own errors
             name = type(error).__name__
             raise ModelUnavailable(f"{self._setting}: the model fails ({name})") from error
-        order = sorted(range(len(chunks)), key=lambda index: -logits[index])
+        order = sorted(range(len(passages)), key=lambda index: -logits[index])
         return {index: _sigmoid(logits[index]) for index in order}
 
     async def _score(self, question: str, passages: list[str]) -> list[float]:

@@ -1,0 +1,130 @@
+"""Rerankers as LangChain document compressors, and any LangChain document compressor as a reranker."""
+
+import asyncio
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Self
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.runnables import RunnableConfig
+
+from runnables.run_context import deadline_timeout
+from schemas.errors import ConfigurationError, ModelTimeout
+from schemas.settings import PREFIX, Settings
+
+RERANK_DEPTH = 30
+"""Maximum number of chunks to rerank; the chunks after them keep their order."""
+
+SCORE_KEY = "relevance_score"
+"""Key of a document's new score in its metadata, as LangChain's compressors name it."""
+
+_INDEX_KEY = "index"
+
+
+class Reranker(BaseDocumentCompressor, ABC):
+    """Orders passages by how well they answer a question."""
+
+    @abstractmethod
+    async def rank(
+        self, question: str, passages: Sequence[str], config: RunnableConfig
+    ) -> dict[int, float | None]:
+        """Return indexes of `passages`, best first, with their new scores or None.
+
+        The deadline of `config` applies. Raises ModelError.
+        """
+
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Return the documents that were ranked, best first, with `relevance_score` if they have one.
+
+        Raises ModelError.
+        """
+        passages = [document.page_content for document in documents]
+        ranks = await self.rank(query, passages, {"callbacks": callbacks})
+        return [_with_score(documents[index], score) for index, score in ranks.items()]
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """As `acompress_documents`, for a thread without an event loop."""
+        return asyncio.run(self.acompress_documents(documents, query, callbacks))
+
+
+def _with_score(document: Document, score: float | None) -> Document:
+    metadata = document.metadata | ({} if score is None else {SCORE_KEY: score})
+    return document.model_copy(update={"metadata": metadata})
+
+
+class CompressorReranker(Reranker):
+    """Reranks with a LangChain document compressor, such as `langchain_cohere.CohereRerank`."""
+
+    def __init__(self, compressor: BaseDocumentCompressor) -> None:
+        super().__init__()
+        self._compressor = compressor
+
+    @classmethod
+    def open(cls, settings: Settings) -> Self:
+        """Create the compressor whose dotted name `settings` contain. Raises ConfigurationError.
+
+        Its argument `model` is APIDESK_RERANK_MODEL; `top_n` is the number of passages, because passages
+        that a compressor drops keep the order of retrieval.
+        """
+        setting = f"{PREFIX}RERANK={settings.rerank}"
+        module, _, name = settings.rerank.rpartition(".")
+        try:
+            compressor_class = getattr(import_module(module), name)
+        except (ImportError, AttributeError):
+            raise ConfigurationError(
+                f"{setting}: there is no such class; is it installed?"
+            ) from None
+        if not (
+            isinstance(compressor_class, type)
+            and issubclass(compressor_class, BaseDocumentCompressor)
+        ):
+            raise ConfigurationError(f"{setting}: is not a LangChain BaseDocumentCompressor")
+        options = {"model": settings.rerank_model, "top_n": RERANK_DEPTH}
+        known = {
+            key: value
+            for key, value in options.items()
+            if key in compressor_class.model_fields and value is not None
+        }
+        try:
+            return cls(compressor_class(**known))
+        except Exception as error:  # its message may contain a key
+            problem = f"cannot be created ({type(error).__name__})"
+            raise ConfigurationError(f"{setting}: {problem}; check its key and model") from None
+
+    async def rank(
+        self, question: str, passages: Sequence[str], config: RunnableConfig
+    ) -> dict[int, float | None]:
+        """Return the indexes of the passages in the compressor's order. Raises ModelTimeout."""
+        documents = [
+            Document(passage, metadata={_INDEX_KEY: index})
+            for index, passage in enumerate(passages)
+        ]
+        try:
+            async with deadline_timeout(config):
+                ranked = await self._compressor.acompress_documents(
+                    documents, question, config.get("callbacks")
+                )
+        except TimeoutError:
+            name = type(self._compressor).__name__
+            raise ModelTimeout(f"{name}: not ready in time") from None
+        return {
+            document.metadata[_INDEX_KEY]: finite_float(document.metadata.get(SCORE_KEY))
+            for document in ranked
+        }
+
+
+def finite_float(value: object) -> float | None:
+    """Return `value` as a finite float; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer beyond the range of floats
+        return None
