@@ -151,6 +151,16 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
         ["1234 5678", "7946 0958", "88886666", "chen.yi", "mail.example.cn", "11010519491231002X", "1111"],
         ["订单 261117201806334905 退不了"],
     ),
+    (
+        "手机 １３５１２３４０９８７ 和身份证 110105 19491231 002X 收不到短信，护照号 EG4130272，IBAN 为 GB82 WEST 1234 5698 7654 32，订单 ２６１１１７",
+        ["１３５１２３４０９８７", "002X", "EG4130272", "5698 7654"],
+        ["收不到短信", "订单 ２６１１１７"],
+    ),
+    (
+        "I cannot log in with Maple-River27, and my colleague's login is ops01 / Kite!Stone83;\n用 shan-Hai2046 登录也不行，密码从 Wu-Yue1998 改过",
+        ["Maple-River27", "Kite!Stone83", "shan-Hai2046", "Wu-Yue1998"],
+        ["I cannot log in with", "ops01", "登录也不行", "改过"],
+    ),
 ]  # fmt: skip
 
 KEPT = [
@@ -185,6 +195,11 @@ KEPT = [
     "4f9c2b7e-1d3a-4c5b-8e6f-7a8b9c0d1e2f",
     "订单号：6222021234567890123，order_no 261117201806334905",
     "sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "sha256 of the archive is 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, not what I get",
+    "after commit 6e2655949889d4d162945d840d6986490a1b2c3d pages are numbered from 0",
+    "export SIGN_SECRET=${SIGN_SECRET:?not set}",
+    "log in with OAuth2 or Chrome-120, 用 iPhone-15.2 登录",
+    "型号 １３５１２３ 和版本 ２．０",
     "https://img.example.com/2026/6e2655949889d4d162945d840d698649.png",
     "/dop/api/v1/product/sku_price",
     "com.example.openplatform.client.OrderSearchRequestV2",

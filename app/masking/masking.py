@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from string import ascii_letters, digits
 from types import MappingProxyType
 
 from pydantic import JsonValue
@@ -26,6 +27,10 @@ Such a secret must also contain a digit.
 _MIN_KNOWN_CHARS = 4
 """Minimum length, in characters, of a secret that is also masked in other texts."""
 
+_WIDE = "＠－＿．" + "".join(chr(0xFEE0 + ord(char)) for char in ascii_letters + digits)
+_NARROW = str.maketrans(_WIDE, "@-_." + ascii_letters + digits)
+"""Full-width characters, in which secrets are recognised as well, and their usual forms."""
+
 
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
     """Replace each secret and each item of personal data in `text` with ‹name›.
@@ -33,7 +38,8 @@ def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> 
     `known_secrets` maps further secrets to their names, such as `SecretScan.secrets` of another text.
     They are replaced as well. Masking a masked text does not change it.
     """
-    return _replace(text, _merge_overlapping([*_secrets(text), *_repeated(text, known_secrets)]))
+    known = _repeated(text.translate(_NARROW), known_secrets)
+    return _replace(text, _merge_overlapping([*_secrets(text), *known]))
 
 
 def mask_json(value: JsonValue) -> JsonValue:
@@ -78,7 +84,8 @@ class SecretScan:
         A derived text may lack the syntax from which a secret can be recognised. Secrets shorter than
         `_MIN_KNOWN_CHARS` are left out.
         """
-        found = {self._text[span.start : span.end]: span.label for span in self._spans}
+        text = self._text.translate(_NARROW)
+        found = {text[span.start : span.end]: span.label for span in self._spans}
         return {secret: label for secret, label in found.items() if len(secret) >= _MIN_KNOWN_CHARS}
 
     @cached_property
@@ -112,6 +119,7 @@ def _mask_named(name: str, value: JsonValue) -> JsonValue:
 
 def _secrets(text: str) -> list[TextSpan]:
     """Return the spans of secrets in `text`, in order and without overlaps."""
+    text = text.translate(_NARROW)
     named, public = find_named_secrets(text)
     named += find_secrets_in_columns(text)
     rest = blank_out(text, _positions(named))

@@ -66,6 +66,8 @@ _OPENING = re.compile(
 )
 _CLOSING = {"“": "”", "‘": "’", "「": "」", "『": "』"}
 _BARE = re.compile(r"(?:(?!\#/|&quot;|[.](?:\s|$)|[\"'`<>,;&|)}\]\\])[!-~])+")
+_GROUPED = re.compile(r"\d{3,6}(?:[ -]\d{3,8}){1,5}[Xx]?(?![A-Za-z0-9])")
+"""A number with spaces, such as 110105 19491231 002X."""
 _ELEMENT = re.compile(r"(?:<!\[CDATA\[)?(?P<value>[^<\]\n]{1,4096})")
 _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{2,40} +)?+")
 _CREDENTIALS = re.compile(
@@ -167,15 +169,18 @@ def find_unquoted(text: str, value_start: ValueStart, kind: SecretKind) -> tuple
         pattern, position = _CREDENTIALS, skip_auth_scheme(text, position)
     elif value_start.syntax == "encoded":
         pattern = _percent_encoded(value_start.level)
+    elif kind is SecretKind.PERSONAL:
+        return position, _word_end(text, position, kind)
     match = pattern.match(text, position)
     if match is None:
         return position, position
     return match.span("value") if "value" in pattern.groupindex else match.span()
 
 
-def read_word(text: str, position: int) -> str:
-    """Return the unquoted word at `position`, or an empty string."""
-    return text[position : match_end(_BARE, text, position)]
+def _word_end(text: str, position: int, kind: SecretKind) -> int:
+    """Return where the unquoted word at `position` ends; a personal number may contain spaces."""
+    end = match_end(_BARE, text, position)
+    return max(end, match_end(_GROUPED, text, position)) if kind is SecretKind.PERSONAL else end
 
 
 def skip_auth_scheme(text: str, position: int) -> int:
@@ -271,7 +276,7 @@ def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) 
     position = match_end(_GAP, text, end)
     if name.isascii() and position == end:
         return None
-    value = read_word(text, position)
+    value = text[position : _word_end(text, position, kind)]
     if not value or not is_plausible_without_separator(kind, value):
         return None
     return TextSpan(position, position + len(value), unqualified_name(name))

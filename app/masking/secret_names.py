@@ -36,7 +36,7 @@ _LATIN = {
     SecretKind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?"
     r"|tel(?:no|number)?|fax"
     r"|\w*(?:idcard|identitycard|bankcard)(?:no|num|number)?"
-    r"|(?:identity|idcard|id|card|bankaccount)(?:no|num|number)",
+    r"|(?:identity|idcard|id|card|bankaccount|passport)(?:no|num|number)|passport|iban|ssn",
     SecretKind.PASSWORD: r"\w*(?:password|passwd|passphrase|pwd)"
     r"|(?:db|mysql|redis|smtp|user|root|admin)pass",
     SecretKind.SECRET: r"\w*(?:secret|credentials?)"
@@ -55,7 +55,7 @@ _LATIN = {
 }
 _CHINESE = {
     SecretKind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件"
-    "|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号",
+    "|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号|护照号码|护照号|护照|通行证号|通行证",
     SecretKind.ONE_TIME: "短信验证码|验证码|校验码|动态码|动态口令",
     SecretKind.PASSWORD: "密码|口令",
     SecretKind.SECRET: "密钥|秘钥|私钥",
@@ -133,7 +133,7 @@ class SyntaxConfidence(IntEnum):
 
 
 _PLACEHOLDER = re.compile(
-    r"[<{\[$%#@(!‹].*|.*(?:\*{3}|x{4}|X{4}|\.{3}|…|‹|›|\$\{|\{\{|[<{]\w+[>}]).*|[xX*.#_-]+"
+    r"[<{\[$%#@(!‹].*|\?[A-Za-z ]+|.*(?:\*{3}|x{4}|X{4}|\.{3}|…|‹|›|\$\{|\{\{|[<{]\w+[>}]).*|[xX*.#_-]+"
     r"|(?:your|my|some|the|test|demo|example|sample)?[-_ ]?"
     r"(?:app|api|access|secret|client|user|new|old|refresh)?[-_ ]?"
     r"(?:key|secret|token|password|sign|signature|session|value)"
@@ -160,7 +160,9 @@ _NAME = re.compile(r"[A-Za-z_]+(?:-[A-Za-z]+)*")
 _CALL = re.compile(r"[A-Za-z_][\w.]*[(\[].*")
 _CODE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\+)[A-Za-z_]\w*)*;?")
 _WORDS = re.compile(r"[A-Za-z]+(?:[._-][A-Za-z]+)*")
-_PERSONAL = re.compile(r"(?:\+|%2B)?[\d() -]{5,24}[\dXx]|[^\s@]+(?:@|%40)[^\s@]+")
+_PERSONAL = re.compile(
+    r"(?:\+|%2B)?[\d() -]{5,24}[\dXx]|[A-Z]{1,2}\d{7,20}|[^\s@]+(?:@|%40)[^\s@]+"
+)
 
 _ONE_TIME_CODE = re.compile(r"\d{3,10}|(?=\D*\d)[A-Za-z0-9-]{4,10}")
 

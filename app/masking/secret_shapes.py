@@ -4,9 +4,10 @@ Personal data are e-mail addresses, telephone numbers, Chinese identity numbers 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
+from app.masking.secret_names import NAME_TOKENS, names_secret
 from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_random
 
 _NOT_A_PLACEHOLDER = r"(?![<{$*‹]|(?:x{3,}|pwd|pass|passwd|password|secret|token)(?:[@\s\"']|$))"
@@ -45,6 +46,26 @@ _SHAPES = {
     ),
 }
 
+_LOGIN = re.compile(
+    r"登[录陆不]|[口密][令码]|账[号户]|\b(?:log(?:ged|ging)?|sign(?:ed|ing)?)[ -]?(?:in|on)\b"
+    r"|\b(?:login|passwords?|credentials?)\b",
+    re.IGNORECASE,
+)
+_TYPED = re.compile(
+    r"(?:[用输试填入从][了的]?|\b(?:with|using|typed?|enter(?:ed)?|tried)[ ]|[\w)][ ]?/)[ ]?"
+    r"(?P<value>[A-Za-z0-9][^\s\"'`,;:，。；：、（）()<>{}‹›|=&/\\]{7,60})",
+    re.IGNORECASE,
+)
+"""What is typed at a login, as in "log in with …" or "admin / …"."""
+
+_VERSION = re.compile(r"[A-Za-z]+[-_ ]?v?[0-9.]+")
+
+_DIGEST_NAME = re.compile(
+    r"(?<![A-Za-z])(?<!hmac[-_])(?:sha-?(?:1|256|384|512)|md5|checksum|digest|commit|revision|bisect)"
+    r"|摘要|校验和|哈希",
+    re.IGNORECASE,
+)
+
 _HEX = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{32,}(?![A-Za-z0-9])")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}(?:={1,2}|(?:%3D){1,2})?", re.IGNORECASE)
 _PIECE = re.compile(r"[A-Za-z0-9+]+")
@@ -66,6 +87,7 @@ def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
         text = blank_out(text, [(span.start, span.end) for span in spans])
         yield from spans
     yield from _sdk_credentials(text)
+    yield from _typed_passwords(text)
     yield from _random_strings(text)
 
 
@@ -76,13 +98,36 @@ def _sdk_credentials(text: str) -> Iterator[TextSpan]:
             yield TextSpan(*argument.span("value"), "credential")
 
 
+def _typed_passwords(text: str) -> Iterator[TextSpan]:
+    """Yield words that a person would choose as a password, in lines about a login."""
+    for match in _TYPED.finditer(text):
+        value = match["value"]
+        has_both_cases = not value.islower() and not value.isupper()
+        is_chosen = has_both_cases and sum(map(str.isdigit, value)) >= 2
+        if is_chosen and not _VERSION.fullmatch(value) and _LOGIN.search(_line(text, match)):
+            yield TextSpan(*match.span("value"), "password")
+
+
+def _is_digest(text: str, match: re.Match[str]) -> bool:
+    """Return whether the line of `match` names a digest, such as that of a commit, and no secret."""
+    line = _line(text, match)
+    return _DIGEST_NAME.search(line) is not None and not any(
+        names_secret(name["name"]) for name in NAME_TOKENS.finditer(line) if name["name"]
+    )
+
+
+def _line(text: str, match: re.Match[str]) -> str:
+    return text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
+
+
 def _random_strings(text: str) -> Iterator[TextSpan]:
     """Yield long hexadecimal and base64 strings, except UUIDs (request ids) and file names."""
     uuids = {match.span() for match in _UUID.finditer(text)}
     for pattern, is_random_string in ((_HEX, _is_random_hex), (_BASE64, _is_random_base64)):
         for match in pattern.finditer(text):
             is_file = _FILE.match(text, match.end()) is not None
-            if is_random_string(match[0]) and match.span() not in uuids and not is_file:
+            is_public = match.span() in uuids or is_file or _is_digest(text, match)
+            if is_random_string(match[0]) and not is_public:
                 yield TextSpan(*match.span(), "secret")
 
 
@@ -116,11 +161,12 @@ _PHONE = re.compile(
 """Chinese mobile, landline and service numbers, E.164 numbers, and the North American format."""
 
 _IDENTITY = re.compile(
-    r"(?<![A-Za-z0-9])[1-9]\d{5}(?P<year>(?:18|19|20)\d{2})(?P<month>\d{2})(?P<day>\d{2})"
-    r"\d{3}[\dXx](?![A-Za-z0-9])"
+    r"(?<![A-Za-z0-9])[1-9]\d{5}[ -]?(?P<year>(?:18|19|20)\d{2})[ -]?(?P<month>\d{2})(?P<day>\d{2})"
+    r"[ -]?\d{3}[\dXx](?![A-Za-z0-9])"
 )
-_IDENTITY_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
-_IDENTITY_CHECK_DIGITS = "10X98765432"
+_IBAN = re.compile(
+    r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
+)
 
 _CARD = re.compile(
     r"(?<![A-Za-z0-9.])(?:62(?:[ -]?\d){14,17}|(?:4\d|5[1-5]|2[2-7]|35)(?:[ -]?\d){14}"
@@ -129,34 +175,42 @@ _CARD = re.compile(
 """Prefixes and lengths of card networks."""
 
 
-def find_personal_data(text: str) -> Iterator[TextSpan]:
-    """Yield each item of personal data in `text`; spans may overlap."""
-    for label, pattern in (("email", _EMAIL), ("phone", _PHONE)):
-        for match in pattern.finditer(text):
-            yield TextSpan(*match.span(), label)
-    for match in _IDENTITY.finditer(text):
-        if _is_identity_number(match):
-            yield TextSpan(*match.span(), "id_card")
-    for match in _CARD.finditer(text):
-        if _is_luhn(match[0]):
-            yield TextSpan(*match.span(), "bank_card")
-
-
 def _is_identity_number(match: re.Match[str]) -> bool:
     """Return whether the date and the check digit (GB 11643) are valid."""
     try:
         date(int(match["year"]), int(match["month"]), int(match["day"]))
     except ValueError:
         return False
-    digits = match[0].upper()
-    total = sum(
-        weight * int(digit) for weight, digit in zip(_IDENTITY_WEIGHTS, digits, strict=False)
-    )
-    return _IDENTITY_CHECK_DIGITS[total % 11] == digits[-1]
+    digits = [10 if char in "Xx" else int(char) for char in match[0] if char.isalnum()]
+    return sum(digit << 17 - index for index, digit in enumerate(digits)) % 11 == 1
 
 
-def _is_luhn(text: str) -> bool:
+def _is_iban(match: re.Match[str]) -> bool:
+    """Return whether the check digits (ISO 13616) are valid."""
+    text = match[0].replace(" ", "")
+    return int("".join(str(int(char, 36)) for char in text[4:] + text[:4])) % 97 == 1
+
+
+def _is_luhn(match: re.Match[str]) -> bool:
     """Return whether the check digit (ISO/IEC 7812) is valid."""
-    digits = [int(character) for character in reversed(text) if character.isdigit()]
+    digits = [int(character) for character in reversed(match[0]) if character.isdigit()]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+_PERSONAL_DATA: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], bool]]] = (
+    ("email", _EMAIL, bool),
+    ("phone", _PHONE, bool),
+    ("id_card", _IDENTITY, _is_identity_number),
+    ("iban", _IBAN, _is_iban),
+    ("bank_card", _CARD, _is_luhn),
+)
+"""Label, format, and check of each kind."""
+
+
+def find_personal_data(text: str) -> Iterator[TextSpan]:
+    """Yield each item of personal data in `text`; spans may overlap."""
+    for label, pattern, is_valid in _PERSONAL_DATA:
+        for match in pattern.finditer(text):
+            if is_valid(match):
+                yield TextSpan(*match.span(), label)
