@@ -41,6 +41,7 @@ def turn(question: str, answer: str = "", api_name: str | None = None) -> Turn:
 
 
 SHIP = turn("发货接口是哪个", "用“订单发货”接口提交包裹和运单号。 [1]", "订单发货")
+CODE = turn("41021 是什么错误", "订单状态不允许发货。 [1]", "订单发货")
 PRICE = turn("How do I change a price?", "Call Update SKU Price. [1]", "Update SKU Price")
 SIGN = turn("签名怎么算", "取出查询串中的全部参数，按 ASCII 码升序排列。 [1]")
 HOOKS = turn("How do I verify webhook signatures?", "Use the bytes as received. [1]")
@@ -284,6 +285,14 @@ def test_pasted_details_stay_verbatim(condense: Condenser, model_server: ModelSe
         ("in Java?", [HOOKS], "verify webhook signatures: in Java?"),
         ("in Java?", [HOOKS, turn("verify webhook signatures: in Python?")], "verify webhook signatures: in Java?"),
         ('那这样传对吗 {"order_no": "1"}', [SHIP], '订单发货：这样传对吗 {"order_no": "1"}'),
+        ("那怎么解决", [CODE], "订单发货 41021：怎么解决"),
+        ("什么原因导致的", [CODE], "订单发货 41021：什么原因导致的"),
+        ("需要哪些参数", [CODE], "订单发货：需要哪些参数"),
+        ("那怎么解决", [SHIP, turn("isv.invalid-sign 是什么意思")], "isv.invalid-sign：怎么解决"),
+        ("and how do I fix it?", [turn("What does SIGN_ERROR mean?")], "SIGN_ERROR: how do I fix it?"),
+        ("how do I fix it?", [turn("Why do my webhooks arrive twice?", "", "Subscribe")], "Subscribe my webhooks arrive twice: how do I fix it?"),
+        ("怎么解决", [CODE, SHIP], "订单发货 发货：怎么解决"),
+        ("那超时了怎么解决", [CODE], "订单发货：超时了怎么解决"),
         ("那 41022 呢", [SHIP], "那 41022 呢"),
         ("那 /dop/api/v1/order/search 呢", [SHIP], "那 /dop/api/v1/order/search 呢"),
         ("那订单发货的参数呢", [SHIP], "那订单发货的参数呢"),

@@ -45,7 +45,8 @@ examples sample snippet limit limits maximum minimum max min rate quota type for
 url path endpoint method timeout retry idempotent pagination page size status reason cause meaning
 cancel undo revert withdraw change update delete call fail failure happen exceed cost charge allow
 support need require use set raise higher lower increase fix handle solve try check send get receive
-work mean differ difference step batch effect last arrive python java php javascript node golang
+work mean differ difference step batch effect last arrive cause resolve avoid prevent recover debug
+python java php javascript node golang
 curl bash often long late soon else instead again
 
 参数 字段 入参 出参 报文 错误 错误码 报错 异常 返回 返回值 返回码 响应 请求 请求体 请求头 权限
@@ -53,9 +54,18 @@ curl bash often long late soon else instead again
 下限 限制 限流 频率 频控 地址 路径 方法 版本 文档 代码 超时 重试 重复 幂等 分页 批量 部分 全部 状态
 原因 含义 意思 说明 区别 步骤 流程 注意 取消 撤销 撤回 修改 更改 更新 删除 调用 使用 失败 成功 处理
 解决 收费 费用 支持 需要 生效 次数 时间 时候 最多 最少 更多 完整 具体 详细 办 申请 审核 下载 上传
-提交 查看 条件 前提 要求 自动 几点
+提交 查看 条件 前提 要求 自动 几点 导致 引起 造成 避免 防止 恢复 排查
 """
 """Words for the parts of an API and for actions on it. A text with only such words omits its subject."""
+
+_PROBLEM_WORDS = """
+why fix handle solve resolve avoid prevent recover debug retry cause reason happen mean
+解决 处理 避免 防止 恢复 排查 重试 导致 引起 造成 原因 办 怎么办 为什么 为啥 含义 意思
+"""
+"""Words that ask about the cause or the remedy of a problem."""
+
+_ERROR_WORDS = "error errors failure 错误 报错 异常 失败"
+"""Words that refer to a problem without telling which."""
 
 _FRAME_WORDS = """
 please does did ever ask tell show give explain want would could should know many much few there
@@ -102,12 +112,14 @@ _QUESTION_FRAME = re.compile(
     r"|(?:接口)?(?:应该|需要|到底|都|是|要|该|可以|能)*(?:怎么样?|如何|怎样|什么|哪些|哪个|哪里|哪|有哪些|多少|多久|几个)"
     r"[^，,。]{0,4}$|[吗呢吧啊？?\s]+$"
     r"|^(?:(?:please|can|could|how|what|which|when|where|why|who|many|much|often|do|does|did|is|are|was"
-    r"|may|should|will|would|i|we|you|the|a|an|to|of)\b[\s,]*)+|\?+$",
+    r"|may|should|will|would|i|we|you|the|a|an|to|of)\b[\s,]*)+|(?:\s+means?)?[?\s]*$",
     re.I,
 )
 
 _API_STEMS = frozenset(stem(word) for word in _API_WORDS.split())
 _FRAME_STEMS = frozenset(stem(word) for word in _FRAME_WORDS.split())
+_PROBLEM_STEMS = frozenset(stem(word) for word in _PROBLEM_WORDS.split())
+_ERROR_STEMS = frozenset(stem(word) for word in _ERROR_WORDS.split())
 _IGNORED_STEMS = _API_STEMS | _FRAME_STEMS
 _DEVELOPER_STEMS = frozenset(map(stem, DEVELOPER_WORDS))
 
@@ -128,6 +140,8 @@ def make_standalone(
     rest = _strip_opener(question)
     if not _omits_subject(rest, _OPENER.match(question) is not None, subject, history):
         return text
+    if _asks_about_problem(rest):
+        subject = _problem(history[-1], subject)
     return _insert_subject(subject, rest)
 
 
@@ -217,6 +231,22 @@ def _subject(question: str) -> str:
         if any(word not in _FRAME_STEMS for word in _content_stems(clause)):
             return _shorten_subject(clause.strip()[:MAX_CLAUSE_CHARS], detect_language(clause))
     return ""
+
+
+def _asks_about_problem(rest: str) -> bool:
+    """Return whether `rest` asks about a problem that it does not state, as in 那怎么解决."""
+    words = set(_stems(rest))
+    is_stated = bool(words & _API_STEMS - _PROBLEM_STEMS - _ERROR_STEMS)
+    return bool(words & _PROBLEM_STEMS) and not is_stated
+
+
+def _problem(turn: Turn, subject: str) -> str:
+    """Return what the question of `turn` is about, with its error codes and `subject`."""
+    problem = _subject(turn.question)
+    if subject not in problem:
+        problem = f"{subject} {problem}".rstrip()
+    codes = [code for code in error_codes(turn.question) if code not in problem]
+    return " ".join([problem, *codes])
 
 
 def _shorten_subject(clause: str, language: str) -> str:

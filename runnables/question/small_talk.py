@@ -2,8 +2,8 @@
 
 import re
 
-CLAUSE_END = re.compile(r"[，,。.!！；;、~～\n]+|\s{1,9}-{1,3}\s")
-"""Matches the end of a clause."""
+CLAUSE_END = re.compile(r"(?:[，,。!！；;、~～\n]|\.(?![a-z0-9]))+|\s{1,9}-{1,3}\s")
+"""Matches the end of a clause; a full stop within a name such as `isv.invalid-sign` is not one."""
 
 MAX_SMALL_TALK_CHARS = 200
 """Maximum length of small talk, in characters."""
