@@ -10,7 +10,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler
 
-from schemas.answer import Answer, Event, EventSink, Source, Sources, Step
+from schemas.answer import Answer, CompleteSources, Event, EventSink, Source, Sources, Step
 from schemas.question import StructuredQuestion
 
 ANSWER_EVENTS = {"structured", "sources", "step"}
@@ -54,7 +54,7 @@ def missing_events(streamed: StreamedAnswer, answer: Answer) -> Iterator[Event]:
     if streamed.structured is None:
         yield Event("structured", answer.structured)
     if streamed.texts != answer.answer:
-        yield Event("sources", Sources(sources=answer.sources))
+        yield Event("sources", CompleteSources(sources=answer.sources))
         for number, text in enumerate(answer.answer, 1):
             facts = [fact for fact in answer.unverified if fact in text]
             supported = number not in answer.unsupported

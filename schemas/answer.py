@@ -195,10 +195,15 @@ class Answer(ApiModel):
 FOOTER_FIELDS = ("confidence", "type", "answered_by")
 """The fields below an answer on a terminal."""
 
-CHAT_FIELDS = ("id", "type", "confidence", "sources", "related_url", "unverified", "structured")
+CHAT_FIELDS = (
+    "id", "type", "confidence", "sources", "related_url", "unverified", "unsupported", "degraded",
+    "structured",
+)  # fmt: skip
 """The fields that the OpenAI-compatible API returns in addition to the text."""
 
-AGENT_FIELDS = ("id", "type", "confidence", "answer", "sources", "nearest", "unverified")
+AGENT_FIELDS = (
+    "id", "type", "confidence", "answer", "sources", "nearest", "unverified", "unsupported", "degraded",
+)  # fmt: skip
 """The fields that the MCP tool `ask` returns; its sources are page references."""
 
 EventName = Literal["structured", "sources", "step", "answer", "error"]
@@ -215,6 +220,10 @@ class Sources(ApiModel):
     """The chunks given to the model. A list of steps starts; steps sent before are void."""
 
     sources: list[Source]
+
+
+class CompleteSources(Sources):
+    """The sources of an answer that is complete; all of its steps follow at once."""
 
 
 class Step(ApiModel):

@@ -13,9 +13,10 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, TextContent, Tool
+from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
 from pydantic import SecretStr
 
+from app.api.mcp import resources
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from tests.live_server import live_server
@@ -78,10 +79,12 @@ def test_tools_are_described(url: str, mode: Mode) -> None:
     tools, instructions = asyncio.run(listing())
     assert "青桥开放平台" in instructions
     assert {tool.name: tool.input_schema["required"] for tool in tools} == {
-        "ask": ["question"], "search": ["query"], "outline": ["name"], "open": ["document", "section"],
+        "ask": ["question"], "search": ["query"], "outline": ["name"], "open": ["document"],
     }  # fmt: skip
     for tool in tools:
+        assert tool.title
         assert tool.description
+        assert "\n " not in tool.description
         assert tool.output_schema
         assert all(field["description"] for field in tool.input_schema["properties"].values())
 
@@ -99,6 +102,7 @@ def test_ask_returns_the_answer_with_its_sources(url: str, mode: Mode) -> None:
         {"number": 1, "title": "Update SKU Price", "section": "Error codes", "pageUrl": page}
     ]
     assert (content["type"], content["nearest"]) == ("api_call", [])
+    assert (content["unsupported"], content["degraded"]) == ([], None)
     assert content["confidence"] in ("high", "medium")
 
 
@@ -125,6 +129,45 @@ def test_agent_can_search_list_and_open_documents(url: str) -> None:
     assert result.structured_content["passages"][0] in passages
 
 
+def test_open_lists_the_sections_of_a_document(url: str) -> None:
+    (document, *_) = call(url, "outline", name="订单发货").structured_content["documents"]
+    result = call(url, "open", document=document["title"])
+    assert result.structured_content == {"passages": [], "sections": document["headings"]}
+    assert all(f"\n    {heading}" in text_of(result) for heading in document["headings"])
+
+
+def test_documents_are_resources(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "RESOURCES_PER_PAGE", 3)
+
+    async def reading() -> tuple[dict[str, str], str]:
+        async with connected(url) as client:
+            listed = await uris_by_title(client)
+            uri = listed["订单发货"]
+            with pytest.raises(MCPError, match="no document has the URI"):
+                await client.read_resource(uri + "x")
+            with pytest.raises(MCPError, match="cursor"):
+                await client.list_resources(cursor="x")
+            (content,) = (await client.read_resource(uri)).contents
+            assert isinstance(content, TextResourceContents)
+            return listed, content.text
+
+    listed, text = asyncio.run(reading())
+    assert len(listed) > 6
+    assert text.startswith("# 订单发货 > ")
+    assert "> 错误码" in text
+
+
+async def uris_by_title(client: Client) -> dict[str, str]:
+    """Return the URIs of all documents."""
+    uris: dict[str, str] = {}
+    cursor: str | None = ""
+    while cursor is not None:
+        page = await client.list_resources(cursor=cursor or None)
+        uris |= {resource.title or "": resource.uri for resource in page.resources}
+        cursor = page.next_cursor
+    return uris
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "sentence"),
     [
@@ -138,7 +181,7 @@ def test_missing_documents_are_reported(
     result = call(url, tool, **arguments)
     assert not result.is_error
     assert text_of(result) == sentence
-    assert list(result.structured_content.values()) == [[]]
+    assert not any(result.structured_content.values())
 
 
 @pytest.mark.parametrize(
@@ -148,11 +191,12 @@ def test_missing_documents_are_reported(
         ("ask", {}, "question: Field required"),
         ("ask", {"question": 7}, "question: Input should be a valid string"),
         ("ask", {"question": " "}, "question: is empty"),
-        ("search", {"query": " "}, "question: is empty"),
+        ("search", {"query": " "}, "query: is empty"),
+        ("outline", {"name": ""}, "name: is empty"),
         (
             "search",
             {"query": "问" * 20_001},
-            "question: 20001 characters, at most 20000 are allowed",
+            "query: 20001 characters, at most 20000 are allowed",
         ),
         ("ask", {"question": "a", "language": "fr"}, "language: Input should be 'zh' or 'en'"),
         ("open", {"document": "订单发货", "section": "qqqq"}, "no such section; there are: "),

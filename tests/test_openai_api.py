@@ -21,7 +21,7 @@ from app.api.markdown import render_markdown
 from app.api.openai.request import ChatMessage, StreamedText, parse_answer_text, read_conversation
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
-from schemas.answer import Answer, Event, Page, Source, Sources, Step
+from schemas.answer import Answer, CompleteSources, Event, Page, Source, Sources, Step
 from schemas.errors import QuestionError
 from schemas.question import StructuredQuestion
 from tests.live_server import live_server
@@ -121,7 +121,8 @@ def test_completion_ends_with_source_links(plain: OpenAI) -> None:
 
     details = (choice.message.model_extra or {})["apidesk"]
     assert set(details) == {
-        "id", "type", "confidence", "sources", "relatedUrl", "unverified", "structured",
+        "id", "type", "confidence", "sources", "relatedUrl", "unverified", "unsupported", "degraded",
+        "structured",
     }  # fmt: skip
     assert details["structured"]["error"] == "44203"
     assert details["sources"][0]["pageUrl"] == details["relatedUrl"][0] == page
@@ -314,12 +315,16 @@ def answer_of(*steps: str, nearest: tuple[Page, ...] = ()) -> Answer:
     )  # fmt: skip
 
 
-def stream_text(*parts: str | Answer | None) -> str:
-    """Return the streamed text; events are given as steps, None (restart) or the answer."""
+def stream_text(*parts: str | Answer | list[Source] | None) -> str:
+    """Return the streamed text. The events are given as steps, None (restart), sources of a complete answer,
+    or the answer.
+    """
     streamed = StreamedText()
     for event in parts:
         if isinstance(event, Answer):
             streamed.add(Event("answer", event))
+        elif isinstance(event, list):
+            streamed.add(Event("sources", CompleteSources(sources=event)))
         elif event is None:
             streamed.add(Event("sources", Sources(sources=[])))
         else:
@@ -360,6 +365,38 @@ def test_nearest_pages_are_links() -> None:
     assert parse_answer_text(text) == "Not covered."
 
 
+def source(number: int = 2, **fields: str) -> Source:
+    given = {"title": "Guide", "section": "", "page_url": "", "text": "t"} | fields
+    return Source(
+        number=number, source="s", document_id="d", api_name="", api_url="", score=1.0, **given
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "note"),
+    [
+        ({"confidence": "high"}, ""),
+        ({"confidence": "medium"},
+         "> **Note:** This may answer the question only in part. Check it against the pages below."),
+        ({"language": "zh"}, "> **提示：** 文档没有明确回答这个问题，请对照下面的页面核对。"),
+        ({"sources": []}, ""),
+        ({"sources": [], "degraded": "model_timeout"},
+         "> **Note:** Degraded: The configured model did not reply in time. A fallback answered instead."),
+        ({"sources": [], "unsupported": [1], "unverified": ["user_id", "/v1/x"], "language": "zh"},
+         "> **提示：** 文档没有明确回答这个问题，请对照下面的页面核对。  \n"
+         "> 文档中没有找到：user_id, /v1/x  \n> 缺少依据的步骤：1"),
+    ],
+)  # fmt: skip
+def test_doubts_are_stated_first(fields: dict[str, object], note: str) -> None:
+    answer = answer_of("a [2]", "b").model_copy(update={"sources": [source()]} | fields)
+    text = render_markdown(answer)
+    assert text.startswith(f"{note}\n\na [2]\n\nb" if note else "a [2]\n\nb")
+    assert stream_text(None, answer) == stream_text(answer.sources, "a [2]", "b", answer) == text
+    streamed = stream_text(None, "a [2]", answer)
+    assert streamed.startswith(f"a [2]\n\nb\n\n{note}".strip())
+    assert parse_answer_text(text) == parse_answer_text(streamed) == "a [2]\n\nb"
+
+
 @pytest.mark.parametrize(
     "text", ["", "**Sources**", "a **Sources**\n\nb", "**Sources**\n\n- a\n\nb", "- a"]
 )
@@ -368,11 +405,7 @@ def test_text_of_other_origin_is_kept(text: str) -> None:
 
 
 def test_source_without_a_page_is_not_a_link() -> None:
-    source = Source(
-        number=2, source="s", document_id="d", title="Guide", section="", page_url="", api_name="",
-        api_url="", score=1.0, text="t",
-    )  # fmt: skip
-    answer = answer_of("a [2]").model_copy(update={"sources": [source]})
+    answer = answer_of("a [2]").model_copy(update={"sources": [source()], "confidence": "high"})
     assert render_markdown(answer) == "a [2]\n\n**Sources**\n\n- [2] Guide"
 
 

@@ -19,11 +19,10 @@ HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 
 
 async def stream_answer(
-    ask: Callable[[EventSink], Awaitable[Answer]], *, complete: bool = True
+    ask: Callable[[EventSink], Awaitable[Answer]],
 ) -> AsyncGenerator[Event | None]:
     """Yield the events of one answer, which end with `answer`; None stands for a heartbeat.
 
-    If `complete` is true, the steps of an answer that was not written step by step are sent as well.
     Raises the errors of `ask`. Closing the generator cancels `ask` and its model calls.
     """
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -44,7 +43,7 @@ async def stream_answer(
         async for event in _with_heartbeats(queue):
             yield event
         answer = await task
-        for event in missing_events(streamed, answer) if complete else ():
+        for event in missing_events(streamed, answer):
             yield event
         yield Event("answer", answer)
     finally:

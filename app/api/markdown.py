@@ -1,9 +1,9 @@
-"""Renders an answer as Markdown, with its sources as links at the end."""
+"""Renders an answer as Markdown, with doubts in a note and its sources as links at the end."""
 
 import re
 from collections.abc import Iterable, Iterator
 
-from prompts.user_text import user_text
+from prompts.user_text import AnswerText, user_text
 from schemas.answer import Answer, Source
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<])")
@@ -11,8 +11,37 @@ _URL_ESCAPES = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">
 
 
 def render_markdown(answer: Answer) -> str:
-    """Return the steps as paragraphs, followed by links to the sources or to the nearest pages."""
-    return join_paragraphs([*answer.answer, *link_lists(answer)])
+    """Return a note on doubts, the steps as paragraphs, and links to the sources or the nearest pages."""
+    return join_paragraphs([*doubt_notes(answer), *answer.answer, *link_lists(answer)])
+
+
+def doubt_notes(answer: Answer) -> Iterator[str]:
+    """Yield a note that says why the answer is doubtful; nothing if it is not.
+
+    An answer without sources and unsupported steps, such as a refusal, needs no remark on its confidence.
+    """
+    labels = user_text(answer.language).answer
+    rests_on_pages = bool(answer.sources or answer.unsupported)
+    doubt = labels.doubt.get(answer.confidence) if rests_on_pages else None
+    sentences = [*([doubt] if doubt else []), *warnings(answer)]
+    if sentences:
+        yield note_start(labels) + "  \n> ".join(sentences)
+
+
+def note_start(labels: AnswerText) -> str:
+    """Return the text with which a note on doubts starts."""
+    return f"> **{labels.note}** "
+
+
+def warnings(answer: Answer) -> Iterator[str]:
+    """Yield sentences about unverified facts, unsupported steps and a degraded answer."""
+    texts = user_text(answer.language)
+    if answer.unverified:
+        yield texts.answer.unverified.format(facts=", ".join(answer.unverified))
+    if answer.unsupported:
+        yield texts.answer.unsupported.format(steps=", ".join(map(str, answer.unsupported)))
+    if answer.degraded:
+        yield texts.answer.degraded.format(reason=texts.degraded_sentence(answer.degraded))
 
 
 def source_link(source: Source) -> str:

@@ -1,6 +1,7 @@
 """The MCP server, built with the official SDK, over stateless HTTP or over stdin and stdout (stdio)."""
 
 import asyncio
+import inspect
 import logging
 import signal
 from collections.abc import AsyncIterator
@@ -11,19 +12,25 @@ from typing import Any
 
 from langchain.tools import ToolException
 from litestar.types import Receive, Scope, Send
+from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import INTERNAL_ERROR as INTERNAL_ERROR_CODE
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
+    ListResourcesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     TextContent,
     Tool,
     ToolAnnotations,
 )
 
+from app.api.mcp.resources import list_resources, read_resource
 from app.api.mcp.toolbox import TOOL_RESULTS, Toolbox, tools_by_name
 from app.security.access import Connection, count_tool_call
 from app.security.api_keys import Caller
@@ -39,6 +46,13 @@ from schemas.settings import Settings
 SERVER_NAME = "apidesk"
 
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+
+TOOL_TITLES = {
+    "ask": "Ask the documentation",
+    "outline": "List documents",
+    "search": "Search the documentation",
+    "open": "Read a section",
+}
 
 INTERNAL_ERROR = "an unexpected error occurred"
 
@@ -64,14 +78,29 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
             structured_content=reply.result.model_dump(mode="json", by_alias=True),
         )
 
+    async def resources(_: object, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        cursor = params.cursor if params else None
+        return await asyncio.to_thread(list_resources, toolbox.collection, cursor)
+
+    async def resource(_: object, params: ReadResourceRequestParams) -> ReadResourceResult:
+        try:
+            async with toolbox.meter_tokens():
+                return await asyncio.to_thread(read_resource, toolbox.collection, params.uri)
+        except ApideskError as error:
+            raise MCPError(INTERNAL_ERROR_CODE, str(error)) from None
+
     return Server(
         SERVER_NAME,
+        title=f"{platform_info.name} · {SERVER_NAME}",
         version=version(SERVER_NAME),
         instructions=f"The documentation of {platform_info.name}. "
         "`ask` answers a question with its sources; "
-        "`search`, `outline` and `open` read the documentation itself.",
+        "`search`, `outline` and `open` read the documentation itself; "
+        "each document is a resource.",
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=resources,
+        on_read_resource=resource,
     )
 
 
@@ -81,7 +110,8 @@ def tool_definitions() -> list[Tool]:
     return [
         Tool(
             name=name,
-            description=tool.description,
+            title=TOOL_TITLES[name],
+            description=inspect.cleandoc(tool.description),
             input_schema=arguments_schema(tool).model_json_schema(),
             output_schema=TOOL_RESULTS[name].model_json_schema(mode="serialization"),
             annotations=READ_ONLY,

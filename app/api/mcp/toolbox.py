@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, get_type_hints
 
-from langchain.tools import BaseTool, ToolException, ToolRuntime
+from langchain.tools import BaseTool, ToolException
 from langchain_core.tools import StructuredTool
 from pydantic import Field, create_model
 
@@ -18,13 +18,13 @@ from app.telemetry.logs import bind_log_context
 from app.telemetry.run_observer import RunObserver
 from ingestion.text.language import detect_language
 from runnables.run_context import with_deadline
-from runnables.tools.lookup_tools import TOOLS, langchain_tools
-from runnables.tools.middleware import check_arguments
-from runnables.tools.tool_context import CallJournal, OutlineResult, PassagesResult, ToolContext
+from runnables.tools.lookup_tools import TOOLS, langchain_tools, look_up
+from runnables.tools.middleware import arguments_schema, check_arguments
+from runnables.tools.tool_context import OutlineResult, PassagesResult
 from schemas.answer import AGENT_FIELDS, Answer
 from schemas.base import ApiModel
 from schemas.choices import Language
-from schemas.document import CatalogueEntry, RetrievedChunk
+from schemas.document import CatalogueEntry, Chunk
 from schemas.question import Question
 
 
@@ -77,9 +77,8 @@ class Passage(ApiModel):
     text: str
 
     @classmethod
-    def of(cls, retrieved: RetrievedChunk) -> "Passage":
+    def of(cls, chunk: Chunk) -> "Passage":
         """Return the passage of a chunk."""
-        chunk = retrieved.chunk
         return cls(
             title=chunk.title,
             section=chunk.section,
@@ -101,11 +100,17 @@ class Passages(ApiModel):
     """The result of `search` and `open`: passages, best first."""
 
     passages: list[Passage]
+    sections: list[str]
+    """The headings of the document if `open` is called without a section."""
 
     @classmethod
-    def of(cls, chunks: Iterable[RetrievedChunk]) -> "Passages":
-        """Return the passages of the chunks."""
-        return cls(passages=list(map(Passage.of, chunks)))
+    def of(cls, result: PassagesResult | OutlineResult) -> "Passages":
+        """Return the passages or the headings in the result of a tool."""
+        if isinstance(result, OutlineResult):
+            headings = (heading for document in result.documents for heading in document.outline)
+            return cls(passages=[], sections=list(headings))
+        passages = [Passage.of(retrieved.chunk) for retrieved in result.chunks]
+        return cls(passages=passages, sections=[])
 
 
 class Document(ApiModel):
@@ -144,7 +149,11 @@ class Documents(ApiModel):
 
 ASK_TOOL = "ask"
 
-RESULT_MODELS: Mapping[type, type[ApiModel]] = {PassagesResult: Passages, OutlineResult: Documents}
+RESULT_MODELS: Mapping[object, type[Passages | Documents]] = {
+    PassagesResult: Passages,
+    PassagesResult | OutlineResult: Passages,
+    OutlineResult: Documents,
+}
 """Maps the return type of a lookup tool to its result model."""
 
 TOOL_RESULTS: Mapping[str, type[ApiModel]] = {
@@ -207,10 +216,11 @@ class Toolbox:
         self.tools = tools_by_name()
         self._answer_service = answer_service
         self._library = answer_service.library
+        self.collection = self._library.collection
         self._answerer = answerer
         self._owner = owner
         self._account = account
-        self._meter_tokens = meter_tokens
+        self.meter_tokens = meter_tokens
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         """Return the reply of a tool.
@@ -221,10 +231,10 @@ class Toolbox:
         if name not in self.tools:
             raise ToolException(f"unknown tool: {name[:40]}; available: {', '.join(self.tools)}")
         arguments = check_arguments(self.tools[name], arguments)
-        async with self._meter_tokens() as meter:
+        async with self.meter_tokens() as meter:
             if name == ASK_TOOL:
                 return await self._ask(arguments)  # the answerer charges its tokens itself
-            return _lookup_reply(await self._look_up(name, arguments, meter))
+            return _lookup_reply(name, await self._look_up(name, arguments, meter))
 
     async def _ask(self, arguments: dict[str, Any]) -> ToolReply:
         command = AskCommand(
@@ -241,26 +251,24 @@ class Toolbox:
     ) -> PassagesResult | OutlineResult:
         answer_service = self._answer_service
         settings = answer_service.settings
+        required = arguments_schema(self.tools[name]).model_json_schema()["required"]
+        for argument, value in arguments.items():
+            if value or argument in required:
+                check_question(value, settings, argument)
         text = " ".join(filter(None, arguments.values()))
-        check_question(text, settings)
         question = Question(text=text, k=settings.top_k, language=detect_language(text))
         observer = RunObserver(answer_service.metrics)
         config = answer_service.tracing.config(question.id, None, None, observer, meter)
-        runtime: ToolRuntime[ToolContext, Any] = ToolRuntime(
-            state={},
-            context=ToolContext(self._library, question, CallJournal(0)),
-            config=with_deadline(config, settings.request_timeout),
-            stream_writer=lambda _: None,
-            tool_call_id=None,
-            store=None,
-        )
+        timed = with_deadline(config, settings.request_timeout)
         async with answer_service.in_flight.track(settings.request_timeout):
-            return await TOOLS[name](**arguments, runtime=runtime)
+            return await look_up(name, arguments, self._library, question, timed)
 
 
-def _lookup_reply(result: PassagesResult | OutlineResult) -> ToolReply:
+def _lookup_reply(name: str, result: PassagesResult | OutlineResult) -> ToolReply:
     if isinstance(result, OutlineResult):
-        return ToolReply(result.text, Documents.of(result.documents))
-    passages = Passages.of(result.chunks)
+        documents = Documents.of(result.documents)
+        is_outline = TOOL_RESULTS[name] is Documents
+        return ToolReply(result.text, documents if is_outline else Passages.of(result))
+    passages = Passages.of(result)
     text = "\n\n".join(passage.markdown for passage in passages.passages)
     return ToolReply(text or result.text, passages)

@@ -10,12 +10,18 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from app.api.markdown import join_paragraphs, link_lists, list_heading
-from app.service.ask_command import StreamedAnswer
+from app.api.markdown import (
+    doubt_notes,
+    join_paragraphs,
+    link_lists,
+    list_heading,
+    note_start,
+)
 from app.service.session_store import select_recent_turns
 from prompts.user_text import all_user_texts, user_text
+from runnables.answer_events import StreamedAnswer
 from runnables.question.follow_up import make_standalone
-from schemas.answer import Answer, Event, Step
+from schemas.answer import Answer, CompleteSources, Event, Sources, Step
 from schemas.errors import QuestionError
 from schemas.question import Turn
 from schemas.settings import Settings
@@ -33,22 +39,29 @@ class StreamedText:
         """The text sent so far."""
         self._streamed = StreamedAnswer()
         self._sent_steps: list[str] = []
+        self._is_complete = False
+        """Whether the final answer follows at once, so that a note on doubts can precede the steps."""
 
     def add(self, event: Event) -> str:
         """Return the text to send after `event`, or an empty string."""
         self._streamed.apply(event)
-        if isinstance(event.data, Step) and not self._streamed.is_restarted:
+        if isinstance(event.data, Sources):
+            self._is_complete = isinstance(event.data, CompleteSources)
+        is_held = self._is_complete or self._streamed.is_restarted
+        if isinstance(event.data, Step) and not is_held:
             self._sent_steps.append(event.data.text)
             return self._send([event.data.text])
         if isinstance(event.data, Answer):
-            return self._send([*self._unsent_steps(event.data), *link_lists(event.data)])
+            return self._send([*self._rest(event.data), *link_lists(event.data)])
         return ""
 
-    def _unsent_steps(self, answer: Answer) -> list[str]:
-        count = len(self._sent_steps)
-        if answer.answer[:count] == self._sent_steps:
-            return answer.answer[count:]
-        return ["---", user_text(answer.language).answer.correction_notice, *answer.answer]
+    def _rest(self, answer: Answer) -> list[str]:
+        """Return the steps that were not sent, and the note on doubts, first if nothing was sent."""
+        notes, count = list(doubt_notes(answer)), len(self._sent_steps)
+        if answer.answer[:count] != self._sent_steps:
+            notice = user_text(answer.language).answer.correction_notice
+            return ["---", notice, *notes, *answer.answer]
+        return [*answer.answer[count:], *notes] if count else [*notes, *answer.answer]
 
     def _send(self, paragraphs: list[str]) -> str:
         if not paragraphs:
@@ -59,8 +72,8 @@ class StreamedText:
 
 
 def parse_answer_text(text: str) -> str:
-    """Return the steps in the text of an answer, without lists of links and without text that a correction
-    notice has replaced.
+    """Return the steps in the text of an answer, without notes on doubts, without lists of links and
+    without text that a correction notice has replaced.
     """
     labels = [texts.answer for texts in all_user_texts()]
     for label in labels:
@@ -69,7 +82,8 @@ def parse_answer_text(text: str) -> str:
         head, heading, tail = text.rpartition(list_heading(title))
         if heading and all(line.startswith("- ") for line in tail.split("\n") if line.strip()):
             text = head
-    return text.strip()
+    starts = tuple(map(note_start, labels))
+    return "\n\n".join(part for part in text.split("\n\n") if not part.startswith(starts)).strip()
 
 
 TEXT_PART = "text"
