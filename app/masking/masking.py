@@ -15,7 +15,11 @@ from app.masking.secret_names import (
     secret_kind,
     unqualified_name,
 )
-from app.masking.secret_shapes import find_personal_data, find_secrets_by_shape
+from app.masking.secret_shapes import (
+    find_personal_data,
+    find_secrets_by_shape,
+    is_identity_number,
+)
 from app.masking.text_spans import TextSpan, blank_out
 
 _MIN_REPEATED_CHARS = 8
@@ -125,6 +129,8 @@ def _secrets(text: str) -> list[TextSpan]:
     rest = blank_out(text, _positions(named))
     labels = {text[span.start : span.end]: span.label for span in named}
     repeated = list(_repeated(rest, dict(filter(_is_maskable_anywhere, labels.items()))))
+    # `cert_no` may be an order's or a person's number; only the latter has a date and a check digit.
+    public = [(start, end) for start, end in public if not is_identity_number(text[start:end])]
     rest = blank_out(rest, [*public, *_positions(repeated)])
     shaped = list(find_secrets_by_shape(rest))
     personal = find_personal_data(blank_out(rest, _positions(shaped)))

@@ -74,6 +74,18 @@ _MAX_NAME_WORDS = 4
 _PEOPLE = {"user", "username", "account", "login", "member", "contact", "receiver", "sender"}
 """Words for people, whose ids and numbers may be telephone numbers."""
 
+_PUBLIC_KEYS = {
+    "idempotency",
+    "cache",
+    "sort",
+    "primary",
+    "partition",
+    "foreign",
+    "object",
+    "routing",
+}
+"""Words before `key` in the names of keys that are not secret."""
+
 _PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
 """A name that cannot contain a secret itself, unlike a long name with a digit."""
 
@@ -98,6 +110,8 @@ def secret_kind(name: str) -> SecretKind | None:
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
     words = [word.lower() for word in _WORD.findall(name)][-_MAX_NAME_WORDS:]
+    if words[-1:] == ["key"] and _PUBLIC_KEYS.intersection(words):
+        return SecretKind.PUBLIC
     endings = ["".join(words[start:]) for start in range(len(words))]
     for kind, pattern in _LATIN_KINDS:
         if any(pattern.fullmatch(ending) for ending in endings):

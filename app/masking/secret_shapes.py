@@ -22,6 +22,9 @@ _SHAPES = {
         rf"(?<=://)[^\s:/@\"'<>‹]{{0,80}}:(?P<of_url>{_NOT_A_PLACEHOLDER}[^\s/@\"'<>‹]{{1,200}})@"
         r"|\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'‹]{1,80}:"
         rf"(?P<of_curl>{_NOT_A_PLACEHOLDER}[^\s\"'‹]{{1,200}})"
+        r"|\b(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?\s-p"
+        r"|(?:redis-cli\b[^\n]{0,200}?\s-a|sshpass\s-p)[ ]?[\"']?)"
+        rf"(?P<of_option>{_NOT_A_PLACEHOLDER}[^\s\"'‹]{{3,200}})"
         rf"|\bauth\s{{0,3}}[=:]\s{{0,3}}[\[(]\s{{0,3}}{QUOTE}[^\s\"']{{1,80}}{QUOTE}\s{{0,3}},\s{{0,3}}{QUOTE}"
         rf"(?P<of_tuple>{_NOT_A_PLACEHOLDER}[^\s\"'‹›]{{1,200}})"
     ),
@@ -61,7 +64,7 @@ _TYPED = re.compile(
 _VERSION = re.compile(r"[A-Za-z]+[-_ ]?v?[0-9.]+")
 
 _DIGEST_NAME = re.compile(
-    r"(?<![A-Za-z])(?<!hmac[-_])(?:sha-?(?:1|256|384|512)|md5|checksum|digest|commit|revision|bisect)"
+    r"(?<![A-Za-z])(?<!hmac[-_])(?:sha-?(?:1|256|384|512)|md5|checksum|digest|commit|revision|git\b)"
     r"|摘要|校验和|哈希",
     re.IGNORECASE,
 )
@@ -109,8 +112,9 @@ def _typed_passwords(text: str) -> Iterator[TextSpan]:
 
 
 def _is_digest(text: str, match: re.Match[str]) -> bool:
-    """Return whether the line of `match` names a digest, such as that of a commit, and no secret."""
-    line = _line(text, match)
+    """Return whether the line of `match` or the one before names a digest, and neither names a secret."""
+    line_start = text.rfind("\n", 0, match.start())
+    line = text[text.rfind("\n", 0, max(line_start, 0)) + 1 : line_start + 1] + _line(text, match)
     return _DIGEST_NAME.search(line) is not None and not any(
         names_secret(name["name"]) for name in NAME_TOKENS.finditer(line) if name["name"]
     )
@@ -173,6 +177,12 @@ _CARD = re.compile(
     r"|3[47](?:[ -]?\d){13})(?![A-Za-z0-9]|-\d)"
 )
 """Prefixes and lengths of card networks."""
+
+
+def is_identity_number(text: str) -> bool:
+    """Return whether `text` is a Chinese identity number."""
+    match = _IDENTITY.fullmatch(text)
+    return match is not None and _is_identity_number(match)
 
 
 def _is_identity_number(match: re.Match[str]) -> bool:
