@@ -34,6 +34,8 @@ class SourceLimits:
     """Seconds to wait for a download."""
     private_hosts: tuple[str, ...] = ()
     """Hosts at private addresses from which downloads are allowed."""
+    website_cache: Path | None = None
+    """File with pages of web sites that were downloaded before; None keeps none."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "SourceLimits":
@@ -44,6 +46,7 @@ class SourceLimits:
             values=settings.max_values,
             fetch_seconds=settings.fetch_timeout,
             private_hosts=settings.private_hosts,
+            website_cache=settings.website_cache,
         )
 
 

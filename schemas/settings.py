@@ -50,6 +50,9 @@ class Settings(BaseSettings):
     chat_context_tokens: int | None = Field(default=None, ge=1_000)
     """Context window of the chat model in tokens; default: LangChain's model profile, else 8,192."""
 
+    max_reply_tokens: int = Field(default=1_500, ge=50, le=1_500)
+    """Maximum tokens of a model's reply, at most a quarter of its window; lifted if the model reasons."""
+
     chat_fallback_model: str | None = None
     """`provider:model` that is called when the chat model fails."""
 
@@ -241,10 +244,10 @@ class Settings(BaseSettings):
     """Maximum values of a YAML or JSON document, with aliases expanded; larger ones are skipped."""
 
     fetch_timeout: float = Field(default=30, gt=0)
-    """Time limit in seconds for downloading an OpenAPI description."""
+    """Time limit in seconds for downloading an OpenAPI description or a page of a web site."""
 
     private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    """Comma-separated hosts at private addresses from which descriptions may be downloaded."""
+    """Comma-separated hosts at private addresses from which descriptions and pages may be downloaded."""
 
     chunk_tokens: int = Field(default=400, ge=50, le=8_000)
     """Target size of a chunk of prose in tokens."""

@@ -88,7 +88,7 @@ def refusal(url: str, bounds: SourceLimits, again: str | None = None) -> str:
 def test_document_is_downloaded_completely() -> None:
     with server(responding(answer(b"openapi"))) as (url, heads):
         found = Downloader(url, limits()).get(f"{url}/api.yaml?v=1")
-    assert found == (f"{url}/api.yaml?v=1", b"openapi")
+    assert found == (f"{url}/api.yaml?v=1", b"openapi", "")
     assert heads[0].startswith("GET /api.yaml?v=1 HTTP/1.1")
     assert f"Host: {url.removeprefix('http://')}" in heads[0]
 
@@ -110,7 +110,7 @@ def test_proxy_environment_variables_are_ignored(monkeypatch: pytest.MonkeyPatch
 def test_redirects_within_the_host_are_followed() -> None:
     moved = answer(b"", "302 Found", Location="/v2/api.json")
     with server(responding(moved, answer(b"x"))) as (url, heads):
-        assert Downloader(url, limits()).get(f"{url}/api.json") == (f"{url}/v2/api.json", b"x")
+        assert Downloader(url, limits()).get(f"{url}/api.json") == (f"{url}/v2/api.json", b"x", "")
     assert len(heads) == 2
 
 

@@ -98,6 +98,10 @@ def _fingerprint(source: RemoteSourceConfig, page: RemotePage) -> str:
     return hashlib.sha256(key.encode() + page.data).hexdigest()
 
 
+class SourceAbandoned(SourceError):
+    """The rest of a source is not read."""
+
+
 class Deadline:
     """Time that reading a source may take; what is done between its results does not count."""
 
@@ -106,13 +110,15 @@ class Deadline:
         self.seconds_left = seconds
 
     def spend(self, started: float) -> None:
-        """Count the time since `started`, a time of `time.monotonic`. Raises SourceError at the limit."""
+        """Count the time since `started`, of `time.monotonic`. Raises SourceAbandoned at the limit."""
         self.seconds_left -= time.monotonic() - started
         if self.seconds_left <= 0:
-            raise SourceError(f"not completely read within {self._seconds:g} s (timeout_seconds)")
+            raise SourceAbandoned(
+                f"not completely read within {self._seconds:g} s (timeout_seconds)"
+            )
 
     def sleep(self, seconds: float) -> Iterator[Waiting]:
-        """Wait, but not longer than the limits; yield while waiting. Raises SourceError at the limit."""
+        """Wait, within the limits, and yield meanwhile. Raises SourceAbandoned at the limit."""
         until = time.monotonic() + min(seconds, MAX_SLEEP_S)
         while (left := until - time.monotonic()) > 0:
             started = time.monotonic()

@@ -9,6 +9,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import httpx
@@ -20,7 +21,14 @@ MAX_REDIRECTS = 5
 """Maximum number of redirects that one download follows."""
 
 _REDIRECT_STATUSES = {301, 302, 303, 307, 308}
-_HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": "apidesk"}
+USER_AGENT = "apidesk"
+
+_HEADERS = {
+    "Accept": "*/*",
+    "Accept-Encoding": "gzip, deflate",
+    "Cache-Control": "no-cache",  # a page that was just published must be seen
+    "User-Agent": USER_AGENT,
+}
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -31,17 +39,35 @@ class Download(NamedTuple):
 
     url: str
     data: bytes
+    media_type: str
+    """In lower case, without parameters; empty if the server does not name it."""
+
+
+class OutsideHost(SourceError):
+    """A URL, or a redirect, leads to another host."""
+
+
+class StatusError(SourceError):
+    """The server answers with another status than 200."""
+
+    def __init__(self, status: int, retry_after: str = "") -> None:
+        super().__init__(f"answers with HTTP {status}")
+        self.status = status
+        self.retry_after = float(retry_after) if retry_after.isdecimal() else 0.0
+        """Seconds that the server asks to wait; 0 if it does not."""
 
 
 class Downloader:
-    """Downloads a description and the documents it refers to.
+    """Downloads a description and the documents it refers to, or the pages of a web site.
 
-    `limits.file_bytes` and `limits.fetch_seconds` limit all downloads together.
+    `limits.file_bytes` and `limits.fetch_seconds` limit all downloads together. With a `cache`, a
+    SQLite file, each download asks the server whether the cached response is still valid.
     """
 
-    def __init__(self, url: str, limits: SourceLimits) -> None:
+    def __init__(self, url: str, limits: SourceLimits, cache: Path | None = None) -> None:
         """Allow downloads only from the host of `url`. Raises SourceError if the URL is invalid."""
         self.limits = limits
+        self.cache = cache
         self.origin = _origin(_parse_url(url))
         self.bytes_left = limits.file_bytes
         self.seconds_left = limits.fetch_seconds
@@ -95,7 +121,7 @@ class _DownloadThread:
     def _work(self, url: str) -> None:
         try:
             with httpx.Client(
-                transport=_CheckedTransport(self.downloader.limits),
+                transport=self._transport(),
                 trust_env=False,
                 follow_redirects=False,
                 headers=_HEADERS,
@@ -108,21 +134,32 @@ class _DownloadThread:
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError) as error:
             self.result = SourceError(f"cannot be fetched: {_reason(error)}")
 
+    def _transport(self) -> httpx.BaseTransport:
+        transport = _CheckedTransport(self.downloader.limits)
+        if self.downloader.cache is None:
+            return transport
+        from hishel import SqliteStorage
+        from hishel.httpx import CacheTransport
+
+        storage = SqliteStorage(database_path=self.downloader.cache)
+        return CacheTransport(transport, storage, rfc={"shared": False})
+
     def _follow(self, client: httpx.Client, url: httpx.URL) -> Download:
         for _ in range(MAX_REDIRECTS + 1):
             if _origin(url) != self.downloader.origin:
-                raise SourceError("points to another host than the description's")
+                raise OutsideHost("points to another host than the description's")
             timeout = max(0.001, self.remaining)
             trace = {"trace": self._record_stream}
             with client.stream("GET", url, timeout=timeout, extensions=trace) as response:
                 if response.status_code not in _REDIRECT_STATUSES:
-                    return Download(str(url), self._body(response))
+                    media_type = response.headers.get("content-type", "").partition(";")[0]
+                    return Download(str(url), self._body(response), media_type.strip().lower())
                 url = _redirect_url(url, response.headers)
         raise SourceError(f"redirects more than {MAX_REDIRECTS} times")
 
     def _body(self, response: httpx.Response) -> bytes:
         if response.status_code != 200:
-            raise SourceError(f"answers with HTTP {response.status_code}")
+            raise StatusError(response.status_code, response.headers.get("retry-after", ""))
         encoding = response.headers.get("content-encoding", "").strip().lower()
         # Several encodings at once are refused because their unpacked size is not limited.
         if encoding not in ("", "identity", "gzip", "deflate"):

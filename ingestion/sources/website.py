@@ -1,0 +1,268 @@
+"""Pages of a web site, found by links from a start page or by a sitemap.
+
+Requests go to one host at a limited rate, as its robots.txt allows. Pages that the server declares
+unchanged (ETag, Last-Modified) come from a cache.
+"""
+
+import logging
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import httpx
+from hishel import SqliteStorage
+from protego import Protego
+
+from ingestion.sources.openapi.fetch import (
+    USER_AGENT,
+    Download,
+    Downloader,
+    OutsideHost,
+    StatusError,
+)
+from ingestion.sources.registry import FileResult, KnownFiles, Waiting
+from ingestion.sources.remote_pages import Deadline, RemotePage, SourceAbandoned, read_remote_page
+from ingestion.sources.website_links import PageLinks, find_links, read_sitemap
+from schemas.errors import SourceError
+from schemas.platform import SourceLimits, WebsiteSourceConfig
+
+MAX_ATTEMPTS = 3
+"""Number of times that a page is requested before it counts as an error."""
+
+FIRST_RETRY_S = 1.0
+"""Delay before a request is repeated, in seconds; it doubles with each attempt."""
+
+MAX_SITEMAPS = 500
+"""Maximum number of sitemaps that are read."""
+
+_TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
+_GONE_STATUSES = {404, 410}
+_SUFFIXES = {
+    "": ".html",
+    "text/html": ".html",
+    "application/xhtml+xml": ".html",
+    "text/markdown": ".md",
+    "text/plain": ".txt",
+}
+
+log = logging.getLogger(__name__)
+
+
+class WebsiteReader:
+    """The SourceReader for web sites."""
+
+    def read(
+        self, source: WebsiteSourceConfig, limits: SourceLimits, known: KnownFiles
+    ) -> Iterator[FileResult]:
+        """Yield the documents of each page, and a SourceError for each page that cannot be read.
+
+        A page that does not exist any more, or that redirects to another host, yields nothing. Raises
+        SourceError if the start page, robots.txt or a sitemap cannot be read, after too many errors and
+        after the time limit.
+        """
+        for result in _Crawl(source, limits).results():
+            if isinstance(result, RemotePage):
+                yield from read_remote_page(source, limits, known, result)
+            else:
+                yield result
+
+    def count_files(self, source: WebsiteSourceConfig) -> None:
+        """Return None: the number of pages is unknown before reading them."""
+
+    def fingerprints(self, source: WebsiteSourceConfig, limits: SourceLimits) -> None:
+        """Return None: pages cannot be compared before reading them."""
+
+
+READER = WebsiteReader()
+
+
+class _Crawl:
+    """One reading of a web site."""
+
+    def __init__(self, source: WebsiteSourceConfig, limits: SourceLimits) -> None:
+        self._source = source
+        self._limits = limits
+        self._start = httpx.URL(source.start)
+        self._folder = self._start.path.rpartition("/")[0] + "/"
+        self._cache = _usable_cache(limits)
+        self._deadline = Deadline(source.timeout_seconds)
+        self._robots = Protego.parse("")
+        self._interval_s = 1 / source.requests_per_second
+        self._last_request_at = -self._interval_s
+        self._queue: deque[tuple[str, int]] = deque()
+        self._seen: set[str] = set()
+        """Ids of the pages that were queued or read."""
+        self._errors = 0
+
+    def results(self) -> Iterator[RemotePage | SourceError | Waiting]:
+        yield from self._read_robots()
+        if self._source.sitemap is None:
+            self._enqueue(self._source.start, 0)
+        else:
+            yield from self._read_sitemaps(self._source.sitemap)
+        requested = 0
+        while self._queue:
+            requested += 1
+            if requested > self._source.max_pages:
+                raise SourceError(f"has more than {self._source.max_pages} pages (max_pages)")
+            url, depth = self._queue.popleft()
+            try:
+                yield from self._read_page(url, depth)
+            except SourceAbandoned:
+                raise
+            except SourceError as error:
+                yield self._count_error(url, error)
+
+    def _read_page(self, url: str, depth: int) -> Iterator[RemotePage | Waiting]:
+        try:
+            download = yield from self._download(url)
+        except (OutsideHost, StatusError) as error:
+            is_gone = isinstance(error, OutsideHost) or error.status in _GONE_STATUSES
+            if is_gone and url != self._source.url:
+                return
+            raise
+        final = _without_fragment(download.url)
+        if _page_id(final) != _page_id(url) and not self._is_new(final):
+            return
+        suffix = _SUFFIXES.get(download.media_type)
+        if suffix is None:
+            return
+        links = find_links(download.data, final) if suffix == ".html" else PageLinks()
+        if self._source.sitemap is None and depth < self._source.depth and links.is_followed:
+            for link in links.urls:
+                self._enqueue(link, depth + 1)
+        if links.is_indexed and self._is_wanted(final):
+            page_id = _page_id(final)
+            values = {"url": final, "path": page_id}
+            yield RemotePage(page_id, suffix, download.data, values)
+
+    def _enqueue(self, url: str, depth: int) -> None:
+        url = _without_fragment(url)
+        is_start = url == self._source.url
+        if (is_start or self._is_wanted(url)) and self._is_new(url):
+            self._queue.append((url, depth))
+
+    def _is_new(self, url: str) -> bool:
+        page_id = _page_id(url)
+        is_new = page_id not in self._seen
+        self._seen.add(page_id)
+        return is_new
+
+    def _is_wanted(self, url: str) -> bool:
+        try:
+            parts = httpx.URL(url)
+        except httpx.InvalidURL:
+            return False
+        if (parts.scheme, parts.netloc) != (self._start.scheme, self._start.netloc):
+            return False
+        target = parts.raw_path.decode("ascii")
+        include, exclude = self._source.include, self._source.exclude
+        if not include and self._source.url and not target.startswith(self._folder):
+            return False
+        return (
+            (not include or any(pattern.search(target) for pattern in include))
+            and not any(pattern.search(target) for pattern in exclude)
+            and self._robots.can_fetch(url, USER_AGENT)
+        )
+
+    def _count_error(self, url: str, error: SourceError) -> SourceError:
+        """Return the line of the report. Raises SourceError if the crawl ends here."""
+        line = SourceError(f"{url}: {error}")
+        self._errors += 1
+        if url == self._source.url:
+            raise line
+        if self._errors > self._source.max_errors:
+            raise SourceError(f"{line}; abandoned after {self._errors} errors (max_errors)")
+        return line
+
+    def _read_robots(self) -> Iterator[Waiting]:
+        """Read robots.txt. Raises SourceError if the server fails, because pages may be disallowed."""
+        url = str(self._start.join("/robots.txt"))
+        try:
+            download = yield from self._download(url)
+        except OutsideHost:
+            return
+        except StatusError as error:
+            if error.status < 500 and error.status != 429:
+                return
+            raise SourceError(f"{url}: {error}") from None
+        self._robots = Protego.parse(download.data.decode("utf-8", "replace"))
+        delay = self._robots.crawl_delay(USER_AGENT)
+        self._interval_s = max(self._interval_s, float(delay or 0))
+        if not self._robots.can_fetch(self._source.start, USER_AGENT):
+            raise SourceError(f"{url} disallows {self._source.start}")
+
+    def _read_sitemaps(self, url: str) -> Iterator[Waiting]:
+        """Queue the pages of a sitemap or of an index of sitemaps. Raises SourceError."""
+        sitemaps = deque([url])
+        known = {url}
+        while sitemaps:
+            url = sitemaps.popleft()
+            try:
+                download = yield from self._download(url)
+                sitemap = read_sitemap(download.data, self._limits)
+            except SourceError as error:
+                raise SourceError(f"{url}: {error}") from None
+            for page in sitemap.pages:
+                self._enqueue(page, 0)
+            new = [found for found in sitemap.sitemaps if found not in known]
+            known.update(new)
+            sitemaps.extend(new)
+            if len(known) > MAX_SITEMAPS:
+                raise SourceError(f"{url}: more than {MAX_SITEMAPS} sitemaps")
+
+    def _download(self, url: str) -> Generator[Waiting, None, Download]:
+        """Request `url`, at most at the allowed rate, and again after a passing error.
+
+        Raises SourceError, or SourceAbandoned at the time limit.
+        """
+        for attempt in range(MAX_ATTEMPTS):
+            yield from self._deadline.sleep(
+                self._last_request_at + self._interval_s - time.monotonic()
+            )
+            self._last_request_at = started = time.monotonic()
+            delay = FIRST_RETRY_S * 2**attempt
+            try:
+                return Downloader(self._source.start, self._limits, self._cache).get(url)
+            except OutsideHost:
+                raise
+            except StatusError as error:
+                if error.status not in _TRANSIENT_STATUSES or attempt == MAX_ATTEMPTS - 1:
+                    raise
+                delay = max(delay, error.retry_after)
+            except SourceError:
+                if attempt == MAX_ATTEMPTS - 1:
+                    raise
+            finally:
+                self._deadline.spend(started)
+            yield from self._deadline.sleep(delay)
+        raise AssertionError("unreachable")
+
+
+def _usable_cache(limits: SourceLimits) -> Path | None:
+    """Return the path of the cache; None if it is disabled or cannot be used."""
+    path = limits.website_cache
+    if path is None:
+        return None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        storage = SqliteStorage(database_path=path)
+        storage.get_entries("")  # opens the file
+        storage.close()
+    except (OSError, sqlite3.Error, ValueError) as error:
+        log.warning("%s cannot be used, all pages are downloaded: %s", path, error)
+        return None
+    return path
+
+
+def _without_fragment(url: str) -> str:
+    return url.partition("#")[0]
+
+
+def _page_id(url: str) -> str:
+    """Return the path of a page without `index.html` and slashes around it, and its query."""
+    parts = httpx.URL(url)
+    path = parts.path.removesuffix("index.html").strip("/") or "index"
+    return f"{path}?{parts.query.decode('ascii')}" if parts.query else path
