@@ -15,7 +15,7 @@ from litestar.types import ControllerRouterHandler
 from app.api.admin import get_ingestion, insights, list_ingestions, start_ingestion
 from app.api.ask import ask, retrieve
 from app.api.feedback import delete_session, give_feedback
-from app.api.health import live, metrics, ready
+from app.api.health import live, metrics, metrics_head, ready
 from app.api.mcp.route import mcp_route
 from app.api.openai.routes import (
     OPENAI_EXCEPTION_HANDLERS,
@@ -78,7 +78,7 @@ def create_app(answer_service: AnswerService, local_key: str | None = None) -> L
 def _routes(services: Container) -> list[ControllerRouterHandler]:
     questions = [ask, retrieve, get_suggestions, give_feedback, delete_session]
     documents = [start_ingestion, list_ingestions, get_ingestion]
-    operating = [live, ready, metrics, insights]
+    operating = [live, ready, metrics, metrics_head, insights]
     web_page = [page, admin_page, embedded_page, widget, asset]
     openai = Router(
         OPENAI_PREFIX,

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from typing import Literal
 
-from litestar import Response, get
+from litestar import Response, get, head
 from litestar.di import NamedDependency
 from litestar.openapi import ResponseSpec
 
@@ -169,3 +169,16 @@ async def metrics(answer_service: NamedDependency[AnswerService]) -> Response[by
     ingestion_metrics = await collect_ingestion_metrics(answer_service.job)
     body = await asyncio.to_thread(answer_service.metrics.exposition, ingestion_metrics)
     return Response(body)
+
+
+@head(
+    "/metrics",
+    include_in_schema=False,  # as for GET
+    sync_to_thread=False,
+    media_type=PROMETHEUS_TEXT,
+    needs="admin",
+    limited=False,
+)
+def metrics_head() -> Response[None]:
+    """Return the headers of `GET /metrics`."""
+    return Response(None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from litestar import Request, Response, get
+from litestar import HttpMethod, Request, Response, get, route
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
@@ -91,7 +91,14 @@ def _read_content(path: Path, pages: Environment, platform_info: PlatformInfo) -
 PAGE_POLICY = page_policy(cache_control=None)
 
 
-@get("/", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE_POLICY)
+@route(
+    "/",
+    http_method=[HttpMethod.GET, HttpMethod.HEAD],
+    include_in_schema=False,
+    sync_to_thread=False,
+    needs=None,
+    policy=PAGE_POLICY,
+)
 def page(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> Response[bytes]:
     """Return the question page."""
     return _file_response(request, files, "index.html")
@@ -157,8 +164,11 @@ def text_modules() -> dict[str, str]:
     page = {language: _page_texts(language) for language in LANGUAGES}
     admin = {language: dict(user_text(language).admin) for language in LANGUAGES}
     fields = [to_camel(name) for name in FOOTER_FIELDS]
+    columns = [user_text(language).api_document.error_columns[0] for language in LANGUAGES]
     return {
-        QUESTION_PAGE_TEXT: _export("texts", page) + _export("footerFields", fields),
+        QUESTION_PAGE_TEXT: _export("texts", page)
+        + _export("footerFields", fields)
+        + _export("errorColumns", columns),
         ADMIN_PAGE_TEXT: _export("texts", admin),
     }
 

@@ -6,9 +6,11 @@ ingestion.
 
 import asyncio
 import collections
+import platform
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from prometheus_client import (
@@ -19,9 +21,10 @@ from prometheus_client import (
     Histogram,
     PlatformCollector,
     ProcessCollector,
+    disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
@@ -59,6 +62,7 @@ class Metrics:
     """
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
         self._registry = registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)
@@ -219,7 +223,7 @@ async def measure_loop_lag(metrics: Metrics) -> None:
 
 @dataclass(frozen=True)
 class IngestionMetrics(Collector):
-    """Collects metrics of the last runs and the number of chunks.
+    """Collects metrics of the last runs, the number of chunks and the version of apidesk.
 
     A value is None if its store is not available; its metric then has no sample.
     """
@@ -229,6 +233,8 @@ class IngestionMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
+        build = {"version": version("apidesk"), "python": platform.python_version()}
+        yield InfoMetricFamily("apidesk_build", "Versions of apidesk and Python", build)
         yield _gauge("chunks", "Chunks in the collection", self.chunks)
         yield _gauge(
             "ingestion_last_success_timestamp_seconds",
