@@ -23,6 +23,8 @@ RUN set --; for extra in $EXTRAS; do set -- "$@" --extra "$extra"; done; \
       -c requirements-dev.txt -r pyproject.toml "$@"
 
 COPY README.md ./
+COPY deploy/wheel_build.py ./deploy/
+COPY apidesk ./apidesk
 COPY app ./app
 COPY ingestion ./ingestion
 COPY prompts ./prompts

@@ -101,7 +101,7 @@ def load_quote_texts(language: Language) -> Any:
 @lru_cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("prompts", "."),
+        loader=PackageLoader(__package__, "."),
         undefined=StrictUndefined,
         autoescape=False,  # prompts are not HTML; the filter `data` escapes their contents
         trim_blocks=True,

@@ -22,6 +22,7 @@ from app.service.answer_service import AnswerService
 from app.service.ingestion_service import STOP_TIMEOUT_S
 from app.serving.server import graceful_timeout_s
 from app.telemetry.metrics import Metrics
+from deploy.wheel_build import PACKAGES, ROOT_PACKAGE
 from ingestion.database.engine import open_engine
 from ingestion.platform_config import read_platform
 from ingestion.store.collection import Collection
@@ -264,8 +265,8 @@ def copied() -> list[str]:
 def test_copied_paths_exist_and_are_not_ignored() -> None:
     assert [source for source in copied() if not (ROOT / source).exists()] == []
     assert [source for source in copied() if ignored(source)] == []
-    packages = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    assert set(packages) <= set(copied())
+    hook = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["path"]
+    assert {hook, ROOT_PACKAGE, *PACKAGES, "samples"} <= set(copied())
     assert PROJECT["project"]["readme"] in copied()
 
 

@@ -20,7 +20,10 @@ from structlog.types import Processor
 
 LogFormat = Literal["auto", "json", "console"]
 
-APPLICATION_LOGGERS = ("app", "runnables", "ingestion", "uvicorn")
+_ROOT = __name__.removesuffix("app.telemetry.logs")
+
+APPLICATION_LOGGERS = (*(f"{_ROOT}{name}" for name in ("app", "runnables", "ingestion")), "uvicorn")
+"""The loggers of our packages, which the wheel contains as parts of one package, and of the server."""
 
 NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
 """Loggers whose errors are not shown.

@@ -135,7 +135,7 @@ def get_reader(kind: str) -> SourceReader[Any]:
     `kind` is one of the kinds of `SourceConfig`. The module is imported on first use, because the
     libraries that parse documents are slow to import.
     """
-    reader: SourceReader[Any] = import_module(f"ingestion.sources.{kind}").READER
+    reader: SourceReader[Any] = import_module(f"{__package__}.{kind}").READER
     return reader
 
 

@@ -32,7 +32,7 @@ def fenced(value: object) -> str:
 def load_template(name: str) -> Template:
     """Return the template `templates/<name>.md.j2`."""
     environment = Environment(
-        loader=PackageLoader("ingestion.sources"),
+        loader=PackageLoader(__package__),
         undefined=StrictUndefined,
         autoescape=False,
         trim_blocks=False,

@@ -216,7 +216,7 @@ def _group(name: str, inner: Drawing, depth: int) -> Drawing:
 def draw_svg(drawing: Drawing, title: str) -> str:
     """Return `drawing` as an SVG file. Screen readers read `title`."""
     environment = Environment(
-        loader=PackageLoader("app.cli.graph", ""),
+        loader=PackageLoader(__package__, ""),
         undefined=StrictUndefined,
         autoescape=True,
         trim_blocks=True,

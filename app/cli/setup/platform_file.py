@@ -126,7 +126,7 @@ def write_platform_file(draft: PlatformDraft, path: Path) -> None:
 def render(draft: PlatformDraft, folder: Path) -> str:
     """Return the text of a platform.toml; its paths are relative to `folder`."""
     environment = Environment(
-        loader=PackageLoader("app.cli.setup", ""),
+        loader=PackageLoader(__package__, ""),
         undefined=StrictUndefined,
         autoescape=False,
         trim_blocks=True,

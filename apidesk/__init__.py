@@ -1,0 +1,26 @@
+"""apidesk for Python programs and LangChain applications.
+
+    import apidesk
+
+    with apidesk.open() as desk:
+        print(desk.ask("what does error 44203 mean?").answer)
+
+`apidesk.open` answers in this process, without a server. docs/how-to/use-from-langchain.md has examples.
+The names in `__all__` are the public interface; all other modules may change between versions.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apidesk.desk import Answer, Apidesk, ApideskError, Filters, Question, Source, open
+
+__all__ = ["Answer", "Apidesk", "ApideskError", "Filters", "Question", "Source", "open"]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name on first use, because the command line starts faster without LangChain."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from apidesk import desk
+
+    return getattr(desk, name)

@@ -1,0 +1,9 @@
+"""The command line, as `apidesk` and `python -m apidesk`.
+
+It is a module of its own, because it must have the same name in a clone and in the wheel.
+"""
+
+from app.cli.main import main
+
+if __name__ == "__main__":
+    main(prog_name="apidesk")

@@ -1,0 +1,289 @@
+"""`import apidesk`: the pipeline, the retriever and the tools, as LangChain applications use them."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr, ValidationError
+
+import apidesk
+from schemas.answer import Answer, Sources, Step
+from schemas.errors import QuestionError
+from schemas.question import Filters, Question, StructuredQuestion
+from tests.model_replies import draft, structured
+from tests.model_server import ModelServer
+from tests.test_compressors import ReversesWithoutScores
+
+QUESTION = "what does error 44203 mean?"
+
+
+def store(folder: Path) -> dict[str, object]:
+    """Return settings that keep all data in `folder`."""
+    return {
+        "milvus_uri": str(folder / "milvus.db"),
+        "database_url": f"sqlite:///{folder / 'apidesk.db'}",
+        "spool": folder / "spool",
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def desk(folder: Path) -> Iterator[apidesk.Apidesk]:
+    with apidesk.open(**store(folder)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        QUESTION,
+        {"question": QUESTION},
+        {"question": QUESTION, "k": 3, "filters": {"source": "reference"}},
+        Question(text=QUESTION, k=5, language="en"),
+    ],
+    ids=["text", "dict", "options", "question"],
+)
+def test_pipeline_accepts_text_dicts_and_questions(
+    desk: apidesk.Apidesk, question: str | dict[str, Any] | Question
+) -> None:
+    for answer in (desk.pipeline.invoke(question), asyncio.run(desk.pipeline.ainvoke(question))):
+        assert isinstance(answer, Answer)
+        assert "44203" in answer.answer[0]
+        assert answer.sources[0].title == "Update SKU Price"
+        assert answer.timings["total"] >= 0
+
+
+def test_question_keeps_its_id(desk: apidesk.Apidesk) -> None:
+    question = Question(text=QUESTION, k=2, language="en")
+    assert desk.pipeline.invoke(question).id == str(question.id)
+
+
+def test_options_of_a_dict_take_effect(desk: apidesk.Apidesk) -> None:
+    answer = desk.pipeline.invoke({"question": QUESTION, "language": "zh"})
+    assert answer.language == "zh"
+    filtered = {"question": QUESTION, "filters": {"source": "guides"}}
+    assert {source.source for source in desk.pipeline.invoke(filtered).sources} <= {"guides"}
+
+
+@pytest.mark.parametrize("wrong", [{"question": "x", "kk": 1}, {"text": "x"}, {"question": 5}, 5])
+def test_invalid_input_is_an_error(desk: apidesk.Apidesk, wrong: Any) -> None:
+    with pytest.raises(ValidationError):
+        desk.pipeline.invoke(wrong)
+
+
+def test_blank_question_is_an_error(desk: apidesk.Apidesk) -> None:
+    with pytest.raises(QuestionError):
+        desk.pipeline.invoke(" ")
+    with pytest.raises(QuestionError):
+        desk.pipeline.invoke(Question(text=" ", k=5, language="en"))
+
+
+def test_schemas_describe_what_runs(desk: apidesk.Apidesk) -> None:
+    desk.pipeline.get_input_schema().model_validate({"question": QUESTION, "k": 3})
+    desk.pipeline.get_input_schema().model_validate(QUESTION)
+    with pytest.raises(ValidationError):
+        desk.pipeline.get_input_schema().model_validate({"text": QUESTION})
+    assert desk.pipeline.get_output_schema() is Answer
+    assert "QuestionFields" in desk.pipeline.get_input_jsonschema()["$defs"]
+
+
+def test_batch_keeps_the_order(desk: apidesk.Apidesk) -> None:
+    questions = [QUESTION, "how do I ship an order?", "40014 是什么意思？"]
+    answers = desk.pipeline.batch(list(questions), {"max_concurrency": 2})
+    assert [answer.language for answer in answers] == ["en", "en", "zh"]
+    assert "44203" in answers[0].answer[0]
+
+
+def test_stream_yields_the_answer(desk: apidesk.Apidesk) -> None:
+    (answer,) = desk.pipeline.stream(QUESTION)
+    assert isinstance(answer, Answer)
+
+
+class Events(BaseCallbackHandler):
+    """Records custom events."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, object]] = []
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        self.events.append((name, data))
+
+
+def test_steps_are_dispatched_as_custom_events(desk: apidesk.Apidesk) -> None:
+    handler = Events()
+    answer = desk.pipeline.invoke(QUESTION, {"callbacks": [handler]})
+    assert [name for name, _ in handler.events] == ["structured", "sources", "step"]
+    (_, asked), (_, sources), (_, step) = handler.events
+    assert isinstance(asked, StructuredQuestion)
+    assert asked.error == "44203"
+    assert isinstance(sources, Sources)
+    assert sources.sources == answer.sources
+    assert isinstance(step, Step)
+    assert step.text == answer.answer[0]
+
+
+async def events_of(runnable: Any, question: str) -> list[tuple[str, str]]:
+    return [(event["event"], event["name"]) async for event in runnable.astream_events(question)]
+
+
+@pytest.mark.parametrize("question", [QUESTION, "what is the weather in Paris?", "thanks!"])
+def test_events_of_a_chain_contain_the_steps(desk: apidesk.Apidesk, question: str) -> None:
+    """Also of refusals, and on an event loop other than that of the desk."""
+    chain = desk.pipeline | RunnableLambda(lambda answer: answer.answer)
+    received = asyncio.run(events_of(chain, question))
+    assert ("on_custom_event", "sources") in received
+    assert ("on_custom_event", "step") in received
+    assert ("on_chain_end", "RunnableLambda") in received
+
+
+def test_steps_are_streamed_while_the_model_writes(
+    folder: Path, model_server: ModelServer, tmp_path: Path
+) -> None:
+    model_server.reply(structured(), draft("调用“订单发货”接口。[1]", "先取得运单号。[1]"))
+    client = ChatOpenAI(
+        model="scripted-chat", base_url=model_server.base_url, api_key=SecretStr("key")
+    )
+
+    async def received() -> list[tuple[str, str]]:
+        async with apidesk.open(model=client, **store(tmp_path)) as desk:
+            return await events_of(desk.pipeline, "发货接口是哪个")
+
+    names = asyncio.run(received())
+    first_step = names.index(("on_custom_event", "step"))
+    assert [name for kind, name in names if kind == "on_custom_event"].count("step") == 2
+    assert first_step < names.index(("on_chain_end", "answer"))
+    assert model_server.chat_requests[1].body["stream"] is True
+
+
+def test_any_chat_model_can_answer(tmp_path: Path) -> None:
+    """A model without structured output: its JSON is read from plain text."""
+    replies = [structured(), draft("调用“订单发货”接口。[1]")]
+    model = GenericFakeChatModel(
+        messages=iter([AIMessage(reply.model_dump_json(by_alias=True)) for reply in replies])
+    )
+    with apidesk.open(model=model, **store(tmp_path)) as desk:
+        answer = desk.pipeline.invoke("发货接口是哪个")
+    assert answer.answer == ["调用“订单发货”接口。[1]"]
+    assert answer.answered_by.startswith("genericfake")
+    assert answer.degraded is None
+
+
+def test_reranker_object_orders_the_chunks(
+    folder: Path, desk: apidesk.Apidesk, tmp_path: Path
+) -> None:
+    query = "ship an order"
+    with apidesk.open(reranker=ReversesWithoutScores(), **store(tmp_path)) as reranked:
+        assert reranked.retriever.invoke(query, k=3) != desk.retriever.invoke(query, k=3)
+
+
+def test_retriever_returns_documents(desk: apidesk.Apidesk) -> None:
+    documents = desk.retriever.invoke(QUESTION, k=2)
+    assert len(documents) == 2
+    assert all(isinstance(document, Document) for document in documents)
+    assert documents[0].metadata["page_url"] == "https://open.example.com/#/api?apiId=1206"
+    assert "44203" in documents[0].page_content
+    assert asyncio.run(desk.retriever.ainvoke(QUESTION, k=2)) == documents
+
+
+def test_retriever_takes_filters_and_can_be_bound(desk: apidesk.Apidesk) -> None:
+    guides = desk.retriever.bind(k=3, filters={"source": "guides"})
+    chain = guides | RunnableLambda(lambda documents: [d.metadata["source"] for d in documents])
+    assert chain.invoke("how do I sign a request?") == ["guides"] * 3
+    other = desk.retriever.model_copy(update={"k": 1, "filters": Filters(source="reference")})
+    assert [d.metadata["source"] for d in other.invoke("sign")] == ["reference"]
+
+
+def test_tools_answer_and_look_up(desk: apidesk.Apidesk) -> None:
+    tools = {tool.name: tool for tool in desk.tools}
+    assert list(tools) == ["ask", "outline", "search", "open"]
+    assert set(tools["search"].args) == {"query", "service", "document", "section"}
+
+    call = {"name": "search", "args": {"query": QUESTION}, "id": "1", "type": "tool_call"}
+    message = tools["search"].invoke(call)
+    assert "44203" in message.content
+    assert isinstance(message.artifact[0], Document)
+
+    call = {"name": "ask", "args": {"question": QUESTION}, "id": "2", "type": "tool_call"}
+    message = asyncio.run(tools["ask"].ainvoke(call))
+    assert "44203" in message.content
+    assert message.artifact.confidence == "high"
+
+    call = {"document": "Update SKU Price", "section": "no such section"}
+    assert "there are: Request headers" in tools["open"].invoke(call)
+
+
+def test_runs_of_the_desk_are_children_of_the_calling_chain(desk: apidesk.Apidesk) -> None:
+    """Of the pipeline, the retriever and the tools, each in a synchronous chain."""
+
+    class Parents(BaseCallbackHandler):
+        def __init__(self) -> None:
+            self.roots: set[str] = set()
+            self.runs = 0
+
+        def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
+            self._add(kwargs)
+
+        def on_retriever_start(self, serialized: Any, query: str, **kwargs: Any) -> None:
+            self._add(kwargs)
+
+        def _add(self, kwargs: dict[str, Any]) -> None:
+            self.runs += 1
+            if kwargs.get("parent_run_id") is None:
+                self.roots.add(str(kwargs["run_id"]))
+
+    parents = Parents()
+    search = next(tool for tool in desk.tools if tool.name == "search")
+    chain = RunnableLambda(
+        lambda text: (desk.pipeline.invoke(text), desk.retriever.invoke(text), search.invoke(text))
+    )
+    chain.invoke(QUESTION, {"callbacks": [parents]})
+    assert len(parents.roots) == 1
+    assert parents.runs > 10
+
+
+def test_ask_continues_a_session(desk: apidesk.Apidesk) -> None:
+    desk.ask("how do I cancel a pickup?", session="mine")
+    answer = asyncio.run(desk.aask("and which parameters does it need?", session="mine", k=3))
+    assert answer.session == "mine"
+    assert desk.ask(QUESTION, filters=Filters(source="guides")).session is None
+
+
+def test_errors_of_the_desk_say_what_to_do(tmp_path: Path) -> None:
+    closed = apidesk.open(**store(tmp_path))
+    with pytest.raises(RuntimeError, match="is not open"):
+        closed.ask(QUESTION)
+
+    async def block_own_loop() -> None:
+        async with closed as desk:
+            assert (await desk.aask(QUESTION)).answer
+            assert (await asyncio.to_thread(desk.ask, QUESTION)).answer
+            with pytest.raises(RuntimeError, match="use the asynchronous method"):
+                desk.ask(QUESTION)
+
+    asyncio.run(block_own_loop())
+    with pytest.raises(RuntimeError, match="is not open"):
+        closed.pipeline.invoke(QUESTION)
+    with pytest.raises(apidesk.ApideskError, match="APIDESK_TOP_K"):
+        apidesk.open(top_k=0)
+    with pytest.raises(apidesk.ApideskError, match=r"missing\.toml"), apidesk.open("missing.toml"):
+        pass
+
+
+def test_public_names_exist() -> None:
+    assert sorted(apidesk.__all__) == apidesk.__all__ or apidesk.__all__
+    for name in apidesk.__all__:
+        assert getattr(apidesk, name).__doc__
+    with pytest.raises(AttributeError):
+        apidesk.desks  # type: ignore[attr-defined]  # noqa: B018
