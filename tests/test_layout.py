@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("app", "runnables", "ingestion", "prompts", "schemas")
+PACKAGES = ("apidesk", "app", "runnables", "ingestion", "prompts", "schemas")
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 MIN_LINES = 40
 REASON = ("because", "so that", "must", "stays")

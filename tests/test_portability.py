@@ -1,0 +1,111 @@
+"""What the product imports: declared dependencies, and nothing that only POSIX systems have."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from typing import Any
+
+from tests.test_layout import MODULES, PACKAGES, ROOT
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
+
+POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "syslog", "termios")
+"""Modules of the standard library that Windows does not have."""
+
+LOADED_BY_NAME = {
+    "atlassian-python-api",
+    "langchain-openai",
+    "langchain-anthropic",
+    "langchain-deepseek",
+    "langchain-ollama",
+    "psycopg",
+    "tavily-python",
+    "tzdata",
+}
+"""Dependencies that no module imports: LangChain, SQLAlchemy and zoneinfo load them, or we do by name."""
+
+
+def imported_packages() -> Iterator[tuple[str, str]]:
+    """Yield each top-level package that a module imports, with the module's path."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            for name in names:
+                yield name.partition(".")[0], path.relative_to(ROOT).as_posix()
+
+
+def normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def declared() -> set[str]:
+    """The distributions that the project requires, with those of its extras."""
+    extras = PROJECT["optional-dependencies"].values()
+    requirements = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
+    return {normalized(re.split(r"[\[<>=~; ]", line, maxsplit=1)[0]) for line in requirements}
+
+
+def test_every_imported_distribution_is_declared() -> None:
+    distributions = packages_distributions()
+    undeclared: dict[str, str] = {}
+    for package, path in imported_packages():
+        if package in sys.stdlib_module_names or package in PACKAGES:
+            continue
+        providers = {normalized(name) for name in distributions[package]}
+        if not providers & declared():
+            undeclared[package] = path
+    assert undeclared == {}
+
+
+def test_every_declared_distribution_is_used() -> None:
+    distributions = packages_distributions()
+    used = {
+        normalized(name)
+        for package, _ in imported_packages()
+        for name in distributions.get(package, ())
+    }
+    assert declared() - used - LOADED_BY_NAME == set()
+
+
+def test_every_module_is_imported_without_posix_modules() -> None:
+    names = [
+        path.relative_to(ROOT)
+        .with_suffix("")
+        .as_posix()
+        .replace("/", ".")
+        .removesuffix(".__init__")
+        for path in MODULES
+        if "migrations" not in path.parts  # run by Alembic
+    ]
+    code = f"""
+import builtins, importlib
+import_module = builtins.__import__
+
+def guarded(name, globals=None, *args, **options):
+    # Libraries import such modules after a look at sys.platform.
+    importer = (globals or {{}}).get("__name__", "").partition(".")[0]
+    if name in {POSIX_ONLY!r} and importer in {PACKAGES!r}:
+        raise ModuleNotFoundError(f"{{importer}} imports {{name}}")
+    return import_module(name, globals, *args, **options)
+
+builtins.__import__ = guarded
+for name in {names!r}:
+    importlib.import_module(name)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
