@@ -17,14 +17,8 @@ from app.api.ask import ask, retrieve
 from app.api.feedback import delete_session, give_feedback
 from app.api.health import live, metrics, metrics_head, ready
 from app.api.mcp.route import mcp_route
-from app.api.openai.routes import (
-    OPENAI_EXCEPTION_HANDLERS,
-    OPENAI_PREFIX,
-    complete_chat,
-    get_model,
-    handle_unrouted,
-    list_models,
-)
+from app.api.openai.errors import OPENAI_EXCEPTION_HANDLERS, OPENAI_PREFIX, handle_unrouted
+from app.api.openai.routes import complete_chat, create_response, get_model, list_models
 from app.api.openapi import (
     SECURITY_REQUIREMENTS,
     SECURITY_SCHEMES,
@@ -82,7 +76,7 @@ def _routes(services: Container) -> list[ControllerRouterHandler]:
     web_page = [page, admin_page, embedded_page, widget, asset]
     openai = Router(
         OPENAI_PREFIX,
-        route_handlers=[complete_chat, list_models, get_model],
+        route_handlers=[complete_chat, create_response, list_models, get_model],
         exception_handlers=OPENAI_EXCEPTION_HANDLERS,
     )
     return [*questions, *documents, *operating, *web_page, openai, mcp_route(services)]

@@ -18,7 +18,9 @@ from pydantic import SecretStr
 
 from app.api import event_stream
 from app.api.markdown import render_markdown
+from app.api.openai.page_numbers import PageNumbers
 from app.api.openai.request import ChatMessage, StreamedText, parse_answer_text, read_conversation
+from app.api.openai.response import url_citations
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from schemas.answer import Answer, CompleteSources, Event, Page, Source, Sources, Step
@@ -304,6 +306,70 @@ def cut_off(request: Recorded, action: Literal["stall", "close"] = "stall") -> R
     return Reply(text, action=action, reset_after=sent)
 
 
+# Responses
+
+
+def test_response_equals_the_completion(plain: OpenAI) -> None:
+    completion = complete(plain, user(QUESTION)).choices[0].message
+    response = plain.responses.create(
+        model="apidesk", input=QUESTION, instructions="Be brief.", temperature=0.2
+    )
+    assert (response.output_text, response.status) == (completion.content, "completed")
+    assert response.usage is not None
+    assert response.usage.total_tokens == 0
+    (item,) = response.output
+    assert item.type == "message"
+    (part,) = item.content
+    assert part.type == "output_text"
+    cited = [note.url_citation.model_dump() for note in completion.annotations or []]
+    assert [note.model_dump(exclude={"type"}) for note in part.annotations] == cited
+    details = (response.model_extra or {})["apidesk"]
+    assert details["sources"] == (completion.model_extra or {})["apidesk"]["sources"]
+
+
+def test_response_streams_steps(scripted: OpenAI, model_server: ModelServer) -> None:
+    """The client's own accumulator accepts the events."""
+    model_server.reply(structured(), draft(*STEPS))
+    with scripted.responses.stream(model="apidesk", input=QUESTION) as stream:
+        received = list(stream)
+        response = stream.get_final_response()
+    deltas = [event.delta for event in received if event.type == "response.output_text.delta"]
+    assert deltas[0] == STEPS[0]
+    assert "".join(deltas) == response.output_text
+    kinds = [event.type for event in received]
+    assert kinds[:4] == [
+        "response.created", "response.in_progress", "response.output_item.added",
+        "response.content_part.added",
+    ]  # fmt: skip
+    assert kinds[-1] == "response.completed"
+    assert "response.output_text.annotation.added" in kinds
+    assert [event.sequence_number for event in received if event.type != "response.completed"] == [
+        number for number in range(len(received) - 1)
+    ]
+
+
+def test_response_uses_the_earlier_messages(plain: OpenAI) -> None:
+    first = plain.responses.create(model="apidesk", input=QUESTION)
+    messages: Any = [user(QUESTION), *(item.model_dump() for item in first.output), user("那错误码呢")]
+    details = plain.responses.create(model="apidesk", input=messages).model_extra or {}
+    source = details["apidesk"]["sources"][0]
+    assert (source["apiName"], source["section"]) == ("订单发货", "错误码")
+
+
+def test_response_error_is_sent_as_an_event(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.reply(structured(), *[Reply("no", status=400)] * 9)
+    http = model_client(on_model_failure="error")
+    body = {"model": "apidesk", "input": QUESTION, "stream": True}
+    lines = [line.strip() for line in http.post("/v1/responses", json=body).text.split("\n")]
+    model_server.replies.clear()
+    assert lines.count("event: error") == 1
+    data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+    error = json.loads(data[-1])
+    assert (error["type"], error["code"], error["param"]) == ("error", "model_refused", None)
+
+
 # A stream whose steps are sent again
 
 
@@ -350,6 +416,31 @@ def test_streamed_text_is_continued_or_corrected(
     parts: list[str | Answer | None], text: str
 ) -> None:
     assert stream_text(*parts) == text
+
+
+# Citations
+
+
+def test_citations_are_numbered_by_page() -> None:
+    """Clients take `[n]` as the n-th distinct URL among the annotations."""
+    a, b, c = (f"https://d.example/{page}" for page in "abc")
+    shown = [source(n, page_url=url) for n, url in ((1, a), (2, b), (3, c), (4, b), (5, b))]
+    steps = ("x [4][5], y [2]", "z `[5]` items[3] [3]", "w [9]")
+    answer = answer_of(*steps).model_copy(update={"sources": shown[1:]})
+    numbers = PageNumbers()
+    numbers.apply(Event("sources", Sources(sources=shown)))
+    streamed = [
+        numbers.apply(
+            Event("step", Step(number=1, text=text, unverified=[], supported=True))
+        ).data
+        for text in steps
+    ]
+    numbered = numbers.answer(answer)
+    expected = ["x [1], y [1]", "z `[5]` items[2] [2]", "w [9]"]
+    assert [step.text for step in streamed if isinstance(step, Step)] == numbered.answer == expected
+    assert [(s.number, s.page_url) for s in numbered.sources] == [(1, b), (1, b), (1, b), (2, c)]
+    urls = [citation.url for citation in url_citations(render_markdown(numbered), numbered)]
+    assert list(dict.fromkeys(urls)) == [b, c]
 
 
 # Markdown
@@ -425,6 +516,14 @@ def test_source_without_a_page_is_not_a_link() -> None:
          "invalid_input", "messages: only text is supported, not image_url"),
         ({"messages": [user(7)]}, 400, "messages", "invalid_input", "messages.0.content.str: Input should be a valid string; "),
         ({"messages": "hello"}, 400, "messages", "invalid_input", "messages: "),
+        ({"response_format": {"type": "json_object"}}, 400, "response_format", "invalid_input",
+         "response_format.type: Input should be 'text'"),
+        ({"tool_choice": "required"}, 400, "tool_choice", "invalid_input", "tool_choice: Input should be 'none' or 'auto'"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, 400, "tool_choice", "invalid_input", "tool_choice: "),
+        ({"temperature": "hot"}, 400, "temperature", "invalid_input", "temperature: Input should be a valid number"),
+        ({"temperature": 3}, 400, "temperature", "invalid_input", "temperature: Input should be less than or equal to 2"),
+        ({"max_tokens": -1}, 400, "max_tokens", "invalid_input", "max_tokens: Input should be greater than or equal to 1"),
+        ({"logprobs": True}, 400, "logprobs", "invalid_input", "logprobs: Input should be False"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("stream", [False, True])
@@ -443,6 +542,26 @@ def test_invalid_input_returns_one_sentence(
     error = response.json()["error"]
     assert (error["param"], error["code"], error["type"]) == (param, code, "invalid_request_error")
     assert error["message"].startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "param"),
+    [
+        ({"model": "gpt-5"}, 404, "model"),
+        ({"input": []}, 400, "input"),
+        ({"input": " "}, 400, "input"),
+        ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:"}]}]}, 400, "input"),
+        ({"text": {"format": {"type": "json_schema", "name": "n", "schema": {}}}}, 400, "text"),
+        ({"previous_response_id": "resp_1"}, 400, "previous_response_id"),
+        ({"background": True}, 400, "background"),
+        ({"max_output_tokens": 0}, 400, "max_output_tokens"),
+    ],
+)  # fmt: skip
+def test_invalid_response_request_names_its_parameter(
+    client: TestClient[Litestar], body: dict[str, Any], status: int, param: str
+) -> None:
+    response = client.post("/v1/responses", json={"model": "apidesk", "input": QUESTION} | body)
+    assert (response.status_code, response.json()["error"]["param"]) == (status, param)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ program code.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -101,6 +101,27 @@ def strip_citations(text: str) -> str:
     return _CANONICAL_MARK.sub(
         lambda match: match[0] if match["number"] is None else "", text
     ).strip()
+
+
+def renumber_citations(text: str, number_of: Callable[[int], int | None]) -> str:
+    """Return `text`, the text of a CitedText, with other numbers; a mark is not repeated in a row.
+
+    A mark for which `number_of` returns None is unchanged.
+    """
+    previous: tuple[int, int] | None = None
+
+    def renumber(match: re.Match[str]) -> str:
+        nonlocal previous
+        if match["number"] is None:
+            return match[0]
+        number = number_of(int(match["number"]))
+        if number is None:
+            return match[0]
+        is_repeated = previous == (match.start(), number)
+        previous = match.end(), number
+        return "" if is_repeated else f"[{number}]"
+
+    return _CANONICAL_MARK.sub(renumber, text)
 
 
 def _expand_numbers(numbers: str) -> list[int]:

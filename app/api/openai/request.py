@@ -6,9 +6,9 @@ Clients send earlier answers back as text, so this module also defines the text 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.markdown import (
     doubt_notes,
@@ -86,7 +86,8 @@ def parse_answer_text(text: str) -> str:
     return "\n\n".join(part for part in text.split("\n\n") if not part.startswith(starts)).strip()
 
 
-TEXT_PART = "text"
+TEXT_PARTS = ("text", "input_text", "output_text")
+"""The types of parts with text: of a chat message, and of a message to and from `/v1/responses`."""
 
 
 class RequestModel(BaseModel):
@@ -112,13 +113,33 @@ class ChatMessage(RequestModel):
     def parts(self) -> list[ContentPart]:
         """The content as a list of parts."""
         if isinstance(self.content, str):
-            return [ContentPart(type=TEXT_PART, text=self.content)]
+            return [ContentPart(type=TEXT_PARTS[0], text=self.content)]
         return self.content or []
 
     @property
     def text(self) -> str:
         """The text parts of the content, one per line."""
-        return "\n".join(part.text for part in self.parts if part.type == TEXT_PART)
+        return "\n".join(part.text for part in self.parts if part.type in TEXT_PARTS)
+
+
+class TextFormat(RequestModel):
+    """The format of the reply. Other formats are refused, because the answer is Markdown."""
+
+    type: Literal["text"] = "text"
+
+
+class CommonParameters(RequestModel):
+    """Parameters of both endpoints. What cannot be kept is refused; the rest has no effect."""
+
+    model: str
+    stream: bool | None = False
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    tool_choice: Literal["none", "auto"] | None = None
+    """A tool of the client is never called."""
+
+
+TokenLimit = Annotated[int, Field(ge=1)] | None
 
 
 class StreamOptions(RequestModel):
@@ -127,12 +148,14 @@ class StreamOptions(RequestModel):
     include_usage: bool | None = False
 
 
-class ChatRequest(RequestModel):
+class ChatRequest(CommonParameters):
     """The body of `POST /v1/chat/completions`."""
 
-    model: str
     messages: list[ChatMessage]
-    stream: bool | None = False
+    response_format: TextFormat | None = None
+    max_tokens: TokenLimit = None
+    max_completion_tokens: TokenLimit = None
+    logprobs: Literal[False] | None = None
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
     """The number of completions; only one is supported."""
@@ -144,22 +167,20 @@ class ChatRequest(RequestModel):
 
 
 def read_conversation(
-    messages: Sequence[ChatMessage], settings: Settings
+    messages: Sequence[ChatMessage], settings: Settings, field: str = "messages"
 ) -> tuple[str, tuple[Turn, ...]]:
     """Return the question and the earlier turns, oldest first. Turns have the same limits as in a session.
 
-    System messages are ignored. Blocks while words are counted. Raises QuestionError if there is no user
-    message, or if the question has a part that is not text.
+    System messages are ignored. Blocks while words are counted. Raises QuestionError for `field` if there
+    is no user message, or if the question has a part that is not text.
     """
     questions = [index for index, message in enumerate(messages) if message.role == "user"]
     if not questions:
-        raise QuestionError("messages: contain no user message", field="messages")
+        raise QuestionError(f"{field}: contain no user message", field=field)
     question = messages[questions[-1]]
     for part in question.parts:
-        if part.type != TEXT_PART:
-            raise QuestionError(
-                f"messages: only text is supported, not {part.type}", field="messages"
-            )
+        if part.type not in TEXT_PARTS:
+            raise QuestionError(f"{field}: only text is supported, not {part.type}", field=field)
     newest_first = reversed(list(_read_turns(messages[: questions[-1]])))
     recent = select_recent_turns(newest_first, settings.history_turns, settings.history_chars)
     return question.text, _make_standalone(reversed(recent))

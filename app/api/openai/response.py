@@ -1,19 +1,13 @@
-"""Models of the responses under /v1, with OpenAI's field names."""
+"""What chat completions and responses under /v1 have in common, with OpenAI's field names."""
 
 import time
-from typing import Any, Literal
-from uuid import uuid4
+from collections.abc import Iterable
+from typing import Literal, Protocol
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from litestar.response.sse import ServerSentEventMessage
+from pydantic import BaseModel, ConfigDict, JsonValue
 
-from app.api.markdown import render_markdown, source_link, source_name
+from app.api.markdown import source_link, source_name
 from app.security.rate_limits import TokenMeter
 from schemas.answer import CHAT_FIELDS, Answer
 
@@ -68,96 +62,25 @@ class UrlCitation(ResponseModel):
     url: str
 
 
-class Annotation(ResponseModel):
-    """A source in the format that OpenAI's clients read."""
-
-    type: Literal["url_citation"] = "url_citation"
-    url_citation: UrlCitation
-
-
-class AnswerMessage(ResponseModel):
-    """The message with the answer."""
-
-    role: Literal["assistant"] = "assistant"
-    content: str
-    refusal: None = None
-    annotations: list[Annotation]
-    apidesk: dict[str, JsonValue]
-    """The CHAT_FIELDS of the answer, named as in `POST /ask`."""
-
-
-class CompletionChoice(ResponseModel):
-    """The only choice of a completion."""
-
-    index: Literal[0] = 0
-    message: AnswerMessage
-    logprobs: None = None
-    finish_reason: Literal["stop"] = "stop"
-
-
-def new_completion_id() -> str:
-    """Return a new id for a completion."""
-    return f"chatcmpl-{uuid4().hex}"
-
-
 def unix_time() -> int:
     """Return the current Unix time in seconds."""
     return int(time.time())
 
 
-class Completion(ResponseModel):
-    """A complete answer."""
+class StreamBuilder(Protocol):
+    """Builds the messages of a stream."""
 
-    id: str = Field(default_factory=new_completion_id)
-    object: Literal["chat.completion"] = "chat.completion"
-    created: int = Field(default_factory=unix_time)
-    model: str
-    choices: list[CompletionChoice]
-    usage: Usage
+    def start(self) -> Iterable[ServerSentEventMessage]:
+        """Return the messages before the text."""
 
-    @classmethod
-    def of(cls, model: str, answer: Answer, usage: Usage) -> "Completion":
-        """Return the completion for an answer of `model`."""
-        text = render_markdown(answer)
-        message = AnswerMessage(
-            content=text,
-            annotations=url_annotations(text, answer),
-            apidesk=answer_details(answer),
-        )
-        return cls(model=model, choices=[CompletionChoice(message=message)], usage=usage)
+    def text(self, text: str) -> ServerSentEventMessage:
+        """Return the message that adds `text`."""
 
+    def end(self, text: str, answer: Answer) -> Iterable[ServerSentEventMessage]:
+        """Return the messages after the complete `text` of `answer`."""
 
-class Delta(ResponseModel):
-    """The fields that a chunk adds to the message."""
-
-    role: Literal["assistant"] | None = None
-    content: str | None = None
-    annotations: list[Annotation] | None = None
-    apidesk: dict[str, JsonValue] | None = None
-
-    @model_serializer(mode="wrap")
-    def _omit_nulls(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit unset fields, because clients would read null as a new value."""
-        return {name: value for name, value in serialize(self).items() if value is not None}
-
-
-class ChunkChoice(ResponseModel):
-    """The only choice of a chunk."""
-
-    index: Literal[0] = 0
-    delta: Delta
-    finish_reason: Literal["stop"] | None
-
-
-class CompletionChunk(ResponseModel):
-    """A part of a streamed answer."""
-
-    id: str
-    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
-    created: int
-    model: str
-    choices: list[ChunkChoice]
-    usage: Usage | None = None
+    def error(self, error: Exception) -> ServerSentEventMessage:
+        """Return the message for an error, which ends the stream."""
 
 
 def answer_details(answer: Answer) -> dict[str, JsonValue]:
@@ -165,9 +88,9 @@ def answer_details(answer: Answer) -> dict[str, JsonValue]:
     return answer.model_dump(mode="json", by_alias=True, include=set(CHAT_FIELDS))
 
 
-def url_annotations(text: str, answer: Answer) -> list[Annotation]:
-    """Return annotations with the positions of the source links at the end of `text`."""
-    annotations = []
+def url_citations(text: str, answer: Answer) -> list[UrlCitation]:
+    """Return the source links at the end of `text` with their positions."""
+    citations = []
     for source in answer.sources:
         link = source_link(source)
         start = text.rfind(link)
@@ -178,5 +101,5 @@ def url_annotations(text: str, answer: Answer) -> list[Annotation]:
                 title=source_name(source),
                 url=source.page_url,
             )
-            annotations.append(Annotation(url_citation=citation))
-    return annotations
+            citations.append(citation)
+    return citations

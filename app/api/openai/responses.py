@@ -1,0 +1,167 @@
+"""`POST /v1/responses`: the request, the response, and the builder of its stream.
+
+Responses are not stored, so that a client sends the conversation with each request.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any, Literal
+from uuid import uuid4
+
+from litestar.response.sse import ServerSentEventMessage
+from litestar.serialization import encode_json
+
+from app.api.openai.errors import error_response
+from app.api.openai.request import (
+    ChatMessage,
+    CommonParameters,
+    RequestModel,
+    TextFormat,
+    TokenLimit,
+)
+from app.api.openai.response import Usage, answer_details, unix_time, url_citations
+from schemas.answer import Answer
+
+Json = dict[str, Any]
+
+
+class InputItem(ChatMessage):
+    """An item of the input. Items that are not messages, such as tool calls, have no role."""
+
+    role: str = ""
+
+
+class TextOptions(RequestModel):
+    """Options of the text."""
+
+    format: TextFormat | None = None
+
+
+class ResponsesRequest(CommonParameters):
+    """The body of `POST /v1/responses`."""
+
+    input: str | list[InputItem]
+    text: TextOptions | None = None
+    max_output_tokens: TokenLimit = None
+    background: Literal[False] | None = None
+    conversation: None = None
+    previous_response_id: None = None
+
+    @property
+    def messages(self) -> list[ChatMessage]:
+        """The input as a conversation."""
+        if isinstance(self.input, str):
+            return [ChatMessage(role="user", content=self.input)]
+        return list(self.input)
+
+
+class ResponseBuilder:
+    """Builds one response, complete or as a stream of events."""
+
+    def __init__(self, model: str, usage: Callable[[], Usage]) -> None:
+        """`usage` is called at the end."""
+        self._model = model
+        self._usage = usage
+        self._id = f"resp_{uuid4().hex}"
+        self._item_id = f"msg_{uuid4().hex}"
+        self._created = unix_time()
+        self._numbers = count()
+
+    def response(self, text: str, answer: Answer) -> Json:
+        """Return the complete response."""
+        message = self._message("completed", [self._part(text, answer)])
+        return self._response("completed", [message], _usage(self._usage()), answer)
+
+    def start(self) -> Iterator[ServerSentEventMessage]:
+        """Yield the events before the text."""
+        begun = self._response("in_progress", [])
+        yield self._event("response.created", response=begun)
+        yield self._event("response.in_progress", response=begun)
+        item = self._message("in_progress", [])
+        yield self._event("response.output_item.added", output_index=0, item=item)
+        yield self._part_event("response.content_part.added", part=self._part(""))
+
+    def text(self, text: str) -> ServerSentEventMessage:
+        """Return the event that adds `text`."""
+        return self._part_event("response.output_text.delta", delta=text, logprobs=[])
+
+    def end(self, text: str, answer: Answer) -> Iterator[ServerSentEventMessage]:
+        """Yield the annotations and the complete parts."""
+        part = self._part(text, answer)
+        for index, annotation in enumerate(part["annotations"]):
+            yield self._part_event(
+                "response.output_text.annotation.added",
+                annotation_index=index,
+                annotation=annotation,
+            )
+        yield self._part_event("response.output_text.done", text=text, logprobs=[])
+        yield self._part_event("response.content_part.done", part=part)
+        item = self._message("completed", [part])
+        yield self._event("response.output_item.done", output_index=0, item=item)
+        yield self._event("response.completed", response=self.response(text, answer))
+
+    def error(self, error: Exception) -> ServerSentEventMessage:
+        """Return the event for an error, which ends the stream."""
+        body = error_response(error).error
+        return self._event("error", code=body.code, message=body.message, param=body.param)
+
+    def _event(self, name: str, **fields: Any) -> ServerSentEventMessage:
+        data = {"type": name, "sequence_number": next(self._numbers)} | fields
+        return ServerSentEventMessage(event=name, data=encode_json(data).decode())
+
+    def _part_event(self, name: str, **fields: Any) -> ServerSentEventMessage:
+        return self._event(name, item_id=self._item_id, output_index=0, content_index=0, **fields)
+
+    def _part(self, text: str, answer: Answer | None = None) -> Json:
+        citations = url_citations(text, answer) if answer else []
+        annotations = [{"type": "url_citation"} | citation.model_dump() for citation in citations]
+        return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
+
+    def _message(self, status: str, content: list[Json]) -> Json:
+        return {
+            "id": self._item_id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": content,
+        }
+
+    def _response(
+        self,
+        status: str,
+        output: list[Json],
+        usage: Json | None = None,
+        answer: Answer | None = None,
+    ) -> Json:
+        return {
+            "id": self._id,
+            "object": "response",
+            "created_at": self._created,
+            "status": status,
+            "model": self._model,
+            "output": output,
+            "usage": usage,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": None,
+            "metadata": {},
+            "parallel_tool_calls": False,
+            "previous_response_id": None,
+            "store": False,
+            "temperature": None,
+            "text": {"format": {"type": "text"}},
+            "tool_choice": "none",
+            "tools": [],
+            "top_p": None,
+            "apidesk": answer and answer_details(answer),
+        }
+
+
+def _usage(usage: Usage) -> Json:
+    return {
+        "input_tokens": usage.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": usage.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.total_tokens,
+    }
