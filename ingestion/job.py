@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -178,7 +178,8 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
     except Timeout:
         raise IngestionRunning(f"another ingestion is running: {_describe_holder(path)}") from None
     try:
-        holder_path.write_text(run.model_dump_json(by_alias=False), encoding="utf-8")
+        with suppress(OSError):  # it only describes the run to others
+            holder_path.write_text(run.model_dump_json(by_alias=False), encoding="utf-8")
         yield
     finally:
         holder_path.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """Question records: written to the outbox at once, delivered to the database, never lost by a kill."""
 
 import asyncio
+import resource
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from app.service.record_writer import Outbox, RecordWriter
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.answer import Page
+from schemas.errors import StoreUnavailable
 from schemas.insights import Feedback, QuestionRecord, RecordedPage
 from schemas.question import Filters
 from schemas.settings import Settings, read_settings
@@ -164,6 +166,34 @@ def test_unwritable_outbox_is_logged(
     record_writer = RecordWriter(engine, settings.model_copy(update={"spool": tmp_path / "file"}))
     run_writer(record_writer, lambda: record_writer.write(record("a")))
     assert "questions cannot be recorded" in caplog.text
+
+
+def test_full_disk_loses_only_the_record_that_does_not_fit(
+    engine: Engine, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    def write() -> None:
+        record_writer.write(record("a"))
+        assert record_writer.folder is not None
+        (path,) = record_writer.folder.glob("*.jsonl")
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limits[1]))
+        try:
+            record_writer.write(record("b"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        record_writer.write(record("c"))
+
+    record_writer = RecordWriter(engine, settings)
+    run_writer(record_writer, write)
+    assert [each.id for each in stored(engine)] == ["a", "c"]
+    assert "question not recorded: no space is left" in caplog.text
+
+
+def test_damaged_database_is_named(tmp_path: Path) -> None:
+    settings = read_settings(database_url=f"sqlite:///{tmp_path / 'x.db'}")
+    (tmp_path / "x.db").write_bytes(b"damaged" * 1_000)
+    with pytest.raises(StoreUnavailable, match=r"see APIDESK_DATABASE_URL \(it is damaged\)"):
+        open_engine(settings)
 
 
 def test_only_the_owner_can_rate_an_answer(engine: Engine, settings: Settings) -> None:

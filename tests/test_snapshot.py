@@ -2,11 +2,13 @@
 
 import json
 import random
+import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from ingestion.store.snapshot import (
     FORMAT_VERSION,
     decode_chunk,
     open_snapshot,
+    snapshot_errors,
     snapshot_path,
 )
 from ingestion.sync import ReadOptions, Sync
@@ -204,8 +207,7 @@ def test_unreadable_snapshot_is_named_in_one_sentence(settings: Settings) -> Non
     with pytest.raises(StoreUnavailable) as raised:
         Collection.connect(settings)
     assert str(raised.value) == (
-        f"{snapshot_path(settings)} cannot be used (file is not a database); if it is damaged, "
-        "delete it and run `apidesk ingest`"
+        f"{snapshot_path(settings)} cannot be used: it is damaged; delete it and run `apidesk ingest`"
     )
 
 
@@ -220,10 +222,50 @@ def test_damaged_snapshot_is_named_in_one_sentence(
         file.seek(4096)
         file.write(random.Random(1).randbytes(size - 4096))
     damaged = Collection.connect(settings)
-    with pytest.raises(StoreUnavailable, match=r"if it is damaged, delete it and run") as raised:
+    with pytest.raises(StoreUnavailable, match=r"it is damaged; delete it and run") as raised:
         damaged.load()
     assert "\n" not in str(raised.value)
     damaged.close()
+
+
+@contextmanager
+def full_disk(path: Path) -> Iterator[None]:
+    """Let no file of this process grow beyond the size of `path`."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_full_disk_is_named_and_keeps_the_previous_state(
+    collection: Collection, settings: Settings
+) -> None:
+    write(collection, page("a", "退款"))
+    chunks = [chunk for n in range(200) for chunk in page(str(n), f"订单 {n} " * 30)]
+    with full_disk(snapshot_path(settings)), pytest.raises(StoreUnavailable) as raised:
+        write(collection, chunks)
+    assert str(raised.value) == (
+        f"{snapshot_path(settings)} cannot be used: no space is left on its disk, or the disk fails"
+    )
+    assert [hit.chunk.document_id for hit in collection.search("退款", 3, "full_text")] == ["a"]
+    write(collection, chunks)
+    assert len(snapshot_rows(settings)) == 200
+
+
+def test_read_only_snapshot_is_named(collection: Collection, settings: Settings) -> None:
+    write(collection, page("a", "退款"))
+    collection.close()
+    with closing(sqlite3.connect(snapshot_path(settings))) as connection:
+        connection.execute("PRAGMA query_only = 1")
+        with (
+            pytest.raises(
+                StoreUnavailable, match="cannot be used: it cannot be written: check its"
+            ),
+            snapshot_errors(snapshot_path(settings)),
+        ):
+            connection.execute("DELETE FROM state")
 
 
 def test_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
@@ -395,6 +437,20 @@ def test_missing_milvus_lite_is_written_again_by_the_next_change(folder: Folder)
     path = Path(folder.settings.milvus_uri)
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     folder.write("new", "# New\n\na zebra")
+    folder.sync()
+    folder.assert_record_is_complete()
+
+
+def test_damaged_milvus_lite_is_named_and_written_again(folder: Folder) -> None:
+    for path in Path(folder.settings.milvus_uri).rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"damaged")
+    folder.write("0", "# Page 0\n\nother words")
+    with pytest.raises(
+        StoreUnavailable, match=r"milvus\.db .*delete it: the next run that changes any"
+    ):
+        folder.sync()
+    shutil.rmtree(folder.settings.milvus_uri)
     folder.sync()
     folder.assert_record_is_complete()
 

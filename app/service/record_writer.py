@@ -74,9 +74,14 @@ class Outbox:
             with self._append_lock:
                 if self._file is None:
                     self._file = self._next_file()
-                if os.fstat(self._file).st_size + len(line) > MAX_FILE_BYTES:
+                size = os.fstat(self._file).st_size
+                if size + len(line) > MAX_FILE_BYTES:
                     raise OSError("the outbox is full")
-                os.write(self._file, line)
+                if os.write(self._file, line) < len(line):
+                    os.ftruncate(
+                        self._file, size
+                    )  # otherwise the next record would be lost as well
+                    raise OSError("no space is left on the disk")
         except OSError as error:
             log.error("question not recorded: %s", error.strerror or error)
 

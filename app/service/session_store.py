@@ -181,12 +181,9 @@ def _in_session(owner: str, session: str) -> tuple[ColumnElement[bool], ColumnEl
 
 
 def _newest_first(owner: str, session: str) -> Select[Any]:
-    latest = (turns_table.c.asked_at.desc(), turns_table.c.id.desc())
-    return (
-        select(turns_table.c.id, *TURN_COLUMNS)
-        .where(*_in_session(owner, session))
-        .order_by(*latest)
-    )
+    """Return a query for the turns of a session. The order of ids does not depend on the clock."""
+    query = select(turns_table.c.id, *TURN_COLUMNS).where(*_in_session(owner, session))
+    return query.order_by(turns_table.c.id.desc())
 
 
 def _delete_rows(connection: Connection, ids: Select[tuple[int]]) -> int:

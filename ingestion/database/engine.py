@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
+from ingestion.database.sqlite_errors import sqlite_problem
 from schemas.errors import ConfigurationError, StoreUnavailable
 from schemas.settings import Settings
 
@@ -103,9 +104,8 @@ def open_engine(settings: Settings) -> Engine:
         raise
     except (SQLAlchemyError, ValueError) as error:
         engine.dispose()
-        raise StoreUnavailable(
-            f"the database cannot be used: see {SETTING} ({_first_line(error)})"
-        ) from error
+        problem = _sqlite_problem(error) or _first_line(error)
+        raise StoreUnavailable(f"the database cannot be used: see {SETTING} ({problem})") from error
     return engine
 
 
@@ -116,7 +116,9 @@ def database_errors() -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         log.warning("the database failed: %s", _first_line(error))
-        raise StoreUnavailable(f"the database does not answer: see {SETTING}") from error
+        problem = _sqlite_problem(error)
+        state = f"cannot be used ({problem})" if problem else "does not answer"
+        raise StoreUnavailable(f"the database {state}: see {SETTING}") from error
 
 
 def _parse_url(text: str) -> URL:
@@ -160,6 +162,10 @@ def _enable_wal(engine: Engine) -> None:
     """Enable the write-ahead log, so that reads continue during a write. The file stores this mode."""
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+
+
+def _sqlite_problem(error: Exception) -> str:
+    return sqlite_problem(error.orig) if isinstance(error, DBAPIError) else ""
 
 
 def _first_line(error: Exception) -> str:

@@ -148,8 +148,9 @@ def _quiet_pymilvus() -> None:
     """Raise the log levels of pymilvus. Importing it resets them, so call this after the import."""
     # It warns on every full read that Milvus Lite reports no timestamp.
     logging.getLogger("pymilvus.client.iterator").setLevel(logging.ERROR)
-    # It logs each error with a stack trace before raising it.
-    for name in ("pymilvus.client.connection_manager", "pymilvus.decorators"):
+    # They log each error with a stack trace before raising it.
+    servicer = "milvus_lite.adapter.grpc.servicer"
+    for name in ("pymilvus.client.connection_manager", "pymilvus.decorators", servicer):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 

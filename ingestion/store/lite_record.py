@@ -32,6 +32,7 @@ from ingestion.store.snapshot import (
     transaction,
 )
 from schemas.document import Chunk
+from schemas.errors import StoreUnavailable
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
@@ -122,6 +123,11 @@ class LiteRecord:
         try:
             with milvus_errors():
                 yield client
+        except StoreUnavailable as error:
+            raise StoreUnavailable(
+                f"{self._settings.milvus_uri} cannot be used ({error}); if it is damaged, delete it: "
+                "the next run that changes anything writes it again"
+            ) from error
         finally:
             client.close()
             # Closing the client does not close the file.

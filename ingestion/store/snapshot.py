@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ingestion.database.sqlite_errors import is_damaged, sqlite_problem
 from ingestion.store.manifest import CollectionManifest
 from schemas.document import Chunk
 from schemas.errors import ConfigurationError, StoreUnavailable
@@ -101,9 +102,9 @@ def snapshot_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreUnavailable(
-            f"{path} cannot be used ({error}); if it is damaged, delete it and run `apidesk ingest`"
-        ) from error
+        advice = "; delete it and run `apidesk ingest`" if is_damaged(error) else ""
+        problem = sqlite_problem(error) or str(error)
+        raise StoreUnavailable(f"{path} cannot be used: {problem}{advice}") from error
 
 
 @contextmanager

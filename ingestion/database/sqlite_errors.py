@@ -1,0 +1,30 @@
+"""Says in a few words why SQLite cannot use a file, since its own messages do not say what to do."""
+
+import sqlite3
+
+_DISK = "no space is left on its disk, or the disk fails"
+_READ_ONLY = (
+    "it cannot be written: check its folder's permissions and whether the disk is read-only"
+)
+_DAMAGED = "it is damaged"
+_PROBLEMS = {
+    sqlite3.SQLITE_FULL: _DISK,
+    sqlite3.SQLITE_IOERR: _DISK,
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: _READ_ONLY,
+    sqlite3.SQLITE_PERM: _READ_ONLY,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_BUSY: "another process is writing it",
+}
+
+
+def sqlite_problem(error: BaseException | None) -> str:
+    """Return why the file cannot be used; empty for an error of another kind."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return _PROBLEMS.get(code & 0xFF, "")  # the low byte of an extended code is the primary code
+
+
+def is_damaged(error: BaseException | None) -> bool:
+    """Return whether SQLite found that the content of the file is damaged."""
+    return sqlite_problem(error) == _DAMAGED
