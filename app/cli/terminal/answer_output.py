@@ -6,15 +6,18 @@ from contextlib import asynccontextmanager
 from rich import markdown
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
-from rich.padding import Padding
 from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from app.service.ask_command import StreamedAnswer
+from app.api.markdown import warnings
 from prompts.user_text import user_text
+from runnables.answer_events import StreamedAnswer
 from schemas.answer import FOOTER_FIELDS, Answer, Event, EventSink, Source
+
+MAX_PIPED_WIDTH = 10_000
+"""Width of tables that are not printed on a terminal, in columns, so that URLs stay on one line."""
 
 
 class _FoldingTable(markdown.TableElement):
@@ -53,11 +56,15 @@ def print_answer(answer: Answer) -> None:
 
 
 def print_steps(answer: Answer, console: Console) -> None:
-    """Print the steps of an answer, numbered if there are several."""
-    if len(answer.answer) == 1:
-        console.print(Markdown(answer.answer[0]))
+    """Print the steps of an answer. The steps of a procedure contain their numbers.
+
+    If the output is not a terminal, it is Markdown: lines are not wrapped, and links keep their URLs.
+    """
+    text = "\n\n".join(answer.answer)
+    if console.is_terminal:
+        console.print(Markdown(text))
     else:
-        console.print(_numbered_steps(answer.answer))
+        console.print(Text(text), soft_wrap=True)
 
 
 def print_notes(answer: Answer, console: Console) -> None:
@@ -65,7 +72,7 @@ def print_notes(answer: Answer, console: Console) -> None:
     nearest = [Text.assemble(f"{page.title}  ", (page.page_url, "cyan")) for page in answer.nearest]
     _print_list(console, user_text(answer.language).answer.nearest, nearest)
     console.print()
-    for warning in _warnings(answer):
+    for warning in warnings(answer):
         console.print(Text(warning, style="yellow"), soft_wrap=True)
     console.print(Text(_footer(answer), style="dim"))
 
@@ -75,19 +82,7 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
         console.print()
         console.print(Text(heading, style="bold"))
     for line in lines:
-        console.print(Padding(line, (0, 0, 0, 2), expand=False), soft_wrap=True)
-
-
-def _warnings(answer: Answer) -> Iterator[str]:
-    """Yield warnings about unverified and unsupported parts and a degraded answer."""
-    labels = user_text(answer.language).answer
-    if answer.unverified:
-        yield f"{labels.unverified}: {', '.join(answer.unverified)}"
-    if answer.unsupported:
-        yield f"{labels.unsupported}: {', '.join(map(str, answer.unsupported))}"
-    if answer.degraded:
-        sentence = user_text(answer.language).degraded_sentence(answer.degraded)
-        yield f"{labels.degraded}: {sentence}"
+        console.print(Text.assemble("  ", line), soft_wrap=True)
 
 
 def _footer(answer: Answer) -> str:
@@ -104,20 +99,17 @@ def _footer(answer: Answer) -> str:
 
 def print_retrieved(sources: list[Source], console: Console | None = None) -> None:
     """Print the score, page and section of each chunk, on stderr if no console is given."""
+    if console is None:
+        console = Console(stderr=True, highlight=False)
+        if not console.is_terminal:
+            console.width = MAX_PIPED_WIDTH
     table = Table("#", "score", "page", "section", box=None, header_style="bold")
+    for column in table.columns:
+        column.overflow = "fold"
     for source in sources:
         page = Group(Text(source.title), Text(source.page_url, style="dim"))
         table.add_row(str(source.number), f"{source.score:.3f}", page, source.section)
-    (console or Console(stderr=True, highlight=False)).print(table)
-
-
-def _numbered_steps(steps: list[str]) -> Table:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(justify="right", style="bold")
-    grid.add_column(overflow="fold")
-    for number, step in enumerate(steps, 1):
-        grid.add_row(f"{number}.", Markdown(step))
-    return grid
+    console.print(table)
 
 
 def _source_line(source: Source) -> Text:
@@ -138,7 +130,7 @@ async def live_answer() -> AsyncIterator[EventSink | None]:
     streamed = StreamedAnswer()
 
     def render() -> Group:
-        text = "\n".join(f"{step.number}. {step.text}" for step in streamed.steps)
+        text = "\n\n".join(step.text for step in streamed.steps)
         return Group(Markdown(text), Spinner("dots"))
 
     with Live(render(), console=console, transient=True, refresh_per_second=8) as live:
