@@ -4,7 +4,6 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from runnables.answer_events import StreamedAnswer as StreamedAnswer
 from schemas.answer import Answer, EventSink
 from schemas.choices import Language
 from schemas.errors import QuestionError, QuestionTooLong
