@@ -569,6 +569,20 @@ class TestAskTheServer:
         assert result.exit_code == 0, result.output
         assert json.loads(result.stdout)["notes"] == []
 
+    @pytest.mark.parametrize("options", [[], ["--answers"]], ids=["retrieval", "answers"])
+    def test_evaluation_needs_no_server(
+        self, served: Path, tmp_path: Path, options: list[str]
+    ) -> None:
+        """The command reads the documents itself, while the server goes on answering."""
+        questions = tmp_path / "questions.jsonl"
+        line = {"question": QUESTION, "gold": ["signing"], "facts": ["HMAC-SHA256"]}
+        questions.write_text(json.dumps(line), encoding="utf-8")
+        platform = served.with_name("platform.toml")
+        result = run(served, "evaluate", questions, *options, "--json", "--platform", platform)
+        assert result.exit_code == 0, result.output
+        assert '"page": 1.0' in result.stdout or '"mrr": 1.0' in result.stdout
+        assert run(served, "ask", QUESTION, "--json").exit_code == 0
+
     @pytest.mark.parametrize("status", [200, 404, 502])
     def test_other_service_at_the_address_is_reported(self, served: Path, status: int) -> None:
         with unrelated_server(status) as port, announced_at(served, port):
