@@ -37,13 +37,14 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
     from langchain.embeddings import init_embeddings
 
     options = connection_options(settings.embedding_base_url, settings.embedding_api_key)
-    if settings.embedding_model.startswith("openai:"):
+    if settings.embedding_model.startswith(("openai:", "azure_openai:")):
         # Send texts, not token ids: only OpenAI accepts ids, and its token tables need a download.
         options |= {
             "check_embedding_ctx_length": False,
             "timeout": settings.request_timeout,
             "max_retries": 0,  # they would multiply with the retries of ChunkEmbedder
         }
+    options |= settings.model_options.get("embedding", {})
     return open_client(init_embeddings, ModelRole("EMBEDDING", settings.embedding_model), options)
 
 

@@ -8,8 +8,16 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError, from_json
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from schemas.errors import ConfigurationError
@@ -23,6 +31,19 @@ ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?
 
 EmbedOrigin = Annotated[str, Field(pattern=r"^https?://(\*\.)?[a-z0-9.-]+(:\d+)?$")]
 """Scheme, host and optional port; `*.` stands for all subdomains. Used in a response header."""
+
+
+ModelUse = Annotated[str, Field(pattern="^(chat|chat_fallback|structure|judge|embedding)$")]
+"""What a model is used for, as in the names of its settings."""
+
+
+def _parse_json(value: object) -> object:
+    return from_json(value) if isinstance(value, str) else value
+
+
+ModelOptions = Annotated[
+    dict[ModelUse, dict[str, JsonValue]], NoDecode, BeforeValidator(_parse_json)
+]
 
 
 class Settings(BaseSettings):
@@ -79,6 +100,9 @@ class Settings(BaseSettings):
 
     judge_api_key: SecretStr | None = None
     """API key of the judge model; default: the provider's variable."""
+
+    model_options: ModelOptions = Field(default={})
+    """More arguments of LangChain's clients, as JSON, such as `{"chat": {"api_version": "2024-10-21"}}`."""
 
     judge_timeout: float = Field(default=10, gt=0)
     """Time limit of the judge in seconds; after it, words and numbers are compared."""

@@ -100,6 +100,7 @@ class Recorded:
     at: float
     """`time.monotonic()` once it was read."""
     method: str = "POST"
+    query: str = ""
 
     @property
     def text(self) -> str:
@@ -432,6 +433,7 @@ def recorded(request: h11.Request, raw: bytes) -> Recorded:
         raw=raw,
         at=time.monotonic(),
         method=request.method.decode(),
+        query=request.target.decode().partition("?")[2],
     )
 
 
