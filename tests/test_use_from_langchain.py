@@ -18,6 +18,7 @@ import apidesk
 from schemas.answer import Answer, Sources, Step
 from schemas.errors import QuestionError
 from schemas.question import Filters, Question, StructuredQuestion
+from tests.langsmith_server import langsmith_server
 from tests.model_replies import draft, structured
 from tests.model_server import ModelServer
 from tests.test_compressors import ReversesWithoutScores
@@ -250,7 +251,19 @@ def test_runs_of_the_desk_are_children_of_the_calling_chain(desk: apidesk.Apides
     )
     chain.invoke(QUESTION, {"callbacks": [parents]})
     assert len(parents.roots) == 1
-    assert parents.runs > 10
+    assert parents.runs > 5
+
+
+@pytest.mark.parametrize("content", [True, False])
+def test_root_of_the_pipeline_is_traced_like_a_request(tmp_path: Path, content: bool) -> None:
+    """Under the id of the answer, and without texts if the settings say so."""
+    with langsmith_server(tracing=True) as langsmith:
+        with apidesk.open(trace_content=content, **store(tmp_path)) as traced:
+            answer = traced.pipeline.invoke(QUESTION)
+        root = langsmith.trace(answer.id)
+    assert len(langsmith.traces) == 1
+    assert root.metadata["answer_id"] == answer.id
+    assert (b"44203" in langsmith.sent) == content
 
 
 def test_ask_continues_a_session(desk: apidesk.Apidesk) -> None:
