@@ -110,7 +110,9 @@ def test_replay_with_another_k_or_model(site: Site, model_server: ModelServer) -
     def says(request: Recorded) -> Said:
         if is_classification(request):
             return structured(type="general", api_name=None)
-        return draft("A workspace may create 20 tokens. [1]")
+        step = "A workspace may create 20 tokens. [1]"
+        other = "A search query takes at most ten words. [1]"
+        return draft(step if TOKENS in request.text else other)
 
     site.ask(TOKENS, k=1)
     site.ask(TOKENS, WORDS)
