@@ -1,13 +1,18 @@
 """Opens the embedding model and embeds chunks with it."""
 
+import logging
+import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
 
 from langchain_core.embeddings import Embeddings
 from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from ingestion.local_models import LOCAL_PROVIDER, LocalEmbeddings, open_local_embeddings
+from ingestion.pending_vectors import PendingVectors
 from ingestion.providers import (
     ModelRole,
     connection_options,
@@ -21,8 +26,12 @@ from schemas.document import Chunk
 from schemas.errors import ModelOutputInvalid, ModelTimeout, ModelUnavailable
 from schemas.settings import Settings
 
+_Embed = Callable[[list[str]], list[Vector]]
+
 MAX_ATTEMPTS = 5
 """Maximum number of requests per batch while the provider is overloaded or unreachable."""
+
+log = logging.getLogger(__name__)
 
 
 def open_embeddings(settings: Settings) -> Embeddings | None:
@@ -36,6 +45,8 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
         return open_local_embeddings(settings)
     from langchain.embeddings import init_embeddings
 
+    # openai's client warns of each vector that is not a list of numbers; `check_vectors` raises an error.
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     options = connection_options(settings.embedding_base_url, settings.embedding_api_key)
     if settings.embedding_model.startswith(("openai:", "azure_openai:")):
         # Send texts, not token ids: only OpenAI accepts ids, and its token tables need a download.
@@ -49,9 +60,16 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
 
 
 class ChunkEmbedder:
-    """Embeds chunks with the embedding model. Does not read more chunks ahead than it can send."""
+    """Embeds chunks with the embedding model. Does not read more chunks ahead than it can send.
 
-    def __init__(self, model: Embeddings, settings: Settings) -> None:
+    When a request times out, its texts and those of later requests are sent in smaller batches, fewer at
+    a time.
+    """
+
+    def __init__(
+        self, model: Embeddings, settings: Settings, pending: PendingVectors | None = None
+    ) -> None:
+        """`pending` keeps the vectors until `forget` is called."""
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
         self._batch_size = settings.embedding_batch
@@ -59,20 +77,23 @@ class ChunkEmbedder:
         is_local = isinstance(model, LocalEmbeddings)
         self._max_requests = 1 if is_local else settings.embedding_requests
         self._max_chars = settings.embedding_chars
+        self._pending = pending
 
     def embed(self, chunks: Iterable[Chunk]) -> Generator[tuple[list[Chunk], list[Vector]]]:
-        """Yield batches of `chunks` in order, each with one vector per chunk. Raises ModelError."""
-        pending: deque[tuple[list[Chunk], Future[list[Vector]]]] = deque()
+        """Yield batches of `chunks` in order, each with one vector per chunk.
+
+        Raises ModelError, and StoreUnavailable if the vectors cannot be kept.
+        """
+        requests: deque[tuple[list[Chunk], _BatchRequest]] = deque()
+        iterator = iter(chunks)
         with ThreadPoolExecutor(self._max_requests, thread_name_prefix="embed") as pool:
             try:
-                for batch in batches(chunks, self._batch_size):
-                    texts = [embedded_text(self._truncated(chunk)) for chunk in batch]
-                    request = pool.submit(self._request, self._model.embed_documents, texts)
-                    pending.append((batch, request))
-                    if len(pending) > self._max_requests:
-                        yield _result(*pending.popleft())
-                while pending:
-                    yield _result(*pending.popleft())
+                while batch := list(islice(iterator, self._batch_size)):
+                    requests.append((batch, self._send(pool, batch)))
+                    while len(requests) > self._max_requests:
+                        yield self._result(*requests.popleft())
+                while requests:
+                    yield self._result(*requests.popleft())
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
@@ -82,30 +103,89 @@ class ChunkEmbedder:
         embed = self._model.embed_documents
         if isinstance(self._model, LocalEmbeddings):
             embed = self._model.embed_queries
-        requests = (self._request(embed, batch) for batch in batches(texts, self._batch_size))
+        requests = (self._embed(embed, batch) for batch in batches(texts, self._batch_size))
         return [vector for vectors in requests for vector in vectors]
+
+    def forget(self) -> None:
+        """Delete the vectors that were kept in case the run fails."""
+        if self._pending is not None:
+            self._pending.clear()
+
+    def _send(self, pool: ThreadPoolExecutor, batch: list[Chunk]) -> "_BatchRequest":
+        """Send the texts of `batch` to the model, except those whose vectors were kept."""
+        texts = [embedded_text(self._truncated(chunk)) for chunk in batch]
+        kept = self._pending.get(texts) if self._pending is not None else {}
+        missing = [text for text in dict.fromkeys(texts) if text not in kept]
+        vectors = pool.submit(self._embed, self._model.embed_documents, missing)
+        return _BatchRequest(texts, kept, missing, vectors)
+
+    def _result(
+        self, batch: list[Chunk], request: "_BatchRequest"
+    ) -> tuple[list[Chunk], list[Vector]]:
+        vectors = request.vectors.result()
+        if self._pending is not None and vectors:
+            self._pending.put(request.missing, vectors)
+        by_text = request.kept | dict(zip(request.missing, vectors, strict=True))
+        return batch, [by_text[text] for text in request.texts]
 
     def _truncated(self, chunk: Chunk) -> Chunk:
         return chunk.model_copy(update={"body": chunk.body[: self._max_chars]})
 
+    def _embed(self, embed: _Embed, texts: list[str]) -> list[Vector]:
+        """Return the vectors of `texts`, which are halved as long as a request times out."""
+        if not texts:
+            return []
+        half = len(texts) // 2
+        try:
+            return self._request(embed, texts)
+        except ModelTimeout:
+            if not half:
+                raise ModelTimeout(
+                    f"{self._role.setting}: one text takes longer than APIDESK_REQUEST_TIMEOUT: raise "
+                    "it, or lower APIDESK_EMBEDDING_CHARS or APIDESK_EMBEDDING_REQUESTS"
+                ) from None
+        self._batch_size = min(self._batch_size, half)
+        self._max_requests = max(1, self._max_requests // 2)
+        log.warning(
+            "%s: no answer in time for %d texts: %d are sent at a time from now on; "
+            "see APIDESK_EMBEDDING_BATCH and APIDESK_EMBEDDING_REQUESTS",
+            self._role.setting,
+            len(texts),
+            self._batch_size,
+        )
+        return self._embed(embed, texts[:half]) + self._embed(embed, texts[half:])
+
     @retry(
-        retry=retry_if_exception_type((ModelUnavailable, ModelTimeout)),
+        retry=retry_if_exception_type(ModelUnavailable),
         wait=retry_wait_s,
         stop=stop_after_attempt(MAX_ATTEMPTS),
         reraise=True,
     )
-    def _request(
-        self, embed: Callable[[list[str]], list[Vector]], texts: list[str]
-    ) -> list[Vector]:
+    def _request(self, embed: _Embed, texts: list[str]) -> list[Vector]:
         with model_errors(self._role):
             vectors = embed(texts)
-        if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
-            raise ModelOutputInvalid(
-                f"{self._role.setting}: {len(vectors)} vectors for {len(texts)} texts, or of "
-                "several lengths"
-            )
+        check_vectors(vectors, len(texts), self._role)
         return vectors
 
 
-def _result(batch: list[Chunk], vectors: Future[list[Vector]]) -> tuple[list[Chunk], list[Vector]]:
-    return batch, vectors.result()
+class _BatchRequest(NamedTuple):
+    """A batch whose missing vectors were requested."""
+
+    texts: list[str]
+    kept: dict[str, Vector]
+    missing: list[str]
+    vectors: Future[list[Vector]]
+    """The vectors of `missing`."""
+
+
+def check_vectors(vectors: Sequence[Sequence[object]], texts: int, role: ModelRole) -> None:
+    """Raise ModelOutputInvalid unless there is one vector for each of `texts`, all of one length."""
+    if any(isinstance(number, list) for vector in vectors for number in vector[:1]):
+        raise ModelOutputInvalid(
+            f"{role.setting}: the server returns a vector per token instead of one per text: start it "
+            "with pooling (llama.cpp: --pooling mean), or choose an embedding model"
+        )
+    if len(vectors) != texts or len({len(vector) for vector in vectors}) > 1:
+        raise ModelOutputInvalid(
+            f"{role.setting}: {len(vectors)} vectors for {texts} texts, or of several lengths"
+        )

@@ -23,6 +23,7 @@ from sqlalchemy.engine import Engine
 from structlog.contextvars import bound_contextvars
 
 from ingestion.embeddings import ChunkEmbedder, open_embeddings
+from ingestion.pending_vectors import PendingVectors
 from ingestion.platform_config import read_platform
 from ingestion.runs import IngestionRunStore
 from ingestion.store.collection import Collection
@@ -58,7 +59,8 @@ class IngestionJob:
         self.embeddings = embeddings
         self.runs = runs
         self._settings = settings
-        self._embedder = ChunkEmbedder(embeddings, settings) if embeddings else None
+        pending = PendingVectors.beside_snapshot(settings)
+        self._embedder = ChunkEmbedder(embeddings, settings, pending) if embeddings else None
         self._read_options = ReadOptions(
             SourceLimits.from_settings(settings), settings.chunk_tokens
         )
@@ -144,6 +146,8 @@ class IngestionJob:
         )
         run.sources = sync.reports
         sync.run(platform.sources)
+        if self._embedder is not None and not run.options.dry_run:
+            self._embedder.forget()
 
 
 async def run_in_thread(

@@ -126,7 +126,7 @@ class Settings(BaseSettings):
     """API key of the embedding model; default: the provider's variable."""
 
     embedding_batch: int = Field(default=32, ge=1, le=2_048)
-    """Texts per embedding request; some providers accept at most ten."""
+    """Texts per embedding request; some providers accept at most ten. Halved after a request times out."""
 
     embedding_requests: int = Field(default=8, ge=1, le=64)
     """Maximum concurrent embedding requests during ingestion; a local model gets one at a time."""

@@ -1,16 +1,29 @@
 """Tests of ChunkEmbedder: batches, concurrent requests, retries, and limited read-ahead."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tenacity import wait_none
 
+from app.cli.main import main
 from ingestion.embeddings import MAX_ATTEMPTS, ChunkEmbedder, open_embeddings
+from ingestion.job import IngestionJob
+from ingestion.pending_vectors import PendingVectors
 from schemas.document import Chunk
-from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
+from schemas.errors import (
+    ModelError,
+    ModelOutputInvalid,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
 from schemas.settings import read_settings
+from tests.acme import PLATFORM
 from tests.model_server import ModelServer, Recorded, Reply
 from tests.test_collection import page
 
@@ -33,7 +46,8 @@ def embedder(server: ModelServer, **overrides: object) -> ChunkEmbedder:
     )
     model = open_embeddings(settings)
     assert model is not None
-    return ChunkEmbedder(model, settings)
+    pending = PendingVectors.beside_snapshot(settings) if "milvus_uri" in overrides else None
+    return ChunkEmbedder(model, settings, pending)
 
 
 def sections(count: int) -> list[Chunk]:
@@ -121,8 +135,24 @@ def test_permanent_error_is_raised(
     assert len(model_server.embedding_requests) == requests
 
 
-@pytest.mark.parametrize("vectors", [[[1.0, 0.0]], [[1.0, 0.0], [1.0]]], ids=["few", "uneven"])
-def test_invalid_vectors_are_refused(model_server: ModelServer, vectors: list[list[float]]) -> None:
+@pytest.mark.parametrize(
+    ("vectors", "sentence"),
+    [
+        ([[1.0, 0.0]], "1 vectors for 2 texts"),
+        ([[1.0, 0.0], [1.0]], "2 vectors for 2 texts, or of several lengths"),
+        ([[[1.0, 0.0]] * 2, [[1.0, 0.0]] * 5], "a vector per token instead of one per text"),
+        ([[[1.0, 0.0]] * 2] * 2, r"with pooling \(llama.cpp: --pooling mean\), or choose"),
+    ],
+    ids=["few", "uneven", "per token", "per token, equal numbers"],
+)
+@pytest.mark.filterwarnings("default")
+def test_invalid_vectors_are_refused(
+    model_server: ModelServer,
+    vectors: list[object],
+    sentence: str,
+    recwarn: pytest.WarningsRecorder,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     listed = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
     body = {
         "object": "list",
@@ -131,5 +161,110 @@ def test_invalid_vectors_are_refused(model_server: ModelServer, vectors: list[li
         "usage": {"prompt_tokens": 0, "total_tokens": 0},
     }
     model_server.embedding_reply = Reply(body=json.dumps(body).encode())
-    with pytest.raises(ModelOutputInvalid, match="vectors for 2 texts, or of several lengths"):
+    with pytest.raises(ModelOutputInvalid, match=sentence):
         list(embedder(model_server).embed(iter(sections(2))))
+    assert not [each for each in recwarn if "Pydantic" in str(each.message)]
+
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv("APIDESK_EMBEDDING_MODEL", "openai:scripted-embedding")
+    monkeypatch.setenv("APIDESK_EMBEDDING_BASE_URL", model_server.base_url)
+    monkeypatch.setenv("APIDESK_EMBEDDING_API_KEY", "test-key")
+    checked = CliRunner().invoke(main, ["check"])
+    assert checked.exit_code == 1
+    assert re.search(sentence, checked.output)
+
+
+def test_slow_server_gets_smaller_batches(model_server: ModelServer) -> None:
+    slow = Reply(delay=2)
+    model_server.embedding_reply = lambda request: slow if len(texts(request)) > 2 else None
+    chunks = sections(20)
+    model = embedder(model_server, embedding_batch=8, embedding_requests=1, request_timeout=0.5)
+    batches = list(model.embed(iter(chunks)))
+    assert [chunk for batch, _ in batches for chunk in batch] == chunks
+    for batch, vectors in batches:
+        for chunk, vector in zip(batch, vectors, strict=True):
+            expected = model_server.embed(f"long > 节\n{chunk.body}")
+            assert vector == pytest.approx(expected, abs=1e-6)
+    sizes = [len(texts(request)) for request in model_server.embedding_requests]
+    assert sizes[:3] == [8, 4, 2]
+    assert sizes[-1] == 2, "later batches are small from the start"
+
+
+def test_text_that_takes_too_long_names_the_settings(model_server: ModelServer) -> None:
+    model_server.embedding_reply = Reply(delay=2)
+    model = embedder(model_server, embedding_batch=2, request_timeout=0.3)
+    words = "one text takes longer than APIDESK_REQUEST_TIMEOUT: raise it, or lower APIDESK_EMBED"
+    with pytest.raises(ModelTimeout, match=words):
+        list(model.embed(iter(sections(2))))
+
+
+@pytest.mark.parametrize("end", ["an error", "a kill"])
+def test_failed_run_is_resumed_without_embedding_again(
+    model_server: ModelServer, tmp_path: Path, end: str
+) -> None:
+    """The first run ends when 8 of 20 texts are embedded; other texts keep their vectors as well."""
+    settings = {"milvus_uri": str(tmp_path / "milvus.db"), "embedding_requests": 1}
+    chunks = sections(20)
+    if end == "an error":
+        model_server.embedding_reply = lambda request: (
+            Reply(status=401) if len(model_server.embedding_requests) > 2 else None
+        )
+        with pytest.raises(ModelRefused):
+            list(embedder(model_server, **settings).embed(iter(chunks)))
+    else:
+        started = embedder(model_server, **settings).embed(iter(chunks))
+        next(started), next(started)
+        started.close()
+    model_server.embedding_reply = None
+    before = len(model_server.embedding_requests)
+
+    resumed = embedder(model_server, **settings)
+    batches = list(resumed.embed(iter(chunks)))
+    sent = [text for request in model_server.embedding_requests[before:] for text in texts(request)]
+    assert len(sent) == 12
+    assert [chunk for batch, _ in batches for chunk in batch] == chunks
+    for batch, vectors in batches:
+        for chunk, vector in zip(batch, vectors, strict=True):
+            assert vector == pytest.approx(model_server.embed(f"long > 节\n{chunk.body}"), abs=1e-6)
+    assert list(tmp_path.glob("*.vectors"))
+    resumed.forget()
+    assert not list(tmp_path.glob("*.vectors"))
+
+
+def test_vectors_of_another_model_are_not_used(model_server: ModelServer, tmp_path: Path) -> None:
+    settings = {"milvus_uri": str(tmp_path / "milvus.db")}
+    for model in ("openai:scripted-embedding", "openai:other"):
+        list(embedder(model_server, embedding_model=model, **settings).embed(iter(sections(2))))
+    assert len(model_server.embedding_requests) == 2
+
+
+def test_successful_run_deletes_the_vectors(model_server: ModelServer, tmp_path: Path) -> None:
+    platform = tmp_path / "platform.toml"
+    platform.write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    for number in range(6):
+        text = f"# Page {number}\n\nThe quota of page {number} is 1{number} tokens."
+        (tmp_path / "guides" / f"{number}.md").write_text(text)
+    settings = read_settings(
+        platform=platform,
+        milvus_uri=str(tmp_path / "milvus.db"),
+        database_url=f"sqlite:///{tmp_path / 'apidesk.db'}",
+        embedding_model="openai:scripted-embedding",
+        embedding_base_url=model_server.base_url,
+        embedding_api_key="test-key",
+        embedding_batch=1,
+        embedding_requests=1,
+    )
+    job = IngestionJob.connect(settings)
+    model_server.embedding_reply = lambda request: (
+        Reply(status=401) if len(model_server.embedding_requests) > 3 else None
+    )
+    with pytest.raises(ModelRefused):
+        job.run(job.new_run("command"))
+    assert list(tmp_path.glob("*.vectors"))
+    model_server.embedding_reply = None
+    assert job.run(job.new_run("command")).state == "succeeded"
+    job.close()
+    assert not list(tmp_path.glob("*.vectors"))
+    passages = [text for request in model_server.embedding_requests for text in texts(request)]
+    assert len(passages) - len(set(passages)) <= 2, "the refused text, and one that was waiting"

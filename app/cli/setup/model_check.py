@@ -9,13 +9,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ingestion.embeddings import open_embeddings
+from ingestion.embeddings import check_vectors, open_embeddings
 from ingestion.providers import ModelRole, model_errors
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_chat_models, open_judge_model
 from runnables.models.structured_output import PROBE_TIMEOUT_S, probe_model
 from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.settings import Settings
+
+EMBEDDED_PROBES = ["ping", "a longer text that has more tokens"]
+"""Texts of different lengths, because some servers return a vector per token."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
         async def embed() -> None:
             with model_errors(role):
                 async with asyncio.timeout(PROBE_TIMEOUT_S):
-                    await embeddings.aembed_query("ping")
+                    vectors = await embeddings.aembed_documents(EMBEDDED_PROBES)
+                check_vectors(vectors, len(EMBEDDED_PROBES), role)
 
         checks.append(_timed(role, embed()))
     return list(await asyncio.gather(*checks))
