@@ -6,14 +6,16 @@ docstring and the annotations of its arguments.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
-from langchain.tools import ToolException
+from langchain.tools import ToolException, ToolRuntime
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool
 
 from runnables.retrieval.chunk_search import best_word_share
 from runnables.retrieval.retriever import CANDIDATE_COUNT
 from runnables.tools.tool_context import (
+    CallJournal,
     DocumentLibrary,
     OutlineResult,
     PassagesResult,
@@ -86,10 +88,12 @@ async def search(
 
 async def open_section(
     document: Annotated[str, "the document: its title, API name or path"],
-    section: Annotated[str, "its heading or a part of that, as `outline` and passages show it"],
     runtime: ToolContextRuntime,
-) -> PassagesResult:
-    """Read one section of a document in full."""
+    section: Annotated[
+        str, "its heading or a part of that, as `outline` and passages show it; empty lists them"
+    ] = "",
+) -> PassagesResult | OutlineResult:
+    """Read one section of a document in full, or list its sections."""
     return await asyncio.to_thread(_open_section, runtime.context, document, section)
 
 
@@ -109,6 +113,28 @@ def langchain_tools(tools: Mapping[str, LookupTool]) -> list[StructuredTool]:
         )
         for name, function in tools.items()
     ]
+
+
+async def look_up(
+    name: str,
+    arguments: Mapping[str, Any],
+    library: DocumentLibrary,
+    question: Question,
+    config: RunnableConfig,
+) -> PassagesResult | OutlineResult:
+    """Return the result of the tool `name`, called by a program instead of by the research agent.
+
+    The filters and `k` of `question` apply to the lookup.
+    """
+    runtime: ToolContextRuntime = ToolRuntime(
+        state={},
+        context=ToolContext(library, question, CallJournal(0)),
+        config=config,
+        stream_writer=lambda _: None,
+        tool_call_id=None,
+        store=None,
+    )
+    return await TOOLS[name](**arguments, runtime=runtime)
 
 
 def passages_result(chunks: Sequence[RetrievedChunk]) -> PassagesResult:
@@ -187,11 +213,16 @@ def _rank_chunks_of(
     return first + sorted(others, key=lambda r: -best_word_share(question, [r]))
 
 
-def _open_section(context: ToolContext, document: str, section: str) -> PassagesResult:
+def _open_section(
+    context: ToolContext, document: str, section: str
+) -> PassagesResult | OutlineResult:
     library, filters = context.library, context.question.filters
+    documents = library.find_documents(document, MAX_DOCUMENTS_OF_NAME, filters)
+    if not section.strip() and any(entry.outline for entry in documents):
+        return OutlineResult("\n".join(_outline_lines(documents, ())), documents)
     chunks = [
         RetrievedChunk(chunk=chunk, score=0.0)
-        for entry in library.find_documents(document, MAX_DOCUMENTS_OF_NAME, filters)
+        for entry in documents
         for chunk in library.collection.chunks_of_document(entry.document_id, entry.source)
         if filters.allow(chunk)
     ]
