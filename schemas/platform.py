@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    HttpUrl,
     RootModel,
     model_validator,
 )
@@ -106,7 +107,9 @@ class PageConfig(ConfigModel):
 
     name: NonEmptyStr
     page_url: PageUrl = ()
-    """Templates with the page's values."""
+    """Templates with the page's values, and `{anchor}` of a section's heading."""
+    anchors: Literal["github", "docusaurus", "vitepress", "mkdocs"] = "github"
+    """The rule by which the site derives `{anchor}` from a heading."""
     title: str = "title"
     """Name of the value with the title; fallback: the first heading, then the last part of its id."""
     skip: tuple[str, ...] = ()
@@ -269,12 +272,22 @@ class LocalizedText(RootModel[dict[Language, NonEmptyStr]]):
         return self.root.get(language) or next(iter(self.root.values()))
 
 
+def _is_image(path: Path) -> Path:
+    if path.suffix not in (".svg", ".png", ".webp"):
+        raise PydanticCustomError("image", "must be a .svg, .png or .webp file")
+    return path
+
+
 class PlatformInfo(ConfigModel):
-    """`[platform]`: name, audience and tone of the platform."""
+    """`[platform]`: name, audience and tone of the platform, and the look of its page."""
 
     name: NonEmptyStr
+    names: dict[Language, NonEmptyStr] = Field(default_factory=dict)
+    """The name in other languages."""
     description: NonEmptyStr
     """The platform and the topics that questions may be about."""
+    descriptions: dict[Language, NonEmptyStr] = Field(default_factory=dict)
+    """The description on the page in other languages."""
     audience: NonEmptyStr
     tone: NonEmptyStr
     greeting: LocalizedText
@@ -285,6 +298,20 @@ class PlatformInfo(ConfigModel):
     """The platform's own hosts and their subdomains. An answer may link to a path on them that a chunk
     contains; any other link must be a retrieved page.
     """
+    docs_url: HttpUrl | None = None
+    """The documentation site that the page links back to."""
+    logo: Annotated[Path, AfterValidator(_is_image)] | None = None
+    """An image that the page shows before the name."""
+    accent: Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")] | None = None
+    """The colour of links and buttons; None is the default one."""
+
+    def name_in(self, language: Language) -> str:
+        """Return the name in `language`, or the only one."""
+        return self.names.get(language, self.name)
+
+    def description_in(self, language: Language) -> str:
+        """Return the description in `language`, or the only one."""
+        return self.descriptions.get(language, self.description)
 
 
 GlossaryEntry = Annotated[

@@ -30,8 +30,10 @@ PageValues = Mapping[str, object]
 
 _INDEX_NAMES = {"index", "_index", "readme"}
 
-_OPTIONAL_NAMES = ("page_path", "folder")
-"""Values that are empty for a page at the top level; a `page_url` is complete without them."""
+_OPTIONAL_NAMES = ("page_path", "folder", "anchor")
+"""Values that are empty for a page at the top level, or above its first heading; a `page_url` is
+complete without them.
+"""
 
 FolderSource = ApiDocsSourceConfig | PageSourceConfig
 FolderT = TypeVar("FolderT", bound=FolderSource)
@@ -217,7 +219,7 @@ def _fill_template(template: str, values: PageValues) -> str:
             if values.get(name) in (None, ""):
                 if name not in _OPTIONAL_NAMES:
                     return ""
-                template = template.replace(f"{{{name}}}/", "")
+                template = template.replace(f"{{{name}}}/", "").replace(f"#{{{name}}}", "")
         return template.format_map({name: values.get(name, "") for name in names})
     except ValueError as error:
         raise ConfigurationError(f"page_url = {template!r}: {error}") from None

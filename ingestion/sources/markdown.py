@@ -30,7 +30,7 @@ _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?(?:
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 _LINK_ENDINGS = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
 _NAME = re.compile(r"\{(\w+)")
-_PATH_NAMES = {"path", "page_path", "folder", "stem", "suffix"}
+_PATH_NAMES = {"path", "page_path", "folder", "stem", "suffix", "anchor"}
 _COMPONENT = re.compile(
     rf"<(?P<closing>/?)(?P<tag>[A-Z][\w.]*)(?P<attributes>{ATTRIBUTES})\s*(?P<empty>/?)>"
 )

@@ -5,7 +5,7 @@ path, and of the front matter in the conventions of Docusaurus, VitePress, Mintl
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
@@ -16,6 +16,7 @@ from ingestion.sources.api_docs import api_sections
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import ApiPage, read_operations
 from ingestion.sources.folder import PageValues, page_url, path_values
+from ingestion.text.anchors import add_anchors
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
@@ -74,6 +75,8 @@ class ParsedPage:
     parts: Sequence[tuple[PagePart, list[MarkdownBlock]]]
     api: ApiPage
     """Its API operations; without any, all blocks are prose."""
+    url_at: Callable[[str], str]
+    """Returns the URL of the section with an anchor."""
 
 
 def parse_page(
@@ -101,7 +104,10 @@ def _page_of_file(
 
 def _parse(source: PageConfig, page: Page) -> ParsedPage | None:
     """Parse `page`; None when it has no body."""
-    parsed = [(part, parse_blocks(part.markdown)) for part in page.parts]
+    parsed = [
+        (part, list(add_anchors(parse_blocks(part.markdown), source.anchors)))
+        for part in page.parts
+    ]
     declared = declared_operation(page.values) if source.api_pages else ""
     has_body = any(block.kind != "heading" for _, blocks in parsed for block in blocks)
     if not has_body and not declared:
@@ -121,6 +127,7 @@ def _parse(source: PageConfig, page: Page) -> ParsedPage | None:
         values=page.values,
         parts=parsed,
         api=api,
+        url_at=lambda anchor: page_url(source.page_url, {**page.values, "anchor": anchor}),
     )
 
 
@@ -148,7 +155,7 @@ def documents_of_page(source: PageConfig, page: Page) -> list[SourceDocument] | 
     sections = tuple(
         _apply_part_values(source, parsed.values, part, section, parsed.url)
         for part, blocks in parsed.parts
-        for section in _sections(blocks, parsed.title, part.heading, is_markup)
+        for section in _sections(blocks, parsed.title, part.heading, is_markup, parsed.url_at)
     )
     return [_document(source, parsed, sections)]
 
@@ -179,7 +186,7 @@ def _operation_documents(source: PageConfig, page: ParsedPage) -> Iterator[Sourc
                 document_id = f"{document_id}-{operation.method.lower()}-{len(seen)}"
         seen.add(document_id)
         yield _operation_document(source, page, operation, document_id)
-    prose = tuple(_sections(page.api.prose, page.title, (), True))
+    prose = tuple(_sections(page.api.prose, page.title, (), True, page.url_at))
     if prose:
         yield _document(source, page, prose)
 
@@ -188,7 +195,7 @@ def _operation_document(
     source: PageConfig, page: ParsedPage, operation: PageOperation, document_id: str
 ) -> SourceDocument:
     """Return the seven API sections of an operation, followed by the rest of its text as prose."""
-    prose = tuple(_sections(operation.prose, operation.name, (), True))
+    prose = tuple(_sections(operation.prose, operation.name, (), True, page.url_at))
     language = detect_language(operation.name + "".join(section.body for section in prose))
     api = operation.document(
         api_id=document_id,
@@ -200,7 +207,7 @@ def _operation_document(
         source=source.name,
         title=operation.name,
         language=language,
-        page_url=page.url,
+        page_url=_operation_url(page, operation),
         service_id=api.service_id,
         api_id=document_id,
         api_name=operation.name,
@@ -208,6 +215,14 @@ def _operation_document(
         metadata=_metadata(source, page.values),
         sections=(*api_sections(api), *prose),
     )
+
+
+def _operation_url(page: ParsedPage, operation: PageOperation) -> str:
+    """Return the URL of the heading of `operation` if the page has several, else that of the page."""
+    if len(page.api.operations) == 1:
+        return page.url
+    blocks = (block for _, blocks in page.parts for block in blocks)
+    return page.url_at(next((b.anchor for b in blocks if b.title == operation.name), ""))
 
 
 def _page_title(source: PageConfig, values: PageValues) -> str:
@@ -270,37 +285,46 @@ def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]]) -> st
 
 
 def _sections(
-    blocks: Iterable[MarkdownBlock], title: str, parents: tuple[str, ...], is_markup: bool
+    blocks: Iterable[MarkdownBlock],
+    title: str,
+    parents: tuple[str, ...],
+    is_markup: bool,
+    url_at: Callable[[str], str],
 ) -> Iterator[Section]:
     """Yield the blocks between two headings as a section, with its path of headings.
 
-    The text of `is_markup` pages is cleaned of entities and escapes.
+    The text of `is_markup` pages is cleaned of entities and escapes. `url_at` returns the URL of the
+    section with an anchor.
     """
     headings: list[tuple[int, str]] = []
     body: list[str] = []
+    url = ""
     for block in blocks:
         if block.kind != "heading":
             is_dirty = is_markup and block.kind != "fence"
             body.append(clean_text(block.text) if is_dirty else block.text)
             continue
-        yield from _section(parents, headings, body, title)
+        yield from _section(parents, headings, body, title, url)
         headings = [h for h in headings if h[0] < block.level] + [
             (block.level, unescape(block.title))
         ]
         body = []
-    yield from _section(parents, headings, body, title)
+        url = url_at(block.anchor)
+    yield from _section(parents, headings, body, title, url)
 
 
 def _section(
-    parents: tuple[str, ...], headings: list[tuple[int, str]], body: list[str], title: str
+    parents: tuple[str, ...], headings: list[tuple[int, str]], body: list[str], title: str, url: str
 ) -> Iterator[Section]:
     if any(text.strip() for text in body):
         path = (*parents, *(text for _, text in headings))
+        heading = tuple(text for text in path if text not in ("", title))
         yield Section(
             kind="prose",
-            heading=tuple(text for text in path if text not in ("", title)),
+            heading=heading,
             body="\n\n".join(body),
             blocks=tuple(body),
+            page_url=url if heading else "",
         )
 
 

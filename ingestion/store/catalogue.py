@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ingestion.store.client import MilvusRow, row_pages
+from ingestion.text.anchors import strip_anchor
 from schemas.document import CatalogueEntry
 
 if TYPE_CHECKING:
@@ -120,9 +121,12 @@ class CatalogueBuilder:
         for document in self._documents.values():
             fields = {name: document.first[name] for name in _COPIED_FIELDS}
             headings = sorted(document.headings, key=document.headings.__getitem__)
+            is_api = bool(fields["api_name"] or fields["api_url"])
+            if not is_api:
+                fields["page_url"] = strip_anchor(fields["page_url"])
             yield CatalogueEntry(
                 **fields,
-                kind="api" if fields["api_name"] or fields["api_url"] else "page",
+                kind="api" if is_api else "page",
                 outline=tuple(_truncate(headings)),
             )
 

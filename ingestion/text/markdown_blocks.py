@@ -49,6 +49,8 @@ class MarkdownBlock:
     """1 to 6 for a heading, else 0."""
     title: str = ""
     """Text of a heading without markup, else empty."""
+    anchor: str = ""
+    """The fragment of a heading in the page's URL; empty if it is unknown."""
 
 
 @lru_cache

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ingestion.text.anchors import strip_anchor
 from runnables.grounding.facts import FactIndex, find_unverified_facts
 from runnables.grounding.markdown_text import (
     CitedText,
@@ -60,7 +61,7 @@ class Grounder:
         self._cited: dict[int, None] = {}
         self._facts, self._indexed = FactIndex([self._question]), set[int]()
         self._links = LinkPolicy(
-            (chunk.page_url for chunk in self._chunks),
+            (url for c in self._chunks for url in (c.page_url, strip_anchor(c.page_url))),
             self._question,
             rules.hosts,
             (chunk.text for chunk in self._chunks),
