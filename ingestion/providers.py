@@ -12,6 +12,7 @@ from tenacity import RetryCallState, wait_random_exponential
 from schemas.errors import (
     ApideskError,
     ConfigurationError,
+    ContextExceeded,
     ModelError,
     ModelRefused,
     ModelTimeout,
@@ -20,6 +21,9 @@ from schemas.errors import (
 from schemas.settings import PREFIX
 
 Client = TypeVar("Client")
+
+AZURE = "azure_openai"
+"""The provider whose clients call the address of the server `azure_endpoint`."""
 
 PROVIDER_EXTRAS = {"anthropic", "deepseek", "ollama"}
 """Providers whose package is installed by an apidesk extra of the same name."""
@@ -35,6 +39,11 @@ MAX_REASON_CHARS = 200
 
 _KEY = re.compile(r"\b(?:sk-|key-|Bearer\s+)\S+", re.IGNORECASE)
 """A key in a provider's error message."""
+
+_CONTEXT_EXCEEDED = re.compile(
+    r"context (?:length|size|window)\D{0,20}?(?:is |of )?\(?(\d{3,8})\b", re.IGNORECASE
+)
+"""The window in messages of OpenAI, vLLM, llama-cpp-python and llama.cpp about a long prompt."""
 
 _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
@@ -75,9 +84,12 @@ def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[s
         raise ConfigurationError(
             f"{role.setting}: name it as provider:model, such as openai:gpt-4o-mini"
         )
+    if provider == AZURE and "base_url" in options:
+        options = {**options, "azure_endpoint": options["base_url"]}
+        del options["base_url"]
     try:
         client = factory(role.model, **options)
-    except ImportError as error:
+    except (ImportError, AttributeError) as error:  # the latter from langchain-community
         if provider not in PROVIDER_EXTRAS:
             raise ConfigurationError(f"{role.setting}: {_first_line(error)}") from None
         command = f"pip install 'apidesk[{provider}]'"
@@ -125,15 +137,29 @@ def model_error(error: Exception, role: ModelRole) -> ModelError:
         message = role.error_message("the provider does not know this model", "MODEL")
         return ModelRefused(message, status)
     if isinstance(status, int) and status > 0:
-        problem = f"the provider answers {status}{_provider_reason(error)}"
-        if status not in RETRYABLE_STATUS and status >= 400:
-            return ModelRefused(role.error_message(problem, "MODEL"), status)
-        if status == 429:
-            problem = "too many requests"
-        return ModelUnavailable(f"{role.setting}: {problem}", _retry_after_s(error), status)
+        return _status_error(error, status, role)
     if "Connect" in name or "Network" in name or isinstance(error, OSError):
         return ModelUnavailable(role.error_message("the provider cannot be reached", "BASE_URL"))
     return ModelUnavailable(role.error_message(f"the reply cannot be read ({name})", "BASE_URL"))
+
+
+def _status_error(error: Exception, status: int, role: ModelRole) -> ModelError:
+    """Return the ModelError for a response with a status other than 401, 403 and 404."""
+    problem = f"the provider answers {status}{_provider_reason(error)}"
+    if window := context_window_in(error):
+        return ContextExceeded(role.error_message(problem, "CONTEXT_TOKENS"), status, window)
+    if status not in RETRYABLE_STATUS and status >= 400:
+        return ModelRefused(role.error_message(problem, "MODEL"), status)
+    if status == 429:
+        problem = "too many requests"
+    return ModelUnavailable(f"{role.setting}: {problem}", _retry_after_s(error), status)
+
+
+def context_window_in(error: Exception) -> int | None:
+    """Return the context window in tokens that a provider names when it refuses a prompt as too long."""
+    is_refusal = getattr(error, "status_code", None) in (400, 413, 422, 500)
+    match = _CONTEXT_EXCEEDED.search(str(error)) if is_refusal else None
+    return int(match.group(1)) if match else None
 
 
 def retry_wait_s(state: RetryCallState) -> float:
@@ -174,6 +200,8 @@ def _first_line(error: Exception) -> str:
 
 def _reason(error: Exception, role: ModelRole) -> str:
     """Describe `error` without the client's own message, which may contain a key."""
+    if role.model.startswith(AZURE) and "OPENAI_API_VERSION" in str(error):
+        return f"no api_version; set {PREFIX}MODEL_OPTIONS or OPENAI_API_VERSION"
     if _is_missing_key(error):
         return _missing_key(role)
     if isinstance(error, ValueError) and "provider" in str(error):

@@ -16,6 +16,7 @@
     ├── ModelError                the language or embedding model failed
     │   ├── ModelUnavailable      a retry may succeed
     │   ├── ModelRefused          a key, a name or a parameter is wrong; a retry fails again
+    │   │   └── ContextExceeded   the prompt is longer than the context window
     │   ├── ModelTimeout
     │   ├── ModelBusy             the limit of concurrent calls is reached
     │   └── ModelOutputInvalid
@@ -155,6 +156,14 @@ class ModelRefused(ModelError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class ContextExceeded(ModelRefused):
+    """The prompt and the reply exceed the context window, of `window` tokens."""
+
+    def __init__(self, message: str, status: int, window: int) -> None:
+        super().__init__(message, status)
+        self.window = window
 
 
 class ModelTimeout(ModelError):

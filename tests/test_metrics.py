@@ -137,8 +137,9 @@ EVENTS: list[Any] = [
         [],
         Reply(status=500),
         question_counter(degraded="true", confidence="low")
-        | retry_counter(3)
-        | failure_counter("model_unavailable", 5),  # one for each mode; the fifth opens the circuit
+        | retry_counter(6)
+        | failure_counter("model_unavailable", 2)
+        | failure_counter("model_refused", 6),  # three output modes, twice
         id="500 to everything",
     ),
     pytest.param(
@@ -264,7 +265,7 @@ def test_open_circuit_is_exposed(model_client: MakeClient, model_server: ModelSe
     for _ in range(3):
         ask(client, QUESTION)
     assert scrape(client)[state] == 2
-    assert failure_counter("model_unavailable", 5).items() <= read_counters(client).items()
+    assert failure_counter("model_unavailable", 6).items() <= read_counters(client).items()
 
 
 def test_requests_are_counted_by_route(model_client: MakeClient) -> None:

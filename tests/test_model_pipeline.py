@@ -11,6 +11,7 @@ from ingestion.store.route_calibration import SAMPLE_CHUNKS
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
+from tests.model_server import Answer as Said
 from tests.model_server import ModelServer, Recorded, Reply
 
 SHIP_PAGE = "https://open.example.com/#/api?apiId=1110"
@@ -259,7 +260,7 @@ def test_model_reads_the_next_best_chunks_as_well(
 def test_exact_evidence_overrules_a_model_that_refuses(
     model_client: MakeClient, model_server: ModelServer, question: str, type_: str
 ) -> None:
-    def reply(request: Recorded) -> object:
+    def reply(request: Recorded) -> Said:
         if is_classification(request):
             return structured(type="unknown", api_name=None)
         return draft("调用“订单发货”接口。[1]")

@@ -28,16 +28,22 @@ from runnables.run_context import (
 from runnables.state import Draft, PipelineState, mark_degraded, with_draft
 from schemas.answer import AnswerDraft, DegradedReason
 from schemas.document import RetrievedChunk
-from schemas.errors import ModelError, ModelOutputInvalid
+from schemas.errors import ContextExceeded, ModelError, ModelOutputInvalid
 from schemas.platform import PlatformInfo
 
 NAME = "answer"
 
-FALLBACK_RESERVE_S = 1.0
-"""Seconds reserved for quoting if all models fail, but at most half of the remaining time."""
+FALLBACK_RESERVE_SHARE = 0.05
+"""Share of the remaining time that is reserved for quoting if all models fail."""
+
+FALLBACK_RESERVE_S = (1.0, 5.0)
+"""Minimum and maximum of the reserved seconds; at most half of the remaining time is reserved."""
 
 MAX_TEXT_ANSWER_CHARS = 4_000
 """Maximum length of the text of a reply without JSON that becomes the answer, in characters."""
+
+MAX_SMALLER_PROMPTS = 2
+"""Maximum number of prompts with fewer chunks after one that exceeded the model's window."""
 
 log = logging.getLogger(__name__)
 
@@ -56,11 +62,13 @@ def build_write_answer(
 
     async def answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
         seconds = remaining_seconds(config)
-        config = with_deadline(config, seconds - min(FALLBACK_RESERVE_S, seconds / 2))
+        least, most = FALLBACK_RESERVE_S
+        reserve = min(max(least, FALLBACK_RESERVE_SHARE * seconds), most, seconds / 2)
+        config = with_deadline(config, seconds - reserve)
         errors: list[ModelError] = []
         for model in models.answer_models:
             try:
-                drafted = await writer.write(model, state, config)
+                drafted = await writer.write_within_window(model, state, config)
             except ModelError as error:
                 log.warning("%s: %s", NAME, error)
                 errors.append(error)
@@ -91,6 +99,17 @@ class _AnswerWriter:
             NAME, "answer", language, AnswerDraft, _answer_from_text
         )
         self._structure = StructuredOutputCall(NAME, "structure", language, AnswerDraft)
+
+    async def write_within_window(
+        self, model: ChatModel, state: PipelineState, config: RunnableConfig
+    ) -> PipelineState:
+        """Return what `write` returns, with fewer chunks if they exceed the provider's window."""
+        for _ in range(MAX_SMALLER_PROMPTS):
+            try:
+                return await self.write(model, state, config)
+            except ContextExceeded as error:
+                log.info("%s: fewer chunks: %s", NAME, error)
+        return await self.write(model, state, config)
 
     async def write(
         self, model: ChatModel, state: PipelineState, config: RunnableConfig

@@ -3,10 +3,11 @@
 import asyncio
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from circuitbreaker import CircuitBreaker
@@ -19,18 +20,19 @@ from langchain_core.messages import (
     SystemMessage,
 )
 from langchain_core.messages.ai import add_ai_message_chunks
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
-    retry_if_exception,
+    retry_if_exception_type,
     stop_after_attempt,
 )
 from tenacity.stop import stop_base
 
-from ingestion.providers import ModelRole, model_errors, retry_wait_s
+from ingestion.providers import ModelRole, context_window_in, model_errors, retry_wait_s
 from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.models.context_window import count_prompt_tokens
+from runnables.models.output_limit import is_cut_before_text, is_limit_refusal, lift_output_limit
 from runnables.run_context import (
     MODEL_FAILURE,
     MODEL_RETRY,
@@ -38,7 +40,14 @@ from runnables.run_context import (
     dispatch_event,
     remaining_seconds,
 )
-from schemas.errors import ModelBusy, ModelError, ModelTimeout, ModelUnavailable
+from schemas.errors import (
+    ContextExceeded,
+    ModelBusy,
+    ModelError,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
 from schemas.settings import PREFIX
 
 OutputMode = Literal["json_schema", "json_object", "json_mode", "plain"]
@@ -83,8 +92,8 @@ class ChatModel:
     """Limits concurrent calls; shared by all models of a process."""
     output_modes: list[OutputMode] = field(default_factory=list)
     """Output modes that the provider has not refused, best first; empty before the first reply."""
-    failed_modes: set[OutputMode] = field(default_factory=set, repr=False)
-    """Output modes in which a request ended in a server error before any reply."""
+    server_errors: Counter[OutputMode] = field(default_factory=Counter, repr=False)
+    """Number of server errors in each output mode before any reply in that mode."""
     clients_by_mode: dict[tuple[OutputMode, type], Runnable[Any, Any]] = field(
         default_factory=dict, repr=False
     )
@@ -115,13 +124,14 @@ class ChatModel:
         config: RunnableConfig,
         runnable: Runnable[Any, Any] | None = None,
         on_text: OnText | None = None,
-        retry_mode_errors: bool = True,
+        is_proven: bool = True,
     ) -> AIMessage:
         """Return the model's reply to `messages`.
 
         `runnable` is called instead of the plain client, for example a client bound to tools. `on_text`
         receives the text while it is streamed; if a text is shorter than the previous one, the model was
-        called again. If `retry_mode_errors` is false, MODE_ERRORS are raised at once. Raises ModelError.
+        called again. If `is_proven` is false, one of MODE_ERRORS means that the provider refuses the output
+        mode. Raises ModelError.
         """
         if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
@@ -138,12 +148,14 @@ class ChatModel:
                 run,
                 runnable or self.client,
                 on_text,
-                retry_mode_errors,
+                is_proven,
             )
         except ModelBusy:
             raise  # the model was not called
         except ModelError as error:
             self.last_error = error
+            if isinstance(error, ContextExceeded):
+                self._learn_window(error.window)
             await dispatch_event(config, MODEL_FAILURE, **self.role.labels, code=error.code)
             raise
         self.last_error = None
@@ -157,6 +169,13 @@ class ChatModel:
         self.token_correction = min(
             MAX_TOKEN_CORRECTION, max(self.token_correction, counted / max(estimated, 1))
         )
+
+    def _learn_window(self, window: int) -> None:
+        """Use the provider's window if it is smaller, and otherwise assume that texts have more tokens."""
+        if window < self.window:
+            self.window = window
+        else:
+            self.token_correction = min(MAX_TOKEN_CORRECTION, self.token_correction * 1.5)
 
     @cached_property
     def _circuit(self) -> CircuitBreaker:
@@ -172,24 +191,20 @@ class ChatModel:
         config: RunnableConfig,
         runnable: Runnable[Any, Any],
         on_text: OnText | None,
-        retry_mode_errors: bool,
+        is_proven: bool,
     ) -> AIMessage:
         async def report_retry(_: RetryCallState) -> None:
             await dispatch_event(config, MODEL_RETRY, **self.role.labels)
 
-        def may_succeed(error: BaseException) -> bool:
-            return isinstance(error, ModelUnavailable) and (
-                retry_mode_errors or error.status not in MODE_ERRORS
-            )
-
         retrying = AsyncRetrying(
-            retry=retry_if_exception(may_succeed),
+            retry=retry_if_exception_type(ModelUnavailable),
             wait=retry_wait_s,
             stop=stop_after_attempt(MAX_ATTEMPTS) | _StopAtDeadline(config),
             before_sleep=report_retry,
             reraise=True,
         )
-        reply: AIMessage = await retrying(self._call, messages, config, runnable, on_text)
+        call = partial(self._call, messages, config, runnable, on_text, is_proven)
+        reply: AIMessage = await retrying(call)
         return reply
 
     async def _call(
@@ -198,11 +213,17 @@ class ChatModel:
         config: RunnableConfig,
         runnable: Runnable[Any, Any],
         on_text: OnText | None,
+        is_proven: bool,
     ) -> AIMessage:
         async with self._slot(config):
-            with model_errors(self.role):
-                async with deadline_timeout(config):
-                    return await self._reply_as_supported(runnable, messages, config, on_text)
+            try:
+                with model_errors(self.role):
+                    async with deadline_timeout(config):
+                        return await self._reply_as_supported(runnable, messages, config, on_text)
+            except ModelUnavailable as error:
+                if is_proven or error.status not in MODE_ERRORS:
+                    raise
+                raise ModelRefused(str(error), error.status) from error
 
     async def _reply_as_supported(
         self,
@@ -211,18 +232,42 @@ class ChatModel:
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> AIMessage:
-        """Return the reply, without token usage or system messages if the provider refuses them."""
+        """Return the reply, without what the provider refuses, such as token usage or a temperature.
+
+        The limit is also lifted if it ends the reply of a model that is still reasoning.
+        """
         while True:
             accepted = messages if self.has_system_role else _merge_system_message(messages)
             try:
-                return await _reply(runnable, accepted, config, on_text)
+                reply = await _reply(runnable, accepted, config, on_text)
             except Exception as error:
-                if _is_usage_refusal(error) and getattr(self.client, "stream_usage", False):
-                    request_stream_usage(self.client, False)
-                elif _is_system_refusal(error) and self.has_system_role:
-                    self.has_system_role = False
-                else:
+                if not self._drop_refused(error, runnable):
                     raise
+            else:
+                if not is_cut_before_text(reply) or not self._lift_limit(runnable):
+                    return reply
+
+    def _drop_refused(self, error: Exception, runnable: Runnable[Any, Any]) -> bool:
+        """Drop the part of the request that the provider refuses; return whether there was one."""
+        if _is_usage_refusal(error) and getattr(self.client, "stream_usage", False):
+            request_stream_usage(self.client, False)
+            return True
+        if _is_system_refusal(error) and self.has_system_role:
+            self.has_system_role = False
+            return True
+        if _is_temperature_refusal(error) and getattr(self.client, "temperature", None) is not None:
+            self.client.temperature = None  # type: ignore[attr-defined]
+            return True
+        if context_window_in(error) or not is_limit_refusal(error):
+            return False
+        return self._lift_limit(runnable)
+
+    def _lift_limit(self, runnable: Runnable[Any, Any]) -> bool:
+        """Remove the limit on the length of replies, and return whether there was one."""
+        if isinstance(runnable, RunnableBinding):
+            runnable.kwargs.get("extra_body", {}).pop("max_tokens", None)
+        self.clients_by_mode.clear()
+        return lift_output_limit(self.client)
 
     @asynccontextmanager
     async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
@@ -270,6 +315,11 @@ def _is_usage_refusal(error: Exception) -> bool:
     return getattr(error, "status_code", None) in (400, 422) and any(
         name in str(error) for name in ("stream_options", "include_usage")
     )
+
+
+def _is_temperature_refusal(error: Exception) -> bool:
+    """Return whether the provider refused the request because its model has a fixed temperature."""
+    return getattr(error, "status_code", None) in (400, 422) and "temperature" in str(error)
 
 
 def _is_system_refusal(error: Exception) -> bool:

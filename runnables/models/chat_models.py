@@ -8,6 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from ingestion.providers import ModelRole, connection_options, open_client
 from runnables.models.chat_model import ChatModel, disable_chunk_timeout, request_stream_usage
 from runnables.models.concurrency import ConcurrencyLimiter
+from runnables.models.output_limit import limit_output
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"
@@ -88,6 +89,7 @@ def _open(settings: Settings, limiter: ConcurrencyLimiter, prefix: str) -> ChatM
         options["num_ctx"] = settings.chat_context_tokens or DEFAULT_CONTEXT_TOKENS
     else:
         options["max_retries"] = 0  # ChatModel retries within the deadline
+    options |= settings.model_options.get(name, {})
     client: BaseChatModel = open_client(init_chat_model, role, options)
     return _chat_model(role, client, settings, limiter)
 
@@ -100,4 +102,5 @@ def _chat_model(
     disable_chunk_timeout(client)
     profile_window = (client.profile or {}).get("max_input_tokens")
     window = settings.chat_context_tokens or profile_window or DEFAULT_CONTEXT_TOKENS
+    limit_output(client, settings.max_reply_tokens, window)
     return ChatModel(role, client, window, limiter)

@@ -42,7 +42,12 @@ from runnables.run_context import (
     with_deadline,
 )
 from schemas.choices import Language
-from schemas.errors import ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
+from schemas.errors import (
+    ContextExceeded,
+    ModelError,
+    ModelOutputInvalid,
+    ModelRefused,
+)
 
 T = TypeVar("T", bound=BaseModel)
 PromptVariables = dict[str, Any]
@@ -50,6 +55,9 @@ OutputMethod = Literal[OutputMode, "repair", "re-ask", "text"]
 
 MAX_INLINE_PARSE_CHARS = 10_000
 """Maximum length of a reply to parse on the event loop, in characters; others are parsed in a thread."""
+
+MAX_SERVER_ERRORS = 2
+"""Number of server errors after which a mode without any reply is not tried again."""
 
 MAX_QUOTED_REPLY_CHARS = 4_000
 """Maximum length of the reply that is quoted in method `re-ask`, in characters."""
@@ -161,28 +169,28 @@ class StructuredOutputCall(Generic[T]):
         on_text: OnText | None = None,
     ) -> tuple[str, OutputMode]:
         """Return the reply's text and its mode, the best one that the model does not refuse."""
-        modes = list(model.output_modes or MODES)
+        modes = list(model.output_modes) or [
+            mode for mode in MODES if model.server_errors[mode] < MAX_SERVER_ERRORS
+        ]
         is_proven = bool(model.output_modes)
-        failed: set[OutputMode] = set()
+        may_be_temporary = False
         while True:
             mode, is_last = modes[0], len(modes) == 1
-            run = child_config(
-                config, f"{self.step}/model", rung=mode, prompt=self._template.get_name()
-            )
+            run = child_config(config, f"{self.step}/model", rung=mode)
             try:
                 client = bound_client(model, mode, self.schema)
                 reply = await model.ask(messages, run, client, on_text, is_proven or is_last)
-            except (ModelRefused, ModelUnavailable, NotImplementedError) as error:
-                if is_last or not may_be_about_mode(error, is_proven):
+            except (ModelRefused, NotImplementedError) as error:
+                if is_last or not may_be_about_mode(error):
                     raise
                 log.warning("%s: %s instead of %s: %s", self.step, modes[1], mode, error)
-                if isinstance(error, ModelUnavailable):
-                    failed.add(mode)
+                if isinstance(error, ModelRefused) and error.status in MODE_ERRORS:
+                    model.server_errors[mode] += 1
+                    may_be_temporary |= model.server_errors[mode] < MAX_SERVER_ERRORS
                 modes.pop(0)
                 continue
-            if failed <= model.failed_modes:  # a single server error may have another reason
+            if not may_be_temporary:
                 model.output_modes = modes
-            model.failed_modes |= failed
             return reply_text(reply), mode
 
     async def _parse(
@@ -286,7 +294,8 @@ def bind_output_mode(
         if not hasattr(model.client, "extra_body"):
             raise NotImplementedError
         response_format = {"type": "json_object", "schema": schema.model_json_schema()}
-        return model.client.bind(extra_body={"response_format": response_format})
+        extra_body = {**(model.client.extra_body or {}), "response_format": response_format}
+        return model.client.bind(extra_body=extra_body)
     try:
         with warnings.catch_warnings():  # Anthropic's client warns about an unknown method
             warnings.filterwarnings("error", message="Unrecognized structured output method")
@@ -300,13 +309,10 @@ def bind_output_mode(
     return _with_raw_response_format(bound)
 
 
-def may_be_about_mode(error: Exception, is_proven: bool) -> bool:
-    """Return whether another mode may avoid `error`; it cannot if the key, model or address is wrong.
-
-    A server error may be about the mode unless the provider has answered in it before (`is_proven`).
-    """
-    if isinstance(error, ModelUnavailable):
-        return error.status in MODE_ERRORS and not is_proven
+def may_be_about_mode(error: Exception) -> bool:
+    """Return whether another mode may avoid `error`; it cannot if the key, model or address is wrong."""
+    if isinstance(error, ContextExceeded):
+        return False
     return not isinstance(error, ModelRefused) or error.status not in (401, 403, 404)
 
 
@@ -319,5 +325,6 @@ def _with_raw_response_format(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
         return bound
     options = dict(bound.kwargs)
     if (response_format := options.pop("response_format", None)) is not None:
-        options["extra_body"] = {"response_format": response_format}
+        extra_body = bound.bound.extra_body or {}
+        options["extra_body"] = {**extra_body, "response_format": response_format}
     return bound.bound.bind(**options)

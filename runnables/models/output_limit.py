@@ -1,0 +1,70 @@
+"""The limit on the length of a model's replies, in the field that its client and its server read."""
+
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+
+from runnables.models.context_window import reserved_output_tokens
+from runnables.models.json_text import strip_thinking
+
+_LIMIT_FIELDS = ("num_predict", "max_tokens")
+"""Fields of LangChain's clients: Ollama's, and all others'."""
+
+_CUT = ("length", "max_tokens")
+"""Reasons of providers for the end of a reply that reached the limit."""
+
+_REFUSED_NAMES = ("max_tokens", "max_completion_tokens")
+
+
+def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
+    """Limit replies to `max_tokens` tokens, and to the share of the window that is reserved for them.
+
+    A limit that the client already has is kept. Without a limit, a small model that repeats itself writes
+    until the deadline, and a local server until its window is full, even after the request has ended.
+    """
+    tokens = int(min(max_tokens, reserved_output_tokens(window)))
+    limited: Any = client
+    if getattr(client, "openai_api_base", None):
+        # Not the client's field, which it sends as `max_completion_tokens`: many servers ignore that.
+        limited.extra_body = {**(limited.extra_body or {}), "max_tokens": tokens}
+        return
+    name = _limit_field(client)
+    if name and getattr(client, name) is None:
+        setattr(limited, name, tokens)
+
+
+def lift_output_limit(client: BaseChatModel) -> bool:
+    """Remove the limit, and return whether there was one."""
+    limited: Any = client
+    extra_body = dict(getattr(client, "extra_body", None) or {})
+    if extra_body.pop("max_tokens", None) is not None:
+        limited.extra_body = extra_body
+        return True
+    name = _limit_field(client)
+    if name is None or getattr(client, name) is None:
+        return False
+    setattr(limited, name, None)
+    return True
+
+
+def is_cut_before_text(reply: AIMessage) -> bool:
+    """Return whether the limit ended the reply while the model was still reasoning."""
+    metadata = reply.response_metadata
+    ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
+    if not any(end in _CUT for end in ends):
+        return False
+    usage = reply.usage_metadata
+    reasoned = usage and usage.get("output_token_details", {}).get("reasoning")
+    return bool(reasoned) or not strip_thinking(reply.text)
+
+
+def is_limit_refusal(error: Exception) -> bool:
+    """Return whether the provider refused the request because of the name or size of the limit."""
+    is_refusal = getattr(error, "status_code", None) in (400, 422)
+    return is_refusal and any(name in str(error) for name in _REFUSED_NAMES)
+
+
+def _limit_field(client: BaseChatModel) -> str | None:
+    fields = type(client).model_fields
+    return next((name for name in _LIMIT_FIELDS if name in fields), None)
