@@ -125,7 +125,7 @@ def test_refused_output_method_falls_back_and_is_remembered(
     later = server.chat_requests[first:]
     assert len(later) == 2
     assert not any(provider.asked_schema(request.body) for request in later)
-    assert "properties" in later[0].text  # the prompt contains the schema instead
+    assert b"properties" in later[0].raw  # the prompt contains the schema instead
 
 
 def in_fences(model: Any) -> str:
