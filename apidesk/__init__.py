@@ -11,16 +11,16 @@ The names in `__all__` are the public interface; all other modules may change be
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from apidesk.desk import Answer, Apidesk, ApideskError, Filters, Question, Source, open
-
 __all__ = ["Answer", "Apidesk", "ApideskError", "Filters", "Question", "Source", "open"]
 
+if TYPE_CHECKING:
+    from apidesk.desk import Answer, Apidesk, ApideskError, Filters, Question, Source, open
+else:
 
-def __getattr__(name: str) -> object:
-    """Import a public name on first use, because the command line starts faster without LangChain."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from apidesk import desk
+    def __getattr__(name: str) -> object:
+        """Import a public name on first use, because the command line starts faster without LangChain."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from apidesk import desk
 
-    return getattr(desk, name)
+        return getattr(desk, name)

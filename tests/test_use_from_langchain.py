@@ -12,7 +12,7 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
-from pydantic import SecretStr, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 
 import apidesk
 from schemas.answer import Answer, Sources, Step
@@ -26,7 +26,7 @@ from tests.test_compressors import ReversesWithoutScores
 QUESTION = "what does error 44203 mean?"
 
 
-def store(folder: Path) -> dict[str, object]:
+def store(folder: Path) -> dict[str, Any]:
     """Return settings that keep all data in `folder`."""
     return {
         "milvus_uri": str(folder / "milvus.db"),
@@ -92,10 +92,12 @@ def test_blank_question_is_an_error(desk: apidesk.Apidesk) -> None:
 
 
 def test_schemas_describe_what_runs(desk: apidesk.Apidesk) -> None:
-    desk.pipeline.get_input_schema().model_validate({"question": QUESTION, "k": 3})
-    desk.pipeline.get_input_schema().model_validate(QUESTION)
+    schema = desk.pipeline.get_input_schema()
+    assert issubclass(schema, BaseModel)
+    schema.model_validate({"question": QUESTION, "k": 3})
+    schema.model_validate(QUESTION)
     with pytest.raises(ValidationError):
-        desk.pipeline.get_input_schema().model_validate({"text": QUESTION})
+        schema.model_validate({"text": QUESTION})
     assert desk.pipeline.get_output_schema() is Answer
     assert "QuestionFields" in desk.pipeline.get_input_jsonschema()["$defs"]
 
@@ -200,7 +202,11 @@ def test_retriever_returns_documents(desk: apidesk.Apidesk) -> None:
 
 def test_retriever_takes_filters_and_can_be_bound(desk: apidesk.Apidesk) -> None:
     guides = desk.retriever.bind(k=3, filters={"source": "guides"})
-    chain = guides | RunnableLambda(lambda documents: [d.metadata["source"] for d in documents])
+
+    def sources(documents: list[Document]) -> list[str]:
+        return [document.metadata["source"] for document in documents]
+
+    chain = guides | RunnableLambda(sources)
     assert chain.invoke("how do I sign a request?") == ["guides"] * 3
     other = desk.retriever.model_copy(update={"k": 1, "filters": Filters(source="reference")})
     assert [d.metadata["source"] for d in other.invoke("sign")] == ["reference"]
@@ -246,10 +252,11 @@ def test_runs_of_the_desk_are_children_of_the_calling_chain(desk: apidesk.Apides
 
     parents = Parents()
     search = next(tool for tool in desk.tools if tool.name == "search")
-    chain = RunnableLambda(
-        lambda text: (desk.pipeline.invoke(text), desk.retriever.invoke(text), search.invoke(text))
-    )
-    chain.invoke(QUESTION, {"callbacks": [parents]})
+
+    def use_all(text: str) -> object:
+        return desk.pipeline.invoke(text), desk.retriever.invoke(text), search.invoke(text)
+
+    RunnableLambda(use_all).invoke(QUESTION, {"callbacks": [parents]})
     assert len(parents.roots) == 1
     assert parents.runs > 5
 

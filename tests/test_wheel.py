@@ -97,7 +97,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     (site_packages,) = venv.glob("lib/*/site-packages")
     # The .pth files in that folder, such as the one of the editable installation, are not read.
     (site_packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
     subprocess.run([*pip, "--no-deps", "--no-index", wheel], check=True)
     empty = folder / "empty"
     empty.mkdir()
