@@ -16,25 +16,24 @@ from runnables.grounding.grounding import build_ground
 from runnables.grounding.judge import build_judge
 from runnables.models.chat_models import ChatModels
 from runnables.models.concurrency import ConcurrencyLimiter
-from runnables.pipeline import AnswerSteps, PipelineSteps, StateStep, build_pipeline
+from runnables.pipeline import AnswerSteps, PipelineSteps, build_pipeline
 from runnables.question.classify import (
     build_model_classifier,
     build_rule_classifier,
     classify_by_rules,
 )
 from runnables.question.condense import build_condense
-from runnables.retrieval.chunk_search import (
-    ChunkSearch,
+from runnables.retrieval.choose_chunks import (
     build_add_evidence,
     build_boost_named_api,
     build_expand_query,
-    build_retriever,
 )
+from runnables.retrieval.chunk_search import ChunkSearch, RetrieveStep
 from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.rerank import build_rerank
-from runnables.retrieval.retriever import QueryEmbeddings, RetrievalMode, open_retriever
+from runnables.retrieval.retriever import QueryEmbeddings, RetrievalMode, open_search
 from runnables.retrieval.web_search import build_web_search, open_web_search
-from runnables.state import Classification
+from runnables.state import Classification, StateStep
 from schemas.answer import Answer
 from schemas.document import RetrievedChunk
 from schemas.platform import PlatformConfig
@@ -85,10 +84,20 @@ class PipelineFactory:
         mode: AnswerMode = "pipeline",
     ) -> Runnable[Question, Answer]:
         """Return the whole pipeline. In mode `tools` it does research if there is a chat model."""
+        return build_pipeline(self.steps(classify, retrieve, mode))
+
+    def steps(
+        self,
+        classify: Runnable[Question, Classification],
+        retrieve: Runnable[Question, list[RetrievedChunk]],
+        mode: AnswerMode = "pipeline",
+    ) -> PipelineSteps:
+        """Return the steps of `pipeline`."""
         info, answered_by = self._platform_info, self._settings.chat_model
         on_failure = self._settings.on_model_failure
         judge = build_judge(self._settings, info, self._limiter)
-        steps = PipelineSteps(
+        answer = self._answer_steps()
+        return PipelineSteps(
             condense=build_condense(self._models, info, on_failure),
             acknowledge=build_acknowledge(info, answered_by),
             classify=classify,
@@ -97,10 +106,9 @@ class PipelineFactory:
             expand_query=build_expand_query(self._chunk_search()),
             boost_named_api=build_boost_named_api(self._collection),
             research=self._research() if mode == "tools" else None,
-            answer=self._answer_steps(),
-            ground=build_ground(info, self._rules, judge),
+            answer=answer,
+            ground=build_ground(info, self._rules, judge, answer.quote),
         )
-        return build_pipeline(steps)
 
     def classify(self) -> Runnable[Question, Classification]:
         """Return the step `structured-question`, which uses a model or, if there is none, rules."""
@@ -117,13 +125,13 @@ class PipelineFactory:
 
         Raises ConfigurationError if the mode needs an embedding model and there is none.
         """
-        return build_retriever(self._chunk_search(mode, embeddings))
+        return RetrieveStep(self._chunk_search(mode, embeddings))
 
     def retrieve_without_models(self) -> Runnable[Question, list[RetrievedChunk]]:
         """Return a step `retrieve` that searches full text only, without embeddings and reranking."""
         settings = self._settings.model_copy(update={"retrieval": "full_text"})
-        retriever = open_retriever(settings, self._collection, None)
-        return build_retriever(ChunkSearch(retriever, self._glossary, None))
+        search = open_search(settings, self._collection, None)
+        return RetrieveStep(ChunkSearch(search=search, glossary=self._glossary))
 
     def library(self) -> "DocumentLibrary":
         """Return the documents in the form in which tools look them up."""
@@ -177,8 +185,8 @@ class PipelineFactory:
         cached = self._query_embeddings
         if mode:
             cached = self._query_cache(embeddings or self._embeddings)
-        retriever = open_retriever(settings, self._collection, cached)
-        return ChunkSearch(retriever, self._glossary, self._rerank)
+        search = open_search(settings, self._collection, cached)
+        return ChunkSearch(search=search, glossary=self._glossary, reranker=self._rerank)
 
     def _query_cache(self, embeddings: Embeddings | None) -> QueryEmbeddings | None:
         if embeddings is None:

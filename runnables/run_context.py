@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.callbacks import AsyncCallbackManager
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, ensure_config
+from langchain_core.runnables.config import get_async_callback_manager_for_config, patch_config
 
 from runnables.answer_events import StreamedAnswer, missing_events
 from schemas.answer import Answer, Event
@@ -106,8 +107,8 @@ def child_config(config: RunnableConfig, name: str, **metadata: str) -> Runnable
 class NamedStep(RunnableLambda[Input, Output]):
     """An asynchronous function as a named run.
 
-    A call takes half as long as with RunnableLambda, which checks at every call whether its function is
-    a generator or returns another Runnable.
+    A call takes a third of the time of RunnableLambda, which inspects its function at every call and runs
+    it in a task of its own. The function gets its config as an argument, not from a context variable.
     """
 
     def __init__(
@@ -120,12 +121,17 @@ class NamedStep(RunnableLambda[Input, Output]):
         self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Output:
         """Return the function's result, traced as a run."""
-        return await self._acall_with_config(self._call, input, config)
-
-    async def _call(
-        self, input: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig
-    ) -> Output:
-        return await self._function(input, config)
+        config = ensure_config(config)
+        run = await get_async_callback_manager_for_config(config).on_chain_start(
+            None, input, name=config.get("run_name") or self.get_name(), run_id=config.get("run_id")
+        )
+        try:
+            output = await self._function(input, patch_config(config, callbacks=run.get_child()))
+        except BaseException as error:
+            await run.on_chain_error(error)
+            raise
+        await run.on_chain_end(output)
+        return output
 
 
 def named_step(

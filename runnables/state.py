@@ -1,11 +1,16 @@
 """The state of the pipeline, and the results of its steps."""
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, TypeVar
 
-from schemas.answer import AnswerDraft, DegradedReason, Round
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from schemas.answer import Answer, AnswerDraft, DegradedReason, Round
 from schemas.document import RetrievedChunk
 from schemas.question import Question, StructuredQuestion
+
+_Input = TypeVar("_Input")
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,16 @@ class PipelineState(TypedDict):
     """Set by `research`, in mode `tools`."""
     draft: NotRequired[Draft]
     """Set by `answer`."""
+
+
+StateStep = Runnable[PipelineState, PipelineState]
+"""A step that is a run of its own in a trace."""
+
+StateFunction = Callable[[PipelineState, RunnableConfig], Coroutine[Any, Any, PipelineState]]
+"""A step whose runs, if it has any, are children of the pipeline's run."""
+
+AnswerFunction = Callable[[_Input, RunnableConfig], Coroutine[Any, Any, Answer]]
+"""A function that ends the pipeline with an answer."""
 
 
 def with_draft(state: PipelineState, chunks: list[RetrievedChunk], draft: Draft) -> PipelineState:

@@ -12,9 +12,10 @@ from runnables.answer.write_answer import build_write_answer
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.grounding.grounding import build_ground
 from runnables.models.chat_models import open_chat_models
-from runnables.retrieval.chunk_search import ChunkSearch, build_boost_named_api, build_retriever
+from runnables.retrieval.choose_chunks import build_boost_named_api
+from runnables.retrieval.chunk_search import ChunkSearch, RetrieveStep
 from runnables.retrieval.query_analysis import Glossary
-from runnables.retrieval.retriever import open_retriever
+from runnables.retrieval.retriever import open_search
 from runnables.run_context import with_deadline
 from runnables.state import Classification, PipelineState, Research
 from runnables.tools.lookup_tools import TOOLS, LookupTool
@@ -68,9 +69,9 @@ class ResearchSteps:
         self.models = models
         self._collection = answer_service.collection
         self._platform_info = answer_service.platform.platform
-        retriever = open_retriever(answer_service.settings, answer_service.collection, None)
+        search = open_search(answer_service.settings, answer_service.collection, None)
         glossary = Glossary(answer_service.platform.glossary)
-        self._search = ChunkSearch(retriever, glossary, None)
+        self._search = ChunkSearch(search=search, glossary=glossary)
         self._library = DocumentLibrary(answer_service.collection, self._search, glossary)
 
     def ask(
@@ -103,7 +104,7 @@ class ResearchSteps:
             classified = PipelineState(
                 question=question,
                 classification=Classification(StructuredQuestion(type="general")),
-                retrieved=await build_retriever(self._search).ainvoke(question),
+                retrieved=await RetrieveStep(self._search).ainvoke(question),
             )
             for _ in range(times):
                 state = await research.ainvoke(classified, config)

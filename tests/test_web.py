@@ -337,7 +337,7 @@ def test_documents_precede_web_results(server: WebServer, count: int) -> None:
     server.reply(search_reply(result(URL, BODY, score=0.99), result(f"{URL}/2", BODY, score=0.98)))
     trace, document_chunks = Trace(RUN_NAME), documents(count)
 
-    run = build_web_search(open_search(server)).ainvoke(
+    run = build_web_search(open_search(server))(
         state_of(question_of(), document_chunks), {"callbacks": [trace]}
     )
     state = asyncio.run(run)
@@ -345,14 +345,14 @@ def test_documents_precede_web_results(server: WebServer, count: int) -> None:
     assert state["chunks"][:count] == document_chunks
     assert [each.chunk.page_url for each in state["chunks"][count:]] == [URL, f"{URL}/2"]
     assert state["retrieved"] == document_chunks
-    assert trace.names == ["web", RUN_NAME]
+    assert trace.names == [RUN_NAME]
     assert trace.inputs == [QUESTION]
     assert trace.outputs[0]["skipped"] is None
 
 
 def test_question_with_filters_keeps_its_chunks(server: WebServer) -> None:
     state = state_of(question_of(source="guides"), documents(2))
-    assert asyncio.run(build_web_search(open_search(server)).ainvoke(state)) == state
+    assert asyncio.run(build_web_search(open_search(server))(state, {})) == state
     assert server.requests == []
 
 
@@ -376,7 +376,7 @@ def skip_reason(
     """Return why the search was skipped; trace and log state it once, without question and key."""
     trace, state = Trace(RUN_NAME), state_of(question_of(), documents(2))
     with caplog.at_level(logging.DEBUG):
-        run = build_web_search(web).ainvoke(state, {**(config or {}), "callbacks": [trace]})
+        run = build_web_search(web)(state, {**(config or {}), "callbacks": [trace]})
         assert asyncio.run(run) == state
     (output,) = trace.outputs
     (record,) = (r for r in caplog.records if r.levelno >= logging.WARNING)

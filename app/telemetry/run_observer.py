@@ -59,6 +59,22 @@ class RunObserver(AsyncCallbackHandler):
         if step and step not in {started[0] for started in self._started.values()}:
             self._started[run_id] = (step, time.monotonic())
 
+    async def on_retriever_start(
+        self, serialized: dict[str, Any] | None, query: str, *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """Store when a retrieval started."""
+        await self.on_chain_start(serialized, query, run_id=run_id, **kwargs)
+
+    async def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """Record the duration of a retrieval."""
+        self._end_step(run_id)
+
+    async def on_retriever_error(
+        self, error: BaseException, *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """Record the duration of a retrieval that failed."""
+        self._end_step(run_id)
+
     async def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the duration of a step."""
         self._end_step(run_id)

@@ -11,6 +11,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+from opentelemetry.trace import Status, StatusCode
 
 
 class SpanExport:
@@ -22,7 +23,7 @@ class SpanExport:
         resource = default.merge(OTELResourceDetector().detect())
         self.provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._exporter = LossReportingExporter(endpoint, on_loss)
-        self.provider.add_span_processor(BatchSpanProcessor(self._exporter))
+        self.provider.add_span_processor(ErrorStatusProcessor(self._exporter))
 
     def close(self, timeout_s: float) -> None:
         """Send pending spans within `timeout_s` seconds; the provider's own timeout is 30 seconds."""
@@ -32,6 +33,19 @@ class SpanExport:
         if closing.is_alive():
             self._exporter.shutdown()  # type: ignore[no-untyped-call]  # stops its retries
             closing.join(1)
+
+
+class ErrorStatusProcessor(BatchSpanProcessor):
+    """A processor that gives failed runs the status ERROR.
+
+    LangSmith's client sets OK when a run starts, and OpenTelemetry does not let later calls replace OK.
+    """
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Correct the status, and queue the span."""
+        if any(event.name == "exception" for event in span.events):
+            span._status = Status(StatusCode.ERROR)
+        super().on_end(span)
 
 
 class LossReportingExporter(OTLPSpanExporter):

@@ -5,8 +5,17 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import confidence_of
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.run_context import emit_answer, named_step
-from runnables.state import Classification, Draft, PipelineState, mark_degraded, with_draft
+from runnables.run_context import emit_answer
+from runnables.state import (
+    AnswerFunction,
+    Classification,
+    Draft,
+    PipelineState,
+    StateFunction,
+    StateStep,
+    mark_degraded,
+    with_draft,
+)
 from schemas.answer import Answer, AnswerDraft, DegradedReason
 from schemas.choices import Language
 from schemas.errors import ModelError
@@ -14,8 +23,8 @@ from schemas.platform import PlatformInfo
 from schemas.question import Question, StructuredQuestion
 
 
-def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> Runnable[Question, Answer]:
-    """Return the step `acknowledge`, which replies to small talk. `answered_by` is a model's name."""
+def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[Question]:
+    """Return the function that replies to small talk. `answered_by` is a model's name."""
 
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
         answer = Answer(
@@ -34,11 +43,11 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> Runnable
         await emit_answer(config, answer)
         return answer
 
-    return named_step("acknowledge", acknowledge)
+    return acknowledge
 
 
-def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[PipelineState, Answer]:
-    """Return the step `refuse`, which replies to off-topic questions. `answered_by` is a model's name."""
+def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[PipelineState]:
+    """Return the function that replies to off-topic questions. `answered_by` is a model's name."""
 
     async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
         question, on_topic = state["question"], state["classification"].on_topic
@@ -58,18 +67,18 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> Runnable[Pipe
         await emit_answer(config, answer)
         return answer
 
-    return named_step("refuse", refuse)
+    return refuse
 
 
-def build_decline(platform_info: PlatformInfo) -> Runnable[PipelineState, PipelineState]:
-    """Return the step `decline`, whose draft says that the documents do not answer the question."""
+def build_decline(platform_info: PlatformInfo) -> StateFunction:
+    """Return the function whose draft says that the documents do not answer the question."""
 
     async def decline(state: PipelineState, config: RunnableConfig) -> PipelineState:
         sentence = not_covered_sentence(platform_info, state["question"].language)
         draft = Draft(AnswerDraft(answer=[sentence]), EXTRACTIVE)
         return with_draft(state, state["chunks"], draft)
 
-    return named_step("decline", decline)
+    return decline
 
 
 def not_covered_sentence(platform_info: PlatformInfo, language: Language) -> str:
@@ -79,18 +88,18 @@ def not_covered_sentence(platform_info: PlatformInfo, language: Language) -> str
 
 def _sentence(macro: str, platform_info: PlatformInfo, language: Language) -> str:
     sentences = load_quote_texts(language)
-    return str(getattr(sentences, macro)(platform_info.name))
+    return str(getattr(sentences, macro)(platform_info.name_in(language)))
 
 
 def build_answer_or_quote(
     *,
-    write_answer: Runnable[PipelineState, PipelineState],
+    write_answer: StateFunction,
     classify_by_rules: Runnable[Question, Classification],
-    boost_named_api: Runnable[PipelineState, PipelineState],
-    quote: Runnable[PipelineState, PipelineState],
-    decline: Runnable[PipelineState, PipelineState],
-) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that runs `write_answer` and, if that raises ModelError, `quote`.
+    boost_named_api: StateStep,
+    quote: StateStep,
+    decline: StateFunction,
+) -> StateFunction:
+    """Return the function that runs `write_answer` and, if that raises ModelError, `quote`.
 
     If no model could classify the question either, it is classified by rules first; if it is off-topic
     according to the rules, `decline` runs instead of `quote`. The reasons are in
@@ -99,7 +108,7 @@ def build_answer_or_quote(
 
     async def answer_or_quote(state: PipelineState, config: RunnableConfig) -> PipelineState:
         try:
-            return await write_answer.ainvoke(state, config)
+            return await write_answer(state, config)
         except ModelError as error:
             quoted = await answer_without_model(state, config)
             return mark_degraded(quoted, DegradedReason.from_error(error))
@@ -110,11 +119,11 @@ def build_answer_or_quote(
             return await quote.ainvoke(state, config)
         structured = (await classify_by_rules.ainvoke(state["question"], config)).structured
         if structured.type == "unknown":
-            return await decline.ainvoke(state, config)
+            return await decline(state, config)
         reclassified: PipelineState = {
             **state,
             "classification": Classification(structured, degraded),
         }
         return await quote.ainvoke(await boost_named_api.ainvoke(reclassified, config), config)
 
-    return named_step("answer-or-quote", answer_or_quote)
+    return answer_or_quote

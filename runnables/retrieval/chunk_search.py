@@ -1,255 +1,165 @@
-"""Retrieval as the pipeline uses it: the search for chunks, and the steps that choose chunks for an answer.
-
-The search splits the question, expands it, reranks the chunks and diversifies them. The steps expand the
-query, boost a named API and add evidence for a model.
-"""
+"""The LangChain retriever of the pipeline: splits and expands the question, searches, and reranks."""
 
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
+from pydantic import ConfigDict, Field
 
-from ingestion.store.collection import Collection
-from ingestion.text.language import estimate_tokens
-from ingestion.text.words import index_words, query_text
+from ingestion.store.collection import NO_FILTERS
 from runnables.question.extract_details import details_of
 from runnables.retrieval.compressors import RERANK_DEPTH
-from runnables.retrieval.exact_search import api_url_candidates, missing_identifiers
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.ranking import diversify, interleave, retrieved_document
 from runnables.retrieval.rerank import RerankStep
-from runnables.retrieval.retriever import MilvusRetriever, from_document
+from runnables.retrieval.retriever import HybridSearch, from_document, to_document
 from runnables.retrieval.section_choice import add_request_parameters, lacks_request_parameters
-from runnables.run_context import child_config, named_step
-from runnables.state import PipelineState
-from schemas.document import Chunk, RetrievedChunk
-from schemas.question import Filters, Question, StructuredQuestion
-
-SUFFICIENT_WORD_SHARE = 0.8
-"""Minimum share of a question's words in one chunk for which the first retrieval may suffice."""
-
-EVIDENCE_DEPTH = 40
-"""Number of chunks among which further evidence for a model is found."""
-
-MAX_NAMED_DOCUMENTS = 2
-"""Maximum number of documents to boost; there can be two, as versions of an API share a URL or a name."""
+from runnables.run_context import child_config
+from schemas.document import RetrievedChunk
+from schemas.question import Filters, Question
 
 
-class ChunkSearch:
-    """Retrieves the chunks for a question, whose parts are searched separately."""
+class ChunkSearch(BaseRetriever):
+    """The LangChain retriever of the chunks for a question, whose parts are searched separately.
 
-    def __init__(
-        self, retriever: MilvusRetriever, glossary: Glossary, rerank: RerankStep | None
-    ) -> None:
-        self._collection = retriever.collection
-        self._retriever = retriever
-        self._glossary = glossary
-        self._lexicon = general_lexicon()
-        self._rerank = rerank
+    A retrieval is one run of the type `retriever`, so that traces show its results as documents.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    search: HybridSearch
+    glossary: Glossary
+    lexicon: Glossary = Field(default_factory=general_lexicon)
+    reranker: RerankStep | None = None
 
     async def retrieve(
         self,
         question: Question,
         config: RunnableConfig,
         terms: Sequence[str] = (),
-        *,
-        rerank: bool = True,
+        run_name: str = "retrieve",
     ) -> list[RetrievedChunk]:
         """Return the `question.k` best chunks.
 
-        `terms` are additional search terms for the question. If `rerank` is false, the order of the
-        retriever is kept, which saves a call of the reranker.
+        `terms` are additional search terms for the question.
         """
-        query, k = details_of(question).search_query, question.k
-        if self._rerank is None or not rerank:
-            chunks = await self._retrieve_parts(query, question.filters, config, terms, k)
-            return diversify(chunks, k, retrieved_document)
-        count = max(k, RERANK_DEPTH)
-        candidates = await self._retrieve_parts(query, question.filters, config, terms, count)
-        reranked = await self._rerank.rerank(query, candidates, config)
-        return diversify(reranked, k, retrieved_document)
+        documents = await self.ainvoke(
+            details_of(question).search_query,
+            child_config(config, run_name),
+            run_id=config.get("run_id"),
+            k=question.k,
+            filters=question.filters,
+            terms=terms,
+            parent=config,
+        )
+        return [from_document(document) for document in documents]
+
+    async def find(
+        self, question: Question, terms: Sequence[str], config: RunnableConfig
+    ) -> list[RetrievedChunk]:
+        """Return the `question.k` best chunks as `retrieve`, without reranking and without a run."""
+        query = details_of(question).search_query
+        chunks = await self._search_parts(query, question.filters, terms, question.k, config)
+        return diversify(chunks, question.k, retrieved_document)
 
     async def is_only_language(self, question: Question) -> bool:
         """Return whether all documents are in the language of `question`."""
-        return await asyncio.to_thread(self._collection.languages) == {question.language}
+        return await asyncio.to_thread(self.search.collection.languages) == {question.language}
 
-    async def _retrieve_parts(
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        raise NotImplementedError("use ainvoke")
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int = 5,
+        filters: Filters = NO_FILTERS,
+        terms: Sequence[str] = (),
+        parent: RunnableConfig | None = None,
+    ) -> list[Document]:
+        """Return the chunks as documents; see `retrieve`. `parent` has the deadline of the reranker."""
+        config: RunnableConfig = {**(parent or {}), "callbacks": run_manager.get_child()}
+        if self.reranker is None:
+            chunks = await self._search_parts(query, filters, terms, k, config)
+        else:
+            count = max(k, RERANK_DEPTH)
+            candidates = await self._search_parts(query, filters, terms, count, config)
+            chunks = await self.reranker.rerank(query, candidates, config)
+        return [to_document(chunk) for chunk in diversify(chunks, k, retrieved_document)]
+
+    async def _search_parts(
         self,
         query: str,
         filters: Filters,
-        config: RunnableConfig,
         terms: Sequence[str],
         count: int,
+        config: RunnableConfig,
     ) -> list[RetrievedChunk]:
-        run_config = child_config(config, "retrieve/milvus")
         rankings = await asyncio.gather(
             *(
-                self._retrieve_part(part, terms, count, filters, run_config)
+                self._search_part(part, terms, count, filters, config)
                 for part in split_question(query)
             )
         )
         return interleave(rankings)
 
-    async def _retrieve_part(
+    async def _search_part(
         self,
         query: str,
         terms: Sequence[str],
         count: int,
         filters: Filters,
-        run_config: RunnableConfig,
+        config: RunnableConfig,
     ) -> list[RetrievedChunk]:
         """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
 
         The second search is needed because in the first one the question's own words would outweigh terms
         in another language. The lexicon is used only if there are no extra terms, which are more exact.
         """
-        extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
-        search = partial(self._retriever.ainvoke, config=run_config, k=count, filters=filters)
-        synonyms = [] if extra_terms else self._lexicon.equivalents(query)
-        searches = [search(query, extra_terms=extra_terms, synonyms=synonyms)]
+        extra_terms = " ".join([*self.glossary.equivalents(query), *terms])
+        search = partial(self.search.search, k=count, filters=filters, config=config)
         if extra_terms:
-            searches.append(search(extra_terms, terms_only=True))
-        rankings = [
-            [from_document(document) for document in documents]
-            for documents in await asyncio.gather(*searches)
-        ]
-        if extra_terms:
-            return interleave(rankings)
-        if not lacks_request_parameters(rankings[0]):  # most questions: saves a thread
-            return rankings[0]
+            return interleave(
+                await asyncio.gather(
+                    search(query, extra_terms=extra_terms), search(extra_terms, terms_only=True)
+                )
+            )
+        chunks = await search(query, synonyms=self.lexicon.equivalents(query))
+        if not lacks_request_parameters(chunks):  # most questions: saves a thread
+            return chunks
         return await asyncio.to_thread(
-            add_request_parameters, rankings[0], self._collection, filters
+            add_request_parameters, chunks, self.search.collection, filters
         )
 
 
-def build_retriever(search: ChunkSearch) -> Runnable[Question, list[RetrievedChunk]]:
-    """Return the step `retrieve`, which returns the best chunks for a question."""
+class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
+    """Returns the best chunks for a question. Its run is the one of the retriever."""
 
-    async def retrieve(question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
-        return await search.retrieve(question, config)
+    name = "retrieve"
 
-    return named_step("retrieve", retrieve)
+    def __init__(self, search: ChunkSearch) -> None:
+        self._search = search
 
+    def invoke(
+        self, input: Question, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[RetrievedChunk]:
+        """Raise NotImplementedError."""
+        raise NotImplementedError("use ainvoke")
 
-def build_expand_query(search: ChunkSearch) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that adds the classification's search terms, which are in the other language.
-
-    It leaves the state unchanged if all documents are in the language of the question. It also does so if
-    one chunk contains at least `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as
-    large a share of the terms.
-    """
-
-    async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        question, terms = state["question"], state["classification"].structured.search_terms
-        if not terms or await search.is_only_language(question):
-            return state
-        share = best_word_share(question, state["retrieved"])
-        if share >= SUFFICIENT_WORD_SHARE:
-            by_terms = question.model_copy(update={"text": " ".join(terms)})
-            retrieved = await search.retrieve(by_terms, config, rerank=False)
-            if share > best_word_share(by_terms, retrieved):
-                return state
-        return {**state, "retrieved": await search.retrieve(question, config, terms)}
-
-    return named_step("expand-query", expand_query)
-
-
-def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> float:
-    """Return the largest share of the content words of `question` in one of `chunks`, 0 to 1."""
-    words = set(query_text(details_of(question).search_query).split())
-    if not words:
-        return 0.0
-    shares = (
-        len(words & set(index_words(retrieved.chunk.text))) / len(words) for retrieved in chunks
-    )
-    return max(shares, default=0.0)
-
-
-def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that puts the chunks of an API named by the question first.
-
-    It also sets the identifiers of the question that no document contains.
-    """
-
-    async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        structured, named = state["classification"].structured, list[Chunk]()
-        if structured.api_url or structured.api_name:
-            named = await asyncio.to_thread(find_named_api_chunks, collection, structured)
-        allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
-        details = details_of(state["question"])
-        missing = await asyncio.to_thread(missing_identifiers, collection, details)
-        chunks = _boost(allowed, state["retrieved"])
-        return {**state, "chunks": chunks, "missing_identifiers": missing}
-
-    return named_step("boost-named-api", boost_named_api)
-
-
-def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
-    """Return all chunks of the APIs that `structured` names. Blocks the event loop.
-
-    A URL takes precedence over a name, because it is more exact.
-    """
-    if structured.api_url and (
-        by_url := collection.chunks_by_api(api_url_candidates(structured.api_url), [])
-    ):
-        return by_url
-    return collection.chunks_by_api([], [structured.api_name] if structured.api_name else [])
-
-
-def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:
-    """Return the chunks of the named documents, retrieved ones first, then all other retrieved chunks."""
-    documents = list(dict.fromkeys(chunk.document_id for chunk in named))[:MAX_NAMED_DOCUMENTS]
-    scores = {r.chunk.id: r.score for r in retrieved}
-    boosted = [
-        RetrievedChunk(chunk=chunk, score=scores.get(chunk.id, 0.0))
-        for chunk in named
-        if chunk.document_id in documents
-    ]
-    boosted_ids = {retrieved.chunk.id for retrieved in boosted}
-    ranks = {r.chunk.id: rank for rank, r in enumerate(retrieved)}
-    boosted.sort(key=lambda retrieved: ranks.get(retrieved.chunk.id, len(ranks)))
-    return boosted + [r for r in retrieved if r.chunk.id not in boosted_ids]
-
-
-def build_add_evidence(
-    search: ChunkSearch, max_tokens: int
-) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that appends the next best chunks, because a model can read more than `k` chunks.
-
-    Chunks are added, best first, while all chunks together have at most about `max_tokens` tokens. They
-    come last, so that they are dropped first if the context window is too small.
-    """
-
-    async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        chunks = state["chunks"]
-        if count_tokens(chunks) >= max_tokens:
-            return state
-        question, terms = state["question"], state["classification"].structured.search_terms
-        if await search.is_only_language(question):
-            terms = ()
-        deeper = question.model_copy(update={"k": max(question.k, EVIDENCE_DEPTH)})
-        further = await search.retrieve(deeper, config, terms, rerank=False)
-        return {**state, "chunks": fill_evidence(chunks, further, max_tokens)}
-
-    return named_step("add-evidence", add_evidence)
-
-
-def fill_evidence(
-    chunks: Sequence[RetrievedChunk], further: Sequence[RetrievedChunk], max_tokens: int
-) -> list[RetrievedChunk]:
-    """Return `chunks` and those of `further`, in order, that fit into `max_tokens` tokens with them."""
-    filled = list(chunks)
-    known = {retrieved.chunk.id for retrieved in chunks}
-    tokens_left = max_tokens - count_tokens(chunks)
-    for retrieved in further:
-        tokens = count_tokens([retrieved])
-        if retrieved.chunk.id not in known and tokens <= tokens_left:
-            filled.append(retrieved)
-            tokens_left -= tokens
-    return filled
-
-
-def count_tokens(chunks: Sequence[RetrievedChunk]) -> int:
-    """Return the estimated number of tokens of the chunks' texts."""
-    return sum(estimate_tokens(retrieved.chunk.text) for retrieved in chunks)
+    async def ainvoke(
+        self, input: Question, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[RetrievedChunk]:
+        """Return the best chunks for a question."""
+        return await self._search.retrieve(input, ensure_config(config))

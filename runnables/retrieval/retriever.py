@@ -1,4 +1,4 @@
-"""The LangChain retriever of the Milvus collection, for full text, dense vectors or both."""
+"""The search of the Milvus collection: full text, dense vectors or both, fused into one ranking."""
 
 import asyncio
 import logging
@@ -9,18 +9,12 @@ from itertools import islice
 from typing import Literal
 
 from cachetools import LRUCache
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForRetrieverRun,
-    CallbackManagerForRetrieverRun,
-)
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
-from pydantic import ConfigDict
 
 from ingestion.providers import ModelRole, model_errors
-from ingestion.store.collection import NO_FILTERS, ChunkHit, Collection
+from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.schema import Vector
 from runnables.retrieval.exact_search import DEFINED, definition_strength, find_definitions
 from runnables.retrieval.identifiers import extract_identifiers
@@ -77,64 +71,45 @@ class QueryEmbeddings:
             self._cache[query] = array("f", vector)
         return self._cache[query].tolist()
 
-    def embed_sync(self, query: str) -> Vector:
-        """Return the vector of `query` for LangChain's synchronous API, without cache and timeout."""
-        return self._embeddings.embed_query(query)
 
-
-class MilvusRetriever(BaseRetriever):
-    """A LangChain retriever for a Collection, so that traces show its results as documents.
+class HybridSearch:
+    """Searches a collection by full text, dense vectors or both.
 
     docs/decisions/0001-own-retriever.md explains why langchain-milvus is not used.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    def __init__(
+        self, collection: Collection, embeddings: QueryEmbeddings | None, mode: RetrievalMode
+    ) -> None:
+        self.collection = collection
+        self._embeddings = embeddings
+        self._mode = mode
 
-    collection: Collection
-    embeddings: QueryEmbeddings | None
-    mode: RetrievalMode
-
-    def _get_relevant_documents(
+    async def search(
         self,
         query: str,
+        k: int,
+        filters: Filters,
+        config: RunnableConfig,
         *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int = 5,
-        extra_terms: str = "",
-        synonyms: Sequence[str] = (),
-        filters: Filters = NO_FILTERS,
-    ) -> list[Document]:
-        vector = None
-        if self.embeddings and self._uses_vectors:
-            vector = self.embeddings.embed_sync(query)
-        return self._retrieve(query, extra_terms, synonyms, k, vector, filters)
-
-    async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int = 5,
         extra_terms: str = "",
         synonyms: Sequence[str] = (),
         terms_only: bool = False,
-        filters: Filters = NO_FILTERS,
-    ) -> list[Document]:
-        """Retrieve the `k` best chunks. Full text is also searched for `extra_terms` and `synonyms`.
+    ) -> list[RetrievedChunk]:
+        """Return the `k` best chunks. Full text is also searched for `extra_terms` and `synonyms`.
 
         Extra terms have the weight of the words of `query`, synonyms half of it.
         `terms_only` says that `query` is a list of terms instead of a question; mode `hybrid` then
         searches full text only.
         """
         vector = None
-        if self.embeddings and self._uses_vectors and not (terms_only and self.mode == "hybrid"):
+        if self._embeddings and self._uses_vectors and not (terms_only and self._mode == "hybrid"):
             try:
-                vector = await self.embeddings.embed(query)
+                vector = await self._embeddings.embed(query)
             except ModelError as error:
                 log.warning("searching full text alone: %s", error)
                 labels = self.collection.embedding_role.labels
-                child: RunnableConfig = {"callbacks": run_manager.get_child()}
-                await dispatch_event(child, MODEL_FAILURE, **labels, code=error.code)
+                await dispatch_event(config, MODEL_FAILURE, **labels, code=error.code)
         return await asyncio.to_thread(
             self._retrieve, query, extra_terms, synonyms, k, vector, filters
         )
@@ -147,19 +122,19 @@ class MilvusRetriever(BaseRetriever):
         k: int,
         vector: Vector | None,
         filters: Filters,
-    ) -> list[Document]:
+    ) -> list[RetrievedChunk]:
         """Return the `k` best chunks; if `vector` is None, only full text is searched."""
         text = f"{query} {extra_terms}".strip()
         ranking = self._rank(text, synonyms, vector, filters)
         candidates = dict(islice(ranking.items(), max(CANDIDATE_COUNT, k)))
-        if self.mode != "dense":  # cosine similarities differ too little to be multiplied
+        if self._mode != "dense":  # cosine similarities differ too little to be multiplied
             candidates = weigh_sections(candidates, query)
         if identifiers := extract_identifiers(query):
             candidates = self._definitions_first(identifiers, ranking, candidates, filters)
         best = diversify(candidates, k, lambda hit: (hit.source, hit.document_id))
         scores = {hit.id: candidates[hit] for hit in best}
         return [
-            to_document(RetrievedChunk(chunk=chunk, score=scores[chunk.id]))
+            RetrievedChunk(chunk=chunk, score=scores[chunk.id])
             for chunk in self.collection.chunks_by_id(list(scores))
         ]
 
@@ -192,7 +167,7 @@ class MilvusRetriever(BaseRetriever):
     ) -> ScoredHits:
         """Return the best `FUSION_DEPTH` chunks with their scores, best first."""
         search = partial(self.collection.search_hits, filters=filters)
-        if vector is not None and self.mode == "dense":
+        if vector is not None and self._mode == "dense":
             return search(query, FUSION_DEPTH, "dense", vector)
         full_text = search(query, FUSION_DEPTH, "full_text", synonyms=synonyms)
         if vector is None:
@@ -203,22 +178,21 @@ class MilvusRetriever(BaseRetriever):
     @property
     def _uses_vectors(self) -> bool:
         """Whether to embed the question; false in mode `hybrid` if vectors have no weight."""
-        return self.mode == "dense" or (self.mode == "hybrid" and self._dense_weight > 0)
+        return self._mode == "dense" or (self._mode == "hybrid" and self._dense_weight > 0)
 
     @property
     def _dense_weight(self) -> float:
         return dense_weight(self.collection.manifest.calibration)
 
 
-def open_retriever(
+def open_search(
     settings: Settings, collection: Collection, embeddings: QueryEmbeddings | None
-) -> MilvusRetriever:
-    """Return the retriever in the mode of `settings`.
+) -> HybridSearch:
+    """Return the search in the mode of `settings`.
 
     Raises ConfigurationError if the mode needs an embedding model and there is none.
     """
-    mode = _retrieval_mode(settings, embeddings)
-    return MilvusRetriever(collection=collection, embeddings=embeddings, mode=mode)
+    return HybridSearch(collection, embeddings, _retrieval_mode(settings, embeddings))
 
 
 def _retrieval_mode(settings: Settings, embeddings: QueryEmbeddings | None) -> RetrievalMode:

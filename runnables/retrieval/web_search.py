@@ -11,19 +11,19 @@ from importlib import import_module
 from typing import Any, TypedDict
 
 import httpx
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 
 from runnables.question.extract_details import details_of
 from runnables.retrieval.web_pages import chunk_page, parse_pages
 from runnables.run_context import child_config, deadline_timeout, named_step, with_deadline
-from runnables.state import PipelineState
+from runnables.state import PipelineState, StateFunction
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.question import Filters, Question
 from schemas.settings import Settings
 
-RUN_NAME = "web/tavily"
+RUN_NAME = "web"
 SETTING = "APIDESK_WEB_SEARCH=tavily"
 DEFAULT_BASE_URL = "https://api.tavily.com"
 
@@ -120,14 +120,14 @@ def open_web_search(settings: Settings) -> WebSearch | None:
     return WebSearch(settings, make_client)
 
 
-def build_web_search(web_search: WebSearch) -> Runnable[PipelineState, PipelineState]:
-    """Return the step `web`, which appends the chunks of web pages to those of the documents."""
+def build_web_search(web_search: WebSearch) -> StateFunction:
+    """Return the function that appends the chunks of web pages to those of the documents."""
 
     async def search(state: PipelineState, config: RunnableConfig) -> PipelineState:
         results = await web_search.search(state["question"], config)
         return {**state, "chunks": [*state["chunks"], *results]}
 
-    return named_step("web", search)
+    return search
 
 
 # --- settings -------------------------------------------------------------------------------------

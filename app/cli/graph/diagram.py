@@ -1,25 +1,15 @@
-"""Reads the structure of a pipeline from its Runnables, and draws it as Mermaid.
+"""The structure of the pipeline as a diagram, and the diagram as Mermaid.
 
-LangChain's `get_graph()` draws a branch as one box and omits the names of composites. This module reads
-the steps, sequences, parallels and branches instead, and omits Runnables that only pass a value on.
+LangChain's `get_graph()` shows a Runnable that calls others as a single box.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from langchain_core.runnables import (
-    Runnable,
-    RunnableBranch,
-    RunnableLambda,
-    RunnableParallel,
-    RunnablePassthrough,
-    RunnableSequence,
-)
-from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.graph import Graph, Node
 
-AnyRunnable = Runnable[Any, Any]
+from runnables.pipeline import AnswerSteps, PipelineSteps
 
 BEGIN, END = "Question", "Answer"
 
@@ -40,7 +30,7 @@ class DiagramSequence:
 
 @dataclass(frozen=True)
 class DiagramParallel:
-    """Parts that run concurrently, or that a step calls itself."""
+    """Parts that run concurrently."""
 
     name: str
     parts: tuple["DiagramPart", ...]
@@ -59,51 +49,41 @@ class DiagramBranch:
 DiagramPart = DiagramStep | DiagramSequence | DiagramParallel | DiagramBranch
 
 
-def read_parts(runnable: AnyRunnable) -> DiagramPart:
-    """Read the structure of `runnable`."""
-    return _read(runnable, None) or DiagramStep(runnable.get_name())
+def pipeline_diagram(steps: PipelineSteps) -> DiagramPart:
+    """Return the diagram of the pipeline with `steps`.
 
-
-def _read(runnable: AnyRunnable, name: str | None) -> DiagramPart | None:
-    """Return the part for `runnable`, or None if it only passes a value on.
-
-    `name` is the run name that an enclosing binding sets.
+    A test compares its names with the runs of questions.
     """
-    match runnable:
-        case RunnableBindingBase():
-            return _read(runnable.bound, runnable.config.get("run_name") or name)
-        case RunnableSequence():
-            return _sequence(runnable.steps)
-        case RunnableParallel():
-            return _parallel(name or runnable.get_name(), list(runnable.steps__.values()))
-        case RunnableBranch():
-            return _branch(name or runnable.get_name(), runnable)
-        case RunnablePassthrough():
-            return None
-        case RunnableLambda() if runnable.deps:
-            return _parallel(name or runnable.get_name(), runnable.deps)
-        case _:
-            return DiagramStep(name or runnable.get_name())
+    classify_and_retrieve = DiagramParallel(
+        "classify-and-retrieve", _named(steps.classify.get_name(), steps.retrieve.get_name())
+    )
+    research = _named(steps.research.get_name()) if steps.research else ()
+    respond = (
+        *_named("expand-query", steps.boost_named_api.get_name()),
+        *research,
+        *_draft_parts(steps.answer),
+        *_named(steps.ground.get_name()),
+    )
+    off_topic = DiagramBranch(
+        "route-off-topic", ("is_off_topic",), (DiagramStep("refuse"), DiagramSequence(respond))
+    )
+    small_talk = DiagramBranch(
+        "route-small-talk",
+        ("is_small_talk",),
+        (DiagramStep("acknowledge"), DiagramSequence((classify_and_retrieve, off_topic))),
+    )
+    return DiagramSequence((DiagramStep(steps.condense.get_name()), small_talk))
 
 
-def _sequence(runnables: list[AnyRunnable]) -> DiagramPart | None:
-    parts = _read_all(runnables)
-    return DiagramSequence(parts) if len(parts) > 1 else next(iter(parts), None)
+def _draft_parts(answer: AnswerSteps) -> tuple[DiagramPart, ...]:
+    if answer.write is None:
+        return _named(answer.quote.get_name())
+    names = ["add-evidence", *(["web"] if answer.search_web else []), answer.write.get_name()]
+    return _named(*names)
 
 
-def _parallel(name: str, runnables: list[AnyRunnable]) -> DiagramPart:
-    return DiagramParallel(name, _read_all(runnables))
-
-
-def _branch(name: str, branch: RunnableBranch[Any, Any]) -> DiagramPart:
-    conditions = tuple(condition.get_name() for condition, _ in branch.branches)
-    arms = [*(arm for _, arm in branch.branches), branch.default]
-    return DiagramBranch(name, conditions, tuple(map(read_parts, arms)))
-
-
-def _read_all(runnables: list[AnyRunnable]) -> tuple[DiagramPart, ...]:
-    read = (_read(runnable, None) for runnable in runnables)
-    return tuple(part for part in read if part is not None)
+def _named(*names: str) -> tuple[DiagramPart, ...]:
+    return tuple(map(DiagramStep, names))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
-from app.cli.graph.diagram import BEGIN, END, DiagramPart, draw_mermaid, read_parts
+from app.cli.graph.diagram import BEGIN, END, DiagramPart, draw_mermaid, pipeline_diagram
 from app.cli.graph.layout import MARGIN, Arrow, Box, Drawing, draw_svg, lay_out
 from ingestion.embeddings import open_embeddings
 from ingestion.platform_config import read_platform
@@ -58,7 +58,7 @@ def read_pipeline(settings: Settings, mode: AnswerMode) -> DiagramPart:
         models,
         limiter,
     )
-    return read_parts(factory.pipeline(factory.classify(), factory.retrieve(), mode))
+    return pipeline_diagram(factory.steps(factory.classify(), factory.retrieve(), mode))
 
 
 def _unconnected_collection(settings: Settings) -> Collection:

@@ -1,0 +1,148 @@
+"""The steps that choose the chunks for an answer: expand the query, boost a named API, add evidence."""
+
+import asyncio
+from collections.abc import Sequence
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from ingestion.store.collection import Collection
+from ingestion.text.language import estimate_tokens
+from ingestion.text.words import index_words, query_text
+from runnables.question.extract_details import details_of
+from runnables.retrieval.chunk_search import ChunkSearch
+from runnables.retrieval.exact_search import api_url_candidates, missing_identifiers
+from runnables.run_context import named_step
+from runnables.state import PipelineState, StateFunction
+from schemas.document import Chunk, RetrievedChunk
+from schemas.question import Question, StructuredQuestion
+
+SUFFICIENT_WORD_SHARE = 0.8
+"""Minimum share of a question's words in one chunk for which the first retrieval may suffice."""
+
+EVIDENCE_DEPTH = 40
+"""Number of chunks among which further evidence for a model is found."""
+
+MAX_NAMED_DOCUMENTS = 2
+"""Maximum number of documents to boost; there can be two, as versions of an API share a URL or a name."""
+
+
+def build_expand_query(search: ChunkSearch) -> StateFunction:
+    """Return the function that adds the classification's search terms, which are in the other language.
+
+    It leaves the state unchanged if all documents are in the language of the question. It also does so if
+    one chunk contains at least `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as
+    large a share of the terms.
+    """
+
+    async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        question, terms = state["question"], state["classification"].structured.search_terms
+        if not terms or await search.is_only_language(question):
+            return state
+        share = best_word_share(question, state["retrieved"])
+        if share >= SUFFICIENT_WORD_SHARE:
+            by_terms = question.model_copy(update={"text": " ".join(terms)})
+            retrieved = await search.find(by_terms, (), config)
+            if share > best_word_share(by_terms, retrieved):
+                return state
+        retrieved = await search.retrieve(question, config, terms, run_name="expand-query")
+        return {**state, "retrieved": retrieved}
+
+    return expand_query
+
+
+def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> float:
+    """Return the largest share of the content words of `question` in one of `chunks`, 0 to 1."""
+    words = set(query_text(details_of(question).search_query).split())
+    if not words:
+        return 0.0
+    shares = (
+        len(words & set(index_words(retrieved.chunk.text))) / len(words) for retrieved in chunks
+    )
+    return max(shares, default=0.0)
+
+
+def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
+    """Return the step that puts the chunks of an API named by the question first.
+
+    It also sets the identifiers of the question that no document contains.
+    """
+
+    async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        structured, named = state["classification"].structured, list[Chunk]()
+        if structured.api_url or structured.api_name:
+            named = await asyncio.to_thread(find_named_api_chunks, collection, structured)
+        allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
+        details = details_of(state["question"])
+        missing = await asyncio.to_thread(missing_identifiers, collection, details)
+        chunks = _boost(allowed, state["retrieved"])
+        return {**state, "chunks": chunks, "missing_identifiers": missing}
+
+    return named_step("boost-named-api", boost_named_api)
+
+
+def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
+    """Return all chunks of the APIs that `structured` names. Blocks the event loop.
+
+    A URL takes precedence over a name, because it is more exact.
+    """
+    if structured.api_url and (
+        by_url := collection.chunks_by_api(api_url_candidates(structured.api_url), [])
+    ):
+        return by_url
+    return collection.chunks_by_api([], [structured.api_name] if structured.api_name else [])
+
+
+def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:
+    """Return the chunks of the named documents, retrieved ones first, then all other retrieved chunks."""
+    documents = list(dict.fromkeys(chunk.document_id for chunk in named))[:MAX_NAMED_DOCUMENTS]
+    scores = {r.chunk.id: r.score for r in retrieved}
+    boosted = [
+        RetrievedChunk(chunk=chunk, score=scores.get(chunk.id, 0.0))
+        for chunk in named
+        if chunk.document_id in documents
+    ]
+    boosted_ids = {retrieved.chunk.id for retrieved in boosted}
+    ranks = {r.chunk.id: rank for rank, r in enumerate(retrieved)}
+    boosted.sort(key=lambda retrieved: ranks.get(retrieved.chunk.id, len(ranks)))
+    return boosted + [r for r in retrieved if r.chunk.id not in boosted_ids]
+
+
+def build_add_evidence(search: ChunkSearch, max_tokens: int) -> StateFunction:
+    """Return the function that appends the next best chunks, because a model can read more than `k` chunks.
+
+    Chunks are added, best first, while all chunks together have at most about `max_tokens` tokens. They
+    come last, so that they are dropped first if the context window is too small.
+    """
+
+    async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        chunks = state["chunks"]
+        if count_tokens(chunks) >= max_tokens:
+            return state
+        question, terms = state["question"], state["classification"].structured.search_terms
+        if await search.is_only_language(question):
+            terms = ()
+        deeper = question.model_copy(update={"k": max(question.k, EVIDENCE_DEPTH)})
+        further = await search.find(deeper, terms, config)
+        return {**state, "chunks": fill_evidence(chunks, further, max_tokens)}
+
+    return add_evidence
+
+
+def fill_evidence(
+    chunks: Sequence[RetrievedChunk], further: Sequence[RetrievedChunk], max_tokens: int
+) -> list[RetrievedChunk]:
+    """Return `chunks` and those of `further`, in order, that fit into `max_tokens` tokens with them."""
+    filled = list(chunks)
+    known = {retrieved.chunk.id for retrieved in chunks}
+    tokens_left = max_tokens - count_tokens(chunks)
+    for retrieved in further:
+        tokens = count_tokens([retrieved])
+        if retrieved.chunk.id not in known and tokens <= tokens_left:
+            filled.append(retrieved)
+            tokens_left -= tokens
+    return filled
+
+
+def count_tokens(chunks: Sequence[RetrievedChunk]) -> int:
+    """Return the estimated number of tokens of the chunks' texts."""
+    return sum(estimate_tokens(retrieved.chunk.text) for retrieved in chunks)
