@@ -92,6 +92,8 @@ class _Crawl:
         self._interval_s = 1 / source.requests_per_second
         self._last_request_at = -self._interval_s
         self._queue: deque[tuple[str, int]] = deque()
+        self._found: set[str] = set()
+        """URLs that the start page, a link or a sitemap names."""
         self._seen: set[str] = set()
         """Ids of the pages that were queued or read."""
         self._errors = 0
@@ -140,6 +142,9 @@ class _Crawl:
 
     def _enqueue(self, url: str, depth: int) -> None:
         url = _without_fragment(url)
+        if url in self._found:
+            return
+        self._found.add(url)
         is_start = url == self._source.url
         if (is_start or self._is_wanted(url)) and self._is_new(url):
             self._queue.append((url, depth))

@@ -50,10 +50,13 @@ class _LinkParser(HTMLParser):
 
 
 def find_links(data: bytes, page_url: str) -> PageLinks:
-    """Return the links of the HTML page at `page_url`."""
+    """Return the links of the HTML page at `page_url`, without fragments."""
     parser = _LinkParser()
     parser.feed(data.decode("utf-8", "replace"))
-    urls = [_join(_join(page_url, parser.base), url.strip()) for url in parser.urls if url.strip()]
+    base = _join(page_url, parser.base)
+    # Large pages have thousands of links to sections of few pages.
+    hrefs = dict.fromkeys(url.strip().partition("#")[0] for url in parser.urls)
+    urls = [_join(base, href) for href in hrefs if href]
     return PageLinks(
         tuple(url for url in urls if url.startswith(("http://", "https://"))),
         is_indexed="noindex" not in parser.robots,

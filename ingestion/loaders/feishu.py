@@ -1,0 +1,147 @@
+"""Loads the documents of a Feishu or Lark wiki with their headings, tables and code.
+
+LangChain's LarkSuiteWikiLoader loads one document, as text without any of these.
+"""
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
+
+from langchain_core.document_loaders import BaseLoader
+from langchain_core.documents import Document
+
+from ingestion.loaders.block_markdown import (
+    BlockKind,
+    ContentBlock,
+    TextRun,
+    blocks_to_markdown,
+)
+from ingestion.loaders.json_api import Json, JsonApi
+
+NODE_PAGE_SIZE = 50
+BLOCK_PAGE_SIZE = 500
+
+BUSY_CODE = 99991400
+"""Code of a reply with status 400 to too many requests."""
+
+_KINDS: dict[str, BlockKind] = {
+    "bullet": "bullet",
+    "todo": "bullet",
+    "ordered": "number",
+    "quote": "quote",
+    "quote_container": "quote",
+    "callout": "quote",
+    "code": "code",
+}
+_DOCUMENT_TYPE = "docx"
+
+
+class FeishuError(Exception):
+    """The API refuses a request with a code of its own."""
+
+
+class FeishuWikiLoader(BaseLoader):
+    """Loads the documents of a wiki space, as an app that may read it."""
+
+    def __init__(
+        self,
+        app_id: str,
+        app_secret: str,
+        space_id: str,
+        base_url: str = "https://open.feishu.cn",
+        wiki_url: str = "https://feishu.cn/wiki",
+        timeout_s: float = 30,
+    ) -> None:
+        self._api = JsonApi(f"{base_url.rstrip('/')}/open-apis", {}, timeout_s, BUSY_CODE)
+        self._credentials = {"app_id": app_id, "app_secret": app_secret}
+        self._space_id = space_id
+        self._wiki_url = wiki_url.rstrip("/")
+
+    def lazy_load(self) -> Iterator[Document]:
+        """Yield a document per wiki page, with its `id`, `title` and `url`."""
+        reply = _checked(self._api.post("auth/v3/tenant_access_token/internal", self._credentials))
+        self._api.client.headers["Authorization"] = f"Bearer {reply['tenant_access_token']}"
+        for node in self._nodes(""):
+            if node["obj_type"] != _DOCUMENT_TYPE:
+                continue
+            token = node["node_token"]
+            blocks = {
+                block["block_id"]: block
+                for block in self._items(
+                    f"docx/v1/documents/{node['obj_token']}/blocks", BLOCK_PAGE_SIZE
+                )
+            }
+            yield Document(
+                page_content=_page_markdown(blocks),
+                metadata={"id": token, "title": node["title"], "url": f"{self._wiki_url}/{token}"},
+            )
+
+    def _nodes(self, parent_token: str) -> Iterator[Json]:
+        """Yield the wiki pages below a page, each before those below it."""
+        path = f"wiki/v2/spaces/{self._space_id}/nodes"
+        for node in self._items(path, NODE_PAGE_SIZE, parent_node_token=parent_token):
+            yield node
+            if node.get("has_child"):
+                yield from self._nodes(node["node_token"])
+
+    def _items(self, path: str, page_size: int, **params: str) -> Iterator[Json]:
+        cursor: dict[str, str] = {}
+        while True:
+            reply = self._api.get(path, page_size=page_size, **params, **cursor)
+            data = _checked(reply)["data"]
+            yield from data.get("items") or ()
+            if not data.get("has_more"):
+                return
+            cursor = {"page_token": data["page_token"]}
+
+
+def _checked(reply: Json) -> Json:
+    """Return `reply`. Raises FeishuError if it reports an error; its HTTP status is then still 200."""
+    if reply.get("code") != 0:
+        raise FeishuError(f"code {reply.get('code')}: {reply.get('msg')}")
+    return reply
+
+
+def _page_markdown(blocks: Mapping[str, Json]) -> str:
+    root = next((block for block in blocks.values() if "page" in block), None)
+    return "" if root is None else blocks_to_markdown(_children(root, blocks))
+
+
+def _children(block: Json, blocks: Mapping[str, Json]) -> list[ContentBlock]:
+    ids = block.get("children") or ()
+    return [_block(blocks[block_id], blocks) for block_id in ids if block_id in blocks]
+
+
+def _block(block: Json, blocks: Mapping[str, Json]) -> ContentBlock:
+    if "table" in block:
+        return ContentBlock("table", rows=_rows(block["table"], blocks))
+    name = next((key for key, value in block.items() if _has_elements(value)), "")
+    runs = [_run(element) for element in (block.get(name) or {}).get("elements", ())]
+    children = _children(block, blocks)
+    level = name.removeprefix("heading")
+    if level.isdecimal():
+        return ContentBlock("heading", runs, children, level=int(level) + 1)
+    kind: BlockKind = next((_KINDS[key] for key in block if key in _KINDS), "text")
+    return ContentBlock(kind, runs, children)
+
+
+def _has_elements(value: object) -> bool:
+    return isinstance(value, dict) and "elements" in value
+
+
+def _rows(table: Json, blocks: Mapping[str, Json]) -> list[list[str]]:
+    width = max(1, table["property"]["column_size"])
+    cells = [
+        blocks_to_markdown(_children(blocks[cell], blocks)) if cell in blocks else ""
+        for cell in table.get("cells") or ()
+    ]
+    return [cells[start : start + width] for start in range(0, len(cells), width)]
+
+
+def _run(element: Json) -> TextRun:
+    run = element.get("text_run") or element.get("equation")
+    if run is None:  # a mention of a document; those of people have no title
+        mention = element.get("mention_doc") or {}
+        return TextRun(mention.get("title", ""), link=unquote(mention.get("url", "")))
+    style = run.get("text_element_style") or {}
+    link = (style.get("link") or {}).get("url", "")  # percent-encoded as a whole
+    return TextRun(run["content"], bool(style.get("inline_code")), unquote(link))

@@ -1,0 +1,63 @@
+"""A client of JSON APIs that limit their rate, for loaders."""
+
+import time
+from typing import Any
+
+import httpx
+
+Json = dict[str, Any]
+
+MAX_ATTEMPTS = 3
+"""Number of times that a request is sent while the server refuses it for now."""
+
+FIRST_RETRY_S = 1.0
+"""Delay before a request is repeated, in seconds; it doubles with each attempt."""
+
+MAX_RETRY_S = 60.0
+"""Maximum delay before a request is repeated, in seconds."""
+
+_TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
+
+
+class JsonApi:
+    """Sends requests to the API at `base_url`; `timeout_s` limits each of them.
+
+    A refusal with status 400 and `busy_code` in its body is repeated like one with status 429.
+    """
+
+    def __init__(
+        self, base_url: str, headers: dict[str, str], timeout_s: float = 30, busy_code: int = 0
+    ) -> None:
+        self.client = httpx.Client(base_url=base_url, headers=headers, timeout=timeout_s)
+        self._busy_code = str(busy_code or "")
+
+    def get(self, path: str, **params: str | int) -> Json:
+        """Return the response to a GET request. Raises as `post` does."""
+        return self._send("GET", path, params=params)
+
+    def post(self, path: str, body: Json) -> Json:
+        """Return the response to a POST request.
+
+        Raises httpx.HTTPError, and ValueError if the response is not a JSON object.
+        """
+        return self._send("POST", path, json=body)
+
+    def _send(self, method: str, path: str, **arguments: Any) -> Json:
+        for attempt in range(MAX_ATTEMPTS):
+            response = self.client.request(method, path, **arguments)
+            if not self._is_transient(response) or attempt == MAX_ATTEMPTS - 1:
+                break
+            stated = response.headers.get("Retry-After", "")
+            delay = float(stated) if stated.isdecimal() else FIRST_RETRY_S * 2**attempt
+            time.sleep(min(delay, MAX_RETRY_S))
+        response.raise_for_status()
+        reply = response.json()
+        if not isinstance(reply, dict):
+            raise ValueError(f"{path}: the response is not a JSON object")
+        return reply
+
+    def _is_transient(self, response: httpx.Response) -> bool:
+        is_busy = (
+            response.status_code == 400 and self._busy_code and self._busy_code in response.text
+        )
+        return bool(is_busy) or response.status_code in _TRANSIENT_STATUSES

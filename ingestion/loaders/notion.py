@@ -1,0 +1,139 @@
+"""Loads Notion pages with their headings, tables, code and links.
+
+LangChain's NotionDBLoader reads databases only, and drops all of these.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from langchain_core.document_loaders import BaseLoader
+from langchain_core.documents import Document
+
+from ingestion.loaders.block_markdown import (
+    BlockKind,
+    ContentBlock,
+    TextRun,
+    blocks_to_markdown,
+    inline_markdown,
+)
+from ingestion.loaders.json_api import Json, JsonApi
+
+NOTION_VERSION = "2022-06-28"
+PAGE_SIZE = 100
+
+_KINDS: dict[str, BlockKind] = {
+    "heading_1": "heading",
+    "heading_2": "heading",
+    "heading_3": "heading",
+    "bulleted_list_item": "bullet",
+    "to_do": "bullet",
+    "toggle": "bullet",
+    "numbered_list_item": "number",
+    "quote": "quote",
+    "callout": "quote",
+    "code": "code",
+}
+_SEPARATE_PAGES = {"child_page", "child_database"}
+
+
+class NotionLoader(BaseLoader):
+    """Loads the pages that are shared with an integration, or those of one database."""
+
+    def __init__(
+        self,
+        integration_token: str,
+        database_id: str = "",
+        base_url: str = "https://api.notion.com/v1",
+        timeout_s: float = 30,
+    ) -> None:
+        headers = {
+            "Authorization": f"Bearer {integration_token}",
+            "Notion-Version": NOTION_VERSION,
+        }
+        self._api = JsonApi(base_url, headers, timeout_s)
+        self._database_id = database_id
+
+    def lazy_load(self) -> Iterator[Document]:
+        """Yield a document per page, with its `id`, `title`, `url` and the text of its properties."""
+        for page in self._pages():
+            if page.get("archived") or page.get("in_trash"):
+                continue
+            properties = page.get("properties", {})
+            metadata: dict[str, Any] = {
+                name: _property_text(value) for name, value in properties.items()
+            }
+            titles = (_property_text(v) for v in properties.values() if v.get("type") == "title")
+            metadata |= {"id": page["id"], "title": next(titles, ""), "url": page["url"]}
+            blocks = self._blocks(page["id"])
+            yield Document(page_content=blocks_to_markdown(blocks), metadata=metadata)
+
+    def _pages(self) -> Iterator[Json]:
+        path, body = "search", {"filter": {"property": "object", "value": "page"}}
+        if self._database_id:
+            path, body = f"databases/{self._database_id}/query", {}
+        cursor: Json = {}
+        while True:
+            reply = self._api.post(path, {**body, **cursor, "page_size": PAGE_SIZE})
+            yield from reply["results"]
+            if not reply["has_more"]:
+                return
+            cursor = {"start_cursor": reply["next_cursor"]}
+
+    def _blocks(self, parent_id: str) -> list[ContentBlock]:
+        blocks = (self._block(block) for block in self._children(parent_id))
+        return [block for block in blocks if block is not None]
+
+    def _children(self, parent_id: str) -> Iterator[Json]:
+        cursor: dict[str, str] = {}
+        while True:
+            path = f"blocks/{parent_id}/children"
+            reply = self._api.get(path, page_size=PAGE_SIZE, **cursor)
+            yield from reply["results"]
+            if not reply["has_more"]:
+                return
+            cursor = {"start_cursor": reply["next_cursor"]}
+
+    def _block(self, block: Json) -> ContentBlock | None:
+        """Return a block with its children; None for a page of its own."""
+        kind = block["type"]
+        if kind in _SEPARATE_PAGES:
+            return None
+        content = block.get(kind) or {}
+        if kind == "table":
+            rows = (row.get("table_row", {}) for row in self._children(block["id"]))
+            cells = [[inline_markdown(_runs(c)) for c in row.get("cells", ())] for row in rows]
+            return ContentBlock("table", rows=cells)
+        return ContentBlock(
+            _KINDS.get(kind, "text"),
+            _runs(content.get("rich_text") or content.get("caption") or ()),
+            self._blocks(block["id"]) if block.get("has_children") else (),
+            level=int(kind[-1]) + 1 if kind.startswith("heading_") else 1,
+            language=str(content.get("language", "")).replace("plain text", ""),
+        )
+
+
+def _runs(rich_text: Any) -> list[TextRun]:
+    return [
+        TextRun(
+            item.get("plain_text", ""),
+            bool(item.get("annotations", {}).get("code")),
+            item.get("href") or "",
+        )
+        for item in rich_text
+    ]
+
+
+def _property_text(value: Json) -> object:
+    """Return the value of a property as text, a number, a boolean or a list; None for other types."""
+    content = value.get(value.get("type", ""))
+    match content:
+        case [{"plain_text": _}, *_]:
+            return "".join(item["plain_text"] for item in content)
+        case [{"name": _}, *_]:
+            return [item.get("name") for item in content]
+        case {"name": str(name)}:
+            return name
+        case str() | int() | float() | bool():
+            return content
+        case _:
+            return None

@@ -1,0 +1,58 @@
+"""Loads Yuque documents with their address.
+
+LangChain's YuqueLoader reads the first 100 documents of a user's own books, and gives them no id.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from langchain_core.document_loaders import BaseLoader
+from langchain_core.documents import Document
+
+from ingestion.loaders.json_api import Json, JsonApi
+
+PAGE_SIZE = 100
+
+_FORMATS = {"markdown", "lake"}
+"""Formats of documents with text; others are sheets and boards."""
+
+
+class YuqueLoader(BaseLoader):
+    """Loads the published documents of books, each named as in its address: `group/book`."""
+
+    def __init__(
+        self,
+        access_token: str,
+        books: Sequence[str],
+        base_url: str = "https://www.yuque.com",
+        timeout_s: float = 30,
+    ) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._api = JsonApi(f"{self._base_url}/api/v2", {"X-Auth-Token": access_token}, timeout_s)
+        self._books = books
+
+    def lazy_load(self) -> Iterator[Document]:
+        """Yield a document per page, with its `id` (`group/book/slug`), `title` and `url`."""
+        for book in self._books:
+            for entry in self._entries(book):
+                if str(entry.get("status", 1)) != "1":  # a draft
+                    continue
+                page = self._api.get(f"repos/{book}/docs/{entry['slug']}")["data"]
+                if page.get("format", "markdown") not in _FORMATS:
+                    continue
+                path = f"{book}/{entry['slug']}"
+                metadata = {
+                    "id": path,
+                    "title": page["title"],
+                    "description": page.get("description") or "",
+                    "url": f"{self._base_url}/{path}",
+                }
+                yield Document(page_content=page.get("body") or "", metadata=metadata)
+
+    def _entries(self, book: str) -> Iterator[Json]:
+        offset = 0
+        while True:
+            entries = self._api.get(f"repos/{book}/docs", offset=offset, limit=PAGE_SIZE)["data"]
+            yield from entries
+            offset += len(entries)
+            if len(entries) < PAGE_SIZE:
+                return
