@@ -50,7 +50,7 @@ def settings_of(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> S
     return read_settings()
 
 
-@pytest.mark.parametrize("variables", settings_examples())
+@pytest.mark.parametrize("variables", list(settings_examples()))
 def test_models_of_the_page_can_be_opened(
     variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
