@@ -18,18 +18,18 @@ from app.analytics.evaluation.comparison import AnswerComparison, ChangedAnswer
 from app.analytics.evaluation.dataset import Fact
 from app.analytics.evaluation.report import MAX_WORST_QUESTIONS, new_table, print_parts
 
-SHARES = (
-    "evidence",
-    "right",
-    "correct",
-    "grounded",
-    "high_and_wrong",
-    "refused",
-    "not_covered",
-    "honest",
-    "unanswerable_high",
-)
-"""The shares that a comparison shows, by their names in `AnswerScores`."""
+SHARES = {
+    "evidence": "evidence",
+    "right": "answer",
+    "correct": "correct",
+    "grounded": "grounded",
+    "high_and_wrong": "high and wrong",
+    "refused": "refused",
+    "not_covered": "not covered",
+    "honest": "unanswerable: honest",
+    "unanswerable_high": "unanswerable: high",
+}
+"""The shares that a comparison shows, with their labels, by their names in `AnswerScores`."""
 
 MAX_BRIEF_CHARS = 160
 """Maximum length of an answer in a comparison, in characters."""
@@ -52,11 +52,11 @@ def print_comparison(comparison: AnswerComparison) -> None:
     """Print the shares before and after on stdout, then the questions that became worse or better."""
     before, after = comparison.before, comparison.after
     table = new_table(f"{comparison.questions} questions of both", "before", "after", "change")
-    for name in SHARES:
+    for name, label in SHARES.items():
         old, new = getattr(before, name), getattr(after, name)
         change = "–" if old is None or new is None else f"{new - old:+.3f}"
         if old is not None or new is not None:
-            table.add_row(name.replace("_", " "), share_text(old), share_text(new), change)
+            table.add_row(label, share_text(old), share_text(new), change)
     measure = "the judge's grades" if comparison.by_grade else "facts"
     counts = f"by {measure}: {len(comparison.better)} better, {len(comparison.worse)} worse"
     parts = [
