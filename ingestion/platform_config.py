@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from ingestion.runs import cron
 from schemas.errors import ConfigurationError
-from schemas.platform import OpenApiSourceConfig, PlatformConfig, SourceConfig
+from schemas.platform import OpenApiSourceConfig, PlatformConfig, PlatformInfo, SourceConfig
 
 
 def read_platform(path: Path) -> PlatformConfig:
@@ -30,7 +30,8 @@ def read_platform(path: Path) -> PlatformConfig:
     _check_schedule(path, platform)
     return platform.model_copy(
         update={
-            "sources": tuple(_resolve_paths(path.parent, source) for source in platform.sources)
+            "platform": _resolve_logo(path, platform.platform),
+            "sources": tuple(_resolve_paths(path.parent, source) for source in platform.sources),
         }
     )
 
@@ -60,6 +61,15 @@ def _check_schedule(path: Path, platform: PlatformConfig) -> None:
             cron(platform.ingestion, datetime.now(UTC))
         except ConfigurationError as error:
             raise ConfigurationError(f"{path}: {error}") from None
+
+
+def _resolve_logo(path: Path, info: PlatformInfo) -> PlatformInfo:
+    if info.logo is None:
+        return info
+    logo = path.parent / info.logo
+    if not logo.is_file():
+        raise ConfigurationError(f"{path}: platform.logo: {logo} is not a file")
+    return info.model_copy(update={"logo": logo})
 
 
 def _resolve_paths(folder: Path, source: SourceConfig) -> SourceConfig:

@@ -17,7 +17,7 @@ from schemas.choices import LANGUAGES, Language
 from schemas.document import SectionKind
 
 ChatCommandName = Literal["/new", "/sources", "/retrieved", "/copy", "/help", "/quit"]
-SuggestionKind = Literal["call", "error", "page", "section"]
+SuggestionKind = Literal["call", "error", "question", "how", "works", "about", "section"]
 
 _API_SECTIONS = [kind for kind in get_args(SectionKind) if kind != "prose"]
 
@@ -124,6 +124,8 @@ class UserText(ConfigModel):
     """A sentence for each reason."""
     suggestions: Annotated[dict[SuggestionKind, NonEmptyStr], _complete(*get_args(SuggestionKind))]
     """Templates of suggested questions, with `{name}` and, in `section`, `{title}`."""
+    follow_ups: dict[SectionKind, NonEmptyStr]
+    """Templates of questions about the sections of an API, with `{name}`."""
     chat: ChatText
     api_document: SectionLabels
     languages: Annotated[dict[Language, NonEmptyStr], _complete(*LANGUAGES)]

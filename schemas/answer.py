@@ -29,6 +29,8 @@ class DegradedReason(StrEnum):
     """No model could classify the question, so it was answered as a general one."""
     ANSWER_INCOMPLETE = "answer_incomplete"
     """A call that refines the answer with further chunks failed, so the answer does not use them."""
+    ANSWER_UNSUPPORTED = "answer_unsupported"
+    """The documents support nothing that the model wrote, so the answer quotes them."""
     RESEARCH_INCOMPLETE = "research_incomplete"
     """The research with tools stopped early, so the answer uses the chunks found so far."""
     TOOLS_UNSUPPORTED = "tools_unsupported"
@@ -166,6 +168,8 @@ class Answer(ApiModel):
     answer: list[str]
     """The steps; `[n]` in them is the number of a source."""
     related_url: list[str]
+    related_pages: list[Page] = Field(default_factory=list)
+    """The pages of `related_url` that are not cited, with their titles."""
     nearest: list[Page] = Field(default_factory=list)
     """Pages that may help if the documents do not answer the question."""
     type: QuestionType

@@ -2,15 +2,22 @@
 
 import json
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
+from app.api.accent import contrast, dark_colours, light_colours
 from app.api.page import STATIC
+from app.service.answer_service import AnswerService
+from ingestion.platform_config import read_platform
 from prompts.user_text import user_text
 from schemas.choices import LANGUAGES, Language
+from schemas.errors import ConfigurationError
+from tests.app_pool import AppPool
 from tests.model_replies import MakeClient
 
 
@@ -64,6 +71,93 @@ def test_only_listed_sites_may_frame_the_widget_page(serve_samples: MakeClient) 
 )  # fmt: skip
 def test_other_paths_return_404(client: TestClient[Litestar], path: str) -> None:
     assert client.get(f"/assets/{path}").status_code == 404
+
+
+@pytest.fixture
+def branded(
+    sample_service: AnswerService, app_pool: AppPool, tmp_path: Path
+) -> Iterator[TestClient[Litestar]]:
+    """A client of a platform with a name per language, a logo, a colour and a link to its documentation."""
+    (tmp_path / "acme.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    platform = tmp_path / "platform.toml"
+    platform.write_text(BRANDED)
+    config = read_platform(platform)
+    service = AnswerService(sample_service.settings, config, sample_service.job)
+    with app_pool.client(service) as client:
+        yield client
+
+
+BRANDED = """
+[platform]
+name = "极致云"
+description = "云服务"
+audience = "developers"
+tone = "plain"
+greeting = {zh = "您好。", en = "Hello."}
+refusal = "No."
+docs_url = "https://docs.acme.example/"
+logo = "acme.svg"
+accent = "#ffcc00"
+
+[platform.names]
+en = "Acme Cloud"
+
+[platform.descriptions]
+en = "Cloud services"
+
+[[sources]]
+name = "docs"
+kind = "markdown"
+path = "."
+"""
+
+
+def test_page_has_the_name_in_each_language_and_the_look_of_the_platform(
+    branded: TestClient[Litestar],
+) -> None:
+    texts = read_module(branded, "/assets/js/text.js")["texts"]
+    named = {language: texts[language]["platformName"] for language in LANGUAGES}
+    assert named == {"zh": "极致云", "en": "Acme Cloud"}
+    assert texts["en"]["platformDescription"] == "Cloud services"
+    assert (texts["zh"]["greeting"], texts["en"]["greeting"]) == ("您好。", "Hello.")
+    for path in ("/", "/embed"):
+        page = branded.get(path).text
+        assert '<img src="assets/logo.svg" alt="">' in page
+        assert 'data-docs="https://docs.acme.example/"' in page
+    logo = branded.get("/assets/logo.svg")
+    assert logo.headers["content-type"].startswith("image/svg+xml")
+    light = light_colours("#ffcc00").accent
+    assert f"--accent: light-dark({light}, " in branded.get("/assets/css/accent.css").text
+    assert f"background: {light};" in branded.get("/widget.js").text
+
+
+@pytest.mark.parametrize(
+    "accent", ["#ffcc00", "#000000", "#ffffff", "#ff0000", "#0b5d78", "#7a7a7a", "#00ff00"]
+)
+def test_text_in_the_accent_colour_is_readable(accent: str) -> None:
+    light, dark = light_colours(accent), dark_colours(accent)
+    assert contrast(light.accent, light.tint) >= 4.5
+    assert contrast(light.accent, "#ffffff") >= 4.5
+    assert contrast(dark.accent, dark.tint) >= 4.5
+    assert contrast(dark.accent, "#0c2129") >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('logo = "none.svg"', "is not a file"),
+        ('logo = "a.gif"', "must be a .svg, .png or .webp file"),
+        ('accent = "red"', "platform.accent"),
+        ('docs_url = "javascript:alert(1)"', "platform.docs_url"),
+    ],
+)
+def test_invalid_look_is_a_configuration_error(tmp_path: Path, line: str, message: str) -> None:
+    key = line.split(" = ")[0]
+    platform = tmp_path / "platform.toml"
+    (tmp_path / "acme.svg").touch()
+    platform.write_text(re.sub(rf"(?m)^{key} = .*$", line, BRANDED))
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        read_platform(platform)
 
 
 def test_files_contain_no_foreign_urls(client: TestClient[Litestar]) -> None:

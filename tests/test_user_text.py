@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.api.page import QUESTION_PAGE_TEXT, text_modules
+from app.service.answer_service import AnswerService
 from prompts.user_text import UserText, user_text
 from schemas.answer import DegradedReason
 from schemas.choices import LANGUAGES, Language
@@ -76,10 +77,11 @@ def test_every_model_error_is_a_degraded_reason(error: type[ModelError]) -> None
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_web_page_has_the_sentence_of_every_degraded_reason(language: Language) -> None:
-    (texts,) = re.findall(
-        r"^export const texts = (.*?);$", text_modules()[QUESTION_PAGE_TEXT], re.M | re.S
-    )
+def test_web_page_has_the_sentence_of_every_degraded_reason(
+    sample_service: AnswerService, language: Language
+) -> None:
+    module = text_modules(sample_service.platform.platform)[QUESTION_PAGE_TEXT]
+    (texts,) = re.findall(r"^export const texts = (.*?);$", module, re.M | re.S)
     page = json.loads(texts)[language]
     for reason in DegradedReason:
         assert page[f"degraded_{reason}"] == user_text(language).degraded[reason]

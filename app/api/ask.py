@@ -62,10 +62,10 @@ RETRIEVAL_ERRORS = (
 
 EXAMPLE_STEP = (
     "**Update SKU Price**: `POST /dop/api/v1/product/sku_price`\n\n"
-    "- `44203`: Price outside the range of the category. Cause: The category "
-    "has a lowest or highest price, and the new price falls outside it. Usually yuan were sent "
-    "instead of fen. Remedy: Check the unit first: 139 CNY is 13900. The permitted range is given in "
-    "error_message. [1]"
+    "| Error code | Message | Cause | Remedy |\n| --- | --- | --- | --- |\n"
+    "| `44203` | Price outside the range of the category | The category has a lowest or highest price, "
+    "and the new price falls outside it. Usually yuan were sent instead of fen. | Check the unit first: "
+    "139 CNY is 13900. The permitted range is given in error_message. [1] |"
 )
 
 ANSWER_LINKS = {

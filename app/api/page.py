@@ -16,6 +16,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 from pydantic.alias_generators import to_camel
 
+from app.api.accent import accent_style, light_colours
 from app.security.headers import ASSET_POLICY, page_policy
 from app.service.answer_service import AnswerService
 from prompts.user_text import user_text
@@ -25,6 +26,11 @@ from schemas.platform import PlatformInfo
 
 WIDGET = "widget.js"
 
+ACCENT_STYLE = "css/accent.css"
+"""The generated style sheet with the platform's colour."""
+
+DEFAULT_ACCENT = "#0b5d78"
+
 STATIC = Path(__file__).parent / "static"
 
 MEDIA_TYPES = {
@@ -32,8 +38,10 @@ MEDIA_TYPES = {
     ".html": "text/html",
     ".js": "text/javascript",
     ".mjs": "text/javascript",
+    ".png": "image/png",
     ".svg": "image/svg+xml",
     ".txt": "text/plain",
+    ".webp": "image/webp",
 }
 """Media types by suffix; files with other suffixes are not served."""
 
@@ -57,9 +65,9 @@ class PageFile(NamedTuple):
 
 
 class PageFiles:
-    """The files in `static` and the generated modules, by path.
+    """The files in `static`, the generated modules and style, and the platform's logo, by path.
 
-    HTML pages are rendered with the platform's name and language, and the widget with its labels.
+    HTML pages are rendered with the platform's name and language, the widget with its labels and colour.
     """
 
     def __init__(self, platform_info: PlatformInfo) -> None:
@@ -71,7 +79,12 @@ class PageFiles:
             for path in sorted(STATIC.rglob("*"))
             if path.suffix in MEDIA_TYPES
             for name in (path.relative_to(STATIC).as_posix(),)
-        } | {name: PageFile.of(name, text.encode()) for name, text in text_modules().items()}
+        }
+        accent = accent_style(platform_info.accent) if platform_info.accent else ""
+        generated = text_modules(platform_info) | {ACCENT_STYLE: accent}
+        self._files |= {n: PageFile.of(n, text.encode()) for n, text in generated.items()}
+        if logo := platform_info.logo:
+            self._files[_logo_name(logo)] = PageFile.of(logo.name, logo.read_bytes())
 
     def get(self, name: str) -> PageFile | None:
         """Return the file at the path `name`, or None."""
@@ -83,9 +96,17 @@ def _read_content(path: Path, pages: Environment, platform_info: PlatformInfo) -
         return path.read_bytes()
     template = pages.get_template(path.name)
     text = template.render(
-        platform=platform_info, no_script=no_script_notice(), labels=widget_labels()
+        platform=platform_info,
+        logo=platform_info.logo and _logo_name(platform_info.logo),
+        no_script=no_script_notice(),
+        labels=widget_labels(),
+        accent=light_colours(platform_info.accent or DEFAULT_ACCENT).accent,
     )
     return text.encode()
+
+
+def _logo_name(logo: Path) -> str:
+    return f"logo{logo.suffix}"
 
 
 PAGE_POLICY = page_policy(cache_control=None)
@@ -159,9 +180,12 @@ def _file_response(request: Request[Any, Any, Any], files: PageFiles, name: str)
     return Response(file.content, media_type=file.media_type, headers=headers)
 
 
-def text_modules() -> dict[str, str]:
+def text_modules(platform_info: PlatformInfo) -> dict[str, str]:
     """Return the source of each generated JavaScript module, by its path."""
-    page = {language: _page_texts(language) for language in LANGUAGES}
+    page = {
+        language: _page_texts(language) | _platform_texts(platform_info, language)
+        for language in LANGUAGES
+    }
     admin = {language: dict(user_text(language).admin) for language in LANGUAGES}
     fields = [to_camel(name) for name in FOOTER_FIELDS]
     columns = [user_text(language).api_document.error_columns[0] for language in LANGUAGES]
@@ -193,6 +217,14 @@ def _page_texts(language: Language) -> dict[str, str]:
     lists = {name: getattr(text.answer, name) for name in ("sources", "related", "nearest")}
     degraded = {f"degraded_{reason}": sentence for reason, sentence in text.degraded.items()}
     return labels | lists | degraded | text.page
+
+
+def _platform_texts(platform_info: PlatformInfo, language: Language) -> dict[str, str]:
+    return {
+        "platformName": platform_info.name_in(language),
+        "platformDescription": platform_info.description_in(language),
+        "greeting": platform_info.greeting.in_language(language),
+    }
 
 
 def _export(name: str, value: object) -> str:

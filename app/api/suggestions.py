@@ -1,8 +1,8 @@
-"""GET /suggestions: first questions, generated from the platform's own documents without a model."""
+"""GET /suggestions: questions to start with and to ask after an answer, from the log and the documents."""
 
 import asyncio
-from collections.abc import Iterator
-from itertools import chain, zip_longest
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, zip_longest
 from typing import NamedTuple
 
 from litestar import get
@@ -11,18 +11,27 @@ from litestar.params import FromQuery
 
 from app.analytics.evaluation.dataset import shuffle_key
 from app.analytics.evaluation.generated_questions import error_code_rows
+from app.api.heading_questions import about, as_question, is_subject
+from app.api.logged_questions import LoggedQuestions
 from app.api.openapi import QUESTIONS_TAG
+from app.security.api_keys import Caller
 from app.service.answer_service import AnswerService
 from ingestion.store.catalogue import DocumentKey
 from ingestion.store.collection import Collection
-from prompts.user_text import SuggestionKind, user_text
+from prompts.user_text import user_text
 from schemas.base import ApiModel
 from schemas.choices import Language
 from schemas.document import CatalogueEntry
 from schemas.errors import CollectionMismatch, CollectionMissing, StoreUnavailable
 
-MAX_SUGGESTIONS = 6
-"""Maximum number of suggested questions."""
+MAX_SUGGESTIONS = 4
+"""Maximum number of questions to start with."""
+
+MAX_FOLLOW_UPS = 3
+"""Maximum number of questions to ask after an answer."""
+
+MIN_FOLLOW_UPS = 2
+"""Number of questions below which headings that name no process or action are used, too."""
 
 MIN_SAME_LANGUAGE_DOCUMENTS = 4
 """Minimum number of documents in the requested language; otherwise all languages are used."""
@@ -34,11 +43,10 @@ MAX_NAME_CHARS = 60
 """Maximum length of a title or heading in a question, in characters; longer questions sound unnatural."""
 
 
-class QuestionSubject(NamedTuple):
-    """The subject of a suggested question, and the document that it comes from."""
+class DocumentQuestion(NamedTuple):
+    """A question, and the document that answers it."""
 
-    kind: SuggestionKind
-    name: str
+    text: str
     entry: CatalogueEntry
 
 
@@ -50,13 +58,36 @@ class SuggestedQuestions:
         self._cache: dict[Language, tuple[list[CatalogueEntry], tuple[str, ...]]] = {}
 
     def get(self, language: Language) -> tuple[str, ...]:
-        """Return up to six questions of several kinds, one per document. Raises StoreError."""
+        """Return up to four questions of several kinds, one per document. Raises StoreError."""
         catalogue = self._collection.catalogue()
         cached_catalogue, questions = self._cache.get(language, (None, ()))
         if cached_catalogue is not catalogue:
             questions = suggest_questions(catalogue, self._collection, language)
             self._cache[language] = (catalogue, questions)
         return questions
+
+    def follow_ups(
+        self, source: str, document_id: str, seen: Sequence[str], language: Language
+    ) -> tuple[str, ...]:
+        """Return up to three questions about sections of a document that are not in `seen`. Blocks.
+
+        Raises StoreError.
+        """
+        templates = user_text(language).follow_ups
+        questions: dict[str, None] = {}
+        further: dict[str, None] = {}
+        for chunk in self._collection.chunks_of_document(document_id, source):
+            if chunk.section in seen:
+                continue
+            if template := templates.get(chunk.kind):
+                questions[template.format(name=chunk.api_name or chunk.title)] = None
+            elif question := _section_question(chunk.title, chunk.section, language):
+                questions[question] = None
+            elif is_subject(heading := chunk.section.rpartition(" > ")[2]):
+                question = about(heading, language)
+                further[_with_title(chunk.title, question, language)] = None
+        enough = islice(further, max(0, MIN_FOLLOW_UPS - len(questions)))
+        return tuple(islice(chain(questions, enough), MAX_FOLLOW_UPS))
 
 
 def suggest_questions(
@@ -72,60 +103,79 @@ def suggest_questions(
     preferred = [entry for entry in entries if entry.language == language]
     if len(preferred) < MIN_SAME_LANGUAGE_DOCUMENTS:
         preferred += [entry for entry in entries if entry not in preferred]
-    templates = user_text(language).suggestions
     questions: dict[DocumentKey, str] = {}
-    for kind, name, entry in _subjects(preferred, collection):
-        key = (entry.source, entry.document_id)
-        if key in questions or len(name) > MAX_NAME_CHARS:
-            continue
-        questions[key] = templates[kind].format(name=name, title=entry.title)
+    for question, entry in _questions(preferred, collection, language):
+        questions.setdefault((entry.source, entry.document_id), question)
         if len(questions) == MAX_SUGGESTIONS:
             break
     return tuple(dict.fromkeys(questions.values()))
 
 
-def _subjects(entries: list[CatalogueEntry], collection: Collection) -> Iterator[QuestionSubject]:
-    """Yield a subject of each kind in turn, lazily.
+def _questions(
+    entries: list[CatalogueEntry], collection: Collection, language: Language
+) -> Iterator[DocumentQuestion]:
+    """Yield a question of each kind in turn, lazily.
 
     Error codes and sections start with the last documents, because the first ones are already used for
     other kinds.
     """
     backwards = entries[::-1]
-    kinds = (_calls(entries), _pages(entries), _errors(backwards, collection), _sections(backwards))
-    return (subject for subject in chain.from_iterable(zip_longest(*kinds)) if subject)
-
-
-def _calls(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
-    return (QuestionSubject("call", entry.api_name, entry) for entry in entries if entry.api_name)
-
-
-def _pages(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
-    return (
-        QuestionSubject("page", entry.title, entry)
-        for entry in entries
-        if entry.kind == "page" and entry.title
+    kinds = (
+        _calls(entries, language),
+        _pages(entries, language),
+        _errors(backwards, collection, language),
+        _sections(backwards, language),
     )
+    return (question for question in chain.from_iterable(zip_longest(*kinds)) if question)
 
 
-def _sections(entries: list[CatalogueEntry]) -> Iterator[QuestionSubject]:
-    """Yield the second heading of each page, because the first is often an introduction."""
+def _calls(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
+    template = user_text(language).suggestions["call"]
     for entry in entries:
-        headings = [heading.rpartition(" > ")[2] for heading in entry.outline]
-        if entry.kind == "page" and len(headings) > 1:
-            yield QuestionSubject("section", headings[1], entry)
+        if entry.api_name and len(entry.api_name) <= MAX_NAME_CHARS:
+            yield DocumentQuestion(template.format(name=entry.api_name), entry)
 
 
-def _errors(entries: list[CatalogueEntry], collection: Collection) -> Iterator[QuestionSubject]:
+def _pages(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
+    """Yield a question about each page; titles that name a process or an action come first."""
+    pages = [e for e in entries if e.kind == "page" and 0 < len(e.title) <= MAX_NAME_CHARS]
+    for entry in sorted(pages, key=lambda entry: as_question(entry.title, language) is None):
+        yield DocumentQuestion(about(entry.title, language), entry)
+
+
+def _sections(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
+    """Yield a question on a heading of each page but the first, which is often an introduction."""
+    for entry in entries:
+        if entry.kind == "page":
+            questions = (_section_question(entry.title, s, language) for s in entry.outline[1:])
+            if question := next(filter(None, questions), None):
+                yield DocumentQuestion(question, entry)
+
+
+def _section_question(title: str, section: str, language: Language) -> str | None:
+    heading = section.rpartition(" > ")[2]
+    question = as_question(heading, language) if len(heading) <= MAX_NAME_CHARS else None
+    return _with_title(title, question, language) if question else None
+
+
+def _with_title(title: str, question: str, language: Language) -> str:
+    return user_text(language).suggestions["section"].format(title=title, name=question)
+
+
+def _errors(
+    entries: list[CatalogueEntry], collection: Collection, language: Language
+) -> Iterator[DocumentQuestion]:
     """Yield one error code per document. APIs come first, because they list more codes than pages."""
+    template = user_text(language).suggestions["error"]
     for entry in sorted(entries, key=lambda entry: entry.kind != "api")[:MAX_SCANNED_DOCUMENTS]:
         chunks = collection.chunks_of_document(entry.document_id, entry.source)
         codes = {row.split()[0] for chunk in chunks for row in error_code_rows(chunk)}
         if codes:
-            yield QuestionSubject("error", min(codes, key=shuffle_key), entry)
+            yield DocumentQuestion(template.format(name=min(codes, key=shuffle_key)), entry)
 
 
 class Suggested(ApiModel):
-    """Questions to start with."""
+    """Questions to start with or to ask after an answer."""
 
     suggestions: tuple[str, ...]
 
@@ -141,9 +191,30 @@ class Suggested(ApiModel):
 )
 async def get_suggestions(
     suggestions: NamedDependency[SuggestedQuestions],
+    logged_questions: NamedDependency[LoggedQuestions],
     answer_service: NamedDependency[AnswerService],
+    caller: NamedDependency[Caller],
     language: FromQuery[Language | None] = None,
+    source: FromQuery[str | None] = None,
+    document: FromQuery[str | None] = None,
+    seen: FromQuery[list[str] | None] = None,
 ) -> Suggested:
-    """Return up to six questions that the documents answer, always the same for the same documents."""
+    """Return up to four questions that the documents answer.
+
+    The first are frequent questions of the same API key, or of all callers if no key is required, which
+    were asked in at least three sessions; the others are made from headings, API names and error codes.
+
+    With `source` and `document` (`source` and `documentId` of a source of an answer), return up to three
+    questions about other sections of that document than those in `seen`.
+    """
     language = language or answer_service.platform.platform.language
-    return Suggested(suggestions=await asyncio.to_thread(suggestions.get, language))
+    if source is not None and document is not None:
+        return Suggested(
+            suggestions=await asyncio.to_thread(
+                suggestions.follow_ups, source, document, seen or (), language
+            )
+        )
+    logged = await asyncio.to_thread(logged_questions.get, caller.id, language)
+    from_documents = await asyncio.to_thread(suggestions.get, language)
+    questions = dict.fromkeys([*logged, *from_documents])
+    return Suggested(suggestions=tuple(islice(questions, MAX_SUGGESTIONS)))

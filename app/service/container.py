@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from app.analytics.insights.report import InsightsReports
+from app.api.logged_questions import LoggedQuestions
 from app.api.suggestions import SuggestedQuestions
 from app.security.api_keys import ApiKeyStore, Keyring
 from app.security.rate_limits import RateLimiter
@@ -42,6 +43,7 @@ class Container:
         self.record_writer = RecordWriter(engine, settings)
         self.reports = InsightsReports(RecordStore(engine), answer_service)
         self.suggestions = SuggestedQuestions(answer_service.collection)
+        self.logged_questions = LoggedQuestions(RecordStore(engine))
         self._answer_cache = AnswerCache(engine, settings.cache_days)
         self.answerer = self._build_answerer()
 
@@ -75,6 +77,7 @@ class Container:
             "answer_service": self.answer_service,
             "ingestions": self.ingestions,
             "limits": self.limits,
+            "logged_questions": self.logged_questions,
             "record_writer": self.record_writer,
             "reports": self.reports,
             "session_store": self.session_store,

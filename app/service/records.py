@@ -174,6 +174,14 @@ class RecordStore:
             for row in connection.execute(query):
                 yield _parse_row(row)
 
+    def latest(self, owner: str, count: int) -> list[QuestionRecord]:
+        """Return the latest `count` records of `owner`, latest first."""
+        columns = questions_table.c
+        query = select(questions_table).where(columns.owner == owner)
+        query = query.order_by(columns.asked_at.desc(), columns.id).limit(count)
+        with database_errors(), self._engine.connect() as connection:
+            return [_parse_row(row) for row in connection.execute(query)]
+
     def delete_older_than(self, days: int) -> int:
         """Delete the records that are older than `days`, and return their number."""
         expired = questions_table.c.asked_at < datetime.now(UTC) - timedelta(days=days)

@@ -16,7 +16,7 @@
     :host { all: initial; color-scheme: light dark; }
     button {
       position: fixed; inset: auto 20px 20px auto; z-index: 2147483000; min-height: 48px; padding: 0 20px;
-      border: 0; border-radius: 24px; background: #0b5d78; color: #fff; cursor: pointer;
+      border: 0; border-radius: 24px; background: {{ accent }}; color: #fff; cursor: pointer;
       font: 600 15px/1 system-ui, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif;
       box-shadow: 0 4px 16px rgb(0 0 0 / .25);
     }

@@ -1,12 +1,13 @@
 // The parts of a complete answer besides its steps.
 
-import { asMarkdown, copy } from "./clipboard.js";
+import { asMarkdown } from "./answer-markdown.js";
+import { copyButton } from "./copy.js";
 import { renderDetails } from "./details.js";
-import { el, link } from "./dom.js";
+import { el } from "./dom.js";
 import { renderFeedback } from "./feedback.js";
-import { icon } from "./icons.js";
+import { followUps } from "./follow-ups.js";
 import { has, t } from "./i18n.js";
-import { openSource, sourceName } from "./source.js";
+import { renderPages } from "./pages.js";
 
 /** `refused` (off topic), `uncovered` (not covered by the documentation) or `answered`. */
 export function outcome(answer) {
@@ -14,25 +15,40 @@ export function outcome(answer) {
   return answer.sources.length ? "answered" : "uncovered";
 }
 
-/** The parts below the steps that the answer has. */
-export function renderRest(question, answer) {
-  const kind = outcome(answer);
+/** Whether the documents answer the question only doubtfully. */
+function isLow(answer) {
+  return outcome(answer) === "answered" && answer.confidence === "low";
+}
+
+/** Whether the steps are quotes that hardly answer the question, so that the pages are of more use. */
+export function hidesQuotes(answer) {
+  return isLow(answer) && answer.answeredBy === "extractive";
+}
+
+/** The parts above the steps: what is doubtful about the answer and, if it is of little use, the closest pages. */
+export function renderDoubt(answer) {
+  if (isLow(answer)) return [el("p", { class: "notice doubtful" }, t("doubt_low")), pagesOf(answer)];
+  if (outcome(answer) !== "answered" || answer.confidence !== "medium") return [];
+  return [el("p", { class: "notice doubtful" }, t("doubt_medium"))];
+}
+
+/** The parts below the steps that the answer has. `onAsk` receives a question to ask next. */
+export function renderRest(question, answer, onAsk) {
   const feedback = renderFeedback(answer.id);
   return [
     unverified(answer.unverified),
     degraded(answer.degraded),
-    sources(answer.sources),
-    pages(t("related"), answer.relatedUrl.map((url) => ({ title: pageTitle(url, answer), pageUrl: url }))),
-    pages(t("nearest"), answer.nearest),
-    el(
-      "div",
-      { class: "foot" },
-      kind === "answered" && confidence(answer.confidence),
-      el("div", { class: "actions" }, copyButton(question, answer), ...feedback.buttons),
-    ),
+    !isLow(answer) && pagesOf(answer),
+    el("div", { class: "actions" }, copyButton("copy", () => asMarkdown(question, answer)), ...feedback.buttons),
     feedback.result,
     renderDetails(answer),
+    followUps(answer, onAsk),
   ].filter(Boolean);
+}
+
+function pagesOf(answer) {
+  if (!answer.sources.length) return renderPages(t("nearest"), { relatedPages: answer.nearest });
+  return renderPages(isLow(answer) ? null : t("pages"), answer);
 }
 
 function unverified(facts) {
@@ -48,51 +64,3 @@ function degraded(reason) {
   return el("p", { class: "notice" }, el("strong", {}, t("degraded")), ` ${has(name) ? t(name) : reason}`);
 }
 
-function sources(list) {
-  if (!list.length) return null;
-  const items = list.map((source) =>
-    el(
-      "li",
-      {},
-      el(
-        "button",
-        { type: "button", class: "source-button", "aria-haspopup": "dialog", onclick: () => openSource(source) },
-        el("span", { class: "number" }, String(source.number)),
-        el("span", { class: "source-name" }, sourceName(source)),
-      ),
-    ),
-  );
-  return el("section", { class: "sources" }, el("h3", {}, t("sources")), el("ul", {}, ...items));
-}
-
-function pages(heading, list) {
-  if (!list.length) return null;
-  const items = list.map(({ title, pageUrl }) => el("li", {}, link(pageUrl, title)));
-  return el("section", { class: "pages" }, el("h3", {}, heading), el("ul", {}, ...items));
-}
-
-/** The title of the page at `url` if it is a source of the answer, else the URL. */
-function pageTitle(url, answer) {
-  return answer.sources.find((source) => source.pageUrl === url)?.title ?? url;
-}
-
-function confidence(level) {
-  const explanation = t({ high: "whyHigh", medium: "whyMedium", low: "whyLow" }[level]);
-  return el(
-    "details",
-    { class: `confidence ${level}` },
-    el("summary", {}, `${t("confidence")} `, el("strong", {}, t(level))),
-    el("p", {}, explanation),
-  );
-}
-
-function copyButton(question, answer) {
-  const label = el("span", {}, t("copy"));
-  const button = el("button", { type: "button", class: "quiet" }, icon("copy"), label);
-  button.addEventListener("click", async () => {
-    const copied = await copy(asMarkdown(question, answer)).then(() => true, () => false);
-    label.textContent = t(copied ? "copied" : "copyFailed");
-    button.querySelector("svg").replaceWith(icon(copied ? "done" : "copy"));
-  });
-  return button;
-}

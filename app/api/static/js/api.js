@@ -30,8 +30,9 @@ export async function* ask(question, session, signal) {
   throw new Problem({ detail: t("cutOff") });
 }
 
-export async function suggestions(language) {
-  const response = await send("GET", `suggestions?language=${language}`);
+/** Questions to start with or, with `about`, questions about a document, as pairs of query parameters. */
+export async function suggestions(language, about = []) {
+  const response = await send("GET", `suggestions?${new URLSearchParams([["language", language], ...about])}`);
   return (await response.json()).suggestions;
 }
 

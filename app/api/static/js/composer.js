@@ -21,6 +21,8 @@ export class Composer {
       this.busy ? this.onStop() : this.#send();
     };
     this.node = el("form", { class: "composer", onsubmit: submit }, el("div", { class: "box" }, this.#box, this.#button), this.#hint);
+    new ResizeObserver(() => this.#reserveSpace()).observe(this.node);
+    addEventListener("keydown", (event) => this.#onShortcut(event));
     this.translate();
   }
 
@@ -49,6 +51,20 @@ export class Composer {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     if (!this.busy) this.#send();
+  }
+
+  /** `/` and Ctrl+K or ⌘K focus the box, unless the user types elsewhere. */
+  #onShortcut(event) {
+    const isK = (event.ctrlKey || event.metaKey) && event.key === "k";
+    const isSlash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest("input, textarea");
+    if ((!isK && !isSlash) || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    this.#box.focus();
+  }
+
+  /** Scrolling to an element, such as the feedback form, keeps it above the composer. */
+  #reserveSpace() {
+    document.documentElement.style.setProperty("--composer-height", `${this.node.parentNode.offsetHeight}px`);
   }
 
   #send() {

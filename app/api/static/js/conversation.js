@@ -22,7 +22,7 @@ export class Conversation {
     this.#announce = announce;
     this.onChange = onChange;
     this.session = tab.get("session") ?? newSession();
-    for (const { question, answer } of storedTurns()) this.#add(new Turn(question)).finish(answer);
+    for (const { question, answer } of storedTurns()) this.#add(question).finish(answer);
   }
 
   get empty() {
@@ -35,7 +35,7 @@ export class Conversation {
 
   /** Ask a question and show the answer as it arrives. */
   async ask(question) {
-    const turn = this.#add(new Turn(question));
+    const turn = this.#add(question);
     this.#container.style.setProperty("--turn-height", `${availableHeight()}px`);
     turn.node.scrollIntoView({ block: "start" });
     await this.#run(turn);
@@ -62,7 +62,8 @@ export class Conversation {
     for (const turn of this.#turns) turn.translate();
   }
 
-  #add(turn) {
+  #add(question) {
+    const turn = new Turn(question, (next) => this.busy || this.ask(next));
     this.#turns.push(turn);
     this.#container.append(turn.node);
     return turn;

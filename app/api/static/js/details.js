@@ -6,8 +6,8 @@ import { footerFields } from "./text.js";
 
 const QUESTION_FIELDS = ["apiName", "apiUrl", "requestParam", "response", "error", "searchTerms", "traceId"];
 
-/** The fields of the footer that the page shows elsewhere. */
-const SHOWN_ELSEWHERE = ["confidence", "type"];
+/** The fields of the footer that are shown above. */
+const SHOWN_ABOVE = ["confidence", "type"];
 
 /** The `<details>` element of an answer. */
 export function renderDetails(answer) {
@@ -21,7 +21,8 @@ export function renderDetails(answer) {
     answer.rounds.length > 0 && el("ul", {}, ...answer.rounds.map(toolCall)),
     el("hr"),
     definitions([
-      ...footerFields.filter((name) => !SHOWN_ELSEWHERE.includes(name)).map((name) => [name, formatValue(answer[name])]),
+      ["confidence", answer.sources.length > 0 && t(answer.confidence)],
+      ...footerFields.filter((name) => !SHOWN_ABOVE.includes(name)).map((name) => [name, formatValue(answer[name])]),
       ["time", formatTimings(answer.timings)],
       ["answerId", answer.id],
     ]),

@@ -20,7 +20,9 @@ export function renderFeedback(answerId) {
 
   async function rate(button, score) {
     for (const each of buttons) each.setAttribute("aria-pressed", String(each === button));
-    if (await submitRating(score)) result.replaceChildren(el("p", {}, t("thanks")), commentForm(score));
+    if (!(await submitRating(score))) return;
+    result.replaceChildren(el("p", {}, t("thanks")), commentForm(score));
+    result.scrollIntoView({ block: "nearest" });
   }
 
   async function submitRating(score, comment) {

@@ -2,6 +2,7 @@
 // HTML in the text is shown as text.
 
 import MarkdownIt from "../vendor/markdown-it/markdown-it.esm.min.mjs";
+import { copyButton } from "./copy.js";
 import { el, link } from "./dom.js";
 
 // Without references, `[1]` in an answer is always a citation.
@@ -32,7 +33,8 @@ function build(tokens, root, decorate) {
       parent.append(outer);
       open.push(inner);
     } else if (token.nesting === -1) {
-      open.pop();
+      const node = open.pop();
+      if (node.nodeName === "TABLE") labelCells(node);
     } else if (token.type === "inline") {
       build(token.children, parent, decorate);
     } else {
@@ -54,8 +56,20 @@ function container(token) {
   return twice(el(CONTAINERS.has(token.tag) ? token.tag : "span"));
 }
 
+/** Give each cell of a wide table the title of its column, which narrow windows show in front of it. */
+function labelCells(table) {
+  const [header, ...rows] = table.rows;
+  table.classList.toggle("wide", header.cells.length > 2);
+  for (const row of rows) Array.from(row.cells).forEach((cell, index) => (cell.dataset.label = header.cells[index].textContent));
+}
+
 function twice(node) {
   return [node, node];
+}
+
+function codeBlock(code, decorate) {
+  const pre = el("pre", { tabindex: "0" }, el("code", {}, ...decorate(code, false)));
+  return el("div", { class: "code" }, pre, copyButton("copyCode", () => code));
 }
 
 function leaf(token, decorate) {
@@ -66,7 +80,7 @@ function leaf(token, decorate) {
       return [el("code", {}, ...decorate(token.content, false))];
     case "fence":
     case "code_block":
-      return [el("pre", {}, el("code", {}, ...decorate(token.content, false)))];
+      return [codeBlock(token.content, decorate)];
     case "softbreak":
       return ["\n"];
     case "hardbreak":

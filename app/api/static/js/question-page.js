@@ -44,10 +44,12 @@ export function openQuestionPage(extraTools = () => []) {
       translatePage();
       conversation.translate();
     };
+    const docs = byId("tools").dataset.docs;
     return [
+      docs && el("a", { class: "docs", href: docs, target: "_blank", rel: "noopener", title: t("docs") }, icon("outside"), el("span", {}, t("docs"))),
       el("button", { type: "button", class: "quiet begin", title: t("newConversation"), onclick: startNew }, icon("begin"), el("span", {}, t("newConversation"))),
       ...preferenceButtons(retranslate),
-    ];
+    ].filter(Boolean);
   }
 
   translatePage();

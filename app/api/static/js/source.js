@@ -10,6 +10,21 @@ export function sourceName({ title, section }) {
   return section ? `${title} › ${section}` : title;
 }
 
+/** A button with the number of a source, which shows its text. */
+export function sourceButton(source) {
+  return el(
+    "button",
+    {
+      type: "button",
+      class: "citation",
+      "aria-haspopup": "dialog",
+      "aria-label": t("source", { number: source.number, title: sourceName(source) }),
+      onclick: () => openSource(source),
+    },
+    String(source.number),
+  );
+}
+
 /** Show the text of a source with a link to its page. Closing restores the focus. */
 export function openSource(source) {
   const dialog = el(

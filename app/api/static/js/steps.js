@@ -1,15 +1,18 @@
 // The steps of an answer: rendered Markdown with citation buttons and marks for unverified facts.
 
 import { el } from "./dom.js";
+import { showErrorCards } from "./error-cards.js";
 import { t } from "./i18n.js";
 import { renderMarkdown } from "./markdown.js";
-import { openSource, sourceName } from "./source.js";
+import { withPreview } from "./preview.js";
+import { sourceButton } from "./source.js";
 
-/** A step as a list item. `sources` maps numbers to the sources of the answer. */
+/** A step. `sources` maps numbers to the sources of the answer. The number of a step is part of its text. */
 export function renderStep({ text, unverified, supported }, sources) {
   const body = renderMarkdown(text, decorator(sources, unverified));
+  showErrorCards(body);
   const doubt = supported ? null : el("p", { class: "doubt" }, t("unsupported"));
-  return el("li", { class: supported ? "step" : "step unsupported" }, el("div", { class: "prose" }, body), doubt);
+  return el("div", { class: supported ? "step" : "step unsupported" }, el("div", { class: "prose" }, body), doubt);
 }
 
 /** A function that converts text to nodes: facts become marks and, outside code, `[n]` a citation. */
@@ -29,24 +32,9 @@ function withCitations(text, sources) {
     const source = index % 2 ? sources.get(Number(part)) : null;
     if (!source) return nodes.push(index % 2 ? `[${part}]` : part);
     const [, rest, end] = /^(.*?)(\S{0,2} ?)$/s.exec(nodes.pop());
-    nodes.push(rest, el("span", { class: "together" }, end, citation(source)));
+    nodes.push(rest, el("span", { class: "together" }, end, withPreview(sourceButton(source), source)));
   });
   return nodes.filter((node) => node !== "");
-}
-
-function citation(source) {
-  return el(
-    "button",
-    {
-      type: "button",
-      class: "citation",
-      "aria-haspopup": "dialog",
-      "aria-label": t("source", { number: source.number, title: sourceName(source) }),
-      title: sourceName(source),
-      onclick: () => openSource(source),
-    },
-    String(source.number),
-  );
 }
 
 function unverifiedMark(text) {

@@ -1,11 +1,14 @@
 // One question and its answer, from the first event to the last.
 
-import { outcome, renderRest } from "./answer.js";
+import { hidesQuotes, outcome, renderDoubt, renderRest } from "./answer.js";
 import { el } from "./dom.js";
 import { locale, t } from "./i18n.js";
 import { renderProblem } from "./problem.js";
 import { renderStep } from "./steps.js";
 import { StreamedAnswer } from "./streamed-answer.js";
+
+/** Time after which steps are shown. Quotes are complete by then, and folded if they are doubtful. */
+const QUOTES_MS = 150;
 
 let count = 0;
 
@@ -13,22 +16,29 @@ export class Turn {
   #streamed = new StreamedAnswer();
   #title = el("p", { class: "outcome" });
   #progress = el("p", { class: "progress" });
-  #steps = el("ol", { class: "steps", role: "list" });
+  #doubt = el("div", { class: "doubts" });
+  #steps = el("div", { class: "steps" });
+  #place = el("div", {}, this.#steps);
   #rest = el("div", { class: "rest" });
 
-  constructor(question) {
+  /** `onAsk` receives a question that the user chooses below the answer. */
+  constructor(question, onAsk) {
     this.question = question;
+    this.onAsk = onAsk;
     this.answer = null;
     const id = `question-${++count}`;
     this.#title.hidden = true;
-    this.body = el("div", { class: "answer" }, this.#title, this.#steps, this.#progress, this.#rest);
+    this.body = el("div", { class: "answer" }, this.#title, this.#doubt, this.#place, this.#progress, this.#rest);
     this.node = el("article", { class: "turn", "aria-labelledby": id }, el("h2", { class: "question", id }, question), this.body);
   }
 
   /** Show that the answer is in progress. */
   begin() {
     this.#showSteps(new StreamedAnswer());
+    this.#doubt.replaceChildren();
+    this.#place.replaceChildren(this.#steps);
     this.#rest.replaceChildren();
+    this.#steps.hidden = true;
     this.body.setAttribute("aria-busy", "true");
     this.#progress.textContent = t("reading");
     this.#progress.hidden = false;
@@ -44,6 +54,7 @@ export class Turn {
       this.#steps.replaceChildren();
       this.#progress.textContent = data.sources.length ? t("writing", { count: data.sources.length }) : "";
     } else if (name === "step") {
+      if (!this.#steps.childElementCount) setTimeout(() => (this.#steps.hidden = false), QUOTES_MS);
       this.#steps.append(renderStep(data, this.#streamed.sources));
     } else if (name === "answer") {
       this.finish(data);
@@ -60,7 +71,12 @@ export class Turn {
     this.#steps.lang = locale(answer.language);
     this.#title.hidden = kind !== "uncovered";
     this.#title.textContent = t("uncovered");
-    this.#rest.replaceChildren(...renderRest(this.question, answer));
+    this.#doubt.replaceChildren(...renderDoubt(answer));
+    if (hidesQuotes(answer)) {
+      const count = answer.answer.length;
+      this.#place.replaceChildren(el("details", { class: "quotes" }, el("summary", {}, t("quotes", { count })), this.#steps));
+    }
+    this.#rest.replaceChildren(...renderRest(this.question, answer, this.onAsk));
   }
 
   /** Show why there is no answer; the steps received so far stay visible. */
@@ -90,6 +106,7 @@ export class Turn {
 
   #end() {
     this.body.removeAttribute("aria-busy");
+    this.#steps.hidden = false;
     this.#progress.hidden = true;
   }
 }

@@ -1,17 +1,15 @@
-// An answer as Markdown, and copying to the clipboard.
+// An answer as Markdown, for copying.
 
 import { httpUrl } from "./dom.js";
 import { t } from "./i18n.js";
 import { sourceName } from "./source.js";
 
-/** The question, the numbered steps, the numbered sources and the related pages as Markdown. */
+/** The question, the steps, the numbered sources and the related pages as Markdown. */
 export function asMarkdown(question, answer) {
-  const several = answer.answer.length > 1;
-  const steps = answer.answer.map((step, index) => (several ? `${index + 1}. ${indent(step)}` : step));
   const sources = answer.sources.map((source) => `- [${source.number}] ${markdownLink(sourceName(source), source.pageUrl)}`);
   return [
     `## ${question.replace(/\s+/g, " ")}`,
-    steps.join("\n"),
+    ...answer.answer,
     section(t("sources"), sources),
     section(t("related"), answer.relatedUrl.filter(httpUrl).map((url) => `- <${url}>`)),
     section(t("nearest"), answer.nearest.map((page) => `- ${markdownLink(page.title, page.pageUrl)}`)),
@@ -26,23 +24,7 @@ function section(heading, items) {
   return items.length ? `### ${heading}\n\n${items.join("\n")}` : null;
 }
 
-function indent(step) {
-  return step.replaceAll("\n", "\n   ");
-}
-
 function markdownLink(name, url) {
   const label = name.replace(/[[\]\\]/g, "\\$&");
   return httpUrl(url) ? `[${label}](<${url}>)` : label;
-}
-
-/** Copy `text`. Without TLS there is no clipboard API, so execCommand is used. Throws on failure. */
-export async function copy(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  const area = document.createElement("textarea");
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  const copied = document.execCommand("copy");
-  area.remove();
-  if (!copied) throw new Error("copy");
 }

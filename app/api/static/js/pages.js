@@ -1,0 +1,24 @@
+// The pages of an answer: those it cites with the cited sections, then the related ones.
+
+import { el, link } from "./dom.js";
+import { t } from "./i18n.js";
+import { withPreview } from "./preview.js";
+import { sourceButton } from "./source.js";
+
+/** The pages of an answer under `heading`, if there is one; null if it has no pages. */
+export function renderPages(heading, { sources = [], relatedUrl = [], relatedPages = [] }) {
+  const cited = Map.groupBy(sources, ({ source, documentId, pageUrl }) => [source, documentId || pageUrl].join());
+  const related = relatedPages.map(({ title, pageUrl }) => el("li", {}, link(pageUrl, title)));
+  const items = [...Array.from(cited.values(), (sections) => citedPage(sections, relatedUrl)), ...related];
+  return items.length ? el("section", { class: "pages" }, heading && el("h3", {}, heading), el("ul", {}, ...items)) : null;
+}
+
+/** A page with its cited sections, whose URLs are among `pageUrls` or have an anchor in addition. */
+function citedPage(sources, pageUrls) {
+  const [{ title, pageUrl }] = sources;
+  const sections = sources.map((source) =>
+    el("li", {}, sourceButton(source), withPreview(link(source.pageUrl, source.section || t("pageStart")), source)),
+  );
+  const page = pageUrls.find((url) => pageUrl.startsWith(`${url}#`)) ?? pageUrl;
+  return el("li", {}, link(page, title), el("ul", { class: "sections" }, ...sections));
+}
