@@ -71,17 +71,17 @@ def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, floa
         "quoted": min(_quoted_probability(ranked, passages, terms) for ranked in quotes.ranked),
         "share": terms.share(words) if terms.weights else float(stated > 0),
         "found": math.log1p(len(words) + stated),
-        "code": float(any(_has_code(passage, terms) for passage in passages)),
+        "code": float(any(defines_code(passage, terms) for passage in passages)),
         "translated": float(detect_language(details.text) != passages[0].chunk.language),
     }
 
 
-def _has_code(passage: QuotedPassage, terms: QueryTerms) -> bool:
+def defines_code(passage: QuotedPassage, terms: QueryTerms) -> bool:
     """Return whether a row of `passage` defines an error code of the question."""
-    return any(_defines_code(segment, terms) for segment in passage.segments)
+    return any(_is_code_row(segment, terms) for segment in passage.segments)
 
 
-def _defines_code(segment: Segment, terms: QueryTerms) -> bool:
+def _is_code_row(segment: Segment, terms: QueryTerms) -> bool:
     """Return whether `segment` is the row of an error code in the question."""
     return segment.name.lower() in terms.identifiers and bool(error_codes(segment.name))
 
@@ -94,11 +94,11 @@ def _quoted_probability(
     The weights of the relevance are log-odds, so that the probabilities are its softmax. If a quoted
     passage defines a code of the question, others that define it are as good.
     """
-    has_code = any(_has_code(passage, terms) for passage in quoted)
+    has_code = any(defines_code(passage, terms) for passage in quoted)
     weights = [
         (
             math.exp(p.relevance - ranked[0].relevance),
-            any(p is q for q in quoted) or (has_code and _has_code(p, terms)),
+            any(p is q for q in quoted) or (has_code and defines_code(p, terms)),
         )
         for p in ranked
     ]

@@ -19,15 +19,22 @@ from runnables.answer.confidence import (
     Quotes,
     answer_features,
     answer_probability,
+    defines_code,
 )
 from runnables.answer.fixed_answers import not_covered_sentence
-from runnables.answer.passages import MAX_CHARS, Candidate, QuotedPassage, rank_passages
+from runnables.answer.passages import (
+    MAX_CHARS,
+    RARELY_ASKED,
+    Candidate,
+    QuotedPassage,
+    rank_passages,
+)
 from runnables.answer.segments import Segment, list_item, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
 from runnables.question.query_terms import QueryTerms
-from runnables.question.question_needs import CALL_NEEDS, Need, needs_of
+from runnables.question.question_needs import CALL_NEEDS, Need, fits, needs_of
 from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.run_context import named_step
 from runnables.state import Draft, PipelineState, with_draft
@@ -204,13 +211,18 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
     """Return the passage of another section that is quoted as well, if there is one.
 
-    In a comparison it is the passage that adds most words and identifiers of the question. Otherwise it is
-    the next best one, if it is likely enough to be right and both together are no longer than one passage.
+    In a comparison it is the passage that adds most words and identifiers of the question. The row of an
+    error code needs no other. Otherwise it is the next best one, if it is likely enough to be right and
+    both together are no longer than one passage.
     """
     if not ranked:
         return []
     best = ranked[0]
-    others = [passage for passage in ranked if passage.chunk.body != best.chunk.body]
+    others = [
+        passage
+        for passage in ranked
+        if passage.chunk.body != best.chunk.body and _may_be_asked(passage.chunk.kind, terms)
+    ]
     if "comparison" in terms.needs:
         added = [
             terms.share(passage.words - best.words)
@@ -219,9 +231,16 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
         ]
         most = max(added, default=0.0)
         return [others[added.index(most)]] if most >= MIN_ADDED_SHARE else []
+    if defines_code(best, terms):
+        return []
     limit = MAX_CHARS - len(best.text)
     near = (p for p in others if best.relevance - p.relevance <= _max_distance(best.chunk, p.chunk))
     return [passage for passage in near if len(passage.text) <= limit][:1]
+
+
+def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
+    """Return whether a section may be asked for; of an API, errors and the like are asked for expressly."""
+    return kind not in (*RARELY_ASKED, "error_codes") or fits(kind, terms.needs)
 
 
 def _max_distance(best: Chunk, other: Chunk) -> float:

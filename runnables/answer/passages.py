@@ -33,6 +33,9 @@ SIMILAR_SHARE = 0.5
 CLEAR_SHARE = 0.3
 """Relevance of a row that is clearly asked for, relative to the weight of all words of the question."""
 
+MIN_ANSWER_CHARS = 60
+"""Length in characters below which a passage is rarely an answer: a label, the tabs of an example."""
+
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {"response_parameters", "request_headers", "public_parameters", "permission_package"}
 )
@@ -198,12 +201,14 @@ def _passage(
     identifiers = terms.identifiers_in(whole)
     kind = candidate.chunk.kind
     features = {
-        "words": terms.share(words),
+        "words": len(words) / max(len(terms.weights), 1),
         "letters": terms.letter_share(whole),
         "identifiers": terms.identifier_share(identifiers),
         "headings": terms.share(candidate.heading_words),
         "quantity": float(states_quantity(text, terms.quantities)),
+        "parameters": float(kind == "request_parameters" and "parameter" in terms.needs),
         "unasked": float(kind in RARELY_ASKED and not fits(kind, terms.needs)),
+        "fragment": float(len(text) < MIN_ANSWER_CHARS),
         "rank": 1 / (1 + candidate.rank),
         "score": candidate.score,
     }
