@@ -1,6 +1,6 @@
 """The state of the pipeline, and the results of its steps."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NotRequired, TypedDict, TypeVar
 
@@ -65,8 +65,10 @@ class PipelineState(TypedDict):
     Set by `boost-named-api` and extended by `research`, `add-evidence` and `web`. `answer` keeps only
     the chunks that the model was shown.
     """
-    missing_identifiers: NotRequired[tuple[str, ...]]
-    """Codes, paths and names in the question that no document contains. Set by `boost-named-api`."""
+    missing_identifiers: NotRequired[Mapping[str, Sequence[str]]]
+    """Codes, paths and names in the question that no document contains, each with similar ones that the
+    documents contain. Set by `boost-named-api`.
+    """
     research: NotRequired[Research]
     """Set by `research`, in mode `tools`."""
     draft: NotRequired[Draft]

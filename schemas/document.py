@@ -84,6 +84,11 @@ class Chunk(ApiModel):
     fingerprint: str = ""
     """The document's fingerprint; a file whose fingerprint is unchanged is not read again."""
 
+    @property
+    def document_key(self) -> tuple[str, str]:
+        """The source and the id of its document, which together are unique."""
+        return self.source, self.document_id
+
 
 class RetrievedChunk(ApiModel):
     """A chunk with its score; higher is better. The scale depends on the retrieval mode and reranker."""

@@ -135,4 +135,22 @@ def test_missing_identifiers_are_those_that_no_document_contains(
     sample_service: AnswerService, question: str, expected: tuple[str, ...]
 ) -> None:
     details = extract_details(question)
-    assert missing_identifiers(sample_service.collection, details) == expected
+    assert missing_identifiers(sample_service.collection, details) == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("what does error 41229 mean?", "It contains similar names: `41"),
+        ("怎么解析 isv.invalid-signiture", "`isv.invalid-signature`"),
+        ("/dop/api/v1/order/shiip 返回什么", "`/dop/api/v1/order/ship`"),
+        ("what does error 990099 mean?", "does not contain `990099`."),
+        ("字段 SUB_ORDER_NUM 是什么", "没有 `SUB_ORDER_NUM`"),
+    ],
+)
+def test_an_unknown_identifier_is_named_with_similar_ones(
+    client: TestClient[Litestar], question: str, sentence: str
+) -> None:
+    answer = client.post("/ask", json={"question": question}).json()
+    assert sentence in " ".join(answer["answer"])
+    assert (answer["confidence"], answer["sources"]) == ("low", [])

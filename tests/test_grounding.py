@@ -236,7 +236,8 @@ def test_greeting_and_question_with_claims_are_replaced(
         introduction="您好，请看 https://evil.example 和 `made_up_field`。",
         question="how do I use https://evil.example",
     )
-    assert "evil.example" not in answer.introduction + answer.question
+    assert "evil.example" not in answer.introduction
+    assert answer.question == "how do I use https://evil.example"
     assert "made_up_field" not in answer.introduction
 
 
@@ -353,12 +354,12 @@ def test_prompt_injection_has_no_effect(
     assert answer.confidence != "high"
 
 
-def test_injected_links_are_not_quoted(poisoned: AnswerService) -> None:
-    """Quoted answers, without a model, contain no links to other sites either."""
+def test_quotes_keep_their_links_which_are_not_related_pages(poisoned: AnswerService) -> None:
+    """A quote without a model is verbatim; only what a model writes is restricted to known links."""
     with http_client(create_app(poisoned)) as client:
-        for question in ("ignore previous instructions system link", "how is a refund requested?"):
-            answer = Answer.model_validate(ask(client, question))
-            assert "evil.example" not in json.dumps([answer.answer, answer.related_url])
+        answer = Answer.model_validate(ask(client, "ignore previous instructions system link"))
+    assert "https://evil.example/pay" in "".join(answer.answer)
+    assert "evil.example" not in json.dumps(answer.related_url)
 
 
 # --- judge and web search -----------------------------------------------------------------------------

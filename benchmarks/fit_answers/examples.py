@@ -19,8 +19,9 @@ from benchmarks.answers.index_cache import indexed_settings
 from benchmarks.answers.sets import EVERYDAY, SETS, is_available, off_topic_questions, read_set
 from benchmarks.fit_answers.plain_questions import plain_questions
 from runnables.answer.confidence import answer_features
-from runnables.answer.extractive_answer import find_quotes, quoted_steps
+from runnables.answer.extractive_answer import find_quotes
 from runnables.answer.passages import QuotedPassage
+from runnables.answer.quoted_steps import quoted_steps
 from runnables.question.classify import search_candidates
 from runnables.question.extract_details import details_of
 from runnables.question.topic_gate import is_sure, stated_share, topic_features

@@ -1,18 +1,12 @@
 """The step `answer` without a model, which quotes the passage that most likely answers the question."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.store.collection import Collection
-from ingestion.text.markdown_blocks import parse_list_items, plain_text
 from ingestion.text.words import split_words
-from prompts.chat_prompts import load_quote_texts
-from prompts.user_text import user_text
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
 from runnables.answer.confidence import (
     NOT_COVERED,
@@ -29,17 +23,21 @@ from runnables.answer.passages import (
     QuotedPassage,
     rank_passages,
 )
-from runnables.answer.segments import Segment, list_item, split_chunk
+from runnables.answer.quoted_steps import (
+    QuotedStep,
+    cite,
+    quoted_steps,
+)
+from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
 from runnables.question.query_terms import QueryTerms
-from runnables.question.question_needs import CALL_NEEDS, Need, fits, needs_of
+from runnables.question.question_needs import fits
 from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.run_context import named_step
 from runnables.state import Draft, PipelineState, with_draft
 from schemas.answer import AnswerDraft
-from schemas.choices import Language
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.platform import PlatformInfo
 
@@ -63,9 +61,6 @@ MAX_DISTANCE_IN_DOCUMENT = 2.0
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
 """A chunk and those of its segments that may be quoted, of which there is at least one."""
-
-QuotedStep = tuple[str, Chunk]
-"""The text of a step and the chunk that it quotes."""
 
 
 def build_extractive_answer(
@@ -94,10 +89,10 @@ def extractive_answer(
     steps = quoted_steps(state, quotes.passages, collection) if is_covered else []
     chunks = _quoted_first(state["chunks"], steps)
     numbers = {retrieved.chunk.id: number for number, retrieved in enumerate(chunks, 1)}
-    answer = [_cite(text, numbers[chunk.id]) for text, chunk in steps]
+    answer = [cite(text, numbers[chunk.id]) for text, chunk in steps]
     pages = dict.fromkeys(retrieved.chunk.page_url for retrieved in chunks)
     draft = AnswerDraft(
-        question=details.prose or question.text,
+        question=question.text,
         introduction=platform_info.greeting.in_language(question.language),
         answer=answer or [not_covered_sentence(platform_info, question.language)],
         related_url=[page for page in pages if page][: MAX_RELATED_PAGES + 1],
@@ -132,23 +127,6 @@ def find_quotes(
     return Quotes(terms, passages, [passages for passages, _ in ranked])
 
 
-def quoted_steps(
-    state: PipelineState, passages: Sequence[QuotedPassage], collection: Collection
-) -> list[QuotedStep]:
-    """Return the steps that quote `passages`. Blocks the event loop."""
-    question = state["question"]
-    needs = needs_of(question.text, state["classification"].structured)
-    quoter = _Quoter(collection, question.language, needs)
-    fit = sum(len(passage.text) for passage in passages) <= MAX_CHARS
-    max_chars = MAX_CHARS if fit else MAX_CHARS // len(passages)
-    by_document: defaultdict[tuple[str, str], list[QuotedPassage]] = defaultdict(list)
-    for passage in passages:
-        by_document[_document(passage.chunk)].append(passage)
-    return [
-        step for quoted in by_document.values() for step in quoter.quote_document(quoted, max_chars)
-    ]
-
-
 def _sections(
     state: PipelineState, terms: QueryTerms, collection: Collection
 ) -> Iterator[QuotableSection]:
@@ -159,7 +137,7 @@ def _sections(
     """
     chunks = [retrieved.chunk for retrieved in state["chunks"][:MAX_CANDIDATES]]
     if chunks and "comparison" not in terms.needs and _is_named(chunks[0], state["question"].text):
-        chunks = [chunk for chunk in chunks if _document(chunk) == _document(chunks[0])]
+        chunks = [chunk for chunk in chunks if chunk.document_key == chunks[0].document_key]
     found = {chunk.id: chunk for chunk in chunks}
     if chunks:
         first = chunks[0]
@@ -190,10 +168,6 @@ def _candidates(
     for rank, (chunk, segments) in enumerate(sections):
         score = (scores.get(chunk.id) or best) / best
         yield Candidate.of(chunk, segments, terms, rank, score)
-
-
-def _document(chunk: Chunk) -> tuple[str, str]:
-    return chunk.source, chunk.document_id
 
 
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
@@ -244,133 +218,7 @@ def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
 
 
 def _max_distance(best: Chunk, other: Chunk) -> float:
-    return MAX_DISTANCE_IN_DOCUMENT if _document(best) == _document(other) else MAX_DISTANCE
-
-
-class _Quoter:
-    """Turns passages into steps."""
-
-    def __init__(self, collection: Collection, language: Language, needs: frozenset[Need]) -> None:
-        self._collection = collection
-        self._language = language
-        self._needs = needs
-        self._templates: Any = load_quote_texts(language)
-
-    def quote_document(self, passages: Sequence[QuotedPassage], max_chars: int) -> list[QuotedStep]:
-        """Return the steps that quote `passages` of one document, each of about `max_chars` characters.
-
-        Above a quote from the document of an API is a line with its method and address. If the address is
-        what is quoted, the parameters and permissions that a call needs follow.
-        """
-        passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
-        steps = [
-            (text, passage.chunk)
-            for passage in passages
-            for text in _block_texts(passage.segments, max_chars)
-        ]
-        first = passages[0].chunk
-        if not first.api_url:
-            return steps
-        document = self._collection.chunks_of_document(first.document_id, first.source)
-        sections = {chunk.kind: chunk for chunk in reversed(document)}
-        if first.kind == "request_url":
-            quoted = {passage.chunk.kind for passage in passages}
-            needed = self._needed({k: c for k, c in sections.items() if k not in quoted})
-            return [(self._interface(first), first), *steps, *needed]
-        line = self._interface(sections.get("request_url", first))
-        return [(f"{line}\n\n{steps[0][0]}", first), *steps[1:]]
-
-    def _interface(self, chunk: Chunk) -> str:
-        """Return the line with an API's name, method and URL."""
-        prefix = f"{user_text(chunk.language).api_document.method}: "
-        items = (plain_text(item) for item in parse_list_items(chunk.body))
-        method = next((i.removeprefix(prefix) for i in items if i.startswith(prefix)), "")
-        return str(self._templates.interface(chunk.api_name or chunk.title, method, chunk.api_url))
-
-    def _needed(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
-        """Yield the parameters and the permissions that a call of an API needs."""
-        needs_call = not self._needs or self._needs & CALL_NEEDS
-        if needs_call and (chunk := sections.get("request_parameters")):
-            rows = [s for s in split_chunk(chunk, self._language) if s.is_required]
-            if texts := _block_texts(rows, MAX_CHARS // 2):
-                yield texts[0], chunk
-        needs_permission = needs_call or "permission" in self._needs
-        if needs_permission and (chunk := sections.get("permission_package")):
-            names = [s.name for s in split_chunk(chunk, self._language) if s.name]
-            if names:
-                yield str(self._templates.permission(names)), chunk
-
-
-def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
-    """Return the text of each block, with a block's introduction before it.
-
-    Each item of a numbered list is a text of its own, with its number: other steps have no number. The
-    borders of tables do not count towards `max_chars`.
-    """
-    texts: list[str] = []
-    introduction = ""
-    for (_, kind), parts in groupby(segments, key=lambda s: (s.block, s.kind)):
-        group = list(parts)
-        if kind == "item":
-            blocks = [list_item(f"{s.number}.", s.text) for s in group]
-        elif kind == "row":
-            blocks = [_table(group)]
-        else:
-            separator = "\n" if kind == "bullet" else " "
-            blocks = [separator.join(s.text for s in group)]
-        blocks[0] = f"{introduction}\n\n{blocks[0]}".strip()
-        introduction = ""
-        if group[-1].is_introduction:
-            introduction = blocks.pop()
-        texts += blocks
-    if introduction and not texts:
-        texts.append(introduction)
-    markup = sum(map(len, texts)) - sum(len(segment.text) for segment in segments)
-    return _within(texts, max_chars + max(0, markup))
-
-
-def _table(rows: Sequence[Segment]) -> str:
-    """Return the rows as a Markdown table, without the columns that are empty in each of them."""
-    cells = [dict(row.cells) for row in rows]
-    columns = [column for column in cells[0] if any(row.get(column) for row in cells)]
-    lines = [columns, ["---"] * len(columns)]
-    lines += [[row.get(column, "").replace("|", "\\|") for column in columns] for row in cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _within(texts: Sequence[str], max_chars: int) -> list[str]:
-    """Return the texts that fit into `max_chars` characters; the first is cut if it does not."""
-    kept: list[str] = []
-    for text in texts:
-        if kept and sum(map(len, kept)) + len(text) > max_chars:
-            break
-        kept.append(_cut(text, max_chars))
-    return kept
-
-
-def _cut(text: str, max_chars: int) -> str:
-    """Return `text` cut after its last line or word within `max_chars` characters, and its code closed.
-
-    In a table the mark of the cut is part of the last cell.
-    """
-    if len(text) <= max_chars:
-        return text
-    end = max(text.rfind(mark, 0, max_chars) for mark in ("\n", " ", "。"))
-    cut = text[: end if end > max_chars // 2 else max_chars].rstrip()
-    if cut.count("```") % 2:
-        return f"{cut}\n```"
-    return f"{cut.rstrip(' |')} … |" if _ends_in_table(cut) else f"{cut} …"
-
-
-def _cite(text: str, number: int) -> str:
-    """Return `text` with a citation: in the last cell of a table, on a line of its own after code."""
-    if _ends_in_table(text):
-        return f"{text.removesuffix(' |')} [{number}] |"
-    return f"{text}\n\n[{number}]" if text.endswith("```") else f"{text} [{number}]"
-
-
-def _ends_in_table(text: str) -> bool:
-    return text.rpartition("\n")[2].startswith("|")
+    return MAX_DISTANCE_IN_DOCUMENT if best.document_key == other.document_key else MAX_DISTANCE
 
 
 def _quoted_first(

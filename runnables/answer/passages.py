@@ -33,9 +33,6 @@ SIMILAR_SHARE = 0.5
 CLEAR_SHARE = 0.3
 """Relevance of a row that is clearly asked for, relative to the weight of all words of the question."""
 
-MIN_ANSWER_CHARS = 60
-"""Length in characters below which a passage is rarely an answer: a label, the tabs of an example."""
-
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {"response_parameters", "request_headers", "public_parameters", "permission_package"}
 )
@@ -208,7 +205,6 @@ def _passage(
         "quantity": float(states_quantity(text, terms.quantities)),
         "parameters": float(kind == "request_parameters" and "parameter" in terms.needs),
         "unasked": float(kind in RARELY_ASKED and not fits(kind, terms.needs)),
-        "fragment": float(len(text) < MIN_ANSWER_CHARS),
         "rank": 1 / (1 + candidate.rank),
         "score": candidate.score,
     }

@@ -29,7 +29,7 @@ PARAMETER_KINDS: tuple[SectionKind, ...] = (
 )
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])\s*|(?<=[.!?])\s+(?=[A-Z`\"'(])")
-_LINK = re.compile(r"(!?)\[([^\]]*)\]\([^)\s]*(?:\s[^)]*)?\)")
+_LINK = re.compile(r"(?P<image>!?)\[(?P<label>[^\]]*)\]\((?P<address>[^)\s]*)(?:\s[^)]*)?\)")
 _TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r"(`[^`\n]*`)")
@@ -110,10 +110,11 @@ def _split_block(section: _RowContext, index: int, block: MarkdownBlock) -> Iter
         is_ordered = block.text.lstrip()[:1].isdigit()
         items = [inline_markdown(item) for item in split_list_items(block.text)]
         for number, item in enumerate(filter(None, items), 1):
-            if is_ordered:
-                yield segment("item", item, number=number)
-            else:
-                yield segment("bullet", list_item("-", item))
+            yield (
+                segment("item", item, number=number)
+                if is_ordered
+                else segment("bullet", list_item("-", item))
+            )
     elif text := inline_markdown(textwrap.dedent(block.title or block.text)):
         sentences = _SENTENCE_END.split(text) if len(text) > MAX_SEGMENT_CHARS else [text]
         yield from (segment("paragraph", sentence) for sentence in sentences if sentence)
@@ -192,7 +193,7 @@ def _required_names(section: _RowContext, rows: list[list[str]]) -> set[str]:
 
 
 def inline_markdown(text: str) -> str:
-    """Return `text` without links, images and tags; code spans and emphasis are kept."""
+    """Return `text` without images, tags and links that are relative; code and emphasis are kept."""
     parts = _CODE.split(text)
     plain = (part if part.startswith("`") else _without_markup(part) for part in parts)
     lines = (line.rstrip() for line in "".join(plain).splitlines())
@@ -200,7 +201,14 @@ def inline_markdown(text: str) -> str:
 
 
 def _without_markup(text: str) -> str:
-    return _TAG.sub("", _LINK.sub(lambda match: "" if match[1] else match[2], text))
+    return _TAG.sub("", _LINK.sub(_quoted_link, text))
+
+
+def _quoted_link(link: re.Match[str]) -> str:
+    """Return a link with an absolute address unchanged, the label of any other, nothing for an image."""
+    if link["image"]:
+        return ""
+    return link[0] if link["address"].startswith(("https://", "http://")) else link["label"]
 
 
 def list_item(marker: str, text: str) -> str:

@@ -91,9 +91,10 @@ class Grounder:
         )
 
     def check_quote(self, text: str) -> GroundedStep:
-        """Check a verbatim quote of the chunks, whose facts and support need no check."""
-        cited, refused = self._resolve(text, keep_code=True)
+        """Check the citations of a verbatim quote; its links, facts and support need no check."""
+        cited = resolve_citations(text, len(self._chunks))
         is_cited = bool(cited.numbers)
+        refused = Refused(citations=cited.unknown_count)
         return GroundedStep(cited.text, cited.numbers, (), is_cited, is_cited, refused)
 
     def is_free_of_claims(self, text: str) -> bool:
@@ -108,8 +109,8 @@ class Grounder:
         """Return the chunks that `step` cites."""
         return self._chunks_numbered(step.numbers)
 
-    def _resolve(self, text: str, *, keep_code: bool = False) -> tuple[CitedText, Refused]:
-        without_links, removed_links = self._links.remove_disallowed(text, keep_code=keep_code)
+    def _resolve(self, text: str) -> tuple[CitedText, Refused]:
+        without_links, removed_links = self._links.remove_disallowed(text)
         cited = resolve_citations(without_links, len(self._chunks))
         return cited, Refused(citations=cited.unknown_count, links=removed_links)
 

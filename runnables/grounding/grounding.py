@@ -17,7 +17,6 @@ from runnables.grounding.grounded_step import (
 )
 from runnables.grounding.judge import Judge
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.question.extract_details import details_of
 from runnables.run_context import emit_answer, named_step
 from runnables.state import PipelineState, Research
 from schemas.answer import Answer, Confidence, Page, Refused, Source
@@ -55,7 +54,7 @@ def build_ground(
         if any(step.likely for step in steps):
             answer = _with_steps(answer, steps, state)
         else:
-            answer = _not_covered(answer, state["chunks"], platform_info)
+            answer = _not_covered(answer, state, platform_info)
         await emit_answer(config, answer)
         return answer
 
@@ -89,7 +88,7 @@ def _empty_answer(
     research = state.get("research", Research())
     restated, greeting = draft.answer.question.strip(), draft.answer.introduction
     if question.original_text or not restated or not grounder.is_free_of_claims(restated):
-        restated = details_of(question).prose or question.text
+        restated = question.text
     if not greeting or not grounder.is_free_of_claims(greeting):
         greeting = platform_info.greeting.in_language(question.language)
     return Answer(
@@ -110,13 +109,18 @@ def _empty_answer(
     )
 
 
-def _not_covered(
-    answer: Answer, chunks: Sequence[RetrievedChunk], platform_info: PlatformInfo
-) -> Answer:
-    """Return an answer which says that the documents do not answer the question, with the nearest pages."""
-    prompt = load_quote_texts(answer.language)
-    text = str(prompt.uncovered(platform_info.name))
-    return answer.model_copy(update={"answer": [text], "nearest": _nearest_pages(chunks)})
+def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformInfo) -> Answer:
+    """Return an answer which says that the documents do not answer the question, with the nearest pages.
+
+    It names the identifiers of the question that no document contains, and similar ones.
+    """
+    texts, missing = load_quote_texts(answer.language), state.get("missing_identifiers", {})
+    sentences = [
+        str(texts.missing(platform_info.name, identifier, similar))
+        for identifier, similar in missing.items()
+    ] or [str(texts.uncovered(platform_info.name))]
+    nearest = _nearest_pages(state["chunks"])
+    return answer.model_copy(update={"answer": sentences, "nearest": nearest})
 
 
 def _nearest_pages(chunks: Sequence[RetrievedChunk]) -> list[Page]:

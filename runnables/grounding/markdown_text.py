@@ -32,7 +32,6 @@ _LINK = re.compile(
     rf"|<(?P<auto>{_URL})>|(?P<bare>{_URL})",
     re.IGNORECASE,
 )
-_CODE_OR_LINK = re.compile(rf"(?P<code>{_CODE})|{_LINK.pattern}", re.IGNORECASE | re.DOTALL)
 _CITATION_LABEL = re.compile(r"\^?\d{1,3}")
 _TRAILING_PUNCTUATION = ".,;:!?*_~|"
 
@@ -160,18 +159,12 @@ class LinkPolicy:
         """Return whether an answer may contain `url`."""
         return _normalise(url) in self._allowed or self._is_documented_endpoint(url)
 
-    def remove_disallowed(self, text: str, *, keep_code: bool = False) -> tuple[str, int]:
-        """Replace disallowed links with their labels; return the text and the number of these links.
-
-        With `keep_code`, code is unchanged: a URL in it cannot be clicked, and a command without its URL is
-        useless.
-        """
+    def remove_disallowed(self, text: str) -> tuple[str, int]:
+        """Replace disallowed links with their labels; return the text and the number of these links."""
         removed = 0
 
         def replace(match: re.Match[str]) -> str:
             nonlocal removed
-            if keep_code and match["code"]:
-                return match[0]
             url, punctuation = _split_punctuation(_link_url(match))
             label, is_allowed = match["label"], self.allows(url)
             removed += not is_allowed
@@ -181,7 +174,7 @@ class LinkPolicy:
                 return match[0]
             return label if label is not None else punctuation
 
-        return (_CODE_OR_LINK if keep_code else _LINK).sub(replace, text), removed
+        return _LINK.sub(replace, text), removed
 
     def _is_documented_endpoint(self, url: str) -> bool:
         try:

@@ -10,11 +10,16 @@ from ingestion.text.language import estimate_tokens
 from ingestion.text.words import index_words, query_text
 from runnables.question.extract_details import details_of
 from runnables.retrieval.chunk_search import ChunkSearch
-from runnables.retrieval.exact_search import api_url_candidates, missing_identifiers
+from runnables.retrieval.exact_search import (
+    api_url_candidates,
+    as_written,
+    missing_identifiers,
+    similar_identifiers,
+)
 from runnables.run_context import named_step
 from runnables.state import PipelineState, StateFunction
 from schemas.document import Chunk, RetrievedChunk
-from schemas.question import Question, StructuredQuestion
+from schemas.question import ExtractedDetails, Question, StructuredQuestion
 
 SUFFICIENT_WORD_SHARE = 0.8
 """Minimum share of a question's words in one chunk for which the first retrieval may suffice."""
@@ -64,7 +69,7 @@ def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> flo
 def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
     """Return the step that puts the chunks of an API named by the question first.
 
-    It also sets the identifiers of the question that no document contains.
+    It also sets the identifiers of the question that no document contains, with similar ones.
     """
 
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -73,11 +78,21 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
             named = await asyncio.to_thread(find_named_api_chunks, collection, structured)
         allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
         details = details_of(state["question"])
-        missing = await asyncio.to_thread(missing_identifiers, collection, details)
         chunks = _boost(allowed, state["retrieved"])
+        missing = await asyncio.to_thread(_missing_identifiers, collection, details, chunks)
         return {**state, "chunks": chunks, "missing_identifiers": missing}
 
     return named_step("boost-named-api", boost_named_api)
+
+
+def _missing_identifiers(
+    collection: Collection, details: ExtractedDetails, chunks: Sequence[RetrievedChunk]
+) -> dict[str, Sequence[str]]:
+    texts = [retrieved.chunk for retrieved in chunks]
+    return {
+        as_written(identifier, details.text): similar_identifiers(collection, identifier, texts)
+        for identifier in missing_identifiers(collection, details)
+    }
 
 
 def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:

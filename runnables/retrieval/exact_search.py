@@ -7,6 +7,8 @@ name of its API. Mentions elsewhere are left to full-text search.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from rapidfuzz import fuzz, process
+
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import joined_word
@@ -20,6 +22,15 @@ MAX_IDENTIFIERS = 6
 
 SEARCH_DEPTH = 50
 """Maximum number of chunks to read for one identifier."""
+
+ERROR_TABLE_QUERY = "错误码 error code"
+"""Full-text query that finds tables of error codes."""
+
+MAX_SIMILAR = 3
+"""Maximum number of similar identifiers to name instead of one that no document contains."""
+
+MIN_SIMILARITY = 75
+"""Minimum similarity of these, 0 to 100."""
 
 DEFINED, LISTED = 2, 1
 """Strength of a definition, and of a value in a further column or in code markup."""
@@ -46,14 +57,42 @@ def find_definitions(
     return list(found.values())
 
 
-def missing_identifiers(collection: Collection, details: ExtractedDetails) -> tuple[str, ...]:
+def missing_identifiers(collection: Collection, details: ExtractedDetails) -> list[str]:
     """Return the codes, paths and names of a question that no document contains. Blocks the event loop.
 
     Pasted JSON counts with its error only, because its other values are data of the caller.
     """
     code = error_codes((details.error or "").partition(" ")[0].lower())
     names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
-    return tuple(name for name in names if not _exists(collection, name))
+    return [name for name in names if not _exists(collection, name)]
+
+
+def similar_identifiers(
+    collection: Collection, identifier: str, chunks: Iterable[Chunk]
+) -> list[str]:
+    """Return the identifiers most similar to `identifier`, best first. Blocks the event loop.
+
+    A path is compared with those of all APIs. Anything else is compared with the identifiers in `chunks`
+    and, because codes have no words to search for, in the tables of error codes.
+    """
+    if "/" in identifier:
+        text = "\n".join(entry.api_url for entry in collection.catalogue())
+        known = set(text.splitlines())
+    else:
+        hits = collection.search_hits(ERROR_TABLE_QUERY, SEARCH_DEPTH, "full_text")
+        tables = collection.chunks_by_id([hit.id for hit in hits])
+        text = "\n".join(chunk.body for chunk in (*chunks, *tables))
+        known = set(specific_identifiers(text))
+    found = process.extract(
+        identifier, sorted(known), scorer=fuzz.ratio, limit=MAX_SIMILAR, score_cutoff=MIN_SIMILARITY
+    )
+    return [as_written(name, text) for name, _, _ in found]
+
+
+def as_written(identifier: str, text: str) -> str:
+    """Return `identifier`, which is in lower case, as it is written in `text`."""
+    match = re.search(re.escape(identifier), text, re.IGNORECASE)
+    return match[0] if match else identifier
 
 
 def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
