@@ -18,7 +18,6 @@ from runnables.answer.confidence import (
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.passages import (
     MAX_CHARS,
-    RARELY_ASKED,
     Candidate,
     QuotedPassage,
     rank_passages,
@@ -213,8 +212,8 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
 
 
 def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
-    """Return whether a section may be asked for; of an API, errors and the like are asked for expressly."""
-    return kind not in (*RARELY_ASKED, "error_codes") or fits(kind, terms.needs)
+    """Return whether a section may be asked for; an API's errors and the like are asked for expressly."""
+    return not terms.needs or kind in ("prose", "request_parameters") or fits(kind, terms.needs)
 
 
 def _max_distance(best: Chunk, other: Chunk) -> float:
