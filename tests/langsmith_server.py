@@ -18,6 +18,13 @@ import zstandard
 from langsmith import utils as langsmith_utils
 
 KEY = "test-key"
+PROJECT: dict[str, Any] = {
+    "id": str(uuid4()),
+    "tenant_id": str(uuid4()),
+    "name": "default",
+    "reference_dataset_id": None,
+}
+"""The project of the traces."""
 
 
 @dataclass
@@ -66,6 +73,8 @@ class LangSmith(ThreadingHTTPServer):
         self.examples: list[dict[str, Any]] = []
         self.sessions: list[dict[str, Any]] = []
         self.runs: dict[str, dict[str, Any]] = {}
+        self.feedback: dict[str, dict[str, Any]] = {}
+        """By id."""
         self.requests: list[str] = []
         self.sent = b""
         """The bodies of all requests, uncompressed."""
@@ -107,6 +116,8 @@ class LangSmith(ThreadingHTTPServer):
             return self._merge_parts(_parts(headers["content-type"], body))
         if parts == ["runs", "batch"]:
             return self._merge_batch(json.loads(body))
+        if method == "DELETE" and parts[0] == "feedback":
+            return self.feedback.pop(parts[1], {})
         return self._post(parts, headers, body)
 
     def _post(self, parts: list[str], headers: Any, body: bytes) -> Any:
@@ -137,7 +148,7 @@ class LangSmith(ThreadingHTTPServer):
                 return self.examples[int(query.get("offset", ["0"])[0]) :]
             case ["sessions", _]:
                 return self.sessions[-1]
-        return self.sessions
+        return self.sessions or ([PROJECT] if query.get("name") == [PROJECT["name"]] else [])
 
     def _info(self) -> dict[str, Any]:
         return {
@@ -159,7 +170,10 @@ class LangSmith(ThreadingHTTPServer):
     def _merge_parts(self, parts: Iterator[tuple[str, Any]]) -> Any:
         """Parts are named `post.<run>` or `patch.<run>`; large fields `post.<run>.inputs`."""
         for name, value in parts:
-            _, run, *key = name.split(".")
+            kind, run, *key = name.split(".")
+            if kind == "feedback":
+                self.feedback[run] = value
+                continue
             self._merge(run, {key[0]: value} if key else value)
         return {}
 
@@ -220,6 +234,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.respond()
 
     def do_POST(self) -> None:
+        self.respond()
+
+    def do_DELETE(self) -> None:
         self.respond()
 
     def do_PATCH(self) -> None:

@@ -230,6 +230,47 @@ def test_trace_has_inputs_outputs_documents_and_tokens(traced: Mapping[str, Trac
     assert "<documents>" in human["kwargs"]["content"]
 
 
+def test_root_metadata_describe_the_answer(traced: Mapping[str, Traced]) -> None:
+    answered, failed = traced["answered"].trace.metadata, traced["failed"].trace.metadata
+    expected = {
+        "type": traced["answered"].answer.type,
+        "language": "zh",
+        "confidence": traced["answered"].answer.confidence,
+        "answeredBy": "openai:scripted-chat",
+    }
+    assert expected.items() <= answered.items()
+    assert "degraded" not in answered
+    assert (failed["degraded"], failed["answeredBy"]) == ("model_refused", "extractive")
+    assert traced["off-topic"].trace.metadata["type"] == "unknown"
+
+
+def test_chunks_are_in_a_trace_only_where_they_are_retrieved_or_prompted(
+    traced: Mapping[str, Traced],
+) -> None:
+    trace = traced["answered"].trace
+    document = trace.find("retrieve")[0].fields["outputs"]["documents"][0]
+    text = document["page_content"].rpartition("---")[2].strip()[:100]
+    assert set(document["metadata"]) == {"title", "section", "page_url", "score"}
+    holding = [run.name for run in trace.walk() if text in _texts(run)]
+    assert holding == ["retrieve", "answer/model"]
+    (answer,) = trace.find("answer")
+    assert answer.fields["inputs"]["chunks"][0].keys() == {"id", "score"}
+    assert len(json.dumps(trace.find("ground")[0].fields["inputs"])) < 10_000
+
+
+def _texts(run: Run) -> str:
+    """All strings in the inputs and outputs of a run."""
+
+    def strings(value: Any) -> Iterator[str]:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict | list):
+            for item in value.values() if isinstance(value, dict) else value:
+                yield from strings(item)
+
+    return "\n".join(strings([run.fields.get("inputs"), run.fields.get("outputs")]))
+
+
 def test_runs_inherit_tags_and_metadata(
     traced: Mapping[str, Traced], sample_service: AnswerService
 ) -> None:
@@ -284,6 +325,28 @@ def test_retrieval_is_traced_and_probing_is_not(
     asyncio.run(answer_service.retrieve(AskCommand(QUESTION)))
     answer_service.tracing.close()
     assert [trace.tree() for trace in langsmith.traces] == ["retrieve"]
+
+
+@pytest.mark.parametrize("content", [True, False])
+def test_rating_is_feedback_on_the_trace(
+    langsmith: LangSmith, make_traced: MakeService, tmp_path: Path, content: bool
+) -> None:
+    answer_service = make_traced(trace_content=content, spool=tmp_path / "spool")
+
+    def rated(**rating: object) -> list[dict[str, Any]]:
+        response = client.post(f"/answers/{answer['id']}/feedback", json=rating)
+        assert response.status_code == 204, response.text
+        answer_service.tracing.flush()
+        return list(langsmith.feedback.values())
+
+    with http_client(create_app(answer_service)) as client:
+        answer = client.post("/ask", json={"question": QUESTION}).json()
+        (sent,) = rated(score=-1, comment="没有写清楚")
+        assert (sent["trace_id"], sent["key"], sent["score"]) == (answer["id"], "user_rating", 0)
+        assert sent.get("comment") == ("没有写清楚" if content else None)
+        (replaced,) = rated(score=1)
+        assert (replaced["id"], replaced["score"]) == (sent["id"], 1)
+        assert rated(score=0) == []
 
 
 @pytest.mark.parametrize(

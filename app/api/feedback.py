@@ -1,8 +1,10 @@
 """POST /answers/{id}/feedback and DELETE /sessions/{session}: rate an answer, and delete a session."""
 
+import asyncio
 from typing import Annotated
 
-from litestar import delete, post
+from litestar import Response, delete, post
+from litestar.background_tasks import BackgroundTask
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException, ValidationException
 from litestar.params import JSONBody, PathParameter
@@ -19,6 +21,7 @@ from app.api.fields import (
 from app.api.openapi import QUESTIONS_TAG
 from app.masking.masking import mask
 from app.security.api_keys import Caller
+from app.service.answer_service import AnswerService
 from app.service.record_writer import RecordWriter
 from app.service.session_store import SessionStore
 from ingestion.text.language import storable_text
@@ -51,14 +54,18 @@ async def give_feedback(
     answer_id: PathId,
     data: JSONBody[FeedbackRequest],
     record_writer: NamedDependency[RecordWriter],
+    answer_service: NamedDependency[AnswerService],
     caller: NamedDependency[Caller],
-) -> None:
+) -> Response[None]:
     """Rate an answer as helpful (1) or not helpful (-1); 0 removes the rating. 404 for an answer that
     another key asked for, or that was not recorded.
     """
     feedback = Feedback(score=data.score, comment=mask(storable_text(data.comment)))
-    if not await record_writer.rate(caller.id, parse_id(answer_id), feedback):
+    run_id = parse_id(answer_id)
+    if not await record_writer.rate(caller.id, run_id, feedback):
         raise NotFoundException
+    send = BackgroundTask(asyncio.to_thread, answer_service.tracing.send_feedback, run_id, feedback)
+    return Response(None, background=send)
 
 
 @delete(

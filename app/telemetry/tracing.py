@@ -4,7 +4,6 @@ Sending does not delay answers. With APIDESK_TRACE_CONTENT=false, texts are remo
 """
 
 import logging
-import re
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -14,22 +13,21 @@ import structlog
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers import LangChainTracer
+from langchain_core.tracers.schemas import Run
 from langsmith import Client
 from langsmith.utils import tracing_is_enabled
 from urllib3 import Retry
 
+from app.telemetry.trace_content import ANSWER_METADATA, redact_run, summarize_chunks
+from app.telemetry.trace_feedback import FeedbackSender
+from schemas.answer import Answer
 from schemas.errors import ConfigurationError
+from schemas.insights import Feedback
 from schemas.question import AnswerMode
 from schemas.settings import Settings, variable_if_unset
 
 if TYPE_CHECKING:
     from app.telemetry.spans import SpanExport
-
-KEPT_METADATA = ("session_id", "request_id", "answer_id", "rung", "revision_id", "langgraph_node")
-"""Metadata that are kept in redacted traces because they are names or ids.
-
-LangSmith's own metadata, which name the model, begin with `ls_` and are kept too.
-"""
 
 SEND_TIMEOUTS_S = (3.0, 5.0)
 """Seconds to wait for a connection, and seconds to wait between two bytes of a reply."""
@@ -45,52 +43,31 @@ SPAN_TTL_MARGIN_S = 60
 
 log = logging.getLogger(__name__)
 
-_ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 
+class AnswerTracer(LangChainTracer):
+    """Adds the facts about an answer to the metadata of its trace, by which LangSmith filters traces."""
 
-def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a run without texts.
-
-    The token usage, the ids and scores of documents, the type of an error, and some metadata remain.
-    LangSmith's client calls this function for the outputs of a run, for its metadata, and for its error,
-    which it passes as `{"error": text}`.
-    """
-    redacted = {
-        key: value for key, value in fields.items() if key in KEPT_METADATA or key.startswith("ls_")
-    }
-    if usage := _usage_metadata(fields):
-        redacted["usage_metadata"] = usage
-    if isinstance(documents := fields.get("documents"), list):
-        redacted["documents"] = [
-            _redact_document(document) for document in documents if isinstance(document, dict)
-        ]
-    if "error" in fields:
-        name = _ERROR_NAME.match(str(fields["error"]))
-        redacted["error"] = name[0] if name else "error"
-    return redacted
-
-
-def _usage_metadata(fields: dict[str, Any]) -> Any:
-    """Return the token usage of a model's run, from its outputs or from its metadata, or None."""
-    try:
-        return fields["generations"][0][0]["message"]["kwargs"].get("usage_metadata")
-    except (KeyError, IndexError, TypeError):
-        return fields.get("usage_metadata")
-
-
-def _redact_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the structure in which LangSmith displays documents, without their text."""
-    fields = document.get("kwargs", document)
-    score = fields.get("metadata", {}).get("score")
-    return {"page_content": "", "metadata": {"id": fields.get("id"), "score": score}}
+    def _on_chain_end(self, run: Run) -> None:
+        answer = (run.outputs or {}).get("output")
+        if run.parent_run_id is None and isinstance(answer, Answer):
+            fields = answer.model_dump(mode="json", by_alias=True, include=set(ANSWER_METADATA))
+            run.metadata.update({key: value for key, value in fields.items() if value is not None})
+        super()._on_chain_end(run)
 
 
 class Tracing:
     """Creates the run configs of one answer service. Without a client, nothing is traced."""
 
-    def __init__(self, platform: str, client: Client | None, spans: "SpanExport | None") -> None:
+    def __init__(
+        self,
+        platform: str,
+        client: Client | None,
+        spans: "SpanExport | None",
+        feedback_sender: FeedbackSender | None = None,
+    ) -> None:
         self._client = client
         self._spans = spans
+        self._feedback_sender = feedback_sender
         self._tags = [f"platform:{platform}", f"version:{version('apidesk')}"]
 
     def config(
@@ -109,13 +86,23 @@ class Tracing:
         answer = str(run_id) if mode else None  # OpenTelemetry gives its spans other ids
         metadata = {"answer_id": answer, "session_id": session, "request_id": request}
         # Each run has its own tracer, as in LangChain, because a tracer never removes streamed runs.
-        tracers = [LangChainTracer(client=self._client)] if self._client else []
+        tracers = [AnswerTracer(client=self._client)] if self._client else []
         return {
             "run_id": run_id,
             "callbacks": [*tracers, *callbacks],
             "tags": [*self._tags, f"mode:{mode}"] if mode else [*self._tags],
             "metadata": {key: value for key, value in metadata.items() if value is not None},
         }
+
+    def send_feedback(self, answer_id: UUID, feedback: Feedback) -> None:
+        """Send a rating to LangSmith; without LangSmith, do nothing. Blocks, and never raises."""
+        if self._feedback_sender:
+            self._feedback_sender.send(answer_id, feedback)
+
+    def flush(self) -> None:
+        """Wait until pending traces and ratings are sent. Blocks."""
+        if self._client:
+            self._client.flush()
 
     def close(self) -> None:
         """Send pending traces. Traces that are not sent within CLOSE_TIMEOUT_S are lost."""
@@ -133,7 +120,9 @@ def open_tracing(settings: Settings, platform: str) -> Tracing:
     langsmith, spans = bool(tracing_is_enabled()), _open_spans(settings)
     if not langsmith and not spans:
         return Tracing(platform, None, None)
-    return Tracing(platform, _open_client(settings, langsmith, spans), spans)
+    client = _open_client(settings, langsmith, spans)
+    sender = FeedbackSender(client, settings.trace_content) if langsmith else None
+    return Tracing(platform, client, spans, sender)
 
 
 class TraceLossWarning:
@@ -188,7 +177,8 @@ def _open_client(settings: Settings, langsmith: bool, spans: "SpanExport | None"
             tracing_error_callback=TraceLossWarning(
                 "LangSmith; see LANGSMITH_ENDPOINT and LANGSMITH_API_KEY"
             ),
-            hide_inputs=None if content else True,
+            hide_inputs=summarize_chunks if content else True,
+            hide_outputs=summarize_chunks,
             anonymizer=None if content else redact_run,
             disable_prompt_cache=True,
         )

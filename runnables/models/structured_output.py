@@ -176,7 +176,9 @@ class StructuredOutputCall(Generic[T]):
         may_be_temporary = False
         while True:
             mode, is_last = modes[0], len(modes) == 1
-            run = child_config(config, f"{self.step}/model", rung=mode)
+            run = child_config(
+                config, f"{self.step}/model", rung=mode, prompt=self._template.get_name()
+            )
             try:
                 client = bound_client(model, mode, self.schema)
                 reply = await model.ask(messages, run, client, on_text, is_proven or is_last)
