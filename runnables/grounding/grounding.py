@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from ingestion.text.anchors import strip_anchor
 from ingestion.text.language import detect_language
 from ingestion.text.words import index_words, query_text
 from prompts.chat_prompts import load_quote_texts
@@ -18,8 +19,8 @@ from runnables.grounding.grounded_step import (
 from runnables.grounding.judge import Judge
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.run_context import emit_answer, named_step
-from runnables.state import PipelineState, Research
-from schemas.answer import Answer, Confidence, Page, Refused, Source
+from runnables.state import PipelineState, Research, mark_degraded
+from schemas.answer import Answer, Confidence, DegradedReason, Page, Refused, Source
 from schemas.document import RetrievedChunk
 from schemas.platform import PlatformInfo
 
@@ -31,13 +32,17 @@ MAX_NEAREST_PAGES = 3
 
 
 def build_ground(
-    platform_info: PlatformInfo, rules: GroundingRules, judge: Judge | None
+    platform_info: PlatformInfo,
+    rules: GroundingRules,
+    judge: Judge | None,
+    quote: Runnable[PipelineState, PipelineState] | None = None,
 ) -> Runnable[PipelineState, Answer]:
     """Return the step `ground`.
 
     The answer cites only existing chunks and links only allowed pages, and it lists unverified facts and
-    unsupported steps. If no step is likely to be supported, it says that the documents do not answer the
-    question.
+    unsupported steps. If a model wrote it and no step is supported, the draft of `quote` replaces it if
+    that is probably right. If no step is likely to be supported, the answer says that the documents do not
+    answer the question.
     """
 
     async def ground(state: PipelineState, config: RunnableConfig) -> Answer:
@@ -50,6 +55,12 @@ def build_ground(
         steps = [step for step in checked if step.text]
         if judge is not None and not is_quote:
             steps = await _judge_steps(steps, grounder, judge, config)
+        if quote and not is_quote and not any(step.supported for step in steps):
+            quoted = await quote.ainvoke(_with_best_chunks(state), config)
+            if confidence_of(quoted["draft"].probability or 0) == "high":
+                return await ground(
+                    mark_degraded(quoted, DegradedReason.ANSWER_UNSUPPORTED), config
+                )
         answer = _empty_answer(state, grounder, platform_info, _sum_refused(checked))
         if any(step.likely for step in steps):
             answer = _with_steps(answer, steps, state)
@@ -59,6 +70,11 @@ def build_ground(
         return answer
 
     return named_step("ground", ground)
+
+
+def _with_best_chunks(state: PipelineState) -> PipelineState:
+    """Return `state` with the chunks that would be quoted without a model."""
+    return {**state, "chunks": state["chunks"][: state["question"].k]}
 
 
 async def _judge_steps(
@@ -115,22 +131,22 @@ def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformIn
     It names the identifiers of the question that no document contains, and similar ones.
     """
     texts, missing = load_quote_texts(answer.language), state.get("missing_identifiers", {})
+    name = platform_info.name_in(answer.language)
     sentences = [
-        str(texts.missing(platform_info.name, identifier, similar))
-        for identifier, similar in missing.items()
-    ] or [str(texts.uncovered(platform_info.name))]
+        str(texts.missing(name, identifier, similar)) for identifier, similar in missing.items()
+    ] or [str(texts.uncovered(name))]
     nearest = _nearest_pages(state["chunks"])
     return answer.model_copy(update={"answer": sentences, "nearest": nearest})
 
 
 def _nearest_pages(chunks: Sequence[RetrievedChunk]) -> list[Page]:
-    pages = {
-        retrieved.chunk.page_url: Page(
-            title=retrieved.chunk.title, page_url=retrieved.chunk.page_url
-        )
-        for retrieved in chunks
-    }
-    return [page for url, page in pages.items() if url][:MAX_NEAREST_PAGES]
+    return list(_pages(chunks).values())[:MAX_NEAREST_PAGES]
+
+
+def _pages(chunks: Sequence[RetrievedChunk]) -> dict[str, Page]:
+    """Return the pages of `chunks` by their URLs without anchors, best first."""
+    urls = ((r.chunk.title, strip_anchor(r.chunk.page_url)) for r in chunks)
+    return {url: Page(title=title, page_url=url) for title, url in urls if url}
 
 
 def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineState) -> Answer:
@@ -141,17 +157,17 @@ def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineSt
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})
     sources = [Source.from_chunk(number, chunks[number - 1]) for number in cited]
-    suggested = set(draft.answer.related_url)
-    pages = dict.fromkeys(
-        retrieved.chunk.page_url for retrieved in chunks if retrieved.chunk.page_url
-    )
-    related = suggested | {source.page_url for source in sources} if sources else set()
+    suggested = set(map(strip_anchor, draft.answer.related_url))
+    pages = _pages(chunks)
+    cited_pages = {strip_anchor(source.page_url) for source in sources}
+    related = suggested | cited_pages if sources else set()
     refused_links = answer.refused.links + len(suggested - pages.keys())
     return answer.model_copy(
         update={
             "answer": [step.text for step in steps],
             "sources": sources,
-            "related_url": [page for page in pages if page in related],
+            "related_url": [url for url in pages if url in related],
+            "related_pages": [pages[url] for url in pages if url in related - cited_pages],
             "nearest": [] if sources else _nearest_pages(chunks),
             "unverified": list(dict.fromkeys(fact for step in steps for fact in step.unverified)),
             "unsupported": [number for number, step in enumerate(steps, 1) if not step.supported],
