@@ -1,6 +1,7 @@
 """Opens the embedding model and embeds chunks with it."""
 
 import logging
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -9,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from langchain_core.embeddings import Embeddings
-from tenacity import retry, retry_if_exception_type, stop_after_attempt
+from tenacity import RetryCallState, retry, stop_after_attempt
 
 from ingestion.local_models import LOCAL_PROVIDER, LocalEmbeddings, open_local_embeddings
 from ingestion.pending_vectors import PendingVectors
@@ -30,6 +31,9 @@ _Embed = Callable[[list[str]], list[Vector]]
 
 MAX_ATTEMPTS = 5
 """Maximum number of requests per batch while the provider is overloaded or unreachable."""
+
+FIRST_BATCH_SIZE = 4
+"""Number of texts in the first request, which is measured."""
 
 log = logging.getLogger(__name__)
 
@@ -59,11 +63,18 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
     return open_client(init_embeddings, ModelRole("EMBEDDING", settings.embedding_model), options)
 
 
+def _may_succeed_later(state: RetryCallState) -> bool:
+    """Return whether to repeat a request. One that timed out is halved instead, down to a single text."""
+    error = state.outcome.exception() if state.outcome else None
+    is_single = len(state.args[-1]) == 1
+    return isinstance(error, ModelUnavailable) or (is_single and isinstance(error, ModelTimeout))
+
+
 class ChunkEmbedder:
     """Embeds chunks with the embedding model. Does not read more chunks ahead than it can send.
 
-    When a request times out, its texts and those of later requests are sent in smaller batches, fewer at
-    a time.
+    The first request is small. Its time determines the size and the number of the following ones, so that
+    they end in time even on a server that answers one after the other.
     """
 
     def __init__(
@@ -72,10 +83,14 @@ class ChunkEmbedder:
         """`pending` keeps the vectors until `forget` is called."""
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
-        self._batch_size = settings.embedding_batch
         # A local model uses its own threads, so several requests at once would only compete for them.
         is_local = isinstance(model, LocalEmbeddings)
         self._max_requests = 1 if is_local else settings.embedding_requests
+        self._max_batch_size = settings.embedding_batch
+        self._timeout_s = settings.request_timeout
+        self._requests = 0
+        """Number of requests at the same time; 0 until one has been measured."""
+        self._batch_size = min(FIRST_BATCH_SIZE, self._max_batch_size)
         self._max_chars = settings.embedding_chars
         self._pending = pending
 
@@ -90,7 +105,7 @@ class ChunkEmbedder:
             try:
                 while batch := list(islice(iterator, self._batch_size)):
                     requests.append((batch, self._send(pool, batch)))
-                    while len(requests) > self._max_requests:
+                    while len(requests) > self._requests:
                         yield self._result(*requests.popleft())
                 while requests:
                     yield self._result(*requests.popleft())
@@ -103,7 +118,7 @@ class ChunkEmbedder:
         embed = self._model.embed_documents
         if isinstance(self._model, LocalEmbeddings):
             embed = self._model.embed_queries
-        requests = (self._embed(embed, batch) for batch in batches(texts, self._batch_size))
+        requests = (self._embed(embed, batch) for batch in batches(texts, self._max_batch_size))
         return [vector for vectors in requests for vector in vectors]
 
     def forget(self) -> None:
@@ -135,28 +150,41 @@ class ChunkEmbedder:
         """Return the vectors of `texts`, which are halved as long as a request times out."""
         if not texts:
             return []
-        half = len(texts) // 2
+        half, started = len(texts) // 2, time.monotonic()
         try:
-            return self._request(embed, texts)
+            vectors = self._request(embed, texts)
         except ModelTimeout:
             if not half:
                 raise ModelTimeout(
                     f"{self._role.setting}: one text takes longer than APIDESK_REQUEST_TIMEOUT: raise "
                     "it, or lower APIDESK_EMBEDDING_CHARS or APIDESK_EMBEDDING_REQUESTS"
                 ) from None
-        self._batch_size = min(self._batch_size, half)
-        self._max_requests = max(1, self._max_requests // 2)
+            self._slow_down(half)
+            return self._embed(embed, texts[:half]) + self._embed(embed, texts[half:])
+        if not self._requests:
+            self._set_pace((time.monotonic() - started) / len(texts))
+        return vectors
+
+    def _set_pace(self, seconds_per_text: float) -> None:
+        """Set the size and number of requests so that all of them need half of the time limit."""
+        texts = max(1, int(self._timeout_s / 2 / max(seconds_per_text, 1e-6)))
+        self._batch_size = min(self._max_batch_size, texts)
+        self._requests = min(self._max_requests, max(1, texts // self._batch_size))
+
+    def _slow_down(self, batch_size: int) -> None:
+        """Send smaller requests, one at a time, once the server has finished the one that timed out."""
+        self._batch_size = min(self._batch_size, batch_size)
+        self._requests = 1
         log.warning(
-            "%s: no answer in time for %d texts: %d are sent at a time from now on; "
-            "see APIDESK_EMBEDDING_BATCH and APIDESK_EMBEDDING_REQUESTS",
+            "%s: no answer in time: at most %d texts are sent at a time from now on; "
+            "see APIDESK_EMBEDDING_BATCH, APIDESK_EMBEDDING_REQUESTS and APIDESK_REQUEST_TIMEOUT",
             self._role.setting,
-            len(texts),
             self._batch_size,
         )
-        return self._embed(embed, texts[:half]) + self._embed(embed, texts[half:])
+        time.sleep(self._timeout_s)
 
     @retry(
-        retry=retry_if_exception_type(ModelUnavailable),
+        retry=_may_succeed_later,
         wait=retry_wait_s,
         stop=stop_after_attempt(MAX_ATTEMPTS),
         reraise=True,

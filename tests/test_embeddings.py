@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,17 +78,18 @@ def test_no_chunks_send_no_request(model_server: ModelServer) -> None:
 
 
 def test_requests_run_concurrently(model_server: ModelServer) -> None:
-    """Each request waits until two others have been sent."""
+    """Each request but the first, which is measured, waits until two others have been sent."""
     together = threading.Barrier(3, timeout=10)
     model = embedder(model_server)
     asked = model._model.embed_documents
 
     def embed(batch: list[str]) -> list[list[float]]:
-        together.wait()
+        if model_server.embedding_requests:
+            together.wait()
         return asked(batch)
 
     object.__setattr__(model._model, "embed_documents", embed)
-    assert len(list(model.embed(iter(sections(12))))) == 3
+    assert len(list(model.embed(iter(sections(16))))) == 4
 
 
 def test_embedder_limits_how_far_it_reads_ahead(model_server: ModelServer) -> None:
@@ -174,19 +176,45 @@ def test_invalid_vectors_are_refused(
     assert re.search(sentence, checked.output)
 
 
-def test_slow_server_gets_smaller_batches(model_server: ModelServer) -> None:
-    slow = Reply(delay=2)
-    model_server.embedding_reply = lambda request: slow if len(texts(request)) > 2 else None
-    chunks = sections(20)
-    model = embedder(model_server, embedding_batch=8, embedding_requests=1, request_timeout=0.5)
+def assert_vectors(server: ModelServer, model: ChunkEmbedder, chunks: list[Chunk]) -> None:
+    """Assert that each chunk gets its own vector."""
     batches = list(model.embed(iter(chunks)))
     assert [chunk for batch, _ in batches for chunk in batch] == chunks
     for batch, vectors in batches:
         for chunk, vector in zip(batch, vectors, strict=True):
-            expected = model_server.embed(f"long > 节\n{chunk.body}")
+            expected = server.embed(f"long > 节\n{chunk.body}")
             assert vector == pytest.approx(expected, abs=1e-6)
+
+
+def test_slow_server_that_answers_one_after_the_other_ends_in_time(
+    model_server: ModelServer,
+) -> None:
+    """With 8 requests of 32 texts at once, the last would wait for 25 s."""
+    busy = threading.Lock()
+
+    def reply(request: Recorded) -> None:
+        with busy:
+            time.sleep(0.1 * len(texts(request)))
+
+    model_server.embedding_reply = reply
+    model = embedder(model_server, embedding_batch=32, embedding_requests=8, request_timeout=2)
+    assert_vectors(model_server, model, sections(40))
     sizes = [len(texts(request)) for request in model_server.embedding_requests]
-    assert sizes[:3] == [8, 4, 2]
+    assert sum(sizes) == 40, "no text was sent twice"
+    assert sizes[0] == 4
+    assert max(sizes) <= 10
+
+
+def test_batches_that_time_out_are_halved(model_server: ModelServer) -> None:
+    """The first request is fast, but a request with more than two texts takes too long later."""
+    slow = Reply(delay=2)
+    model_server.embedding_reply = lambda request: (
+        slow if len(model_server.embedding_requests) > 1 and len(texts(request)) > 2 else None
+    )
+    model = embedder(model_server, embedding_batch=8, embedding_requests=1, request_timeout=0.5)
+    assert_vectors(model_server, model, sections(24))
+    sizes = [len(texts(request)) for request in model_server.embedding_requests]
+    assert sizes[:4] == [4, 8, 4, 2]
     assert sizes[-1] == 2, "later batches are small from the start"
 
 
@@ -219,13 +247,9 @@ def test_failed_run_is_resumed_without_embedding_again(
     before = len(model_server.embedding_requests)
 
     resumed = embedder(model_server, **settings)
-    batches = list(resumed.embed(iter(chunks)))
+    assert_vectors(model_server, resumed, chunks)
     sent = [text for request in model_server.embedding_requests[before:] for text in texts(request)]
     assert len(sent) == 12
-    assert [chunk for batch, _ in batches for chunk in batch] == chunks
-    for batch, vectors in batches:
-        for chunk, vector in zip(batch, vectors, strict=True):
-            assert vector == pytest.approx(model_server.embed(f"long > 节\n{chunk.body}"), abs=1e-6)
     assert list(tmp_path.glob("*.vectors"))
     resumed.forget()
     assert not list(tmp_path.glob("*.vectors"))
