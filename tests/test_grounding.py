@@ -161,6 +161,23 @@ def test_answer_without_supported_steps_is_not_covered(
     assert answer.nearest[0].title == "订单发货"
 
 
+def test_unsupported_answer_gives_way_to_a_certain_quote(
+    model_client: MakeClient, model_server: ModelServer, client: TestClient[Any]
+) -> None:
+    """A weak model said "not covered" where the row of the code answers the question."""
+    question = "错误码 40014 是什么意思"
+    assert ask(client, question)["confidence"] == "high"
+    model_server.reply(structured(), draft("文档没有写到。"))
+
+    answer = ask(model_client(), question)
+
+    assert "40014" in " ".join(answer["answer"])
+    assert answer["answeredBy"] == "extractive"
+    assert answer["degraded"] == "answer_unsupported"
+    assert answer["confidence"] == "medium"
+    assert answer["sources"]
+
+
 def test_uncovered_answer_has_no_links(model_client: MakeClient, model_server: ModelServer) -> None:
     answer = answer_of(model_client(), model_server, "文档没有写到。", related_url=[SHIP_PAGE])
     assert not answer.sources

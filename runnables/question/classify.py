@@ -63,8 +63,9 @@ def build_model_classifier(
 ) -> Runnable[Question, Classification]:
     """Return the step that classifies with one model call.
 
-    If the model takes a question for off-topic that contains an indexed code, path or name,
-    `classify_by_rules` classifies it instead; otherwise its estimate determines how certain the refusal is.
+    If the model takes a question for off-topic whose words leave no doubt or that contains an indexed code,
+    path or name, `classify_by_rules` classifies it instead; otherwise its estimate determines how certain
+    the refusal is.
     If all models fail, the type is `general`, so that the question is answered from the retrieved chunks;
     if `on_failure` is "error", the step raises ModelError instead. The reasons are in
     docs/decisions/0003-model-failure.md.
@@ -87,7 +88,7 @@ def build_model_classifier(
         classification = Classification(reply.value)
         if reply.value.type == "unknown":
             by_rules = await asyncio.to_thread(classify_by_rules, details_of(question))
-            if by_rules.is_exact:
+            if by_rules.is_exact or by_rules.on_topic == 1:
                 classification = by_rules
             else:
                 classification = replace(classification, on_topic=by_rules.on_topic)
