@@ -8,6 +8,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
+from dotenv import dotenv_values
 from pydantic import (
     AliasChoices,
     BeforeValidator,
@@ -126,7 +127,7 @@ class Settings(BaseSettings):
     """API key of the embedding model; default: the provider's variable."""
 
     embedding_batch: int = Field(default=32, ge=1, le=2_048)
-    """Texts per embedding request; some providers accept at most ten. Halved after a request times out."""
+    """Texts per embedding request; some providers accept at most ten. Fewer if the server is slow."""
 
     embedding_requests: int = Field(default=8, ge=1, le=64)
     """Maximum concurrent embedding requests during ingestion; a local model gets one at a time."""
@@ -393,6 +394,11 @@ def read_settings(**overrides: object) -> Settings:
             f"{PREFIX}{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()
         )
         raise ConfigurationError("; ".join(problems)) from None
+
+
+def read_variable(name: str) -> str:
+    """Return a variable that platform.toml names, from the environment or `.env`; empty if unset."""
+    return os.environ.get(name) or dotenv_values(".env").get(name) or ""
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-BlockKind = Literal["text", "heading", "bullet", "number", "quote", "code", "table", "group"]
+ContentKind = Literal["text", "heading", "bullet", "number", "quote", "code", "table", "group"]
 
 MAX_HEADING_LEVEL = 6
 
@@ -24,7 +24,7 @@ class TextRun:
 class ContentBlock:
     """A block of a page. A `group` has no text of its own."""
 
-    kind: BlockKind
+    kind: ContentKind
     runs: Sequence[TextRun] = ()
     children: Sequence["ContentBlock"] = ()
     level: int = 1

@@ -1,4 +1,7 @@
-"""Loads Confluence pages as the HTML that readers see, with their headings, tables and code."""
+"""Loads Confluence pages as the HTML that readers see, with their headings, tables and code.
+
+The other loaders must work without this module, which needs the extra `loaders`.
+"""
 
 from typing import Any
 

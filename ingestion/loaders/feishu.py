@@ -10,12 +10,12 @@ from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 
 from ingestion.loaders.block_markdown import (
-    BlockKind,
     ContentBlock,
+    ContentKind,
     TextRun,
     blocks_to_markdown,
 )
-from ingestion.loaders.json_api import Json, JsonApi
+from ingestion.loaders.json_api import ApiObject, JsonApi
 
 NODE_PAGE_SIZE = 50
 BLOCK_PAGE_SIZE = 500
@@ -23,7 +23,7 @@ BLOCK_PAGE_SIZE = 500
 BUSY_CODE = 99991400
 """Code of a reply with status 400 to too many requests."""
 
-_KINDS: dict[str, BlockKind] = {
+_KINDS: dict[str, ContentKind] = {
     "bullet": "bullet",
     "todo": "bullet",
     "ordered": "number",
@@ -75,7 +75,7 @@ class FeishuWikiLoader(BaseLoader):
                 metadata={"id": token, "title": node["title"], "url": f"{self._wiki_url}/{token}"},
             )
 
-    def _nodes(self, parent_token: str) -> Iterator[Json]:
+    def _nodes(self, parent_token: str) -> Iterator[ApiObject]:
         """Yield the wiki pages below a page, each before those below it."""
         path = f"wiki/v2/spaces/{self._space_id}/nodes"
         for node in self._items(path, NODE_PAGE_SIZE, parent_node_token=parent_token):
@@ -83,7 +83,7 @@ class FeishuWikiLoader(BaseLoader):
             if node.get("has_child"):
                 yield from self._nodes(node["node_token"])
 
-    def _items(self, path: str, page_size: int, **params: str) -> Iterator[Json]:
+    def _items(self, path: str, page_size: int, **params: str) -> Iterator[ApiObject]:
         cursor: dict[str, str] = {}
         while True:
             reply = self._api.get(path, page_size=page_size, **params, **cursor)
@@ -94,24 +94,24 @@ class FeishuWikiLoader(BaseLoader):
             cursor = {"page_token": data["page_token"]}
 
 
-def _checked(reply: Json) -> Json:
+def _checked(reply: ApiObject) -> ApiObject:
     """Return `reply`. Raises FeishuError if it reports an error; its HTTP status is then still 200."""
     if reply.get("code") != 0:
         raise FeishuError(f"code {reply.get('code')}: {reply.get('msg')}")
     return reply
 
 
-def _page_markdown(blocks: Mapping[str, Json]) -> str:
+def _page_markdown(blocks: Mapping[str, ApiObject]) -> str:
     root = next((block for block in blocks.values() if "page" in block), None)
     return "" if root is None else blocks_to_markdown(_children(root, blocks))
 
 
-def _children(block: Json, blocks: Mapping[str, Json]) -> list[ContentBlock]:
+def _children(block: ApiObject, blocks: Mapping[str, ApiObject]) -> list[ContentBlock]:
     ids = block.get("children") or ()
     return [_block(blocks[block_id], blocks) for block_id in ids if block_id in blocks]
 
 
-def _block(block: Json, blocks: Mapping[str, Json]) -> ContentBlock:
+def _block(block: ApiObject, blocks: Mapping[str, ApiObject]) -> ContentBlock:
     if "table" in block:
         return ContentBlock("table", rows=_rows(block["table"], blocks))
     name = next((key for key, value in block.items() if _has_elements(value)), "")
@@ -120,7 +120,7 @@ def _block(block: Json, blocks: Mapping[str, Json]) -> ContentBlock:
     level = name.removeprefix("heading")
     if level.isdecimal():
         return ContentBlock("heading", runs, children, level=int(level) + 1)
-    kind: BlockKind = next((_KINDS[key] for key in block if key in _KINDS), "text")
+    kind: ContentKind = next((_KINDS[key] for key in block if key in _KINDS), "text")
     return ContentBlock(kind, runs, children)
 
 
@@ -128,7 +128,7 @@ def _has_elements(value: object) -> bool:
     return isinstance(value, dict) and "elements" in value
 
 
-def _rows(table: Json, blocks: Mapping[str, Json]) -> list[list[str]]:
+def _rows(table: ApiObject, blocks: Mapping[str, ApiObject]) -> list[list[str]]:
     width = max(1, table["property"]["column_size"])
     cells = [
         blocks_to_markdown(_children(blocks[cell], blocks)) if cell in blocks else ""
@@ -137,7 +137,7 @@ def _rows(table: Json, blocks: Mapping[str, Json]) -> list[list[str]]:
     return [cells[start : start + width] for start in range(0, len(cells), width)]
 
 
-def _run(element: Json) -> TextRun:
+def _run(element: ApiObject) -> TextRun:
     run = element.get("text_run") or element.get("equation")
     if run is None:  # a mention of a document; those of people have no title
         mention = element.get("mention_doc") or {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-Json = dict[str, Any]
+ApiObject = dict[str, Any]
 
 MAX_ATTEMPTS = 3
 """Number of times that a request is sent while the server refuses it for now."""
@@ -31,18 +31,18 @@ class JsonApi:
         self.client = httpx.Client(base_url=base_url, headers=headers, timeout=timeout_s)
         self._busy_code = str(busy_code or "")
 
-    def get(self, path: str, **params: str | int) -> Json:
+    def get(self, path: str, **params: str | int) -> ApiObject:
         """Return the response to a GET request. Raises as `post` does."""
         return self._send("GET", path, params=params)
 
-    def post(self, path: str, body: Json) -> Json:
+    def post(self, path: str, body: ApiObject) -> ApiObject:
         """Return the response to a POST request.
 
         Raises httpx.HTTPError, and ValueError if the response is not a JSON object.
         """
         return self._send("POST", path, json=body)
 
-    def _send(self, method: str, path: str, **arguments: Any) -> Json:
+    def _send(self, method: str, path: str, **arguments: Any) -> ApiObject:
         for attempt in range(MAX_ATTEMPTS):
             response = self.client.request(method, path, **arguments)
             if not self._is_transient(response) or attempt == MAX_ATTEMPTS - 1:

@@ -10,18 +10,18 @@ from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 
 from ingestion.loaders.block_markdown import (
-    BlockKind,
     ContentBlock,
+    ContentKind,
     TextRun,
     blocks_to_markdown,
     inline_markdown,
 )
-from ingestion.loaders.json_api import Json, JsonApi
+from ingestion.loaders.json_api import ApiObject, JsonApi
 
 NOTION_VERSION = "2022-06-28"
 PAGE_SIZE = 100
 
-_KINDS: dict[str, BlockKind] = {
+_KINDS: dict[str, ContentKind] = {
     "heading_1": "heading",
     "heading_2": "heading",
     "heading_3": "heading",
@@ -67,11 +67,11 @@ class NotionLoader(BaseLoader):
             blocks = self._blocks(page["id"])
             yield Document(page_content=blocks_to_markdown(blocks), metadata=metadata)
 
-    def _pages(self) -> Iterator[Json]:
+    def _pages(self) -> Iterator[ApiObject]:
         path, body = "search", {"filter": {"property": "object", "value": "page"}}
         if self._database_id:
             path, body = f"databases/{self._database_id}/query", {}
-        cursor: Json = {}
+        cursor: ApiObject = {}
         while True:
             reply = self._api.post(path, {**body, **cursor, "page_size": PAGE_SIZE})
             yield from reply["results"]
@@ -83,7 +83,7 @@ class NotionLoader(BaseLoader):
         blocks = (self._block(block) for block in self._children(parent_id))
         return [block for block in blocks if block is not None]
 
-    def _children(self, parent_id: str) -> Iterator[Json]:
+    def _children(self, parent_id: str) -> Iterator[ApiObject]:
         cursor: dict[str, str] = {}
         while True:
             path = f"blocks/{parent_id}/children"
@@ -93,7 +93,7 @@ class NotionLoader(BaseLoader):
                 return
             cursor = {"start_cursor": reply["next_cursor"]}
 
-    def _block(self, block: Json) -> ContentBlock | None:
+    def _block(self, block: ApiObject) -> ContentBlock | None:
         """Return a block with its children; None for a page of its own."""
         kind = block["type"]
         if kind in _SEPARATE_PAGES:
@@ -123,7 +123,7 @@ def _runs(rich_text: Any) -> list[TextRun]:
     ]
 
 
-def _property_text(value: Json) -> object:
+def _property_text(value: ApiObject) -> object:
     """Return the value of a property as text, a number, a boolean or a list; None for other types."""
     content = value.get(value.get("type", ""))
     match content:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 
-from ingestion.loaders.json_api import Json, JsonApi
+from ingestion.loaders.json_api import ApiObject, JsonApi
 
 PAGE_SIZE = 100
 
@@ -48,7 +48,7 @@ class YuqueLoader(BaseLoader):
                 }
                 yield Document(page_content=page.get("body") or "", metadata=metadata)
 
-    def _entries(self, book: str) -> Iterator[Json]:
+    def _entries(self, book: str) -> Iterator[ApiObject]:
         offset = 0
         while True:
             entries = self._api.get(f"repos/{book}/docs", offset=offset, limit=PAGE_SIZE)["data"]

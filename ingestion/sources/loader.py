@@ -5,7 +5,6 @@ after the time limit, and when the run is stopped.
 """
 
 import multiprocessing
-import os
 import re
 import time
 import warnings
@@ -22,6 +21,7 @@ from ingestion.sources.remote_pages import Deadline, RemotePage, read_remote_pag
 from ingestion.worker_processes import exit_with_parent
 from schemas.errors import SourceError
 from schemas.platform import LoaderSourceConfig, SourceLimits
+from schemas.settings import read_variable
 
 FIRST_RETRY_S = 1.0
 """Delay before a failed loader is started again, in seconds; it doubles with each failure."""
@@ -175,7 +175,7 @@ def _resolve(value: object, secrets: list[str]) -> object:
     """Return `value` with its references resolved. Raises SourceError or re.error."""
     match value:
         case {"env": str(name), **rest} if not rest:
-            secret = os.environ.get(name, "")
+            secret = read_variable(name)
             if not secret:
                 raise SourceError(f"the environment variable {name} is not set")
             secrets.append(secret)
@@ -229,6 +229,8 @@ def _failure(error: Exception, secrets: list[str]) -> _Failure:
 def _message(error: Exception, secrets: list[str]) -> str:
     """Return the error in one line, without secrets."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
+    if isinstance(error, ModuleNotFoundError) and error.name == "langchain_community":
+        text += "; run `pip install 'apidesk[loaders]'`"
     for secret in secrets:
         text = text.replace(secret, "***")
     return text[:_MAX_MESSAGE_CHARS]

@@ -53,7 +53,7 @@ class PageContent(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Page:
+class SourcePage:
     """A page of any source, before it is parsed."""
 
     id: str
@@ -93,16 +93,16 @@ def parse_page(
 
 def _page_of_file(
     source: PageSourceConfig, path: Path, values: PageValues, parts: Iterable[PagePart]
-) -> Page | None:
+) -> SourcePage | None:
     """Return the page at `path`; None when its file name does not match."""
     merged = _merge_values(source, path, values)
     if merged is None:
         return None
     document_id = path.relative_to(source.path).with_suffix("").as_posix()
-    return Page(document_id, path.suffix.lower(), merged, tuple(parts))
+    return SourcePage(document_id, path.suffix.lower(), merged, tuple(parts))
 
 
-def _parse(source: PageConfig, page: Page) -> ParsedPage | None:
+def _parse(source: PageConfig, page: SourcePage) -> ParsedPage | None:
     """Parse `page`; None when it has no body."""
     parsed = [
         (part, list(add_anchors(parse_blocks(part.markdown), source.anchors)))
@@ -142,7 +142,7 @@ def page_documents(
     return None if page is None else documents_of_page(source, page)
 
 
-def documents_of_page(source: PageConfig, page: Page) -> list[SourceDocument] | None:
+def documents_of_page(source: PageConfig, page: SourcePage) -> list[SourceDocument] | None:
     """Return the documents of `page`, which may come from any kind of source, as `page_documents` does."""
     if _is_skipped(source, page.values):
         return None

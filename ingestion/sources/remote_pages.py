@@ -13,7 +13,7 @@ from ingestion.sources.folder import READER_VERSION, PageValues, check_size
 from ingestion.sources.formats.html import read_html
 from ingestion.sources.formats.text import decode_text
 from ingestion.sources.markdown import markdown_content
-from ingestion.sources.pages import Page, PageContent, PagePart, documents_of_page
+from ingestion.sources.pages import PageContent, PagePart, SourcePage, documents_of_page
 from ingestion.sources.registry import (
     EmptyFile,
     FileResult,
@@ -79,7 +79,9 @@ def _documents(
         raise SourceError(f"its id is longer than {MAX_ID_CHARS} characters")
     check_size(len(page.data), limits)
     values, parts = _content(page)
-    return documents_of_page(source, Page(page.id, page.suffix, {**values, **page.values}, parts))
+    return documents_of_page(
+        source, SourcePage(page.id, page.suffix, {**values, **page.values}, parts)
+    )
 
 
 def _content(page: RemotePage) -> PageContent:

@@ -193,6 +193,8 @@ class _Crawl:
             if error.status < 500 and error.status != 429:
                 return
             raise SourceError(f"{url}: {error}") from None
+        except SourceError as error:
+            raise SourceError(f"{url}: {error}") from None
         self._robots = Protego.parse(download.data.decode("utf-8", "replace"))
         delay = self._robots.crawl_delay(USER_AGENT)
         self._interval_s = max(self._interval_s, float(delay or 0))
