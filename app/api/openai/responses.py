@@ -22,7 +22,7 @@ from app.api.openai.request import (
 from app.api.openai.response import Usage, answer_details, unix_time, url_citations
 from schemas.answer import Answer
 
-Json = dict[str, Any]
+ResponseJson = dict[str, Any]
 
 
 class InputItem(ChatMessage):
@@ -67,7 +67,7 @@ class ResponseBuilder:
         self._created = unix_time()
         self._numbers = count()
 
-    def response(self, text: str, answer: Answer) -> Json:
+    def response(self, text: str, answer: Answer) -> ResponseJson:
         """Return the complete response."""
         message = self._message("completed", [self._part(text, answer)])
         return self._response("completed", [message], _usage(self._usage()), answer)
@@ -112,12 +112,12 @@ class ResponseBuilder:
     def _part_event(self, name: str, **fields: Any) -> ServerSentEventMessage:
         return self._event(name, item_id=self._item_id, output_index=0, content_index=0, **fields)
 
-    def _part(self, text: str, answer: Answer | None = None) -> Json:
+    def _part(self, text: str, answer: Answer | None = None) -> ResponseJson:
         citations = url_citations(text, answer) if answer else []
         annotations = [{"type": "url_citation"} | citation.model_dump() for citation in citations]
         return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
 
-    def _message(self, status: str, content: list[Json]) -> Json:
+    def _message(self, status: str, content: list[ResponseJson]) -> ResponseJson:
         return {
             "id": self._item_id,
             "type": "message",
@@ -129,10 +129,10 @@ class ResponseBuilder:
     def _response(
         self,
         status: str,
-        output: list[Json],
-        usage: Json | None = None,
+        output: list[ResponseJson],
+        usage: ResponseJson | None = None,
         answer: Answer | None = None,
-    ) -> Json:
+    ) -> ResponseJson:
         return {
             "id": self._id,
             "object": "response",
@@ -157,7 +157,7 @@ class ResponseBuilder:
         }
 
 
-def _usage(usage: Usage) -> Json:
+def _usage(usage: Usage) -> ResponseJson:
     return {
         "input_tokens": usage.prompt_tokens,
         "input_tokens_details": {"cached_tokens": 0},
