@@ -44,7 +44,7 @@ def main() -> None:
     with samples() as url, running_chromium() as browser:
         for name, size in (("375", PHONE), ("1280", DESKTOP)):
             with opened(browser, url, size | CHINESE) as page:
-                ask(page, "怎么发货")
+                ask(page, "订单发货返回 41024 怎么处理")
                 take(page, f"page-{name}")
             with opened(browser, url, size | ENGLISH | {"color_scheme": "light"}) as page:
                 ask(page, "what does error 44203 mean?")

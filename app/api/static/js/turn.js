@@ -8,7 +8,7 @@ import { renderStep } from "./steps.js";
 import { StreamedAnswer } from "./streamed-answer.js";
 
 /** Time after which steps are shown. Quotes are complete by then, and folded if they are doubtful. */
-const QUOTES_MS = 150;
+const QUOTES_MS = 400;
 
 let count = 0;
 
