@@ -52,7 +52,7 @@ class Confluence(Wiki):
 
     def source(self) -> Json:
         return {
-            "loader": "ingestion.loaders.confluence.ConfluenceHtmlLoader",
+            "loader": "apidesk.loaders.ConfluenceHtmlLoader",
             "arguments": {
                 "url": self.url,
                 "token": {"env": "WIKI_TOKEN"},
@@ -145,7 +145,7 @@ class Notion(Wiki):
 
     def source(self) -> Json:
         return {
-            "loader": "ingestion.loaders.notion.NotionLoader",
+            "loader": "apidesk.loaders.NotionLoader",
             "arguments": {"integration_token": {"env": "WIKI_TOKEN"}, "base_url": f"{self.url}/v1"},
             "id": "{id}",
             "page_url": "{url}",
@@ -215,7 +215,7 @@ class Yuque(Wiki):
 
     def source(self) -> Json:
         return {
-            "loader": "ingestion.loaders.yuque.YuqueLoader",
+            "loader": "apidesk.loaders.YuqueLoader",
             "arguments": {
                 "access_token": {"env": "WIKI_TOKEN"},
                 "books": ["acme/api"],
@@ -255,7 +255,7 @@ class Feishu(Wiki):
 
     def source(self) -> Json:
         return {
-            "loader": "ingestion.loaders.feishu.FeishuWikiLoader",
+            "loader": "apidesk.loaders.FeishuWikiLoader",
             "arguments": {
                 "app_id": "cli_a1",
                 "app_secret": {"env": "WIKI_TOKEN"},
