@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ask test acceptance check format pin screenshots bench bench-scale bench-retrieval bench-answers fit-answers soak fuzz
+.PHONY: help setup run ask test acceptance test-models check format pin screenshots bench bench-scale bench-retrieval bench-answers fit-answers soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,16 @@ test: setup ## run the fast tests
 acceptance: setup ## run the slow tests (processes, browser, README, corpora)
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m acceptance
 
+# The chat model's server is compiled with the instructions of this processor; without the parts for images.
+.venv-models/.ready: tests/real_models/requirements.txt
+	$(PYTHON) -m venv .venv-models
+	@echo "building llama-cpp-python takes up to 15 minutes" >&2
+	CMAKE_ARGS="-DGGML_NATIVE=ON -DLLAVA_BUILD=OFF" .venv-models/bin/pip install --quiet --require-hashes -r tests/real_models/requirements.txt
+	@touch $@
+
+test-models: setup .venv-models/.ready ## ask real models that run here (installs 300 MB, 40 minutes), update docs/how-to/use-local-models.md
+	@$(BIN)/python -m tests.real_models .venv-models --document docs/how-to/use-local-models.md
+
 check: setup ## run the linters and the type checker
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -52,6 +62,7 @@ format: setup ## format the code and sort imports
 pin: setup ## upgrade all pinned requirements
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade pyproject.toml -o requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade --group dev pyproject.toml -o requirements-dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade tests/real_models/requirements.in -o tests/real_models/requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --upgrade benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt
 
 screenshots: setup ## update the screenshots in docs/how-to/embed-the-page.md

@@ -81,7 +81,7 @@ def skip_reason(
     with caplog.at_level(logging.WARNING):
         assert run(judge, cases or statements(2), {"callbacks": [trace]}) is None
     (output,) = trace.outputs
-    (record,) = (r for r in caplog.records if r.name.startswith("runnables"))
+    (record,) = (r for r in caplog.records if r.name == "runnables.grounding.judge")
     reason: str = output["skipped"]
     assert record.getMessage() == f"{RUN_NAME}: no verdicts: {reason}"
     assert record.exc_info is None
@@ -215,7 +215,7 @@ def test_too_small_window_skips_the_call(
         ([verdicts((1, True), (1, False))], "judges no statement"),
         ([Reply(f"wrong key {KEY}", status=401)], "check APIDESK_JUDGE_API_KEY"),
         ([Reply(status=404)], "check APIDESK_JUDGE_MODEL"),
-        ([Reply(status=500)] * 4, "answers 500"),
+        ([Reply(status=500)] * 7, "answers 500"),  # in three output modes once
         ([Reply(action="reset")] * 4, "check APIDESK_JUDGE_BASE_URL"),
     ],
     ids=["prose", "empty", "unknown", "contradiction", "401", "404", "500", "reset"],

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from app.cli.main import main
 from tests.model_replies import MakeClient
-from tests.model_server import ModelServer, Reply
+from tests.model_server import ModelServer, Recorded, Reply, Text
 
 WRONG = [
     pytest.param(Reply(status=401, text="bad key"), "check APIDESK_CHAT_API_KEY", id="wrong key"),
@@ -71,6 +71,28 @@ def test_check_prints_a_row_per_model(
     assert sentence in chat
     assert fallback.split()[-1] == embedding.split()[-1] == "ok"
     assert "secret" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("reply", "result"),
+    [({"ok": True}, "json_object  ok"), ("pong", "answers, but not in JSON as asked")],
+)
+def test_check_shows_how_a_model_returns_json(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, reply: Text, result: str
+) -> None:
+    def answer(request: Recorded) -> Reply:
+        form = request.body["response_format"]["type"]
+        return Reply(status=500) if form == "json_schema" else Reply(reply)
+
+    model_server.default = answer
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("APIDESK_CHAT_MODEL", "openai:local")
+    monkeypatch.setenv("APIDESK_CHAT_BASE_URL", model_server.base_url)
+
+    done = CliRunner().invoke(main, ["check"])
+
+    assert result in done.output
+    assert done.exit_code == (0 if result.endswith("ok") else 1)
 
 
 @pytest.mark.parametrize(

@@ -245,8 +245,12 @@ async def probe_model(model: ChatModel) -> bool:
     """
     call = StructuredOutputCall("probe", "repair", "en", _ProbeReply)
     messages: list[BaseMessage] = [HumanMessage(PROBE)]
+    text = ""
     with tracing_context(enabled=False):
-        text, _ = await call.reply(model, messages, with_deadline({}, PROBE_TIMEOUT_S))
+        for _ in range(MAX_SERVER_ERRORS):
+            text, _ = await call.reply(model, messages, with_deadline({}, PROBE_TIMEOUT_S))
+            if model.output_modes:
+                break
     try:
         parse_object(text, _ProbeReply)
     except UnreadableReply:

@@ -1,0 +1,1 @@
+"""The desk with real models, which run here: `make test-models`."""

@@ -1,0 +1,47 @@
+"""Checks of an answer that do not use the product's own grounding."""
+
+import re
+from collections.abc import Iterator
+
+from schemas.answer import Answer
+
+_CITATION = re.compile(r"\[(\d+)\]")
+_URL = re.compile(r"https?://[^\s)\]>\"'`，。；]+")
+_IDENTIFIER = re.compile(
+    r"/[a-z0-9_-]+(?:/[\w{}.-]+)+"  # a path
+    r"|\b[A-Za-z]+(?:_[A-Za-z0-9]+)+\b"  # order_no, SIGN_ERROR
+    r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b"  # orderNo
+    r"|(?<![\w.,-])\d{4,9}(?![\w.,-])"  # an error code
+)
+
+
+def problems(answer: Answer, question: str, seconds: float, deadline_s: float) -> Iterator[str]:
+    """Yield what is wrong with an answer; its words may be poor, but nothing in it may be invented."""
+    if seconds > deadline_s:
+        yield f"took {seconds:.0f} of {deadline_s:.0f} seconds"
+    if not answer.answer or not all(step.strip() for step in answer.answer):
+        yield "has an empty step"
+    if answer.type != "unknown":
+        yield from _inventions(answer, question)
+
+
+def _inventions(answer: Answer, question: str) -> Iterator[str]:
+    """Yield the citations, links and identifiers of an answer that its sources do not have."""
+    text, evidence = " ".join(answer.answer), _evidence(answer, question)
+    for number in set(map(int, _CITATION.findall(text))) - {s.number for s in answer.sources}:
+        yield f"cites [{number}], which is no source"
+    for url in {url.rstrip(".,") for url in _URL.findall(text)}:
+        if url not in evidence:
+            yield f"links {url}"
+    known = f"{evidence} {' '.join(answer.unverified)}".lower()
+    for name in set(_IDENTIFIER.findall(_URL.sub(" ", _CITATION.sub(" ", text)))):
+        if name.lower() not in known:
+            yield f"states {name}, which is neither in a source nor listed"
+
+
+def _evidence(answer: Answer, question: str) -> str:
+    """Return all text that the answer may repeat."""
+    fields = ("title", "section", "page_url", "api_name", "api_url", "text")
+    sources = (str(getattr(source, name)) for source in answer.sources for name in fields)
+    nearest = (page.page_url for page in answer.nearest)
+    return "\n".join([question, *sources, *nearest])
