@@ -1,4 +1,7 @@
-"""LangChain loaders for sources of kind `loader`, with the same names in the repository and the wheel."""
+"""LangChain loaders for sources of kind `loader`.
+
+A module of its own, because platform.toml names them by a path that must be the same in the wheel.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -343,14 +343,17 @@ def test_response_streams_steps(scripted: OpenAI, model_server: ModelServer) -> 
     ]  # fmt: skip
     assert kinds[-1] == "response.completed"
     assert "response.output_text.annotation.added" in kinds
-    assert [event.sequence_number for event in received if event.type != "response.completed"] == [
-        number for number in range(len(received) - 1)
-    ]
+    numbers = [event.sequence_number for event in received if event.type != "response.completed"]
+    assert numbers == list(range(len(received) - 1))
 
 
 def test_response_uses_the_earlier_messages(plain: OpenAI) -> None:
     first = plain.responses.create(model="apidesk", input=QUESTION)
-    messages: Any = [user(QUESTION), *(item.model_dump() for item in first.output), user("那错误码呢")]
+    messages: Any = [
+        user(QUESTION),
+        *(item.model_dump() for item in first.output),
+        user("那错误码呢"),
+    ]
     details = plain.responses.create(model="apidesk", input=messages).model_extra or {}
     source = details["apidesk"]["sources"][0]
     assert (source["apiName"], source["section"]) == ("订单发货", "错误码")
@@ -430,9 +433,7 @@ def test_citations_are_numbered_by_page() -> None:
     numbers = PageNumbers()
     numbers.apply(Event("sources", Sources(sources=shown)))
     streamed = [
-        numbers.apply(
-            Event("step", Step(number=1, text=text, unverified=[], supported=True))
-        ).data
+        numbers.apply(Event("step", Step(number=1, text=text, unverified=[], supported=True))).data
         for text in steps
     ]
     numbered = numbers.answer(answer)
