@@ -12,8 +12,8 @@ brackets depend on the question, on the settings or on the caller.
       [expand-query]           retrieve again with terms in the documents' language
       boost-named-api          chunks of the API that the question names come first
       [research]               mode `tools`: a model looks up more
-                               with a model: add the next best chunks, up to a number of tokens
       [web]                    pages from the web
+                               with a model: add the next best chunks, up to a number of tokens
       answer                   one model call or, in parts, several; quotes without a model
                                if every model fails: classify by rules, boost, quote
       ground                   citations, links and facts are checked
@@ -124,9 +124,9 @@ def _build_draft_answer(steps: PipelineSteps) -> StateFunction:
         return answer.quote.ainvoke
 
     async def write_answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        state = await answer.add_evidence(state, config)
         if answer.search_web is not None:
             state = await answer.search_web(state, config)
+        state = await answer.add_evidence(state, config)
         return await write.ainvoke(state, config)
 
     if answer.classify_by_rules is None:

@@ -124,6 +124,12 @@ class ExtractedDetails:
     trace_id: str | None = None
 
     @property
+    def shown(self) -> str:
+        """The question as answers repeat it: without pasted JSON and queries, if it has any."""
+        has_values = bool(self.request_param) or self.response is not None
+        return (self.prose or self.text) if has_values else self.text
+
+    @property
     def asked(self) -> str:
         """The question without pasted values, except addresses and the error; empty if nothing is left."""
         return " ".join(part for part in (self.prose, *self.paths, self.error or "") if part)

@@ -168,7 +168,7 @@ class Settings(BaseSettings):
     """Threads that a model named `local:` computes a batch with."""
 
     web_search: Literal["tavily"] | None = None
-    """`tavily` adds web pages to the sources, after the documents; default: no web search."""
+    """`tavily` adds web pages to the sources, after the `k` best chunks; default: no web search."""
 
     web_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("APIDESK_WEB_API_KEY", "TAVILY_API_KEY")

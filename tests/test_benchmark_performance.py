@@ -211,7 +211,7 @@ def test_floor_sends_the_same_requests_as_apidesk(model: Model) -> None:
     assert refused == {"type": "unknown", "answer": [], "sources": []}
     seen = model.seen()
     assert [call.kind for call in seen.calls] == ["classification", "answer", "classification"]
-    prompt = json.loads(seen.bodies["answer"])["messages"][0]["content"]
+    prompt = json.loads(seen.bodies["answer"])["messages"][-1]["content"]
     assert "How often?" in prompt
     assert '<document number="5">' in prompt
 

@@ -27,6 +27,7 @@ from tests.web_server import WebServer, result, search_reply
 
 QUESTION = "发货接口是哪个"
 SHIP_PAGE = "https://open.example.com/#/api?apiId=1110"
+WEB_TEXT = "订单发货的经验：先取号。"
 TRUE = "调用“订单发货”接口提交发货，必填参数有 `request_id` 和 `order_no`。[请求参数]"
 """Supported by the chunk with the request parameters; `cite_sections` inserts its number."""
 
@@ -416,7 +417,7 @@ def test_web_sources_follow_the_documents_and_are_marked(
 ) -> None:
     page = "https://blog.example.net/shipping"
     with WebServer() as web:
-        web.reply(search_reply(result(page, "订单发货的经验：先取号。")))
+        web.reply(search_reply(result(page, WEB_TEXT)))
         client = model_client(
             web_search="tavily", web_base_url=web.base_url, web_api_key=SecretStr(WEB_KEY)
         )
@@ -432,8 +433,9 @@ def test_web_sources_follow_the_documents_and_are_marked(
 
 
 def from_the_web(request: Recorded) -> AnswerDraft:
-    """Return an answer that cites the last chunk of the prompt."""
-    number = request.text.count("<document number=")
+    """Return an answer that cites the page from the web."""
+    before = request.text.partition(WEB_TEXT)[0]
+    number = re.findall(r'<document number="(\d+)"', before)[-1]
     return AnswerDraft(
         answer=[cite_sections(TRUE, request.text), f"订单发货的经验是先取号。[{number}]"]
     )

@@ -297,7 +297,7 @@ def test_small_window_gets_whole_chunks_best_first(
 ) -> None:
     answer_all(model_server)
     question = "怎么调用订单发货接口，要申请什么权限？" + "请说明。" * 20
-    ask(serve_samples(**chat(model_server)), question, k=10)
+    ask(serve_samples(**chat(model_server), chat_context_tokens=32_000), question, k=10)
     everything = documents(model_server.chat_requests[-1])
 
     window = 4_000

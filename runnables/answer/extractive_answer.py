@@ -91,7 +91,7 @@ def extractive_answer(
     answer = [cite(text, numbers[chunk.id]) for text, chunk in steps]
     pages = dict.fromkeys(retrieved.chunk.page_url for retrieved in chunks)
     draft = AnswerDraft(
-        question=question.text,
+        question=details.shown,
         introduction=platform_info.greeting.in_language(question.language),
         answer=answer or [not_covered_sentence(platform_info, question.language)],
         related_url=[page for page in pages if page][: MAX_RELATED_PAGES + 1],

@@ -18,6 +18,7 @@ from runnables.grounding.grounded_step import (
 )
 from runnables.grounding.judge import Judge
 from runnables.models.chat_models import EXTRACTIVE
+from runnables.question.extract_details import details_of
 from runnables.run_context import emit_answer, named_step
 from runnables.state import PipelineState, Research, mark_degraded
 from schemas.answer import Answer, Confidence, DegradedReason, Page, Refused, Source
@@ -104,7 +105,7 @@ def _empty_answer(
     research = state.get("research", Research())
     restated, greeting = draft.answer.question.strip(), draft.answer.introduction
     if question.original_text or not restated or not grounder.is_free_of_claims(restated):
-        restated = question.text
+        restated = details_of(question).shown
     if not greeting or not grounder.is_free_of_claims(greeting):
         greeting = platform_info.greeting.in_language(question.language)
     return Answer(

@@ -4,7 +4,7 @@ import re
 
 from runnables.question.extract_details import error_codes, extract_details
 
-_URL = re.compile(r"https?://\S+")
+_URL_OR_EMAIL = re.compile(r"https?://\S+|[\w.+-]+@[\w-]+\.[\w.-]+", re.ASCII)
 _NAME = re.compile(
     r"(?<![A-Za-z0-9_./:-])(?:[A-Za-z][A-Za-z0-9]*(?:(?:\[\])?[_.-][A-Za-z0-9]+)+(?:\[\])?"
     r"|[a-z]+[0-9]*[A-Z][A-Za-z0-9]*)(?![A-Za-z0-9_/-])"
@@ -37,7 +37,7 @@ def extract_identifiers(question: str) -> list[str]:
     digits are codes if the question is about errors. A plain word is an identifier if it is the whole
     question, follows a term for error codes, or is the only word whose meaning the question asks for.
     """
-    text = _URL.sub(" ", question)
+    text = _URL_OR_EMAIL.sub(" ", question)
     short = _SHORT_CODE.findall(text) if _ERROR_WORD.search(text) else []
     names = [
         *error_codes(text),

@@ -78,7 +78,7 @@ def pipeline_diagram(steps: PipelineSteps) -> DiagramPart:
 def _draft_parts(answer: AnswerSteps) -> tuple[DiagramPart, ...]:
     if answer.write is None:
         return _named(answer.quote.get_name())
-    names = ["add-evidence", *(["web"] if answer.search_web else []), answer.write.get_name()]
+    names = [*(["web"] if answer.search_web else []), "add-evidence", answer.write.get_name()]
     return _named(*names)
 
 
