@@ -21,6 +21,7 @@ from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import QueryTerms
 from schemas.answer import Confidence
+from schemas.choices import Language
 from schemas.question import ExtractedDetails
 
 HIGH = 0.75
@@ -72,8 +73,13 @@ def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, floa
         "share": terms.share(words) if terms.weights else float(stated > 0),
         "found": math.log1p(len(words) + stated),
         "code": float(any(defines_code(passage, terms) for passage in passages)),
-        "translated": float(detect_language(details.text) != passages[0].chunk.language),
+        "translated": float(_is_translated(details.text, passages[0].chunk.language)),
     }
+
+
+def _is_translated(question: str, language: Language) -> bool:
+    """Return whether a text in `language` is in another one than `question`; a bare code is in none."""
+    return any(map(str.isalpha, question)) and detect_language(question) != language
 
 
 def defines_code(passage: QuotedPassage, terms: QueryTerms) -> bool:
