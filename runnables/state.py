@@ -62,7 +62,7 @@ class PipelineState(TypedDict):
     chunks: NotRequired[list[RetrievedChunk]]
     """The chunks that the answer may cite; the first one is number 1.
 
-    Set by `boost-named-api` and extended by `research`, `add-evidence` and `web`. `answer` keeps only
+    Set by `boost-named-api` and extended by `research`, `web` and `add-evidence`. `answer` keeps only
     the chunks that the model was shown.
     """
     missing_identifiers: NotRequired[Mapping[str, Sequence[str]]]

@@ -53,7 +53,7 @@ def configure_logging(level: str, log_format: LogFormat = "auto") -> None:
 
 
 def is_json(log_format: LogFormat, stream: TextIO) -> bool:
-    """Whether the log on `stream` is written as JSON."""
+    """Return whether the log on `stream` is written as JSON."""
     return log_format == "json" or (log_format == "auto" and not stream.isatty())
 
 

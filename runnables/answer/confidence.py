@@ -78,7 +78,7 @@ def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, floa
 
 
 def _is_translated(question: str, language: Language) -> bool:
-    """Return whether a text in `language` is in another one than `question`; a bare code is in none."""
+    """Return whether `question` is in another language than `language`; false for a bare code."""
     return any(map(str.isalpha, question)) and detect_language(question) != language
 
 
@@ -97,8 +97,8 @@ def _quoted_probability(
 ) -> float:
     """Return the probability that one of the passages `quoted` is the right one, if one of `ranked` is.
 
-    The weights of the relevance are log-odds, so that the probabilities are its softmax. If a quoted
-    passage defines a code of the question, others that define it are as good.
+    The weights of the features are log-odds, so the probabilities are the softmax of the relevance. If a
+    quoted passage defines a code of the question, other passages that define one count as well.
     """
     has_code = any(defines_code(passage, terms) for passage in quoted)
     weights = [

@@ -50,13 +50,13 @@ MIN_ADDED_SHARE = 0.2
 """Share of the question's words and identifiers that a second passage must add in a comparison."""
 
 MAX_DISTANCE = 0.5
-"""Relevance that a second passage may have less than the best one, in nats.
+"""Maximum difference in relevance between the best passage and a second one, in nats.
 
 A passage at this distance is right 0.6 times as often, because the weights of the relevance are log-odds.
 """
 
 MAX_DISTANCE_IN_DOCUMENT = 2.0
-"""The same for a passage of the same document, which continues the best one rather than replaces it."""
+"""The same for a passage of the same document, which continues the best one instead of replacing it."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
 """A chunk and those of its segments that may be quoted, of which there is at least one."""
@@ -158,9 +158,9 @@ def _is_named(chunk: Chunk, question: str) -> bool:
 def _candidates(
     sections: Sequence[QuotableSection], terms: QueryTerms, chunks: Sequence[RetrievedChunk]
 ) -> Iterator[Candidate]:
-    """Yield the sections with their ranks and their scores relative to the best.
+    """Yield the sections with their ranks and their scores relative to the best score.
 
-    A section without a score belongs to the best chunk's page, whose score it gets.
+    A section without a score was read because of the best chunk or the named API, and gets the best score.
     """
     scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
     best = max(scores.values(), default=0.0) or 1.0
@@ -170,7 +170,10 @@ def _candidates(
 
 
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
-    """Return the segments, for an API's section without examples and without the list with its URL."""
+    """Return the segments of a section that may be quoted.
+
+    Of an API's section, these are table rows and paragraphs, but no lists, code and introductions of code.
+    """
     if chunk.kind == "prose":
         return list(segments)
     following = [*(segment.kind for segment in segments[1:]), ""]
@@ -184,9 +187,9 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
     """Return the passage of another section that is quoted as well, if there is one.
 
-    In a comparison it is the passage that adds most words and identifiers of the question. The row of an
-    error code needs no other. Otherwise it is the next best one, if it is likely enough to be right and
-    both together are no longer than one passage.
+    In a comparison, it is the passage that adds the most words and identifiers of the question. The row of
+    an error code needs no second passage. Otherwise it is the next best one, if it is likely enough to be
+    right and both together are no longer than one passage.
     """
     if not ranked:
         return []
@@ -212,7 +215,10 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
 
 
 def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
-    """Return whether a section may be asked for; an API's errors and the like are asked for expressly."""
+    """Return whether the question may ask for a section of this kind.
+
+    A question with needs asks for prose, for request parameters, and for the kinds that fit its needs.
+    """
     return not terms.needs or kind in ("prose", "request_parameters") or fits(kind, terms.needs)
 
 

@@ -78,7 +78,7 @@ class QuotedPassage:
     words: frozenset[str]
     """The words of the question in the segments and in the headings above them."""
     identifiers: frozenset[str]
-    """The identifiers of the question there."""
+    """The identifiers of the question in the same places."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""

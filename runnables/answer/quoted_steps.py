@@ -1,4 +1,4 @@
-"""Writes quoted passages as the steps of an answer, with what a call of their API needs."""
+"""Turns quoted passages into the steps of an answer, and adds what a call of their API needs."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

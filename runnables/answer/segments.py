@@ -193,7 +193,10 @@ def _required_names(section: _RowContext, rows: list[list[str]]) -> set[str]:
 
 
 def inline_markdown(text: str) -> str:
-    """Return `text` without images, tags and links that are relative; code and emphasis are kept."""
+    """Return `text` without images and tags, and with relative links replaced by their labels.
+
+    Code and emphasis are kept.
+    """
     parts = _CODE.split(text)
     plain = (part if part.startswith("`") else _without_markup(part) for part in parts)
     lines = (line.rstrip() for line in "".join(plain).splitlines())

@@ -1,4 +1,4 @@
-"""The step `answer` with a model, which writes the answer with one call, or two to structure it."""
+"""The step `answer` with a model: one call writes the answer, and a second one may structure it."""
 
 import logging
 import re
@@ -185,7 +185,7 @@ class _AnswerWriter:
         return parser.on_text
 
     def _messages(self, variables: PromptVariables) -> list[BaseMessage]:
-        """Return the prompt for the answer, which has no schema if a second model structures the answer."""
+        """Return the prompt for the answer, without a schema if a second model structures the answer."""
         if not self._structure_models:
             return self._answer.messages(variables)
         return self._plain_prompt.format_messages(schema=None, **variables)

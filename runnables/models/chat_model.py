@@ -232,9 +232,10 @@ class ChatModel:
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> AIMessage:
-        """Return the reply, without what the provider refuses, such as token usage or a temperature.
+        """Return the reply to a request without the options that the provider refuses.
 
-        The limit is also lifted if it ends the reply of a model that is still reasoning.
+        Such options are token usage and a temperature, for example. The limit on the length of replies is
+        also lifted if it ends the reply of a reasoning model (see `is_cut_before_text`).
         """
         while True:
             accepted = messages if self.has_system_role else _merge_system_message(messages)

@@ -1,6 +1,6 @@
-"""Models that a program passes as objects, in place of those that the settings name.
+"""Models that a program passes as objects, instead of those that the settings name.
 
-They stay apart from `chat_models`, because the settings do not describe them.
+`runnables.models.chat_models` opens the models that the settings name.
 """
 
 from dataclasses import dataclass

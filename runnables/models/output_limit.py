@@ -49,7 +49,7 @@ def lift_output_limit(client: BaseChatModel) -> bool:
 
 
 def is_cut_before_text(reply: AIMessage) -> bool:
-    """Return whether the limit ended the reply while the model was still reasoning."""
+    """Return whether the limit ended a reply that has no text or used tokens for reasoning."""
     metadata = reply.response_metadata
     ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
     if not any(end in _CUT for end in ends):

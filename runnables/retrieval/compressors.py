@@ -50,7 +50,7 @@ class Reranker(BaseDocumentCompressor, ABC):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """As `acompress_documents`, for a thread without an event loop."""
+        """Do the same as `acompress_documents`, for threads without an event loop."""
         return asyncio.run(self.acompress_documents(documents, query, callbacks))
 
 

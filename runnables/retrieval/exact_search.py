@@ -1,4 +1,4 @@
-"""Exact search for the identifiers of a question, whatever other words it has.
+"""Exact search for the identifiers of a question, independent of its other words.
 
 A chunk defines an identifier in a table cell, at the start of a list item or heading, or as the address or
 name of its API. Mentions elsewhere are left to full-text search.
@@ -30,7 +30,7 @@ MAX_SIMILAR = 3
 """Maximum number of similar identifiers to name instead of one that no document contains."""
 
 MIN_SIMILARITY = 75
-"""Minimum similarity of these, 0 to 100."""
+"""Minimum similarity of a similar identifier, 0 to 100."""
 
 DEFINED, LISTED = 2, 1
 """Strength of a definition, and of a value in a further column or in code markup."""

@@ -65,7 +65,7 @@ def _is_specific(name: str, about_errors: bool) -> bool:
 
 
 def _single_word(question: str) -> list[str]:
-    """Return the plain words that `question` names as an error code or whose meaning alone it asks for."""
+    """Return the plain words that are identifiers, as `extract_identifiers` describes."""
     stripped = question.strip().strip("`\"'?？")
     if _WORD.fullmatch(stripped):
         return [stripped]

@@ -1,4 +1,4 @@
-"""Analysis of a question before retrieval: glossary terms and its parts.
+"""Analysis of a question before retrieval: its parts, and equivalents of its terms.
 
 Classification, tools and analytics use it without the retriever.
 """

@@ -75,7 +75,7 @@ MAX_PAIR_PASSAGE_TOKENS = 300
 """Maximum length of a passage, in tokens. Many cross-encoders read 512 tokens; the time grows with them."""
 
 BATCH_SIZE = 4
-"""Passages per run of the model. When the time is over, only the current run is completed."""
+"""Passages per run of the model. After the timeout, only the current run is completed."""
 
 
 class EndpointReranker(Reranker):

@@ -42,7 +42,7 @@ CANDIDATE_COUNT = 50
 MAX_DEFINITIONS = 2
 """Maximum number of chunks that come first because they define an identifier of the question.
 
-Most of five places remain for the other words of the question.
+Three of five results then remain for the other words of the question.
 """
 
 EMBEDDING_TIMEOUT_S = 10

@@ -43,10 +43,10 @@ def lacks_request_parameters(ranking: Sequence[RetrievedChunk]) -> bool:
 def add_request_parameters(
     ranking: Sequence[RetrievedChunk], collection: Collection, filters: Filters
 ) -> list[RetrievedChunk]:
-    """Return `ranking`, which lacks them, with the request parameters of its first API in third place.
+    """Return `ranking` with the request parameters of its first API in third place.
 
-    A caller of the API needs them, whichever of its sections the words of the question are in. Blocks the
-    event loop.
+    `lacks_request_parameters` is true for `ranking`. A caller of the API needs its parameters, even if the
+    words of the question are in another section. Blocks the event loop.
     """
     best = ranking[0].chunk
     ranked = [r for r in ranking if _is_parameters_of(best, r.chunk)]

@@ -1,4 +1,4 @@
-"""Web search with Tavily, whose results follow the documents' chunks.
+"""Web search with Tavily, whose results follow the retrieved chunks.
 
 It uses the optional dependency `tavily-python`, which accepts an httpx client and therefore a base URL, a
 deadline and TLS settings. langchain-tavily has no timeout, and its HTTP client, aiohttp, follows redirects.
@@ -121,7 +121,7 @@ def open_web_search(settings: Settings) -> WebSearch | None:
 
 
 def build_web_search(web_search: WebSearch) -> StateFunction:
-    """Return the function that appends the chunks of web pages to those of the documents."""
+    """Return the function that appends the chunks of web pages to the chunks of the state."""
 
     async def search(state: PipelineState, config: RunnableConfig) -> PipelineState:
         results = await web_search.search(state["question"], config)

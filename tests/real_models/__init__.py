@@ -1,1 +1,1 @@
-"""The desk with real models, which run here: `make test-models`."""
+"""Tests with real models on this machine: `make test-models`."""

@@ -1,4 +1,4 @@
-"""Ask the desk questions with real models, check every answer, and print the figures.
+"""Asks questions of a service with real models, checks every answer, and prints the figures.
 
     python -m tests.real_models ENVIRONMENT [--questions N] [--deadline S] [--document PAGE]
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.document import write_between_markers
 from tests.real_models.measurements import ModelClock, Outcome, table
-from tests.real_models.parts import Desk, ask_all_parts, ask_many
+from tests.real_models.parts import ServiceHarness, ask_all_parts, ask_many
 from tests.real_models.servers import chat_server, embedding_server, free_port, running
 
 
@@ -35,11 +35,12 @@ def main() -> None:
         urls = []
         for make_command, name in ((chat_server, "chat"), (embedding_server, "embedding")):
             port, log = free_port(), folder / f"{name}.log"
-            command = make_command(given.environment, log, port)
+            command = make_command(given.environment, port)
             urls.append(stack.enter_context(running(command, log, port)))
         clock = stack.enter_context(ModelClock().running())
-        desk = Desk(folder, urls[0], urls[1], clock, given.deadline)
-        for outcome in ask_many(desk, given.questions) if given.questions else ask_all_parts(desk):
+        harness = ServiceHarness(folder, urls[0], urls[1], clock, given.deadline)
+        count = given.questions
+        for outcome in ask_many(harness, count) if count else ask_all_parts(harness):
             outcomes.append(outcome)
             _print(outcome)
     figures = table(outcomes)

@@ -1,4 +1,4 @@
-"""Checks of an answer that do not use the product's own grounding."""
+"""Checks of an answer that do not use the grounding of apidesk."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _IDENTIFIER = re.compile(
 
 
 def problems(answer: Answer, question: str, seconds: float, deadline_s: float) -> Iterator[str]:
-    """Yield what is wrong with an answer; its words may be poor, but nothing in it may be invented."""
+    """Yield each problem of an answer: its time, empty steps, and invented facts, links and citations."""
     if seconds > deadline_s:
         yield f"took {seconds:.0f} of {deadline_s:.0f} seconds"
     if not answer.answer or not all(step.strip() for step in answer.answer):

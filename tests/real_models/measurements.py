@@ -16,7 +16,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One answer, and what is wrong with it."""
+    """One answer and its problems."""
 
     part: str
     question: str

@@ -21,7 +21,7 @@ from tests.real_models.measurements import ModelClock, Outcome
 from tests.real_models.servers import CHAT_MODEL, CONTEXT_TOKENS
 
 GRACE_S = 2.0
-"""Seconds that an answer may need on its way."""
+"""Seconds that an answer may take longer than the time limit, for its transfer."""
 
 SAMPLE_FILES = ("on_topic", "on_topic_held_out", "on_topic_fresh")
 
@@ -37,8 +37,8 @@ EMBEDDING = {
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What a service over real models needs."""
+class ServiceHarness:
+    """Serves platforms with real models, and asks questions of the service."""
 
     folder: Path
     chat_url: str
@@ -94,18 +94,18 @@ class Desk:
         return Outcome(part, question, answer, seconds, self.clock.seconds(), found)
 
 
-def ask_all_parts(desk: Desk) -> Iterator[Outcome]:
-    """Ask 40 questions about the samples, in all ways."""
-    embedding = EMBEDDING | {"embedding_base_url": desk.embedding_url}
+def ask_all_parts(harness: ServiceHarness) -> Iterator[Outcome]:
+    """Ask 40 questions about the samples: over each interface, and with each step that calls a model."""
+    embedding = EMBEDDING | {"embedding_base_url": harness.embedding_url}
     judge = {
         "judge_model": f"openai:{CHAT_MODEL}",
-        "judge_base_url": desk.chat_url,
-        "judge_timeout": desk.deadline_s,
+        "judge_base_url": harness.chat_url,
+        "judge_timeout": harness.deadline_s,
         "rerank": "model",
-        "rerank_timeout": desk.deadline_s,
+        "rerank_timeout": harness.deadline_s,
     }
     questions = iter(sample_questions())
-    with desk.serving(SAMPLE_PLATFORM, **embedding) as client:
+    with harness.serving(SAMPLE_PLATFORM, **embedding) as client:
         _check(client)
         for part, ask, count in (
             ("/ask", ask_json, 16),
@@ -115,30 +115,30 @@ def ask_all_parts(desk: Desk) -> Iterator[Outcome]:
             ("conversation", ask_in_session, 5),
         ):
             for question in islice(questions, count):
-                yield desk.ask(part, client, ask, question)
+                yield harness.ask(part, client, ask, question)
         client.get("/insights").raise_for_status()
-    with desk.serving(SAMPLE_PLATFORM, **judge) as client:
+    with harness.serving(SAMPLE_PLATFORM, **judge) as client:
         for question in islice(questions, 6):
-            yield desk.ask("judge and rerank", client, ask_json, question)
+            yield harness.ask("judge and rerank", client, ask_json, question)
 
 
-def ask_many(desk: Desk, count: int) -> Iterator[Outcome]:
+def ask_many(harness: ServiceHarness, count: int) -> Iterator[Outcome]:
     """Ask `count` questions about the samples and the two invented platforms, full text only."""
     invented = {corpus.name: corpus for corpus in CORPORA if corpus.is_invented}
     sets = [("samples", SAMPLE_PLATFORM, sample_questions())]
     for name, corpus in invented.items():
-        platform = desk.folder / f"{name}.toml"
+        platform = harness.folder / f"{name}.toml"
         platform.write_text(corpus.platform_toml(Path()), encoding="utf-8")
         sets.append((name, platform, questions_of(QUESTIONS / "work" / f"{name}.jsonl")))
     shares = [len(questions) for *_, questions in sets]
     for (name, platform, questions), share in zip(sets, shares, strict=True):
-        with desk.serving(platform) as client:
+        with harness.serving(platform) as client:
             for question in questions[: round(count * share / sum(shares))]:
-                yield desk.ask(name, client, ask_json, question)
+                yield harness.ask(name, client, ask_json, question)
 
 
 def sample_questions() -> list[str]:
-    """Return the questions about the samples, none of which is for measuring only."""
+    """Return the questions about the samples, without those of the measuring part."""
     data = Path(__file__).resolve().parents[1] / "data"
     files = [QUESTIONS / "work/everyday.jsonl", *(data / f"{name}.jsonl" for name in SAMPLE_FILES)]
     return [question for file in files for question in questions_of(file)]
@@ -167,7 +167,7 @@ def ask_in_session(client: httpx.Client, question: str) -> Answer:
 
 
 def ask_events(client: httpx.Client, question: str) -> Answer:
-    """Ask over `POST /ask` with events, and return the last one."""
+    """Ask over `POST /ask` with events, and return the answer in the last event."""
     headers = {"Accept": "text/event-stream"}
     with client.stream("POST", "/ask", json={"question": question}, headers=headers) as response:
         response.raise_for_status()
@@ -178,7 +178,7 @@ def ask_events(client: httpx.Client, question: str) -> Answer:
 
 
 def ask_openai(client: httpx.Client, question: str) -> Answer:
-    """Ask over `POST /v1/chat/completions` as a stream; the recorded answer has the streamed text."""
+    """Ask over `POST /v1/chat/completions` as a stream; the streamed text is the only step of the answer."""
     body = {"model": "apidesk", "stream": True, "messages": [{"role": "user", "content": question}]}
     text = ""
     details: dict[str, Any] = {}
@@ -191,8 +191,8 @@ def ask_openai(client: httpx.Client, question: str) -> Answer:
                     details = choice["delta"].get("apidesk") or details
     if not text.strip():
         raise ValueError("the stream has no text")
-    missing = {"question": question, "introduction": "", "answer": [text], "language": "en"}
-    return Answer.model_validate(missing | {"answeredBy": f"openai:{CHAT_MODEL}"} | details)
+    defaults = {"question": question, "introduction": "", "answer": [text], "language": "en"}
+    return Answer.model_validate(defaults | {"answeredBy": f"openai:{CHAT_MODEL}"} | details)
 
 
 def _check(client: httpx.Client) -> None:

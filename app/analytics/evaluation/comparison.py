@@ -16,7 +16,7 @@ from app.analytics.evaluation.answer_scoring import (
 from schemas.errors import ConfigurationError
 
 GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
-"""The order of the grades; an answer that cites no source counts as wrong."""
+"""Values by which grades are compared; an answer that cites no source counts as wrong."""
 
 
 class ChangedAnswer(NamedTuple):

@@ -20,10 +20,8 @@ from schemas.question import QuestionType
 GeneratedFrom = Literal["title", "link", "error_code", "sentence"]
 """The part of a document that a question was generated from."""
 
-
 UNANSWERABLE = "unanswerable"
 """The kind of a question about the platform that the documents do not answer."""
-
 
 SAMPLE_DOCUMENTS = 2_000
 """Maximum number of documents that questions are generated from."""

@@ -33,7 +33,6 @@ T = TypeVar("T")
 PROBE_CHUNKS = 60
 """Number of chunks to retrieve per question, so that they contain 20 distinct documents."""
 
-
 LANGSMITH_TIMEOUT_MS = 20_000
 """Milliseconds to wait for a response of LangSmith."""
 

@@ -59,7 +59,7 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
     """Return the 95 % confidence interval (Wilson score) of the mean `share` of `count` values from 0 to 1.
 
     Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927. The interval is
-    exact for values of 0 or 1 and slightly too wide for values between, such as recall.
+    meant for values of 0 or 1, and slightly too wide for values between, such as recall.
     """
     z2 = NORMAL_95**2
     centre = (share + z2 / (2 * count)) / (1 + z2 / count)

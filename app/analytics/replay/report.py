@@ -95,8 +95,8 @@ def _outcome_text(
 ) -> Text:
     """Return the text that shows one outcome of `replayed`.
 
-    For a failure, it is the error; for the change `other words`, the first step that differs; for `other
-    type`, the type. For other changes, it is the cited pages; those in `changed` have the style `style`.
+    A failure shows its error, the change `other words` the first step that differs, and `other type` the
+    type. All other changes show the cited pages; those in `changed` have the style `style`.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")
