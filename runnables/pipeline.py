@@ -15,7 +15,8 @@ brackets depend on the question, on the settings or on the caller.
       [web]                    pages from the web
                                with a model: add the next best chunks, up to a number of tokens
       answer                   one model call or, in parts, several; quotes without a model
-                               if every model fails: classify by rules, boost, quote
+                               if every model fails: quotes; if no model could classify either,
+                               classification by rules and boost-named-api run first
       ground                   citations, links and facts are checked
         [ground/judge]
 
@@ -58,7 +59,7 @@ class AnswerSteps:
     write: StateStep | None = None
     """Lets a model write the answer; None without a chat model."""
     classify_by_rules: Runnable[Question, Classification] | None = None
-    """Classifies without a model if all models failed; None if a model failure is an error."""
+    """Classifies without a model if no model could classify; None if a model failure is an error."""
 
 
 @dataclass(frozen=True, kw_only=True)
