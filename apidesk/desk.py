@@ -1,4 +1,4 @@
-"""Opens apidesk in a Python program."""
+"""Opens apidesk in a Python program, without a server."""
 
 import asyncio
 from contextlib import AsyncExitStack, ExitStack
@@ -37,12 +37,12 @@ def open(
     reranker: BaseDocumentCompressor | None = None,
     **settings: object,
 ) -> "Apidesk":
-    """Return a desk over the documents of `platform`, to be used in a `with` or `async with` block.
+    """Return an Apidesk for the documents of `platform`, to be used in a `with` or `async with` block.
 
-    `platform` is the path of a platform.toml; None means APIDESK_PLATFORM. `model` writes the answers, and
-    `reranker` orders the retrieved chunks; None means those of the settings. `settings` override the
-    environment, such as `top_k=3` for APIDESK_TOP_K. At the start of the block, the platform is indexed if
-    it has never been indexed. Raises ApideskError, here and at the start of the block.
+    `platform` is the path of a platform.toml; None means APIDESK_PLATFORM. `model` is the chat model, and
+    `reranker` orders the retrieved chunks; None means the one of the settings. `settings` override the
+    environment, such as `top_k=3` for APIDESK_TOP_K. If the platform has never been indexed, it is indexed
+    at the start of the block. This function and the start of the block raise ApideskError.
     """
     if platform is not None:
         settings["platform"] = Path(platform)
@@ -50,11 +50,11 @@ def open(
 
 
 class Apidesk:
-    """An open platform: its answers, its retriever and its tools.
+    """Answers questions about the documents of a platform, and provides a retriever and tools.
 
-    In an `async with` block, everything runs on the event loop of the block, and synchronous methods are
-    for other threads. In a `with` block, everything runs in a thread with its own event loop, and all
-    methods can be used everywhere.
+    In an `async with` block, everything runs on the event loop of the block, and synchronous methods can be
+    called only on other threads. In a `with` block, everything runs in a thread with its own event loop,
+    and all methods can be called on any thread. Outside a block, methods raise RuntimeError.
     """
 
     def __init__(self, settings: Settings, models: CustomModels) -> None:
@@ -99,17 +99,17 @@ class Apidesk:
 
     @cached_property
     def pipeline(self) -> AnswerPipeline:
-        """The pipeline: a Runnable from a question to an Answer."""
+        """The pipeline as a Runnable from a question to an Answer."""
         return AnswerPipeline(self._answer_service, self._runner)
 
     @cached_property
     def retriever(self) -> DocumentRetriever:
-        """The search of the pipeline."""
+        """The retrieval of the pipeline as a LangChain retriever."""
         return DocumentRetriever(answer_service=self._answer_service, runner=self._runner)
 
     @cached_property
     def tools(self) -> list[BaseTool]:
-        """The tools `ask`, `outline`, `search` and `open`. The first use blocks the event loop."""
+        """The tools `ask`, `outline`, `search` and `open`. The first access blocks the calling thread."""
         return ToolFactory(self._answer_service, self.pipeline, self._runner).tools()
 
     def ask(
@@ -124,8 +124,10 @@ class Apidesk:
     ) -> Answer:
         """Return the answer to `question`.
 
-        The options are those of `POST /ask`; `session` names a conversation to continue or start. Raises
-        ApideskError.
+        `k` is the maximum number of chunks to retrieve; None means APIDESK_TOP_K. `language` is that of the
+        answer; None means that of the question. Only chunks that match `filters` are retrieved. With the
+        `mode` `tools`, a model looks up documents before it answers. `session` names a conversation to
+        continue or start. Raises ApideskError.
         """
         command = AskCommand(question, k, language, filters, mode, session)
         return self._runner.run(self._ask(command))

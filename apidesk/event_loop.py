@@ -28,7 +28,7 @@ class EventLoopRunner:
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Block until `coroutine` has returned, and return its result.
 
-        Raises RuntimeError if the calling thread runs the event loop itself, or if the loop is closed.
+        Raises RuntimeError if the calling thread runs the event loop itself, or if apidesk is not open.
         """
         if self._loop is not None and _running_loop() is self._loop:
             coroutine.close()
@@ -38,12 +38,12 @@ class EventLoopRunner:
         future = self._submit(coroutine)
         try:
             return future.result()
-        except BaseException:  # also KeyboardInterrupt, after which nobody waits for the result
+        except BaseException:  # includes KeyboardInterrupt; the result is not needed any more
             future.cancel()
             raise
 
     async def arun(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return the result of `coroutine`. Raises RuntimeError if the loop is closed."""
+        """Return the result of `coroutine`. Raises RuntimeError if apidesk is not open."""
         if asyncio.get_running_loop() is self._loop:
             return await coroutine
         return await asyncio.wrap_future(self._submit(coroutine))

@@ -1,6 +1,7 @@
 """LangChain loaders for sources of kind `loader`.
 
-A module of its own, because platform.toml names them by a path that must be the same in the wheel.
+It is a module of its own, because platform.toml names loaders by a path that must be the same in a clone
+and in the wheel.
 """
 
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Import the loader that needs the extra `loaders` on first use."""
+        """Import ConfluenceHtmlLoader on first use, because it needs the extra `loaders`."""
         if name != "ConfluenceHtmlLoader":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from ingestion.loaders.confluence import ConfluenceHtmlLoader

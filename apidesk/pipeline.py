@@ -19,7 +19,7 @@ from schemas.question import Filters, Question
 
 
 class QuestionFields(ApiModel):
-    """A question with options, like the body of `POST /ask`."""
+    """A question with options: the fields of `POST /ask` without `session` and `mode`."""
 
     question: str
     k: int | None = Field(default=None, ge=1, le=50)
@@ -30,15 +30,16 @@ class QuestionFields(ApiModel):
 
 
 QuestionInput = str | dict[str, Any] | QuestionFields | Question
-"""The text of a question, its fields as a dict or an object, or a complete Question."""
+"""The text of a question, a dict with the fields of QuestionFields, or an object."""
 
 
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
-    """Answers questions. A run has the steps of `runnables.pipeline` as its children.
+    """Answers questions. The runs of the steps in `runnables.pipeline` are children of its run.
 
     It dispatches the custom events `structured`, `sources` and `step`. With `stream`, `astream` and
-    `astream_events`, each step is dispatched as soon as it is grounded; the stream itself has one item, the
-    answer. The methods raise ApideskError; invalid input raises pydantic.ValidationError.
+    `astream_events`, each step of the answer is dispatched as soon as it is grounded; the stream itself has
+    one item, the answer. The methods raise ApideskError, pydantic.ValidationError for input of the wrong
+    form, and RuntimeError outside the block of the `Apidesk`.
     """
 
     name = "apidesk"
@@ -49,7 +50,7 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
 
     @property
     def InputType(self) -> Any:  # noqa: N802  # LangChain's name
-        """The types of input, from which LangChain derives the input schema."""
+        """The accepted types, from which LangChain derives the input schema."""
         return str | QuestionFields | Question
 
     def invoke(
@@ -67,13 +68,13 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
     def stream(
         self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Answer]:
-        """Yield the answer; callbacks receive its steps before."""
+        """Yield the answer. Callbacks receive its steps before it is complete."""
         yield self._runner.run(self._answer(input, with_streaming(ensure_config(config))))
 
     async def astream(
         self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Answer]:
-        """Yield the answer; callbacks receive its steps before."""
+        """Yield the answer. Callbacks receive its steps before it is complete."""
         run_config = with_streaming(ensure_config(config))
         yield await self._runner.arun(self._answer(input, run_config))
 
@@ -86,7 +87,10 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
 
 
 def read_question(answer_service: AnswerService, input: QuestionInput) -> Question:
-    """Return `input` as a question with the defaults of the settings. Raises QuestionError."""
+    """Return `input` as a question; options that it does not set have the values of the settings.
+
+    Raises QuestionError for a blank or too long text, and pydantic.ValidationError for invalid fields.
+    """
     if isinstance(input, Question):
         check_question(input.text, answer_service.settings)
         return input

@@ -1,4 +1,4 @@
-"""The search of the pipeline as a LangChain retriever."""
+"""The retrieval of the pipeline as a LangChain retriever."""
 
 from typing import Any
 
@@ -19,10 +19,11 @@ from schemas.question import Filters
 
 
 class DocumentRetriever(BaseRetriever):
-    """Retrieves chunks as the pipeline does: with query expansion, and reranked if the settings say so.
+    """Retrieves chunks as the pipeline does: with query expansion, and reranked if a reranker is set.
 
     `k` and `filters` can also be passed to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a
-    document include its `page_url`, `title`, `section` and `score`.
+    document include its `page_url`, `title`, `section` and `score`. The methods raise ApideskError,
+    pydantic.ValidationError for invalid filters, and RuntimeError outside the block of the `Apidesk`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -32,6 +33,7 @@ class DocumentRetriever(BaseRetriever):
     k: int | None = None
     """Maximum number of chunks; None means APIDESK_TOP_K."""
     filters: Filters = Filters()
+    """Conditions that a chunk must meet; by default none."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any

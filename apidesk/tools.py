@@ -18,7 +18,7 @@ from runnables.tools.tool_context import PassagesResult
 
 
 class ToolFactory:
-    """Builds LangChain tools over an answer service. The constructor blocks the event loop."""
+    """Builds LangChain tools that use an answer service. The first construction blocks the thread."""
 
     def __init__(
         self, answer_service: AnswerService, pipeline: AnswerPipeline, runner: EventLoopRunner
@@ -29,17 +29,17 @@ class ToolFactory:
         self._runner = runner
 
     def tools(self) -> list[BaseTool]:
-        """Return the tools with the names, descriptions and arguments that the MCP server offers.
+        """Return tools with the names, descriptions and arguments of those of the MCP server.
 
-        The content of a reply is text for a model. The artifact is the Answer of `ask`, the documents with
-        the passages of `search` and `open`, or the catalogue entries of `outline`.
+        The content of a tool message is text for a model. The artifact is the Answer of `ask`, the list of
+        documents of `search` and `open`, or the list of catalogue entries of `outline`.
         """
         return [self._tool(tool) for tool in tools_by_name().values()]
 
     def _tool(self, described: BaseTool) -> BaseTool:
         name = described.name
 
-        # LangChain passes text that is the whole input of a tool as a positional argument.
+        # If the input of a tool is text instead of a dict, LangChain passes it as a positional argument.
         async def acall(*text: str, config: RunnableConfig, **arguments: Any) -> tuple[str, object]:
             arguments |= zip(described.args, text, strict=False)
             return await self._runner.arun(self._call(name, arguments, config))

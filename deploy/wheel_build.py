@@ -1,8 +1,8 @@
 """Builds the wheel, in which all packages are parts of the package `apidesk`.
 
 The repository has the packages `app`, `runnables`, `ingestion`, `prompts` and `schemas` at its top level.
-Other distributions install packages with such names too, so in the wheel they are `apidesk.app` and so on,
-and the imports are changed accordingly. An editable installation uses the repository as it is.
+Other distributions install packages with such names too. Therefore they are called `apidesk.app` and so on
+in the wheel, and imports are changed accordingly. An editable installation uses the repository as it is.
 """
 
 import re
@@ -20,15 +20,18 @@ _IMPORT = re.compile(rf"^(\s*from )({'|'.join(PACKAGES)})(?=[. ])", re.MULTILINE
 
 
 def rename_imports(source: str) -> str:
-    """Return the source of a module with its imports as they are in the wheel."""
+    """Return the source code of a module with imports of PACKAGES from ROOT_PACKAGE.
+
+    Only `from ... import` is changed; the repository does not import these packages with `import ...`.
+    """
     return _IMPORT.sub(rf"\1{ROOT_PACKAGE}.\2", source)
 
 
 class OnePackage(BuildHookInterface[Any]):
-    """Puts the packages and the samples below one package."""
+    """A build hook that puts the packages and the samples below one package."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the changed files to the wheel."""
+        """Copy the files with changed imports, and add them to the wheel."""
         if version == "editable":
             return
         self._temporary = TemporaryDirectory()

@@ -1,1 +1,1 @@
-"""LangChain loaders that keep what those of langchain-community lose, such as headings."""
+"""LangChain loaders that keep headings, tables and addresses, which those of langchain-community lose."""

@@ -1,4 +1,4 @@
-"""Markdown of pages that consist of nested blocks, as in Notion and Feishu."""
+"""Converts pages that consist of nested blocks, as in Notion and Feishu, to Markdown."""
 
 import re
 import textwrap
@@ -13,11 +13,12 @@ MAX_HEADING_LEVEL = 6
 
 @dataclass(frozen=True)
 class TextRun:
-    """A piece of text with the same style."""
+    """A piece of text in one style."""
 
     text: str
     is_code: bool = False
     link: str = ""
+    """URL that the text links to; empty without a link."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class ContentBlock:
     runs: Sequence[TextRun] = ()
     children: Sequence["ContentBlock"] = ()
     level: int = 1
-    """Level of a heading, from 1."""
+    """Level of a heading; 1 is the highest."""
     language: str = ""
-    """Language of code."""
+    """Programming language of code; empty if it is unknown."""
     rows: Sequence[Sequence[str]] = ()
     """Cells of a table, as Markdown; the first row is the header."""
 
@@ -41,7 +42,7 @@ def blocks_to_markdown(blocks: Sequence[ContentBlock]) -> str:
 
 
 def inline_markdown(runs: Sequence[TextRun]) -> str:
-    """Return `runs` as Markdown in one paragraph."""
+    """Return `runs` as the Markdown of one paragraph. Only http(s) links are kept."""
     return "".join(map(_run, runs)).strip()
 
 

@@ -1,6 +1,6 @@
 """Loads Confluence pages as the HTML that readers see, with their headings, tables and code.
 
-The other loaders must work without this module, which needs the extra `loaders`.
+This module needs the extra `loaders`, so the other loaders must not import it.
 """
 
 from typing import Any
@@ -9,15 +9,15 @@ from langchain_community.document_loaders.confluence import ConfluenceLoader, Co
 from langchain_core.documents import Document
 
 MAX_PAGES = 1_000_000
-"""Maximum number of pages. The base class stops after 1,000 without saying so."""
+"""Maximum number of pages. The default of the base class is 1,000; it drops the rest without an error."""
 
 
 class ConfluenceHtmlLoader(ConfluenceLoader):
-    """A ConfluenceLoader that does not flatten pages to text; it takes the same arguments.
+    """A ConfluenceLoader with the same arguments that does not flatten pages to text.
 
     Attachments and comments are not loaded. Restricted pages are left out unless
-    `include_restricted_content` is true. A failed request is not repeated, because the reader of the
-    source starts a failed loader again, and a wrong password must not be sent several times.
+    `include_restricted_content` is true. A failed request is not repeated: the reader of the source starts
+    the loader again after a transient error, and a wrong password must not be sent several times.
     """
 
     def __init__(self, url: str, **arguments: Any) -> None:
@@ -29,7 +29,7 @@ class ConfluenceHtmlLoader(ConfluenceLoader):
         super().__init__(url, **defaults | arguments)
 
     def process_page(self, page: dict[str, Any], *_: Any, **__: Any) -> Document:
-        """Return the page with its `id`, `title` and address."""
+        """Return the page as HTML, with its `id`, its `title` and its address as `source`."""
         return Document(
             page_content=self.content_format.get_content(page),
             metadata={

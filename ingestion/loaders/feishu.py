@@ -1,6 +1,6 @@
 """Loads the documents of a Feishu or Lark wiki with their headings, tables and code.
 
-LangChain's LarkSuiteWikiLoader loads one document, as text without any of these.
+LangChain's LarkSuiteWikiLoader loads a single document, as plain text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ NODE_PAGE_SIZE = 50
 BLOCK_PAGE_SIZE = 500
 
 BUSY_CODE = 99991400
-"""Code of a reply with status 400 to too many requests."""
+"""Code in the body of a reply with status 400 if there were too many requests."""
 
 _KINDS: dict[str, ContentKind] = {
     "bullet": "bullet",
@@ -36,11 +36,16 @@ _DOCUMENT_TYPE = "docx"
 
 
 class FeishuError(Exception):
-    """The API refuses a request with a code of its own."""
+    """The API refused a request; the message contains its code and its reason."""
 
 
 class FeishuWikiLoader(BaseLoader):
-    """Loads the documents of a wiki space, as an app that may read it."""
+    """Loads the documents of a wiki space.
+
+    `app_id` and `app_secret` are the credentials of an app that may read the space `space_id`. `base_url`
+    is the address of the API, `wiki_url` the address below which readers open pages. `timeout_s` limits
+    each request, in seconds.
+    """
 
     def __init__(
         self,
@@ -57,7 +62,10 @@ class FeishuWikiLoader(BaseLoader):
         self._wiki_url = wiki_url.rstrip("/")
 
     def lazy_load(self) -> Iterator[Document]:
-        """Yield a document per wiki page, with its `id`, `title` and `url`."""
+        """Yield each new document (`docx`) of the wiki, with its `id`, `title` and `url`.
+
+        Raises FeishuError, httpx.HTTPError, and ValueError for a reply that is not a JSON object.
+        """
         reply = _checked(self._api.post("auth/v3/tenant_access_token/internal", self._credentials))
         self._api.client.headers["Authorization"] = f"Bearer {reply['tenant_access_token']}"
         for node in self._nodes(""):
@@ -76,7 +84,7 @@ class FeishuWikiLoader(BaseLoader):
             )
 
     def _nodes(self, parent_token: str) -> Iterator[ApiObject]:
-        """Yield the wiki pages below a page, each before those below it."""
+        """Yield the nodes below a node, each before its descendants; "" is the top of the space."""
         path = f"wiki/v2/spaces/{self._space_id}/nodes"
         for node in self._items(path, NODE_PAGE_SIZE, parent_node_token=parent_token):
             yield node
@@ -95,7 +103,7 @@ class FeishuWikiLoader(BaseLoader):
 
 
 def _checked(reply: ApiObject) -> ApiObject:
-    """Return `reply`. Raises FeishuError if it reports an error; its HTTP status is then still 200."""
+    """Return `reply`. Raises FeishuError if it reports an error, even with the HTTP status 200."""
     if reply.get("code") != 0:
         raise FeishuError(f"code {reply.get('code')}: {reply.get('msg')}")
     return reply

@@ -1,4 +1,4 @@
-"""A client of JSON APIs that limit their rate, for loaders."""
+"""A client for JSON APIs that limit the rate of requests, used by loaders."""
 
 import time
 from typing import Any
@@ -8,10 +8,10 @@ import httpx
 ApiObject = dict[str, Any]
 
 MAX_ATTEMPTS = 3
-"""Number of times that a request is sent while the server refuses it for now."""
+"""Maximum number of times that a request is sent while the server replies with a transient status."""
 
 FIRST_RETRY_S = 1.0
-"""Delay before a request is repeated, in seconds; it doubles with each attempt."""
+"""Delay before a request is repeated without a `Retry-After`, in seconds; it doubles with each attempt."""
 
 MAX_RETRY_S = 60.0
 """Maximum delay before a request is repeated, in seconds."""
@@ -20,9 +20,10 @@ _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 
 
 class JsonApi:
-    """Sends requests to the API at `base_url`; `timeout_s` limits each of them.
+    """Sends requests with `headers` to the API at `base_url`; `timeout_s` limits each, in seconds.
 
-    A refusal with status 400 and `busy_code` in its body is repeated like one with status 429.
+    A request is repeated after a transient status, such as 429, and after status 400 with `busy_code` in
+    the body; 0 means that the API has no such code.
     """
 
     def __init__(
@@ -32,11 +33,14 @@ class JsonApi:
         self._busy_code = str(busy_code or "")
 
     def get(self, path: str, **params: str | int) -> ApiObject:
-        """Return the response to a GET request. Raises as `post` does."""
+        """Return the response to a GET request for `path`, relative to `base_url`, with query parameters.
+
+        Raises the same errors as `post`.
+        """
         return self._send("GET", path, params=params)
 
     def post(self, path: str, body: ApiObject) -> ApiObject:
-        """Return the response to a POST request.
+        """Return the response to a POST request to `path`, relative to `base_url`, with a JSON body.
 
         Raises httpx.HTTPError, and ValueError if the response is not a JSON object.
         """

@@ -1,6 +1,6 @@
 """Loads Notion pages with their headings, tables, code and links.
 
-LangChain's NotionDBLoader reads databases only, and drops all of these.
+LangChain's NotionDBLoader reads databases only, and keeps none of these.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,11 @@ _SEPARATE_PAGES = {"child_page", "child_database"}
 
 
 class NotionLoader(BaseLoader):
-    """Loads the pages that are shared with an integration, or those of one database."""
+    """Loads the pages that are shared with an integration, or those of one database.
+
+    `integration_token` is the secret of the integration. Without `database_id`, all shared pages are
+    loaded. `base_url` is the address of the API. `timeout_s` limits each request, in seconds.
+    """
 
     def __init__(
         self,
@@ -54,15 +58,19 @@ class NotionLoader(BaseLoader):
         self._database_id = database_id
 
     def lazy_load(self) -> Iterator[Document]:
-        """Yield a document per page, with its `id`, `title`, `url` and the text of its properties."""
+        """Yield a document per page, with its `id`, `title`, `url` and the values of its properties.
+
+        Archived pages are left out. Raises httpx.HTTPError, and ValueError for a reply that is not a JSON
+        object.
+        """
         for page in self._pages():
             if page.get("archived") or page.get("in_trash"):
                 continue
             properties = page.get("properties", {})
             metadata: dict[str, Any] = {
-                name: _property_text(value) for name, value in properties.items()
+                name: _property_value(value) for name, value in properties.items()
             }
-            titles = (_property_text(v) for v in properties.values() if v.get("type") == "title")
+            titles = (_property_value(v) for v in properties.values() if v.get("type") == "title")
             metadata |= {"id": page["id"], "title": next(titles, ""), "url": page["url"]}
             blocks = self._blocks(page["id"])
             yield Document(page_content=blocks_to_markdown(blocks), metadata=metadata)
@@ -94,7 +102,7 @@ class NotionLoader(BaseLoader):
             cursor = {"start_cursor": reply["next_cursor"]}
 
     def _block(self, block: ApiObject) -> ContentBlock | None:
-        """Return a block with its children; None for a page of its own."""
+        """Return a block with its children; None if it is a page or a database of its own."""
         kind = block["type"]
         if kind in _SEPARATE_PAGES:
             return None
@@ -123,7 +131,7 @@ def _runs(rich_text: Any) -> list[TextRun]:
     ]
 
 
-def _property_text(value: ApiObject) -> object:
+def _property_value(value: ApiObject) -> object:
     """Return the value of a property as text, a number, a boolean or a list; None for other types."""
     content = value.get(value.get("type", ""))
     match content:

@@ -1,6 +1,7 @@
-"""Loads Yuque documents with their address.
+"""Loads Yuque documents with their ids and addresses.
 
-LangChain's YuqueLoader reads the first 100 documents of a user's own books, and gives them no id.
+LangChain's YuqueLoader reads only the first 100 documents of each of the user's own books, and yields
+neither ids nor addresses.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +14,15 @@ from ingestion.loaders.json_api import ApiObject, JsonApi
 PAGE_SIZE = 100
 
 _FORMATS = {"markdown", "lake"}
-"""Formats of documents with text; others are sheets and boards."""
+"""Formats of documents with text. The others are those of sheets and boards."""
 
 
 class YuqueLoader(BaseLoader):
-    """Loads the published documents of books, each named as in its address: `group/book`."""
+    """Loads the published documents of `books`, each named as in its address: `group/book`.
+
+    `access_token` is a token of the API. `base_url` is the address of Yuque. `timeout_s` limits each
+    request, in seconds.
+    """
 
     def __init__(
         self,
@@ -31,7 +36,10 @@ class YuqueLoader(BaseLoader):
         self._books = books
 
     def lazy_load(self) -> Iterator[Document]:
-        """Yield a document per page, with its `id` (`group/book/slug`), `title` and `url`."""
+        """Yield each document with its `id` (`group/book/slug`), `title`, `description` and `url`.
+
+        Raises httpx.HTTPError, and ValueError for a reply that is not a JSON object.
+        """
         for book in self._books:
             for entry in self._entries(book):
                 if str(entry.get("status", 1)) != "1":  # a draft

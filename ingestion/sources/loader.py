@@ -1,7 +1,7 @@
-"""Documents of LangChain loaders, such as those of langchain-community.
+"""Reads documents with LangChain loaders, such as those of langchain-community.
 
-A loader runs in a process of its own. It may block, hang or change global state; the process is ended
-after the time limit, and when the run is stopped.
+A loader may block, hang or change global state. It therefore runs in a process of its own, which is ended
+at the time limit and when the run is stopped.
 """
 
 import multiprocessing
@@ -34,7 +34,7 @@ _MAX_MESSAGE_CHARS = 300
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A document as it comes from the process of the loader."""
+    """A document that the process of the loader sent."""
 
     content: str
     metadata: dict[str, Any]
@@ -42,12 +42,13 @@ class _Loaded:
 
 @dataclass(frozen=True)
 class _Failure:
-    """The end of a loader by an error."""
+    """The error that ended a loader."""
 
     message: str
     is_transient: bool
+    """Whether the loader may succeed if it is started again."""
     retry_after: float = 0.0
-    """Seconds that the server asks to wait."""
+    """Seconds that the server asks to wait; 0 if it does not."""
 
 
 class LoaderReader:
@@ -56,10 +57,11 @@ class LoaderReader:
     def read(
         self, source: LoaderSourceConfig, limits: SourceLimits, known: KnownFiles
     ) -> Iterator[FileResult]:
-        """Yield the documents as the loader yields them.
+        """Yield the documents in the order of the loader, and a SourceError for each one without an id.
 
-        A loader that fails is started again; documents that it has already loaded are skipped. Raises
-        SourceError if it fails too often or permanently, or takes too long.
+        After a transient error, the loader is started again, and documents whose ids it has already yielded
+        are skipped. Raises SourceError if it fails more than `source.max_errors` times or permanently, and
+        at the time limit.
         """
         deadline = Deadline(source.timeout_seconds)
         seen: set[str] = set()
@@ -103,16 +105,16 @@ def _page_results(
     elif document_id not in seen:
         seen.add(document_id)
         suffix = _SUFFIXES[source.format]
-        # The mark states the encoding of HTML that declares another one.
+        # The mark takes precedence over an encoding that HTML declares.
         data = _UTF8_MARK + loaded.content.encode("utf-8", "replace")
         page = RemotePage(document_id, suffix, data, loaded.metadata)
         yield from read_remote_page(source, limits, known, page)
 
 
 def _load(source: LoaderSourceConfig, deadline: Deadline) -> Iterator[_Loaded | _Failure | Waiting]:
-    """Run the loader in a process; yield its documents, Waiting meanwhile, and a failure at the end.
+    """Run the loader in a process. Yield its documents, Waiting in between, and its failure if it fails.
 
-    Raises SourceError at the deadline.
+    Raises SourceAbandoned at the deadline.
     """
     with _loader_process(source) as receiver:
         while True:
@@ -145,7 +147,7 @@ def _loader_process(source: LoaderSourceConfig) -> Iterator[Connection]:
 
 
 def _run_loader(source: LoaderSourceConfig, sender: Connection) -> None:
-    """Send the documents, then None or a failure. The process of the loader runs this."""
+    """Send the documents, then None or a failure. Runs in the process of the loader."""
     exit_with_parent()
     warnings.simplefilter("ignore")  # such as the notice of langchain-community at its import
     secrets: list[str] = []
@@ -166,13 +168,17 @@ def _run_loader(source: LoaderSourceConfig, sender: Connection) -> None:
 
 
 def _open_loader(source: LoaderSourceConfig, secrets: list[str]) -> Any:
-    """Return the loader. Values of environment variables are added to `secrets`."""
+    """Return the loader, and add the values of environment variables to `secrets`."""
     arguments = {name: _resolve(value, secrets) for name, value in source.arguments.items()}
     return _import(source.loader)(**arguments)
 
 
 def _resolve(value: object, secrets: list[str]) -> object:
-    """Return `value` with its references resolved. Raises SourceError or re.error."""
+    """Return `value` with its references resolved.
+
+    Raises SourceError for a missing variable, ImportError or AttributeError for a missing object, and
+    re.error for an invalid pattern.
+    """
     match value:
         case {"env": str(name), **rest} if not rest:
             secret = read_variable(name)
@@ -214,7 +220,7 @@ def _plain(value: object) -> object:
 
 
 def _failure(error: Exception, secrets: list[str]) -> _Failure:
-    """Return whether a retry may help, by the HTTP status if there is one."""
+    """Return the failure that `error` caused: permanent for a 4xx status except 408, 425 and 429."""
     response = getattr(error, "response", None)
     status = getattr(response, "status_code", None) or getattr(error, "code", None)
     is_refusal = isinstance(status, int) and 400 <= status < 500

@@ -1,7 +1,8 @@
-"""Pages: Markdown with values becomes a SourceDocument with one section per heading.
+"""Converts pages, which are Markdown with values, to documents with one section per heading.
 
-Shared by the readers of Markdown folders and of other files. Values are those of the file name and
-path, and of the front matter in the conventions of Docusaurus, VitePress, Mintlify, MkDocs and Hugo.
+The readers of Markdown folders, other files, web sites and loaders share this module. The values of a file
+come from its name, its path and its content: front matter in the conventions of Docusaurus, VitePress,
+Mintlify, MkDocs and Hugo, or document properties.
 """
 
 import re
@@ -84,8 +85,8 @@ def parse_page(
 ) -> ParsedPage | None:
     """Parse the page at `path`; None when it is skipped or has no body.
 
-    `values` are the page's own, from front matter or document properties; values from its file name
-    and path are added. Raises ConfigurationError for a malformed `page_url`.
+    `values` come from the page's front matter or document properties; those of its file name and path are
+    added. Raises ConfigurationError for a malformed `page_url`.
     """
     page = _page_of_file(source, path, values, parts)
     return None if page is None or _is_skipped(source, page.values) else _parse(source, page)
@@ -143,7 +144,7 @@ def page_documents(
 
 
 def documents_of_page(source: PageConfig, page: SourcePage) -> list[SourceDocument] | None:
-    """Return the documents of `page`, which may come from any kind of source, as `page_documents` does."""
+    """Return the documents of `page`, of any kind of source; like `page_documents`, but without a path."""
     if _is_skipped(source, page.values):
         return None
     parsed = _parse(source, page)
@@ -339,7 +340,7 @@ def text_of_value(value: object) -> str:
 
 
 def declared_operation(values: Mapping[str, object]) -> str:
-    """Return the operation that Mintlify's front matter names: `openapi: POST /v1/x`."""
+    """Return the operation that Mintlify's front matter names, such as `openapi: POST /v1/x`, or ""."""
     named = (text_of_value(values.get(name)) for name in ("openapi", "api"))
     return next(filter(DECLARED_CALL.search, named), "")
 
@@ -347,8 +348,8 @@ def declared_operation(values: Mapping[str, object]) -> str:
 def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]:
     """Return paragraphs with the page's description and its keywords.
 
-    Keywords are the synonyms by which readers search, so they are indexed as text. Tags are categories;
-    as text, they would make the top of a page match better than the section that answers.
+    Readers search for the synonyms in `keywords`, so these are indexed as text. Tags are categories and
+    are not: they would make the top of a page match better than the section with the answer.
     """
     description = " ".join(text_of_value(values.get("description")).split())
     keywords = text_of_value(values.get("keywords"))
@@ -360,7 +361,7 @@ def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]
 def with_lead(
     blocks: Sequence[MarkdownBlock], lead: Sequence[MarkdownBlock]
 ) -> list[MarkdownBlock]:
-    """Return a page's blocks with `lead` below the title; what the page says itself is not repeated."""
+    """Return a page's blocks with `lead` below the title, without paragraphs that the page contains."""
     written = {" ".join(block.text.split()) for block in blocks if block.kind == "paragraph"}
     added = [block for block in lead if block.text not in written]
     start = 1 if blocks and blocks[0].kind == "heading" and blocks[0].level == 1 else 0

@@ -1,4 +1,4 @@
-"""Pages that are read over the network: text with values becomes documents.
+"""Converts pages that are read over the network to documents.
 
 A page with the same content as in the last run is not parsed.
 """
@@ -42,7 +42,7 @@ class RemotePage:
     """Its format: `.html`, `.md` or `.txt`."""
     data: bytes
     values: PageValues
-    """Values besides those that the content states; they take precedence."""
+    """Further values, which take precedence over those in the content."""
 
 
 def read_remote_page(
@@ -50,7 +50,8 @@ def read_remote_page(
 ) -> Iterator[FileResult]:
     """Yield the documents of `page`, or why there are none.
 
-    Raises ConfigurationError for a malformed `page_url`.
+    A page whose fingerprint is in `known` is not parsed and yields an UnchangedFile. Raises
+    ConfigurationError for a malformed `page_url`.
     """
     fingerprint = _fingerprint(source, page)
     if fingerprint in known:
@@ -101,18 +102,18 @@ def _fingerprint(source: RemoteSourceConfig, page: RemotePage) -> str:
 
 
 class SourceAbandoned(SourceError):
-    """The rest of a source is not read."""
+    """The time limit of a source has passed; the rest of it is not read."""
 
 
 class Deadline:
-    """Time that reading a source may take; what is done between its results does not count."""
+    """The time limit for reading a source; what the run does between two results does not count."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self.seconds_left = seconds
 
     def spend(self, started: float) -> None:
-        """Count the time since `started`, of `time.monotonic`. Raises SourceAbandoned at the limit."""
+        """Count the time since `started`, a `time.monotonic()`. Raises SourceAbandoned at the limit."""
         self.seconds_left -= time.monotonic() - started
         if self.seconds_left <= 0:
             raise SourceAbandoned(
@@ -120,7 +121,10 @@ class Deadline:
             )
 
     def sleep(self, seconds: float) -> Iterator[Waiting]:
-        """Wait, within the limits, and yield meanwhile. Raises SourceAbandoned at the limit."""
+        """Wait, at most MAX_SLEEP_S, and yield Waiting every half second.
+
+        Raises SourceAbandoned at the time limit.
+        """
         until = time.monotonic() + min(seconds, MAX_SLEEP_S)
         while (left := until - time.monotonic()) > 0:
             started = time.monotonic()

@@ -1,6 +1,6 @@
-"""Pages of a web site, found by links from a start page or by a sitemap.
+"""Reads the pages of a web site, found by links from a start page or by a sitemap.
 
-Requests go to one host at a limited rate, as its robots.txt allows. Pages that the server declares
+Requests go to one host, at a limited rate and as its robots.txt allows. Pages that the server declares
 unchanged (ETag, Last-Modified) come from a cache.
 """
 
@@ -59,8 +59,8 @@ class WebsiteReader:
         """Yield the documents of each page, and a SourceError for each page that cannot be read.
 
         A page that does not exist any more, or that redirects to another host, yields nothing. Raises
-        SourceError if the start page, robots.txt or a sitemap cannot be read, after too many errors and
-        after the time limit.
+        SourceError if the start page, robots.txt or a sitemap cannot be read, if robots.txt disallows the
+        start page, after too many errors or pages, and at the time limit.
         """
         for result in _Crawl(source, limits).results():
             if isinstance(result, RemotePage):
@@ -79,7 +79,7 @@ READER = WebsiteReader()
 
 
 class _Crawl:
-    """One reading of a web site."""
+    """One crawl of a web site."""
 
     def __init__(self, source: WebsiteSourceConfig, limits: SourceLimits) -> None:
         self._source = source
@@ -93,7 +93,7 @@ class _Crawl:
         self._last_request_at = -self._interval_s
         self._queue: deque[tuple[str, int]] = deque()
         self._found: set[str] = set()
-        """URLs that the start page, a link or a sitemap names."""
+        """The URL of the start page and those in links and sitemaps, without fragments."""
         self._seen: set[str] = set()
         """Ids of the pages that were queued or read."""
         self._errors = 0
@@ -173,7 +173,10 @@ class _Crawl:
         )
 
     def _count_error(self, url: str, error: SourceError) -> SourceError:
-        """Return the line of the report. Raises SourceError if the crawl ends here."""
+        """Return `error` with its URL, for the report.
+
+        Raises SourceError if the start page failed or if there are too many errors.
+        """
         line = SourceError(f"{url}: {error}")
         self._errors += 1
         if url == self._source.url:
@@ -183,7 +186,11 @@ class _Crawl:
         return line
 
     def _read_robots(self) -> Iterator[Waiting]:
-        """Read robots.txt. Raises SourceError if the server fails, because pages may be disallowed."""
+        """Read robots.txt; a missing one allows all pages.
+
+        Raises SourceError if it disallows the start page, or if the server fails, because any page may then
+        be disallowed.
+        """
         url = str(self._start.join("/robots.txt"))
         try:
             download = yield from self._download(url)
@@ -221,9 +228,9 @@ class _Crawl:
                 raise SourceError(f"{url}: more than {MAX_SITEMAPS} sitemaps")
 
     def _download(self, url: str) -> Generator[Waiting, None, Download]:
-        """Request `url`, at most at the allowed rate, and again after a passing error.
+        """Return the response for `url`. The rate is limited, and transient errors are retried.
 
-        Raises SourceError, or SourceAbandoned at the time limit.
+        Raises SourceError, and SourceAbandoned at the time limit.
         """
         for attempt in range(MAX_ATTEMPTS):
             yield from self._deadline.sleep(
@@ -249,7 +256,7 @@ class _Crawl:
 
 
 def _usable_cache(limits: SourceLimits) -> Path | None:
-    """Return the path of the cache; None if it is disabled or cannot be used."""
+    """Return the path of the cache; None if no cache is configured or it cannot be used."""
     path = limits.website_cache
     if path is None:
         return None
@@ -269,7 +276,7 @@ def _without_fragment(url: str) -> str:
 
 
 def _page_id(url: str) -> str:
-    """Return the path of a page without `index.html` and slashes around it, and its query."""
+    """Return the path and the query of a page, without `index.html` and slashes around the path."""
     parts = httpx.URL(url)
     path = parts.path.removesuffix("index.html").strip("/") or "index"
     return f"{path}?{parts.query.decode('ascii')}" if parts.query else path

@@ -1,4 +1,4 @@
-"""Links of HTML pages, and the contents of sitemaps."""
+"""Finds the links of HTML pages, and reads sitemaps."""
 
 import zlib
 from dataclasses import dataclass, field
@@ -14,11 +14,13 @@ _GZIP_MARK = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class PageLinks:
-    """The links of a page, and what its `<meta name="robots">` allows."""
+    """The links of a page, and what its `<meta>` named `robots` or `apidesk` allows."""
 
     urls: tuple[str, ...] = ()
     is_indexed: bool = True
+    """Whether the page may be indexed."""
     is_followed: bool = True
+    """Whether its links may be followed."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,14 @@ class _LinkParser(HTMLParser):
 
 
 def find_links(data: bytes, page_url: str) -> PageLinks:
-    """Return the links of the HTML page at `page_url`, without fragments."""
+    """Return the http(s) links of the HTML page at `page_url`, without their fragments.
+
+    Links with `rel="nofollow"` are left out.
+    """
     parser = _LinkParser()
     parser.feed(data.decode("utf-8", "replace"))
     base = _join(page_url, parser.base)
-    # Large pages have thousands of links to sections of few pages.
+    # Large pages have thousands of links to the sections of a few pages.
     hrefs = dict.fromkeys(url.strip().partition("#")[0] for url in parser.urls)
     urls = [_join(base, href) for href in hrefs if href]
     return PageLinks(
@@ -72,7 +77,10 @@ def _join(base: str, url: str) -> str:
 
 
 def read_sitemap(data: bytes, limits: SourceLimits) -> Sitemap:
-    """Return the URLs in a sitemap, which may be compressed. Raises SourceError."""
+    """Return the URLs in a sitemap, which may be compressed with gzip.
+
+    Raises SourceError if it is not a sitemap, or larger than `limits.unpacked_bytes` after unpacking.
+    """
     if data.startswith(_GZIP_MARK):
         data = _unpack(data, limits.unpacked_bytes)
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
