@@ -7,7 +7,7 @@ MIN_CONTRAST = 4.5
 """Minimum contrast of text, by WCAG 2.2 at level AA."""
 
 TINT = 0.12
-"""Share of the accent colour in the background of numbers and other marked text."""
+"""Share of the accent colour in the background of citation numbers and selected items."""
 
 _WHITE, _DARK_SURFACE = (255, 255, 255), (27, 31, 34)
 
@@ -15,24 +15,24 @@ Rgb = tuple[int, int, int]
 
 
 class AccentColours(NamedTuple):
-    """The colour of links and buttons, and that of a background below it, as `#rrggbb`."""
+    """The colour of links and buttons, and its light background tint, both as `#rrggbb`."""
 
     accent: str
     tint: str
 
 
 def light_colours(accent: str) -> AccentColours:
-    """Return the colours on a light page, darkened as far as text needs it."""
+    """Return the colours for the light theme, darkened until text has MIN_CONTRAST."""
     return _readable(accent, _WHITE, (0, 0, 0))
 
 
 def dark_colours(accent: str) -> AccentColours:
-    """Return the colours on a dark page, lightened as far as text needs it."""
+    """Return the colours for the dark theme, lightened until text has MIN_CONTRAST."""
     return _readable(accent, _DARK_SURFACE, _WHITE)
 
 
 def accent_style(accent: str) -> str:
-    """Return a style sheet with the colours; it follows that with the default ones."""
+    """Return a style sheet that overrides the default colours of `base.css`, which is loaded first."""
     light, dark = light_colours(accent), dark_colours(accent)
     return (
         f":root {{ --accent: light-dark({light.accent}, {dark.accent}); "
@@ -41,13 +41,13 @@ def accent_style(accent: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast ratio of two colours, from 1 to 21."""
+    """Return the contrast ratio of two colours given as `#rrggbb`, from 1 to 21."""
     lower, higher = sorted((_luminance(_parse(one)), _luminance(_parse(other))))
     return (higher + 0.05) / (lower + 0.05)
 
 
 def _readable(accent: str, surface: Rgb, extreme: Rgb) -> AccentColours:
-    """Mix `accent` with as little of `extreme` as text on its own tint needs."""
+    """Mix `accent` with as little of `extreme` as text in that colour needs on its own tint."""
     candidates = (_mix(_parse(accent), extreme, percent / 100) for percent in range(0, 101, 4))
     pairs = [AccentColours(_hex(c), _hex(_mix(surface, c, TINT))) for c in candidates]
     return next(pair for pair in pairs if contrast(*pair) >= MIN_CONTRAST)

@@ -244,7 +244,10 @@ async def retrieve(
     limits: NamedDependency[RateLimiter],
     caller: NamedDependency[Caller],
 ) -> Retrieved:
-    """Return the chunks that an answer would be based on. No chat model is called."""
+    """Return the chunks that an answer would be based on.
+
+    A chat model is called only if APIDESK_RERANK is `model`.
+    """
     async with limits.meter_tokens(caller.account) as meter:
         command = AskCommand(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
         sources = await answer_service.retrieve(command)

@@ -21,7 +21,9 @@ HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 async def stream_answer(
     ask: Callable[[EventSink], Awaitable[Answer]],
 ) -> AsyncGenerator[Event | None]:
-    """Yield the events of one answer, which end with `answer`; None stands for a heartbeat.
+    """Yield the events of one answer; the last one is `answer`, and None stands for a heartbeat.
+
+    `ask` answers the question and sends its events to the given sink.
 
     Raises the errors of `ask`. Closing the generator cancels `ask` and its model calls.
     """

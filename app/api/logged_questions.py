@@ -26,14 +26,14 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 class LoggedQuestions:
-    """The frequent questions of each owner and language. Callers do not see those of other owners."""
+    """The frequent questions of each owner and language. An owner does not see the questions of others."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
         self._cache: dict[tuple[str, Language], tuple[float, tuple[str, ...]]] = {}
 
     def get(self, owner: str, language: Language) -> tuple[str, ...]:
-        """Return the questions, most frequent first; none if the database does not answer. Blocks."""
+        """Return the questions, most frequent first, or none if the database does not answer. Blocks."""
         read_at, questions = self._cache.get((owner, language), (-LIFETIME_SECONDS, ()))
         if time.monotonic() - read_at < LIFETIME_SECONDS:
             return questions
@@ -52,7 +52,7 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
 
     Arguments:
         records: latest first
-        language: that of the questions
+        language: the language of the returned questions
     """
     sessions: defaultdict[str, set[str]] = defaultdict(set)
     wordings: dict[str, str] = {}
@@ -68,7 +68,7 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
 
 
 def _is_suitable(record: QuestionRecord, question: str, language: Language) -> bool:
-    """Return whether others may be shown the question: it is short and was answered from the documents."""
+    """Return whether a question is short, was answered from the documents and is not rated badly."""
     is_liked = record.feedback is None or record.feedback.score > 0
     is_answered = record.confidence in ("high", "medium") and bool(record.pages)
     is_short = len(question) <= MAX_CHARS and "\n" not in question

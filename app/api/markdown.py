@@ -16,9 +16,10 @@ def render_markdown(answer: Answer) -> str:
 
 
 def doubt_notes(answer: Answer) -> Iterator[str]:
-    """Yield a note that says why the answer is doubtful; nothing if it is not.
+    """Yield a note that says why the answer is doubtful, or nothing if it is not doubtful.
 
-    An answer without sources and unsupported steps, such as a refusal, needs no remark on its confidence.
+    The note does not mention the confidence of an answer that has neither sources nor unsupported steps,
+    such as a refusal.
     """
     labels = user_text(answer.language).answer
     rests_on_pages = bool(answer.sources or answer.unsupported)

@@ -49,7 +49,7 @@ def _decode(body: bytes) -> Any:
 
 
 class AllowHeaderPlugin(ReceiveRoutePlugin):
-    """Makes `Allow` list every method of a path; Litestar lists those of the first handler only."""
+    """Makes `Allow` list every method of a path; Litestar lists only the methods of the first handler."""
 
     def __init__(self) -> None:
         self._first_routes: dict[str, HTTPRoute] = {}
@@ -117,7 +117,7 @@ class OpenApiModelsPlugin(OpenAPISchemaPlugin):
     def to_openapi_schema(
         self, field_definition: FieldDefinition, schema_creator: "SchemaCreator"
     ) -> Schema:
-        """Return the component of a model and register those of its nested models."""
+        """Return the component of a model, and register the components of its nested models."""
         model = field_definition.annotation
         schema = schema_creator.schema_registry.get_schema_for_field_definition(field_definition)
         json_schema = model.model_json_schema(

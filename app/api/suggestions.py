@@ -31,7 +31,7 @@ MAX_FOLLOW_UPS = 3
 """Maximum number of questions to ask after an answer."""
 
 MIN_FOLLOW_UPS = 2
-"""Number of questions below which headings that name no process or action are used, too."""
+"""If there are fewer follow-up questions, headings that name no process or action are used, too."""
 
 MIN_SAME_LANGUAGE_DOCUMENTS = 4
 """Minimum number of documents in the requested language; otherwise all languages are used."""
@@ -58,7 +58,7 @@ class SuggestedQuestions:
         self._cache: dict[Language, tuple[list[CatalogueEntry], tuple[str, ...]]] = {}
 
     def get(self, language: Language) -> tuple[str, ...]:
-        """Return up to four questions of several kinds, one per document. Raises StoreError."""
+        """Return up to four questions of several kinds, one per document. Blocks. Raises StoreError."""
         catalogue = self._collection.catalogue()
         cached_catalogue, questions = self._cache.get(language, (None, ()))
         if cached_catalogue is not catalogue:
@@ -69,9 +69,13 @@ class SuggestedQuestions:
     def follow_ups(
         self, source: str, document_id: str, seen: Sequence[str], language: Language
     ) -> tuple[str, ...]:
-        """Return up to three questions about sections of a document that are not in `seen`. Blocks.
+        """Return up to three questions about other sections of a document. Blocks. Raises StoreError.
 
-        Raises StoreError.
+        Arguments:
+            source: the name of the document's source
+            document_id: the id of the document within that source
+            seen: the sections that the answer cites, which are skipped
+            language: the language of the questions
         """
         templates = user_text(language).follow_ups
         questions: dict[str, None] = {}
@@ -95,7 +99,7 @@ def suggest_questions(
 ) -> tuple[str, ...]:
     """Return questions of several kinds in turn, one per document.
 
-    The order of the documents is pseudo-random, but the same on every call.
+    The order of the documents is pseudo-random, but the same on every call. Raises StoreError.
     """
     entries = sorted(
         catalogue, key=lambda entry: shuffle_key(f"{entry.source}/{entry.document_id}")
@@ -144,7 +148,7 @@ def _pages(entries: list[CatalogueEntry], language: Language) -> Iterator[Docume
 
 
 def _sections(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
-    """Yield a question on a heading of each page but the first, which is often an introduction."""
+    """Yield a question about a heading of each page, except the first, which is often an introduction."""
     for entry in entries:
         if entry.kind == "page":
             questions = (_section_question(entry.title, s, language) for s in entry.outline[1:])
@@ -201,11 +205,11 @@ async def get_suggestions(
 ) -> Suggested:
     """Return up to four questions that the documents answer.
 
-    The first are frequent questions of the same API key, or of all callers if no key is required, which
-    were asked in at least three sessions; the others are made from headings, API names and error codes.
+    Frequent questions come first: those that were asked in at least three sessions of the same API key,
+    or of all callers if no key is required. The others are made from headings, API names and error codes.
 
     With `source` and `document` (`source` and `documentId` of a source of an answer), return up to three
-    questions about other sections of that document than those in `seen`.
+    questions about the sections of that document that are not in `seen`.
     """
     language = language or answer_service.platform.platform.language
     if source is not None and document is not None:

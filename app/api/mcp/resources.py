@@ -29,7 +29,7 @@ def list_resources(collection: Collection, cursor: str | None) -> ListResourcesR
     Blocks. Raises MCPError for an invalid cursor.
     """
     if cursor is not None and not cursor.isdecimal():
-        raise MCPError(INVALID_PARAMS, "cursor: is not one of this server")
+        raise MCPError(INVALID_PARAMS, "cursor: was not issued by this server")
     start = int(cursor or 0)
     entries = collection.catalogue()
     end = start + RESOURCES_PER_PAGE

@@ -16,7 +16,7 @@ def mcp_route(services: Container) -> ASGIRouteHandler:
     """Return the route of the MCP server, which has the same guard as all other routes.
 
     The guard does not count requests to this route, because clients list the tools before each call.
-    Instead, tool calls are counted.
+    Instead, each tool call and each resource read counts as a request.
     """
 
     @asgi("/mcp", copy_scope=True, needs="ask", limited=False)

@@ -126,7 +126,7 @@ def error_result(message: str) -> CallToolResult:
 
 
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
-    """Return the tools for the caller of `connection`. Each call counts as a request.
+    """Return the tools for the caller of `connection`. Each call and resource read counts as a request.
 
     Blocks the event loop.
     """

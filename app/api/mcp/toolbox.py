@@ -223,7 +223,7 @@ class Toolbox:
         self.meter_tokens = meter_tokens
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
-        """Return the reply of a tool.
+        """Call the tool `name` and return its reply.
 
         Raises ApideskError, and ToolException for an unknown tool or invalid arguments.
         """

@@ -1,7 +1,7 @@
 """Numbers the citations of an answer by page, as chat clients count them.
 
-Clients such as Open WebUI take `[2]` as the second distinct URL among the annotations. In an answer, it is
-the second chunk that the model was shown, which need not be cited, and several chunks may share a page.
+Clients such as Open WebUI read `[2]` as the second distinct URL among the annotations. In an `Answer`, it
+is the second chunk that the model was given. Some chunks are not cited, and several may share a page.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ class PageNumbers:
         self._numbers: dict[str, int] = {}
 
     def apply(self, event: Event) -> Event:
-        """Return `event` with the numbers of pages. Each list of steps starts again at 1."""
+        """Return `event` with page numbers in its citations. `sources` and `answer` restart at 1."""
         if isinstance(event.data, Sources):
             self._start(event.data.sources)
         elif isinstance(event.data, Step):
@@ -29,7 +29,7 @@ class PageNumbers:
         return event
 
     def answer(self, answer: Answer) -> Answer:
-        """Return `answer` with the numbers of pages in its steps and sources."""
+        """Return `answer` with page numbers in its steps and sources."""
         self._start(answer.sources)
         steps = list(map(self._renumber, answer.answer))
         sources = [

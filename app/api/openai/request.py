@@ -40,7 +40,7 @@ class StreamedText:
         self._streamed = StreamedAnswer()
         self._sent_steps: list[str] = []
         self._is_complete = False
-        """Whether the final answer follows at once, so that a note on doubts can precede the steps."""
+        """Whether the answer is complete, so that its steps can be sent after the note on doubts."""
 
     def add(self, event: Event) -> str:
         """Return the text to send after `event`, or an empty string."""
@@ -56,7 +56,10 @@ class StreamedText:
         return ""
 
     def _rest(self, answer: Answer) -> list[str]:
-        """Return the steps that were not sent, and the note on doubts, first if nothing was sent."""
+        """Return the steps that were not sent, and the note on doubts.
+
+        The note comes before the steps if no step was sent, otherwise after them.
+        """
         notes, count = list(doubt_notes(answer)), len(self._sent_steps)
         if answer.answer[:count] != self._sent_steps:
             notice = user_text(answer.language).answer.correction_notice
@@ -87,7 +90,7 @@ def parse_answer_text(text: str) -> str:
 
 
 TEXT_PARTS = ("text", "input_text", "output_text")
-"""The types of parts with text: of a chat message, and of a message to and from `/v1/responses`."""
+"""The types of text parts: in a chat message, and in input and output messages of `/v1/responses`."""
 
 
 class RequestModel(BaseModel):
@@ -129,14 +132,14 @@ class TextFormat(RequestModel):
 
 
 class CommonParameters(RequestModel):
-    """Parameters of both endpoints. What cannot be kept is refused; the rest has no effect."""
+    """Parameters of both endpoints. Values that apidesk cannot honour are refused, others ignored."""
 
     model: str
     stream: bool | None = False
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     tool_choice: Literal["none", "auto"] | None = None
-    """A tool of the client is never called."""
+    """Other values are refused, because the tools of the client are never called."""
 
 
 TokenLimit = Annotated[int, Field(ge=1)] | None
@@ -200,7 +203,7 @@ def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
 
 
 def _make_standalone(turns: Iterator[Turn]) -> tuple[Turn, ...]:
-    """Add the missing subjects to follow-up questions, so that they are as sessions store them."""
+    """Add the missing subjects to follow-up questions, as sessions do before they store them."""
     standalone: list[Turn] = []
     for turn in turns:
         question = make_standalone(turn.question, standalone)

@@ -1,4 +1,4 @@
-"""What chat completions and responses under /v1 have in common, with OpenAI's field names."""
+"""Models and functions shared by chat completions and responses, with OpenAI's field names."""
 
 import time
 from collections.abc import Iterable

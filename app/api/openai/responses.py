@@ -1,6 +1,6 @@
 """`POST /v1/responses`: the request, the response, and the builder of its stream.
 
-Responses are not stored, so that a client sends the conversation with each request.
+Responses are not stored, so clients send the conversation with each request.
 """
 
 from collections.abc import Callable, Iterator

@@ -89,7 +89,7 @@ async def complete_chat(
 ) -> Completion | ServerSentEvent:
     """Answer the last user message from the documentation; earlier messages are the history.
 
-    System messages and unknown parameters are ignored, because apidesk uses its own instructions.
+    System messages are ignored, because apidesk uses its own instructions. So are unknown parameters.
     """
     asking = Asking(request, answerer, answer_service, caller, TokenMeter())
     command = await asking.command(data.model, data.messages, "messages")
@@ -125,7 +125,7 @@ async def create_response(
 
 @dataclass(frozen=True)
 class Asking:
-    """Asks the question of one request."""
+    """Answers the question of one request, at once or as a stream."""
 
     request: Request[Any, Any, Any]
     answerer: Answerer
@@ -134,9 +134,10 @@ class Asking:
     meter: TokenMeter
 
     async def command(self, model: str, messages: list[ChatMessage], field: str) -> AskCommand:
-        """Return the question in `messages`, which the client sends as `field`.
+        """Return the command that asks the last question in `messages`, with the earlier ones as history.
 
-        Raises UnknownModel and QuestionError.
+        `field` is the name of the messages in the request, for error messages. Raises UnknownModel and
+        QuestionError.
         """
         mode = model_mode(model, self.answer_service)
         question, history = await asyncio.to_thread(
@@ -157,7 +158,7 @@ class Asking:
         return PageNumbers().answer(await self.answerer.ask(command))
 
     async def stream(self, command: AskCommand, builder: StreamBuilder) -> ServerSentEvent:
-        """Return the stream of the answer."""
+        """Return the answer as a stream. An error before the first event is raised instead."""
         events = stream_answer(partial(self.answerer.ask, command))
         first = await first_event(events, self.request)
         messages = stream_messages(_prepend(first, events), builder)

@@ -1,6 +1,6 @@
 // <script src="https://desk.example.com/widget.js" data-language="zh" defer></script>
-// A button that opens the question page in a frame of the server's own origin. It does not read or send
-// any data of the embedding site.
+// Adds a button that opens the question page in a frame of the server's own origin. The script reads only the
+// language of the embedding site.
 (() => {
   const { src, dataset } = document.currentScript;
   const base = new URL(".", src);

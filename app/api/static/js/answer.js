@@ -15,24 +15,24 @@ export function outcome(answer) {
   return answer.sources.length ? "answered" : "uncovered";
 }
 
-/** Whether the documents answer the question only doubtfully. */
+/** Whether the answer has sources, but low confidence. */
 function isLow(answer) {
   return outcome(answer) === "answered" && answer.confidence === "low";
 }
 
-/** Whether the steps are quotes that hardly answer the question, so that the pages are of more use. */
+/** Whether to collapse the steps: they are quotes with low confidence, and the pages help more. */
 export function hidesQuotes(answer) {
   return isLow(answer) && answer.answeredBy === "extractive";
 }
 
-/** The parts above the steps: what is doubtful about the answer and, if it is of little use, the closest pages. */
+/** The parts above the steps: a notice for medium or low confidence and, if it is low, the closest pages. */
 export function renderDoubt(answer) {
   if (isLow(answer)) return [el("p", { class: "notice doubtful" }, t("doubt_low")), pagesOf(answer)];
   if (outcome(answer) !== "answered" || answer.confidence !== "medium") return [];
   return [el("p", { class: "notice doubtful" }, t("doubt_medium"))];
 }
 
-/** The parts below the steps that the answer has. `onAsk` receives a question to ask next. */
+/** The parts below the steps; empty ones are left out. `onAsk` receives a follow-up question that was clicked. */
 export function renderRest(question, answer, onAsk) {
   const feedback = renderFeedback(answer.id);
   return [
@@ -57,10 +57,9 @@ function unverified(facts) {
   return el("div", { class: "notice doubtful" }, el("p", {}, t("unverified")), el("ul", {}, ...codes));
 }
 
-/** The notice of a degraded answer: the sentence for a known code, any other text as it is. */
+/** The notice of a degraded answer: the sentence for a known reason code, otherwise the code itself. */
 function degraded(reason) {
   if (!reason) return null;
   const name = `degraded_${reason}`;
   return el("p", { class: "notice" }, el("strong", {}, t("degraded")), ` ${has(name) ? t(name) : reason}`);
 }
-

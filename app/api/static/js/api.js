@@ -30,7 +30,7 @@ export async function* ask(question, session, signal) {
   throw new Problem({ detail: t("cutOff") });
 }
 
-/** Questions to start with or, with `about`, questions about a document, as pairs of query parameters. */
+/** Suggested questions. `about`, pairs of query parameters, selects questions about one document. */
 export async function suggestions(language, about = []) {
   const response = await send("GET", `suggestions?${new URLSearchParams([["language", language], ...about])}`);
   return (await response.json()).suggestions;

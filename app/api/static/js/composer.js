@@ -62,7 +62,7 @@ export class Composer {
     this.#box.focus();
   }
 
-  /** Scrolling to an element, such as the feedback form, keeps it above the composer. */
+  /** Publish the height of the composer, so that scrolling to an element keeps it above the composer. */
   #reserveSpace() {
     document.documentElement.style.setProperty("--composer-height", `${this.node.parentNode.offsetHeight}px`);
   }

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { t } from "./i18n.js";
 
-/** A button that copies the text that `read` returns, and says whether that worked. */
+/** A button that copies the text that `read` returns, and shows whether copying worked. */
 export function copyButton(name, read) {
   const label = el("span", {}, t(name));
   const button = el("button", { type: "button", class: "quiet copy" }, icon("copy"), label);

@@ -6,7 +6,7 @@ import { footerFields } from "./text.js";
 
 const QUESTION_FIELDS = ["apiName", "apiUrl", "requestParam", "response", "error", "searchTerms", "traceId"];
 
-/** The fields of the footer that are shown above. */
+/** The footer fields that `renderDetails` shows before the other ones. */
 const SHOWN_ABOVE = ["confidence", "type"];
 
 /** The `<details>` element of an answer. */

@@ -34,16 +34,16 @@ export function t(name, values = {}) {
   return TEXTS[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
 }
 
-/** The locale of a language of answers, or of the page. */
+/** The locale for a language code; by default, for the language of the page. */
 export function locale(code = language) {
   return TEXTS[code].locale;
 }
 
 /** Set the texts of elements with `data-text` and the labels of elements with `data-label`. */
-export function translate(root = document) {
+export function translate() {
   document.documentElement.lang = locale();
-  for (const node of root.querySelectorAll("[data-text]")) node.textContent = t(node.dataset.text);
-  for (const node of root.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
+  for (const node of document.querySelectorAll("[data-text]")) node.textContent = t(node.dataset.text);
+  for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
 }
 
 /** The name and the label of the button that switches to the next language, in that language. */

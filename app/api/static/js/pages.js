@@ -1,4 +1,4 @@
-// The pages of an answer: those it cites with the cited sections, then the related ones.
+// The pages of an answer: first the cited pages with their cited sections, then the related pages.
 
 import { el, link } from "./dom.js";
 import { t } from "./i18n.js";
@@ -13,7 +13,7 @@ export function renderPages(heading, { sources = [], relatedUrl = [], relatedPag
   return items.length ? el("section", { class: "pages" }, heading && el("h3", {}, heading), el("ul", {}, ...items)) : null;
 }
 
-/** A page with its cited sections, whose URLs are among `pageUrls` or have an anchor in addition. */
+/** A page with its cited sections. A section URL may be a URL of `pageUrls` with an anchor. */
 function citedPage(sources, pageUrls) {
   const [{ title, pageUrl }] = sources;
   const sections = sources.map((source) =>

@@ -11,7 +11,7 @@ const HIDE_AFTER_MS = 200;
 let shown = null;
 let timer = 0;
 
-/** `node`, which shows the text of `source` under the mouse pointer. */
+/** Make `node` show the text of `source` while the mouse pointer is over it. Returns `node`. */
 export function withPreview(node, source) {
   node.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && schedule(() => show(node, source), SHOW_AFTER_MS));
   node.addEventListener("pointerleave", () => schedule(hide, HIDE_AFTER_MS));

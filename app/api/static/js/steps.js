@@ -7,7 +7,7 @@ import { renderMarkdown } from "./markdown.js";
 import { withPreview } from "./preview.js";
 import { sourceButton } from "./source.js";
 
-/** A step. `sources` maps numbers to the sources of the answer. The number of a step is part of its text. */
+/** A step. `sources` maps citation numbers to sources. If steps are numbered, the number is part of the text. */
 export function renderStep({ text, unverified, supported }, sources) {
   const body = renderMarkdown(text, decorator(sources, unverified));
   showErrorCards(body);

@@ -1,4 +1,4 @@
-// The theme, light or dark: that of the system until the user chooses one.
+// The theme, light or dark. The system theme applies until the user chooses one.
 
 import { browser } from "./store.js";
 

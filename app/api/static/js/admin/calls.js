@@ -1,4 +1,4 @@
-// The API calls of the admin page. They require a key with the scope `admin` if keys are configured.
+// The API calls of the admin page. If keys are configured, a key with the scope `admin` allows all of them.
 
 import { Problem, send } from "../api.js";
 import { t } from "../i18n.js";

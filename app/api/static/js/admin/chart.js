@@ -61,7 +61,7 @@ function dayLabel(text, index, count, width) {
   return svg("text", { class: "label", x: `${x}%`, y: HEIGHT + 20, "text-anchor": anchor }, text);
 }
 
-/** The indexes of the labelled columns: the first, the last, and two between. */
+/** The indexes of the labelled columns: the first, the last, and two in between. */
 function labelledColumns(columns) {
   const last = columns.length - 1;
   return [...new Set([0, 1 / 3, 2 / 3, 1].map((part) => Math.round(last * part)))];
