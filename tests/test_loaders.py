@@ -39,6 +39,9 @@ from tests.wiki_servers import (
     rich_text,
 )
 
+pytestmark = pytest.mark.acceptance
+"""Each test starts a process for its loader, which takes a second."""
+
 LIMITS = SourceLimits()
 
 
@@ -127,7 +130,6 @@ def test_deletion_of_many_pages_is_refused(wiki: Wiki, indexed: Indexed) -> None
     assert (report.deleted, report.kept) == (0, 3)
 
 
-@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [(status(401), "401"), (status(500), ""), (half, ""), (hang, "timeout_seconds")],
@@ -153,7 +155,6 @@ def test_failing_server_deletes_nothing(
     assert indexed.sync(loader_source(**fields)).deleted == 1
 
 
-@pytest.mark.acceptance
 @pytest.mark.parametrize("fault", [status(429, Retry_After="1"), status(500), half])
 def test_loader_is_restarted_after_a_passing_fault(
     wiki: Wiki, indexed: Indexed, fault: Fault, monkeypatch: pytest.MonkeyPatch

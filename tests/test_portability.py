@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from typing import Any
 
+import pytest
+
 from tests.test_layout import MODULES, PACKAGES, ROOT
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -75,6 +77,7 @@ def test_every_declared_distribution_is_used() -> None:
     assert declared() - used - LOADED_BY_NAME == set()
 
 
+@pytest.mark.acceptance
 def test_every_module_is_imported_without_posix_modules() -> None:
     names = [
         path.relative_to(ROOT)

@@ -1,6 +1,6 @@
 """Models that a program passes as objects, instead of those that the settings name.
 
-`runnables.models.chat_models` opens the models that the settings name.
+A module of its own, because it serves both chat models and rerankers.
 """
 
 from dataclasses import dataclass
