@@ -348,7 +348,7 @@ def test_recall_and_false_alarms_on_mutated_foreign_documents(
 ) -> None:
     chunks = read_chunks(source)
     assert false_alarm_rate(chunks, 150) <= MAX_FALSE_ALARMS_VERBATIM
-    assert recall_rate(chunks, 150) >= MIN_RECALL
+    assert recall_rate(chunks, 600) >= MIN_RECALL
 
 
 HOSTILE = ["`", "`a", "f", "aA", "x_", "a.", "a-", "A", "1234 ", "/a{", "\n ", "GET ", "权限包 ", "A Package ", '"a":',

@@ -287,6 +287,13 @@ def test_document_without_id_is_refused_and_the_rest_is_read() -> None:
     assert isinstance(found[2], EmptyFile)
 
 
+def test_second_document_with_an_id_is_refused() -> None:
+    source = list_source({"id": "a", "text": "Parcels"}, {"id": "a", "text": "Refunds"})
+    found = [result for result in read_source(source, LIMITS) if not isinstance(result, Waiting)]
+    assert isinstance(found[0], SourceDocument)
+    assert str(found[1]) == "duplicate document id a: the first document is kept"
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

@@ -7,6 +7,7 @@ from litestar import Response, delete, post
 from litestar.background_tasks import BackgroundTask
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException, ValidationException
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import JSONBody, PathParameter
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -45,7 +46,8 @@ class FeedbackRequest(ApiModel):
     status_code=204,
     operation_id="feedback",
     summary="Rate an answer",
-    response_description="The rating is stored",
+    # Without it, the response would be described as JSON, because a Response is returned.
+    responses={204: ResponseSpec(None, description="The rating is stored")},
     tags=[QUESTIONS_TAG],
     needs="ask",
     errors=(StoreUnavailable,),

@@ -64,13 +64,13 @@ class LoaderReader:
         at the time limit.
         """
         deadline = Deadline(source.timeout_seconds)
-        seen: set[str] = set()
+        attempts: dict[str, int] = {}
         for attempt in range(source.max_errors + 1):
             failure: _Failure | None = None
             for result in _load(source, deadline):
                 match result:
                     case _Loaded():
-                        yield from _page_results(source, limits, known, result, seen)
+                        yield from _page_results(source, limits, known, result, attempts, attempt)
                     case _Failure():
                         failure = result
                     case Waiting():
@@ -96,18 +96,18 @@ def _page_results(
     limits: SourceLimits,
     known: KnownFiles,
     loaded: _Loaded,
-    seen: set[str],
+    attempts: dict[str, int],
+    attempt: int,
 ) -> Iterator[FileResult]:
+    """Yield the document, unless `attempts`, the first attempt by id, says that an earlier one did."""
     document_id = page_url((source.id,), loaded.metadata)
     if not document_id:
         names = ", ".join(loaded.metadata)
         yield SourceError(f"a document has no value for id = {source.id!r}; it has {names}")
-    elif document_id not in seen:
-        seen.add(document_id)
-        suffix = _SUFFIXES[source.format]
+    elif attempts.setdefault(document_id, attempt) == attempt:
         # The mark takes precedence over an encoding that HTML declares.
         data = _UTF8_MARK + loaded.content.encode("utf-8", "replace")
-        page = RemotePage(document_id, suffix, data, loaded.metadata)
+        page = RemotePage(document_id, _SUFFIXES[source.format], data, loaded.metadata)
         yield from read_remote_page(source, limits, known, page)
 
 
