@@ -181,7 +181,9 @@ def test_off_topic_question_is_marked_as_refused(open_page: Open) -> None:
 
 def test_suggestions_follow_the_language_and_are_asked_on_click(open_page: Open) -> None:
     page = open_page().page
-    expect(page.locator(".suggestions button").first).to_contain_text(re.compile("^[^\u4e00-\u9fff]+$"))
+    expect(page.locator(".suggestions button").first).to_contain_text(
+        re.compile("^[^\u4e00-\u9fff]+$")
+    )
     page.get_by_role("button", name="切换到中文").click()
     expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
     expect(page.get_by_role("button", name="Switch to English")).to_be_focused()
