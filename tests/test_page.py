@@ -426,11 +426,13 @@ def test_feedback_form_is_not_covered_by_the_question_box(open_page: Open) -> No
     button = page.get_by_role("button", name="Not helpful")
     button.evaluate("node => node.scrollIntoView({ block: 'end' })")
     button.click()
-    form = page.locator(".comment").bounding_box()
-    composer = page.locator(".composer").bounding_box()
-    assert form is not None
-    assert composer is not None
-    assert form["y"] + form["height"] <= composer["y"]
+    page.wait_for_function(
+        """() => {
+            const box = (name) => document.querySelector(name).getBoundingClientRect();
+            return box(".comment").bottom <= box(".composer").top;
+        }""",
+        timeout=5_000,
+    )
 
 
 def test_feedback_is_stored(open_page: Open, sample_service: AnswerService) -> None:
