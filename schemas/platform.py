@@ -218,7 +218,7 @@ class WebsiteSourceConfig(RemoteSourceConfig):
     exclude: tuple[re.Pattern[str], ...] = ()
     """A page is not read if its path, with its query, contains one of these patterns."""
     depth: int = Field(default=10, ge=0)
-    """Number of links from the start page to a page."""
+    """Maximum number of links from the start page to a page."""
     max_pages: int = Field(default=10_000, ge=1)
     """Maximum number of pages that are requested."""
     requests_per_second: float = Field(default=5, gt=0)

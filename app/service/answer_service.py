@@ -144,7 +144,7 @@ class AnswerService:
         return repeated
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
-        """Return the best chunks, at most k, without calling a chat model. Raises ApideskError."""
+        """Return the best chunks, at most k. Only a reranker may call a model. Raises ApideskError."""
         question = self.build_question(command)
         config = self.tracing.config(question.id, None, None, *command.callbacks)
         chunks = await self.retrieve_chunks(question, config)
