@@ -20,15 +20,14 @@ _REFUSED_NAMES = ("max_tokens", "max_completion_tokens")
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
     """Limit replies to `max_tokens` tokens, and to the share of the window that is reserved for them.
 
-    A limit in the client's own field is kept; one in its `extra_body` is replaced. Without a limit, a small
-    model that repeats itself writes until the deadline, and a local server until its window is full, even
+    A limit that the client already has is kept. Without a limit, a small model that repeats itself writes until the deadline, and a local server until its window is full, even
     after the request has ended.
     """
     tokens = int(min(max_tokens, reserved_output_tokens(window)))
     limited: Any = client
     if getattr(client, "openai_api_base", None):
         # Not the client's field, which it sends as `max_completion_tokens`: many servers ignore that.
-        limited.extra_body = {**(limited.extra_body or {}), "max_tokens": tokens}
+        limited.extra_body = {"max_tokens": tokens} | (limited.extra_body or {})
         return
     name = _limit_field(client)
     if name and getattr(client, name) is None:
