@@ -20,8 +20,8 @@ _REFUSED_NAMES = ("max_tokens", "max_completion_tokens")
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
     """Limit replies to `max_tokens` tokens, and to the share of the window that is reserved for them.
 
-    A limit that the client already has is kept. Without a limit, a small model that repeats itself writes until the deadline, and a local server until its window is full, even
-    after the request has ended.
+    A limit that the client already has is kept. Without a limit, a small model that repeats itself writes
+    until the deadline, and a local server until its window is full, even after the request has ended.
     """
     tokens = int(min(max_tokens, reserved_output_tokens(window)))
     limited: Any = client
