@@ -371,6 +371,17 @@ def test_error_codes_are_cards_and_parameters_a_table(open_page: Open) -> None:
     assert label == '"Required "'
 
 
+def test_language_changes_while_an_answer_shows_a_table(open_page: Open) -> None:
+    page = open_page().page
+    ask(page, "which parameters does Update SKU Price need?")
+    answered(page)
+    page.get_by_role("button", name="切换到中文").click()
+    expect(page.locator(".actions")).to_contain_text("复制为 Markdown")
+    expect(page.get_by_role("textbox")).to_have_attribute(
+        "placeholder", re.compile("[\u4e00-\u9fff]")
+    )
+
+
 def test_only_procedures_are_numbered(open_page: Open) -> None:
     page = open_page().page
     ask(page, "How do I test in the sandbox?")

@@ -56,11 +56,11 @@ function container(token) {
   return twice(el(CONTAINERS.has(token.tag) ? token.tag : "span"));
 }
 
-/** Give each cell of a wide table the title of its column, which narrow windows show in front of it. */
+/** Give each cell of a table the title of its column, which narrow windows show in front of it. */
 function labelCells(table) {
   const [header, ...rows] = table.rows;
   table.classList.toggle("wide", header.cells.length > 2);
-  for (const row of rows) Array.from(row.cells).forEach((cell, index) => (cell.dataset.label = header.cells[index].textContent));
+  for (const row of rows) Array.from(row.cells).forEach((cell, index) => (cell.dataset.column = header.cells[index].textContent));
 }
 
 function twice(node) {
