@@ -8,7 +8,7 @@ from litestar.testing import TestClient
 
 from schemas.answer import AnswerDraft
 from schemas.question import StructuredQuestion
-from tests.model_server import Recorded
+from tests.model_script import Recorded
 
 MakeClient = Callable[..., TestClient[Litestar]]
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from tests.model_server import ModelServer, Recorded, Reply, content, encoded, reason, split
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
+from tests.openai_objects import content, encoded, reason, split
 
 PIECE = 8
 """Characters in one line of a stream."""

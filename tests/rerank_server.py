@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.model_server import ModelServer, Recorded, Reply, content
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
+from tests.openai_objects import content
 
 Json = dict[str, Any]
 

@@ -24,8 +24,9 @@ from runnables.tools.tool_context import DocumentLibrary
 from schemas.answer import Answer, Round
 from schemas.question import Filters, Question, StructuredQuestion
 from tests.model_replies import draft
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded
+from tests.model_server import ModelServer
 
 QUESTION = "订单发货接口的必填参数"
 TITLE = re.compile(r'<document number="1">.*?^# (.+?)(?: >|$)', re.DOTALL | re.MULTILINE)

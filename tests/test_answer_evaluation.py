@@ -24,7 +24,8 @@ from schemas.document import Chunk, SectionKind
 from schemas.errors import ConfigurationError
 from schemas.question import QuestionType, StructuredQuestion
 from tests.langsmith_server import langsmith_server
-from tests.model_server import ModelServer, Reply
+from tests.model_script import Reply
+from tests.model_server import ModelServer
 
 Evaluate = Callable[..., Result]
 

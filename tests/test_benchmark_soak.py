@@ -13,7 +13,7 @@ from benchmarks.soak.model import Model
 from benchmarks.soak.processes import MemorySample
 from benchmarks.soak.report import draw, report
 from benchmarks.soak.result import Result
-from tests.model_server import Recorded
+from tests.model_script import Recorded
 
 NONCE, OTHERS = "ref0123abcd", "refffffffff"
 

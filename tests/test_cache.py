@@ -29,8 +29,9 @@ from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
 from tests.live_server import live_server
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as ModelAnswer
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Answer as ModelAnswer
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 from tests.serving_process import wait_until
 from tests.test_record_writer import LONG_AGO
 

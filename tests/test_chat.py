@@ -41,7 +41,8 @@ from app.serving.local_server import LocalServer, announce_server
 from schemas.answer import Answer, EventSink, Source
 from schemas.choices import Language
 from tests.live_server import live_server
-from tests.model_server import ModelServer, Reply
+from tests.model_script import Reply
+from tests.model_server import ModelServer
 
 APIDESK = Path(sys.executable).with_name("apidesk")
 KEY = "a-key-for-local-commands"

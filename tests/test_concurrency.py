@@ -18,7 +18,8 @@ from runnables.run_context import with_deadline
 from schemas.answer import Answer
 from schemas.errors import ModelBusy, ServiceBusy
 from tests.model_replies import MakeClient, draft, is_classification, structured
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 
 QUESTION = {"question": "发货接口是哪个"}
 

@@ -26,7 +26,8 @@ from schemas.model_output import CondensedQuestion
 from schemas.question import Question, Turn
 from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.model_replies import ask
-from tests.model_server import ModelServer, Reply
+from tests.model_script import Reply
+from tests.model_server import ModelServer
 
 DATA = Path(__file__).parent / "data"
 

@@ -16,7 +16,8 @@ from schemas.answer import AnswerDraft
 from schemas.errors import ConfigurationError
 from schemas.settings import PREFIX, Settings, read_settings
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import EMBEDDINGS, ModelServer, Recorded, Reply
+from tests.model_script import Recorded, Reply
+from tests.model_server import EMBEDDINGS, ModelServer
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "connect-models.md"
 EXAMPLES = re.findall(r"^## (.+?)$|^```sh\n(.+?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -25,7 +25,8 @@ from schemas.errors import (
 )
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 from tests.test_collection import page
 
 

@@ -31,7 +31,8 @@ from app.cli.main import main
 from app.service.answer_service import AnswerService
 from schemas.errors import ConfigurationError, QuestionError
 from tests.langsmith_server import LangSmith, langsmith_server
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 
 SIGNING = "https://open.example.com/docs/signing"
 SHIP = "https://open.example.com/#/api?apiId=1110"

@@ -24,7 +24,8 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceConfig, SourceLimits
 from schemas.settings import read_settings
-from tests.model_server import ModelServer, Reply, ToolCall
+from tests.model_script import Reply, ToolCall
+from tests.model_server import ModelServer
 from tests.research_steps import ResearchSteps, tool_texts, write_answers
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "extend.md"

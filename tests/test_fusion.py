@@ -24,7 +24,9 @@ from runnables.retrieval.retriever import RetrievalMode
 from schemas.question import Question
 from schemas.settings import read_settings
 from tests.conftest import ServiceFactory
-from tests.model_server import ModelServer, Reply, bigram_embedding
+from tests.model_script import Reply
+from tests.model_server import ModelServer
+from tests.openai_objects import bigram_embedding
 
 QUESTIONS = [
     json.loads(line)

@@ -21,7 +21,8 @@ from schemas.question import StructuredQuestion
 from schemas.settings import read_settings
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import ModelServer, Recorded
+from tests.model_script import Recorded
+from tests.model_server import ModelServer
 from tests.web_server import KEY as WEB_KEY
 from tests.web_server import WebServer, result, search_reply
 

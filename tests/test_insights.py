@@ -47,8 +47,9 @@ from schemas.settings import read_settings
 from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 from tests.test_record_writer import record
 
 DATA = Path(__file__).parent / "data"

@@ -18,7 +18,8 @@ from schemas.document import Chunk
 from schemas.errors import ConfigurationError
 from schemas.platform import LocalizedText, PlatformInfo
 from schemas.settings import read_settings
-from tests.model_server import ModelServer, Reply
+from tests.model_script import Reply
+from tests.model_server import ModelServer
 from tests.test_collection import page
 from tests.traces import Trace
 

@@ -20,8 +20,9 @@ from schemas.settings import Settings, read_settings
 from tests.http_client import http_client
 from tests.live_server import live_server
 from tests.model_replies import MakeClient, draft, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 from tests.redis_server import RedisServer, missing_redis, running_redis
 
 ADMIN_KEY = "a" * 40

@@ -18,7 +18,8 @@ from structlog.contextvars import bound_contextvars
 
 from app.telemetry.logs import LogFormat, log_formatter, structured_logger
 from tests.model_replies import MakeClient, draft, is_classification, structured
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 
 Lines = Callable[[], list[dict[str, Any]]]
 

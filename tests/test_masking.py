@@ -17,8 +17,9 @@ from ingestion.database.engine import open_engine
 from schemas.answer import AnswerDraft
 from schemas.settings import read_settings
 from tests.model_replies import MakeClient, ask, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded
+from tests.model_server import ModelServer
 from tests.serving_process import wait_until
 from tests.test_record_writer import LONG_AGO
 

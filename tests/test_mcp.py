@@ -21,7 +21,8 @@ from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from tests.live_server import live_server
 from tests.model_replies import draft, structured
-from tests.model_server import ModelServer, Reply
+from tests.model_script import Reply
+from tests.model_server import ModelServer
 from tests.serving_process import APIDESK
 from tests.test_cli import environment_of, write_platform
 

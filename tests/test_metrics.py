@@ -27,7 +27,8 @@ from schemas.ingestion import IngestionOptions
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import ModelServer, Recorded, Reply, Scripted
+from tests.model_script import Recorded, Reply, Scripted
+from tests.model_server import ModelServer
 
 QUESTION = "发货接口是哪个"
 STEP = "用“订单发货”接口。[1]"

@@ -17,8 +17,9 @@ from schemas.answer import Answer, AnswerDraft
 from schemas.question import StructuredQuestion
 from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded, Reply, ToolCall
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded, Reply, ToolCall
+from tests.model_server import ModelServer
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,8 @@ from click.testing import CliRunner
 
 from app.cli.main import main
 from tests.model_replies import MakeClient
-from tests.model_server import ModelServer, Recorded, Reply, Text
+from tests.model_script import Recorded, Reply, Text
+from tests.model_server import ModelServer
 
 WRONG = [
     pytest.param(Reply(status=401, text="bad key"), "check APIDESK_CHAT_API_KEY", id="wrong key"),

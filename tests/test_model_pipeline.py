@@ -11,8 +11,9 @@ from ingestion.store.route_calibration import SAMPLE_CHUNKS
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 
 SHIP_PAGE = "https://open.example.com/#/api?apiId=1110"
 INVENTED_PAGE = "https://open.example.com/#/api?apiId=9999"

@@ -21,7 +21,9 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import BaseModel, ConfigDict, SecretStr
 from pydantic.alias_generators import to_camel
 
-from tests.model_server import ModelServer, Recorded, Reply, Scripted, ToolCall, bigram_embedding
+from tests.model_script import Recorded, Reply, Scripted, ToolCall
+from tests.model_server import ModelServer
+from tests.openai_objects import bigram_embedding
 
 KEY = "any"
 

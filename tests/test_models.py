@@ -15,7 +15,8 @@ from ingestion.text.language import estimate_tokens
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 
 QUESTION = "发货接口是哪个"
 KEY = "sk-never-to-be-seen"

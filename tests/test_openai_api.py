@@ -28,7 +28,9 @@ from schemas.errors import QuestionError
 from schemas.question import StructuredQuestion
 from tests.live_server import live_server
 from tests.model_replies import MakeClient, draft, is_classification, structured
-from tests.model_server import ModelServer, Recorded, Reply, events
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
+from tests.openai_objects import events
 
 QUESTION = "发货接口是哪个"
 STEPS = ("调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]")

@@ -6,8 +6,9 @@ from pydantic import SecretStr
 from runnables.models.chat_models import open_chat_models
 from schemas.settings import read_settings
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 
 QUESTION = "怎么调用订单发货接口，要申请什么权限？"
 STEP = "用“订单发货”接口。[1]"

@@ -31,7 +31,9 @@ from tests.browser import (
 from tests.conftest import ServiceFactory
 from tests.live_server import live_server
 from tests.model_replies import draft, is_classification, structured
-from tests.model_server import ModelServer, Recorded, Reply, events
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
+from tests.openai_objects import events
 
 pytestmark = pytest.mark.acceptance
 

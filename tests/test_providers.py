@@ -18,7 +18,8 @@ from schemas.errors import ConfigurationError
 from schemas.question import StructuredQuestion
 from schemas.settings import read_settings
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import ModelServer, Recorded, Reply, ToolCall
+from tests.model_script import Recorded, Reply, ToolCall
+from tests.model_server import ModelServer
 from tests.provider_servers import AnthropicServer, OllamaServer
 
 QUESTION = "发货接口是哪个"

@@ -14,8 +14,9 @@ from runnables.models.context_window import (
 from schemas.answer import Answer
 from schemas.document import Chunk, RetrievedChunk
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 
 QUESTION = "怎么调用订单发货接口，要申请什么权限？"
 WINDOW = 4_000

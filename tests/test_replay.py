@@ -27,9 +27,10 @@ from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
 from tests.model_replies import ask, draft, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded
-from tests.model_server import Reply as Refusal
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded
+from tests.model_script import Reply as Refusal
+from tests.model_server import ModelServer
 from tests.otlp_server import collector
 from tests.test_cache import PAGES, write_pages
 from tests.test_record_writer import record

@@ -25,7 +25,8 @@ from schemas.errors import ConfigurationError
 from schemas.platform import LocalizedText, PlatformInfo
 from schemas.settings import Settings, read_settings
 from tests.model_replies import MakeClient
-from tests.model_server import ModelServer, Reply
+from tests.model_script import Reply
+from tests.model_server import ModelServer
 from tests.rerank_server import RerankServer, cohere, jina, results, tei, to_json, vllm, voyage
 from tests.test_collection import page
 from tests.traces import Trace

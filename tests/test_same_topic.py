@@ -20,7 +20,8 @@ from app.analytics.insights.gaps import GapQuestion, find_gaps
 from runnables.models.chat_models import open_chat_models
 from schemas.choices import Language
 from schemas.settings import read_settings
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 from tests.test_gaps import DATA, gap_set, read_lines
 from tests.test_judge import PLATFORM_INFO
 

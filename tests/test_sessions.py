@@ -17,8 +17,9 @@ from schemas.answer import Answer
 from schemas.model_output import CondensedQuestion
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as ModelAnswer
-from tests.model_server import ModelServer, Recorded
+from tests.model_script import Answer as ModelAnswer
+from tests.model_script import Recorded
+from tests.model_server import ModelServer
 from tests.postgres import missing_postgres, running_postgres
 
 APIS = {

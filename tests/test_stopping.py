@@ -11,7 +11,8 @@ import pytest
 from ingestion.runs import IngestionRunStore
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 from tests.serving_process import APIDESK, TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.acceptance

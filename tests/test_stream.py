@@ -18,8 +18,10 @@ from runnables.answer.partial_answer import complete_steps
 from schemas.answer import Answer, Event, EventSink, Sources, Step
 from tests.live_server import live_server
 from tests.model_replies import draft, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded, Reply, events
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
+from tests.openai_objects import events
 
 QUESTION = "发货接口是哪个"
 STEPS = ("调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]")

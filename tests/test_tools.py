@@ -14,7 +14,8 @@ from runnables.tools.research import MAX_CHUNKS
 from runnables.tools.tool_context import PassagesResult, ToolContextRuntime
 from schemas.errors import StoreUnavailable
 from schemas.question import Filters
-from tests.model_server import ModelServer, Reply, Scripted, ToolCall
+from tests.model_script import Reply, Scripted, ToolCall
+from tests.model_server import ModelServer
 from tests.research_steps import (
     QUESTION,
     ResearchRun,

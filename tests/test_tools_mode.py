@@ -8,8 +8,9 @@ from litestar.testing import TestClient
 
 from schemas.answer import Answer
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_server import Answer as Said
-from tests.model_server import ModelServer, Recorded, Reply, ToolCall
+from tests.model_script import Answer as Said
+from tests.model_script import Recorded, Reply, ToolCall
+from tests.model_server import ModelServer
 
 QUESTION = "发货接口怎么签名"
 

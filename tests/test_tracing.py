@@ -31,8 +31,9 @@ from schemas.settings import read_settings
 from tests.http_client import http_client
 from tests.langsmith_server import LangSmith, Run, langsmith_server
 from tests.model_replies import draft, structured
-from tests.model_server import Answer as ModelAnswer
-from tests.model_server import ModelServer, Recorded, Reply, ToolCall
+from tests.model_script import Answer as ModelAnswer
+from tests.model_script import Recorded, Reply, ToolCall
+from tests.model_server import ModelServer
 from tests.otlp_server import Collector, attributes, collector
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "operate.md"

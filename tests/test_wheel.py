@@ -18,7 +18,8 @@ import pytest
 
 from deploy.wheel_build import PACKAGES, ROOT_PACKAGE, rename_imports
 from tests.model_replies import is_classification, structured
-from tests.model_server import ModelServer, Recorded, Reply, ToolCall
+from tests.model_script import Recorded, Reply, ToolCall
+from tests.model_server import ModelServer
 from tests.serving_process import ServingProcess
 from tests.test_layout import MODULES, ROOT
 

@@ -15,7 +15,8 @@ import pytest
 from tests.acme import PLATFORM
 from tests.milvus_server import MilvusServer
 from tests.model_replies import draft, is_classification, structured
-from tests.model_server import ModelServer, Recorded, Reply
+from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 from tests.serving_process import APIDESK, TIMEOUT_S, ServingProcess, ask, paused, wait_until
 
 pytestmark = pytest.mark.acceptance

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from tests.model_server import Recorded, Reply, ToolCall
+from tests.model_script import Recorded, Reply, ToolCall
 
 STEPS = (
     "It is in the documentation. [1]",

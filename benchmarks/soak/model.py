@@ -13,7 +13,8 @@ from collections import Counter
 from typing import Any
 
 from benchmarks.soak.documents import KINDS, NAMES, SENTENCES, Aspect
-from tests.model_server import ModelServer, Recorded, Reply, ToolCall
+from tests.model_script import Recorded, Reply, ToolCall
+from tests.model_server import ModelServer
 
 FAILURES = {
     "500": Reply("broken", status=500),

@@ -1,0 +1,127 @@
+"""A connection of `ModelServer`: HTTP/1.1 by h11, and misbehaviour where a reply asks for it."""
+
+import asyncio
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import h11
+
+from tests.model_script import Recorded
+from tests.openai_objects import Response, reason
+
+
+def cut(pieces: Sequence[bytes], size: int) -> Iterator[bytes]:
+    """The first `size` bytes of `pieces`."""
+    for piece in pieces:
+        if size <= 0:
+            return
+        yield piece[:size]
+        size -= len(piece)
+
+
+class Connection:
+    """One client's connection: HTTP/1.1 by h11, and misbehaviour where a reply asks for it."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: threading.Event
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._left = left
+        self._http = h11.Connection(h11.SERVER)
+        writer.transport.set_write_buffer_limits(high=0)  # drained means: the kernel has it
+        # asyncio does so by itself only where a socket names its protocol; without it each reply
+        # waits 40 ms for the client to acknowledge the head.
+        connection: socket.socket = writer.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    async def receive(self) -> Recorded | None:
+        """Return the next request, or None at the end of the connection."""
+        if not self._ready():
+            return None
+        request, raw = await self._event(), b""
+        if not isinstance(request, h11.Request):
+            return None
+        while isinstance(data := await self._event(), h11.Data):
+            raw += data.data
+        return recorded(request, raw)
+
+    async def send(self, response: Response) -> None:
+        """Send `response` in the manner of its reply."""
+        reply = response.reply
+        await asyncio.sleep(reply.delay)
+        if reply.action is None:
+            await self._send_head(response)
+            await self._send_pieces(response.pieces, reply.chunk_delay)
+            await self._send(h11.EndOfMessage())
+            return
+        if reply.reset_after is not None:
+            await self._send_head(response)
+            await self._send_pieces(cut(response.pieces, reply.reset_after), reply.chunk_delay)
+        await self._misbehave(reply.action)
+
+    def _ready(self) -> bool:
+        """Whether another request may come; a reply cut short leaves the connection unusable."""
+        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
+            self._http.start_next_cycle()
+        return self._http.our_state is h11.IDLE
+
+    async def _event(self) -> object:
+        """What the client sends next."""
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            if self._http.they_are_waiting_for_100_continue:
+                await self._send(h11.InformationalResponse(status_code=100, headers=[]))
+            self._http.receive_data(await self._reader.read(65536))
+        return event
+
+    async def _send_head(self, response: Response) -> None:
+        headers = list(response.headers.items())
+        status = response.reply.status
+        await self._send(h11.Response(status_code=status, headers=headers, reason=reason(status)))
+
+    async def _send_pieces(self, pieces: Sequence[bytes] | Iterator[bytes], pause: float) -> None:
+        for index, piece in enumerate(pieces):
+            if index:
+                await asyncio.sleep(pause)
+            await self._send(h11.Data(data=piece))
+
+    async def _send(self, event: h11.Event) -> None:
+        self._writer.write(self._http.send(event) or b"")
+        await self._writer.drain()
+
+    async def _misbehave(self, action: Literal["reset", "close", "stall"]) -> None:
+        """Leave the response unfinished; the connection closes once this returns."""
+        if action == "reset":
+            lingering = struct.pack("ii", 1, 0)  # closing now sends RST in place of FIN
+            connection: socket.socket = self._writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, lingering)
+        elif action == "stall":
+            while await self._reader.read(65536):
+                pass
+            self._left.set()
+
+
+def recorded(request: h11.Request, raw: bytes) -> Recorded:
+    """The request that h11 has read, for the record."""
+    return Recorded(
+        path=request.target.decode().partition("?")[0],
+        headers={name.decode(): value.decode("latin-1") for name, value in request.headers},
+        body=parsed(raw),
+        raw=raw,
+        at=time.monotonic(),
+        method=request.method.decode(),
+        query=request.target.decode().partition("?")[2],
+    )
+
+
+def parsed(raw: bytes) -> Any:
+    """The JSON in `raw`, or None."""
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return None

@@ -1,0 +1,217 @@
+"""The objects of OpenAI's HTTP API that `ModelServer` sends: completions, streams, embeddings and errors."""
+
+import base64
+import json
+import math
+import struct
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.client import responses
+from itertools import pairwise
+from typing import Any, AnyStr
+from uuid import uuid4
+
+from tests.model_script import Json, Recorded, Reply, ToolCall, written
+
+MODELS = ("scripted-chat", "scripted-embedding")
+
+PIECE = 4
+"""Characters in one streamed delta."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """A reply ready to be sent."""
+
+    reply: Reply
+    """Says in which manner."""
+    headers: dict[str, str]
+    pieces: list[bytes]
+
+
+def reason(status: int) -> str:
+    """The phrase that goes with `status`, standard or not."""
+    return responses.get(status, "Unknown")
+
+
+def encoded(value: Json) -> bytes:
+    """JSON with its characters unescaped, so that UTF-8 really crosses the wire."""
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def split(whole: AnyStr, size: int) -> list[AnyStr]:
+    """`whole` in pieces of `size`."""
+    return [whole[at : at + size] for at in range(0, len(whole), size)]
+
+
+def render(reply: Reply, request: Recorded) -> Response:
+    """The response that carries `reply`: an error, raw bytes, a stream, or a completion."""
+    streamed = reply.status < 400 and isinstance(request.body, dict) and request.body.get("stream")
+    pieces = list(body_pieces(reply, request, bool(streamed)))
+    if reply.chunk_size:
+        pieces = split(b"".join(pieces), reply.chunk_size)
+    headers = {"content-type": "text/event-stream" if streamed else "application/json"}
+    headers |= {name.lower(): value for name, value in reply.headers.items()}
+    if streamed:
+        headers["transfer-encoding"] = "chunked"
+    else:
+        headers["content-length"] = str(sum(map(len, pieces)))
+    return Response(reply, headers, pieces)
+
+
+def body_pieces(reply: Reply, request: Recorded, streamed: bool) -> Iterator[bytes]:
+    """The body, in the pieces that a model would send."""
+    if reply.body is not None:
+        yield reply.body
+    elif reply.status >= 400:
+        yield encoded(error(reply))
+    elif streamed:
+        yield from events(reply, request)
+    else:
+        yield encoded(completion(reply, request))
+
+
+def error(reply: Reply) -> Json:
+    """The body of a refused request."""
+    message = written(reply.text) if reply.text is not None else reason(reply.status)
+    kind = "server_error" if reply.status >= 500 else "invalid_request_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
+def head(kind: str, request: Recorded) -> Json:
+    """The fields that completions and their chunks begin with."""
+    return {
+        "id": f"chatcmpl-{uuid4().hex}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": request.body.get("model", MODELS[0]),
+    }
+
+
+def content(reply: Reply) -> str | None:
+    """Return the content of the message, or None."""
+    return None if reply.text is None else written(reply.text)
+
+
+def finish_reason(reply: Reply) -> str:
+    """Return the finish reason."""
+    return reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
+
+
+def usage(reply: Reply, request: Recorded) -> Json:
+    """Token counts, estimated at four bytes a token."""
+    if reply.usage is not None:
+        return dict(reply.usage)
+    prompt, answer = len(request.raw) // 4, len((content(reply) or "").encode()) // 4
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": answer,
+        "total_tokens": prompt + answer,
+    }
+
+
+def tool_call(call: ToolCall, arguments: str) -> Json:
+    """A tool call as messages and deltas have it."""
+    function = {"name": call.name, "arguments": arguments}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def completion(reply: Reply, request: Recorded) -> Json:
+    """The whole answer in one object."""
+    message: Json = {"role": "assistant", "content": content(reply), "refusal": reply.refusal}
+    if reply.tool_calls:
+        message["tool_calls"] = [tool_call(c, written(c.arguments)) for c in reply.tool_calls]
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": None,
+        "finish_reason": finish_reason(reply),
+    }
+    return head("chat.completion", request) | {
+        "choices": [choice],
+        "usage": usage(reply, request),
+    }
+
+
+def events(reply: Reply, request: Recorded) -> Iterator[bytes]:
+    """The answer as server-sent events."""
+    for chunk in chunks(reply, request):
+        yield b"data: " + encoded(chunk) + b"\n\n"
+    yield b"data: [DONE]\n\n"
+
+
+def chunks(reply: Reply, request: Recorded) -> Iterator[Json]:
+    """The answer in chunks: the deltas, the finish, and the usage if it was asked for."""
+    shared = head("chat.completion.chunk", request)
+    for delta in deltas(reply):
+        yield shared | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    finish = {"index": 0, "delta": {}, "finish_reason": finish_reason(reply)}
+    yield shared | {"choices": [finish]}
+    if (request.body.get("stream_options") or {}).get("include_usage"):
+        yield shared | {"choices": [], "usage": usage(reply, request)}
+
+
+def deltas(reply: Reply) -> Iterator[Json]:
+    """What each chunk adds to the message: the role first."""
+    yield {"role": "assistant", "content": None if reply.text is None else ""}
+    for piece in split(content(reply) or "", PIECE):
+        yield {"content": piece}
+    for piece in split(reply.refusal or "", PIECE):
+        yield {"refusal": piece}
+    for index, call in enumerate(reply.tool_calls):
+        yield {"tool_calls": [{"index": index} | tool_call(call, "")]}
+        for piece in split(written(call.arguments), PIECE):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def models() -> Json:
+    """The list of models; any other name is accepted just as well."""
+    listed = [{"id": m, "object": "model", "created": 0, "owned_by": "tests"} for m in MODELS]
+    return {"object": "list", "data": listed}
+
+
+def bigram_embedding(text: str, dimension: int = 64) -> list[float]:
+    """A unit vector of hashed, signed character bigrams: similar texts get similar vectors."""
+    vector = [1e-6, *[0.0] * (dimension - 1)]  # never all zeros, which has no direction
+    for pair in pairwise(f" {' '.join(text.casefold().split())} "):
+        digest = zlib.crc32("".join(pair).encode())
+        vector[(digest >> 1) % dimension] += 1 if digest & 1 else -1
+    norm = math.hypot(*vector)
+    return [value / norm for value in vector]
+
+
+def embedding_inputs(value: Any) -> list[str]:
+    """The texts of an embedding request's `input`; tokens are read as words. Empty if malformed."""
+    if isinstance(value, str) or is_tokens(value):
+        value = [value]
+    if not isinstance(value, list) or not all(isinstance(i, str) or is_tokens(i) for i in value):
+        return []
+    return [item if isinstance(item, str) else " ".join(map(str, item)) for item in value]
+
+
+def is_tokens(value: Any) -> bool:
+    """Whether `value` is a list of token numbers."""
+    return isinstance(value, list) and bool(value) and all(isinstance(n, int) for n in value)
+
+
+def packed(vector: list[float]) -> str:
+    """The vector as base64 of little-endian 32-bit floats."""
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+def embedding_list(vectors: list[list[float]], request: Recorded) -> Json:
+    """The answer to an embedding request, in the encoding that it asks for."""
+    as_base64 = request.body.get("encoding_format") == "base64"
+    data = [
+        {"object": "embedding", "index": index, "embedding": packed(v) if as_base64 else v}
+        for index, v in enumerate(vectors)
+    ]
+    tokens = len(request.raw) // 4
+    return {
+        "object": "list",
+        "data": data,
+        "model": request.body.get("model", MODELS[1]),
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
