@@ -23,13 +23,7 @@ if TYPE_CHECKING:
     from app.cli.setup.trial import Trial
     from schemas.question import AnswerMode
 
-DRAWING_FORMATS = {
-    ".png": "png",
-    ".svg": "svg",
-    ".mmd": "mermaid",
-    ".mermaid": "mermaid",
-    ".md": "mermaid",
-}
+MERMAID_SUFFIXES = (".mmd", ".mermaid", ".md")
 
 
 @click.command()
@@ -165,13 +159,6 @@ def ingest(
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--png", "output_format", flag_value="png", help="Draw a PNG; requires the extra `evaluate`."
-)
-@click.option(
-    "--svg", "output_format", flag_value="svg", help="Draw an SVG with a light and a dark theme."
-)
-@click.option("--mermaid", "output_format", flag_value="mermaid", help="Print a Mermaid flowchart.")
-@click.option(
     "--mode",
     default="pipeline",
     show_default=True,
@@ -180,26 +167,20 @@ def ingest(
 )
 @platform_option
 @report_errors
-def graph(
-    file: Path | None, output_format: str | None, mode: "AnswerMode", platform: Path | None
-) -> None:
-    """Draw the configured pipeline as Mermaid, SVG or PNG.
-
-    The suffix of FILE selects the format. Without FILE, Mermaid is printed on stdout.
-    """
-    from app.cli.graph.draw import draw, read_pipeline
+def graph(file: Path | None, mode: "AnswerMode", platform: Path | None) -> None:
+    """Draw the configured pipeline as a Mermaid flowchart, into FILE or on stdout."""
+    from app.cli.graph import draw_mermaid, read_steps
     from schemas.errors import ConfigurationError
 
-    output_format = output_format or DRAWING_FORMATS.get(file.suffix.lower() if file else ".mmd")
-    if output_format is None:
-        raise click.UsageError(f"{file}: pass --png, --svg or --mermaid")
-    if output_format == "png" and file is None and sys.stdout.isatty():
-        raise click.UsageError("cannot print a PNG on a terminal: pass a FILE")
-    picture = draw(read_pipeline(load_settings(platform), mode), output_format)
+    if file is not None and file.suffix.lower() not in MERMAID_SUFFIXES:
+        raise click.UsageError(
+            f"{file}: the output is Mermaid text (.mmd or .md), which mermaid-cli turns into pictures"
+        )
+    flowchart = draw_mermaid(read_steps(load_settings(platform), mode))
     if file is None:
-        sys.stdout.buffer.write(picture)
+        click.echo(flowchart, nl=False)
         return
     try:
-        file.write_bytes(picture)
+        file.write_text(flowchart, encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(f"{file}: {error.strerror}") from None

@@ -1,1 +1,0 @@
-"""Diagrams of the pipeline."""
