@@ -5,16 +5,7 @@ from functools import cached_property
 from string import ascii_letters, digits
 from types import MappingProxyType
 
-from pydantic import JsonValue
-
 from app.masking.named_values import find_named_secrets, find_secrets_in_columns
-from app.masking.secret_names import (
-    SecretKind,
-    SyntaxConfidence,
-    is_plausible,
-    secret_kind,
-    unqualified_name,
-)
 from app.masking.secret_shapes import (
     find_personal_data,
     find_secrets_by_shape,
@@ -46,25 +37,6 @@ def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> 
     return _replace(text, _merge_overlapping([*_secrets(text), *known]))
 
 
-def mask_json(value: JsonValue) -> JsonValue:
-    """Mask the strings in `value`, and the values whose keys name a secret.
-
-    A number that is masked becomes a string.
-    """
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, list):
-        return [mask_json(item) for item in value]
-    if isinstance(value, dict):
-        return {
-            mask(key): _mask_named(_value_name(key, value), item) for key, item in value.items()
-        }
-    if value is None or isinstance(value, bool):
-        return value
-    masked = mask(str(value))
-    return value if masked == str(value) else masked
-
-
 class SecretScan:
     """The secrets of one text. The text is scanned once, on first access."""
 
@@ -88,8 +60,7 @@ class SecretScan:
         A derived text may lack the syntax from which a secret can be recognised. Secrets shorter than
         `_MIN_KNOWN_CHARS` are left out.
         """
-        text = self._text.translate(_NARROW)
-        found = {text[span.start : span.end]: span.label for span in self._spans}
+        found = _labels(self._text.translate(_NARROW), self._spans)
         return {secret: label for secret, label in found.items() if len(secret) >= _MIN_KNOWN_CHARS}
 
     @cached_property
@@ -97,43 +68,21 @@ class SecretScan:
         return _secrets(self._text)
 
 
-def has_secret(text: str) -> bool:
-    """Return whether `mask` would change `text`."""
-    return bool(_secrets(text))
-
-
-def _value_name(key: str, pair: dict[str, JsonValue]) -> str:
-    """Return the name of a value: `key`, or "sign" for the value in {"name": "sign", "value": …}."""
-    names = (pair.get(naming) for naming in ("name", "key")) if key.lower() == "value" else ()
-    return next((name for name in names if isinstance(name, str)), key)
-
-
-def _mask_named(name: str, value: JsonValue) -> JsonValue:
-    kind = secret_kind(name)
-    if isinstance(value, list):
-        return [_mask_named(name, item) for item in value]
-    if isinstance(value, dict) or value is None or isinstance(value, bool) or kind is None:
-        return mask_json(value)
-    if kind is SecretKind.PUBLIC:
-        return mask_json(value) if has_secret(f"{name}: {value}") else value
-    if is_plausible(kind, str(value), SyntaxConfidence.QUOTED):
-        return f"‹{unqualified_name(name)}›"
-    return mask_json(value)
-
-
 def _secrets(text: str) -> list[TextSpan]:
     """Return the spans of secrets in `text`, in order and without overlaps."""
     text = text.translate(_NARROW)
     named, public = find_named_secrets(text)
     named += find_secrets_in_columns(text)
-    rest = blank_out(text, _positions(named))
-    labels = {text[span.start : span.end]: span.label for span in named}
-    repeated = list(_repeated(rest, dict(filter(_is_maskable_anywhere, labels.items()))))
+    rest = blank_out(text, named)
+    labels = _labels(text, named)
+    repeated = list(
+        _repeated(rest, {key: labels[key] for key in filter(_is_maskable_anywhere, labels)})
+    )
     # `cert_no` may be an order's or a person's number; only the latter has a date and a check digit.
-    public = [(start, end) for start, end in public if not is_identity_number(text[start:end])]
-    rest = blank_out(rest, [*public, *_positions(repeated)])
+    public = [span for span in public if not is_identity_number(text[span.start : span.end])]
+    rest = blank_out(rest, [*public, *repeated])
     shaped = list(find_secrets_by_shape(rest))
-    personal = find_personal_data(blank_out(rest, _positions(shaped)))
+    personal = find_personal_data(blank_out(rest, shaped))
     return _merge_overlapping([*named, *repeated, *shaped, *personal])
 
 
@@ -146,12 +95,11 @@ def _replace(text: str, spans: Iterable[TextSpan]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def _positions(spans: list[TextSpan]) -> list[tuple[int, int]]:
-    return [(span.start, span.end) for span in spans]
+def _labels(text: str, spans: Iterable[TextSpan]) -> dict[str, str]:
+    return {text[span.start : span.end]: span.label for span in spans}
 
 
-def _is_maskable_anywhere(labelled: tuple[str, str]) -> bool:
-    secret, _ = labelled
+def _is_maskable_anywhere(secret: str) -> bool:
     return len(secret) >= _MIN_REPEATED_CHARS and any(map(str.isdigit, secret))
 
 

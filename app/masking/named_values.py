@@ -99,7 +99,7 @@ _HEADER = re.compile(r"[\w .-]{1,60}")
 _DELIMITERS = re.compile(r"\|?(?:[ \t]{0,4}:?-{1,80}:?[ \t]{0,4}\|?){2,}")
 
 
-class ValueStart(NamedTuple):
+class _ValueStart(NamedTuple):
     """A position where a value may start, and the syntax before it."""
 
     position: int
@@ -115,10 +115,10 @@ class ValueStart(NamedTuple):
     """The quotation mark after the name."""
 
 
-def find_value_start(text: str, start: int, end: int) -> ValueStart | None:
+def _find_value_start(text: str, start: int, end: int) -> _ValueStart | None:
     """Return where the value of the name text[start:end] starts; None if no separator follows."""
     if text.startswith("--", max(start - 2, 0)) and _VALUE_GAP.match(text, end):
-        return ValueStart(match_end(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
+        return _ValueStart(match_end(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
     separator = _SEPARATOR.match(text, end)
     if separator is None:
         return None
@@ -127,7 +127,7 @@ def find_value_start(text: str, start: int, end: int) -> ValueStart | None:
     if not _may_follow(syntax, text, start, end, closing_quote):
         return None
     confidence = SyntaxConfidence.SENTENCE if separator["broken"] else _CONFIDENCE[syntax]
-    return ValueStart(separator.end(), confidence, syntax, separator["level"] or "", closing_quote)
+    return _ValueStart(separator.end(), confidence, syntax, separator["level"] or "", closing_quote)
 
 
 def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str) -> bool:
@@ -141,7 +141,7 @@ def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str
     return True
 
 
-def find_literal(text: str, position: int) -> tuple[int, int] | None:
+def _find_literal(text: str, position: int) -> tuple[int, int] | None:
     """Return the start and end of the text inside the quoted literal at `position`, or None."""
     opening = _OPENING.match(text, position)
     if opening is None:
@@ -158,7 +158,7 @@ def find_literal(text: str, position: int) -> tuple[int, int] | None:
     return start, end
 
 
-def find_unquoted(text: str, value_start: ValueStart, kind: SecretKind) -> tuple[int, int]:
+def _find_unquoted(text: str, value_start: _ValueStart, kind: SecretKind) -> tuple[int, int]:
     """Return the start and end of an unquoted value; they are equal if there is no value."""
     pattern, position = _BARE, value_start.position
     if value_start.syntax == "element":
@@ -166,7 +166,7 @@ def find_unquoted(text: str, value_start: ValueStart, kind: SecretKind) -> tuple
     elif kind is SecretKind.COOKIE:
         pattern = _COOKIES
     elif kind is SecretKind.AUTHORIZATION:
-        pattern, position = _CREDENTIALS, skip_auth_scheme(text, position)
+        pattern, position = _CREDENTIALS, _skip_auth_scheme(text, position)
     elif value_start.syntax == "encoded":
         pattern = _percent_encoded(value_start.level)
     elif kind is SecretKind.PERSONAL:
@@ -183,7 +183,7 @@ def _word_end(text: str, position: int, kind: SecretKind) -> int:
     return max(end, match_end(_GROUPED, text, position)) if kind is SecretKind.PERSONAL else end
 
 
-def skip_auth_scheme(text: str, position: int) -> int:
+def _skip_auth_scheme(text: str, position: int) -> int:
     """Return where the credentials of an Authorization header start, after a scheme such as Bearer."""
     return match_end(_SCHEME, text, position)
 
@@ -197,8 +197,8 @@ class NamedSecrets(NamedTuple):
     """The values that follow names in a text, in the order of the text."""
 
     secrets: list[TextSpan]
-    public: list[tuple[int, int]]
-    """The extents of values that are not secrets, such as order numbers, trace ids and digests."""
+    public: list[TextSpan]
+    """Values that are not secrets, such as order numbers, trace ids and digests."""
 
 
 def find_named_secrets(text: str) -> NamedSecrets:
@@ -210,7 +210,7 @@ def find_named_secrets(text: str) -> NamedSecrets:
         kind = secret_kind(match["name"]) if match["name"] else None
         if kind is SecretKind.PUBLIC:
             if value := _PUBLIC_VALUE.match(text, position):
-                values.public.append(value.span("value"))
+                values.public.append(TextSpan(*value.span("value"), match["name"]))
         elif kind and (secret := _secret_after(text, *match.span("name"), kind)):
             values.secrets.append(secret)
             position = secret.end
@@ -220,19 +220,19 @@ def find_named_secrets(text: str) -> NamedSecrets:
 def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
     """Return the secret that follows the name text[start:end], or None."""
     name = text[start:end]
-    value_start = find_value_start(text, start, end)
+    value_start = _find_value_start(text, start, end)
     if value_start is None:
         return _secret_without_separator(text, end, kind, name)
     if value_start.syntax == "cell":
-        return find_secret_in_row(text, value_start.position, kind, name)
-    literal = find_literal(text, value_start.position)
+        return _find_secret_in_row(text, value_start.position, kind, name)
+    literal = _find_literal(text, value_start.position)
     if value_start.syntax in ("argument", "call") and not (
         literal and _LAST_ARGUMENT.match(text, literal[1])
     ):
         return None
-    secret_start, secret_end = literal or find_unquoted(text, value_start, kind)
+    secret_start, secret_end = literal or _find_unquoted(text, value_start, kind)
     if kind is SecretKind.AUTHORIZATION:
-        secret_start = skip_auth_scheme(text, secret_start)
+        secret_start = _skip_auth_scheme(text, secret_start)
     confidence = _syntax_confidence(text, value_start, secret_end, literal is not None)
     if not is_plausible(kind, text[secret_start:secret_end], confidence):
         return None
@@ -250,7 +250,7 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
 
 
 def _syntax_confidence(
-    text: str, value_start: ValueStart, end: int, literal: bool
+    text: str, value_start: _ValueStart, end: int, literal: bool
 ) -> SyntaxConfidence:
     """Return the confidence in a value that ends at `end`.
 
@@ -282,7 +282,7 @@ def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) 
     return TextSpan(position, position + len(value), unqualified_name(name))
 
 
-def find_secret_in_row(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
+def _find_secret_in_row(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
     """Return the secret in the cells from `position`, which are in the row of `name`, or None."""
     for _ in range(_MAX_CELLS):
         cell = _CELL.match(text, position)

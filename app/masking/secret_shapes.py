@@ -87,7 +87,7 @@ def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
         spans = [
             TextSpan(*match.span(match.lastgroup or 0), label) for match in pattern.finditer(text)
         ]
-        text = blank_out(text, [(span.start, span.end) for span in spans])
+        text = blank_out(text, spans)
         yield from spans
     yield from _sdk_credentials(text)
     yield from _typed_passwords(text)

@@ -38,13 +38,13 @@ def match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
     """Replace the characters of `spans` with NUL, keeping the length."""
     parts, position = [], 0
-    for start, end in sorted(spans):
-        if start >= position:
-            parts += [text[position:start], "\0" * (end - start)]
-            position = end
+    for span in sorted(spans):
+        if span.start >= position:
+            parts += [text[position : span.start], "\0" * (span.end - span.start)]
+            position = span.end
     return "".join([*parts, text[position:]])
 
 
