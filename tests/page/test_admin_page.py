@@ -20,11 +20,12 @@ from schemas.answer import Page as DocumentPage
 from schemas.ingestion import SourceReport
 from schemas.insights import Feedback, Insights
 from schemas.settings import Settings
-from tests.browser import Window, missing_chromium, running_chromium, window
+from tests.browser import Window, window
 from tests.conftest import ServiceFactory
 from tests.live_server import live_server
+from tests.page.hostile import HOSTILE, PAYLOADS, hostile_platform
+from tests.page.page_actions import problem, violations
 from tests.test_insights import NOON, SHIP, asked, keep, wordings
-from tests.test_page import HOSTILE, PAYLOADS, hostile_platform, problem, violations
 
 pytestmark = pytest.mark.acceptance
 
@@ -57,15 +58,6 @@ class Served(NamedTuple):
     url: str
     answer_service: AnswerService
     ask_key: str
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """The browser of this module."""
-    if reason := missing_chromium():
-        pytest.skip(reason)
-    with running_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
