@@ -17,8 +17,8 @@ from app.api.ask import ask, retrieve
 from app.api.feedback import delete_session, give_feedback
 from app.api.health import live, metrics, metrics_head, ready
 from app.api.mcp.route import mcp_route
-from app.api.openai.errors import OPENAI_EXCEPTION_HANDLERS, OPENAI_PREFIX, handle_unrouted
-from app.api.openai.routes import complete_chat, create_response, get_model, list_models
+from app.api.openai.errors import handle_unrouted
+from app.api.openai.routes import openai_router
 from app.api.openapi import (
     SECURITY_REQUIREMENTS,
     SECURITY_SCHEMES,
@@ -74,12 +74,7 @@ def _routes(services: Container) -> list[ControllerRouterHandler]:
     documents = [start_ingestion, list_ingestions, get_ingestion]
     operating = [live, ready, metrics, metrics_head, insights]
     web_page = [page, admin_page, embedded_page, widget, asset]
-    openai = Router(
-        OPENAI_PREFIX,
-        route_handlers=[complete_chat, create_response, list_models, get_model],
-        exception_handlers=OPENAI_EXCEPTION_HANDLERS,
-    )
-    return [*questions, *documents, *operating, *web_page, openai, mcp_route(services)]
+    return [*questions, *documents, *operating, *web_page, openai_router(), mcp_route(services)]
 
 
 def _dependencies(services: Container) -> dict[str, Provide]:

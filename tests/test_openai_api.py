@@ -18,9 +18,13 @@ from pydantic import SecretStr
 
 from app.api import event_stream
 from app.api.markdown import render_markdown
-from app.api.openai.page_numbers import PageNumbers
-from app.api.openai.request import ChatMessage, StreamedText, parse_answer_text, read_conversation
-from app.api.openai.response import url_citations
+from app.api.openai.answer_text import (
+    PageNumbers,
+    StreamedText,
+    parse_answer_text,
+    url_citations,
+)
+from app.api.openai.request import ChatMessage, read_conversation
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from schemas.answer import Answer, CompleteSources, Event, Page, Source, Sources, Step
@@ -442,7 +446,7 @@ def test_citations_are_numbered_by_page() -> None:
     expected = ["x [1], y [1]", "z `[5]` items[2] [2]", "w [9]"]
     assert [step.text for step in streamed if isinstance(step, Step)] == numbered.answer == expected
     assert [(s.number, s.page_url) for s in numbered.sources] == [(1, b), (1, b), (1, b), (2, c)]
-    urls = [citation.url for citation in url_citations(render_markdown(numbered), numbered)]
+    urls = [citation["url"] for citation in url_citations(render_markdown(numbered), numbered)]
     assert list(dict.fromkeys(urls)) == [b, c]
 
 

@@ -25,7 +25,7 @@ from litestar.params import HeaderParameter, JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
-from app.api.event_stream import EVENT_STREAM, HEARTBEAT, first_event, stream_answer
+from app.api.event_stream import EVENT_STREAM, HEARTBEAT, open_events
 from app.api.fields import ChunkCount, QuestionText, SessionId
 from app.api.openapi import QUESTIONS_TAG
 from app.api.problems import problem_json
@@ -187,16 +187,14 @@ async def ask(
     )
     if request.accept.best_match([MediaType.JSON, EVENT_STREAM]) != EVENT_STREAM:
         return await answerer.ask(command)
-    events = stream_answer(partial(answerer.ask, command))
-    first = await first_event(events, request)
+    events = await open_events(partial(answerer.ask, command), request)
     # Set explicitly: Litestar would send the media type of the handler, which is JSON.
-    return ServerSentEvent(_to_messages(first, events), headers={"Content-Type": EVENT_STREAM})
+    return ServerSentEvent(_to_messages(events), headers={"Content-Type": EVENT_STREAM})
 
 
 async def _to_messages(
-    first: Event | None, events: AsyncGenerator[Event | None]
+    events: AsyncGenerator[Event | None],
 ) -> AsyncGenerator[ServerSentEventMessage]:
-    yield _to_message(first)
     async with aclosing(events):
         try:
             async for event in events:

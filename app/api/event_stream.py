@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
 from litestar import Request
@@ -18,15 +19,34 @@ HEARTBEAT_INTERVAL_S = 10.0
 HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 
 
-async def stream_answer(
+async def open_events(
+    ask: Callable[[EventSink], Awaitable[Answer]], request: Request[Any, Any, Any]
+) -> AsyncGenerator[Event | None]:
+    """Return the events of one answer; the last one is `answer`, and None stands for a heartbeat.
+
+    Waits for the first event or heartbeat, so that an error before it can still be sent as an error
+    response. The events raise the errors of `ask`. Closing them cancels `ask` and its model calls.
+
+    Arguments:
+        ask: answers the question, and sends its events to the given sink
+        request: the request; if its client disconnects, there is no more waiting
+    """
+    events = _stream_answer(ask)
+    return _prepend(await _first_event(events, request), events)
+
+
+async def _prepend(
+    first: Event | None, events: AsyncGenerator[Event | None]
+) -> AsyncGenerator[Event | None]:
+    async with aclosing(events):
+        yield first
+        async for event in events:
+            yield event
+
+
+async def _stream_answer(
     ask: Callable[[EventSink], Awaitable[Answer]],
 ) -> AsyncGenerator[Event | None]:
-    """Yield the events of one answer; the last one is `answer`, and None stands for a heartbeat.
-
-    `ask` answers the question and sends its events to the given sink.
-
-    Raises the errors of `ask`. Closing the generator cancels `ask` and its model calls.
-    """
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
     streamed = StreamedAnswer()
 
@@ -69,14 +89,10 @@ async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> AsyncGenerator
         yield event
 
 
-async def first_event(
+async def _first_event(
     events: AsyncGenerator[Event | None], request: Request[Any, Any, Any]
 ) -> Event | None:
-    """Wait for the first event and return it.
-
-    An error that is raised earlier can still be sent as an error response. Returns None if the first event
-    is a heartbeat, or if the client disconnects before it.
-    """
+    """Return the first event, or None if it is a heartbeat or if the client disconnects before it."""
     event = asyncio.ensure_future(anext(events))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
     try:

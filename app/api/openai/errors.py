@@ -5,8 +5,8 @@ from typing import Any
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
+from litestar.plugins.problem_details import ProblemDetailsException
 from litestar.types import ExceptionHandlersMap
-from pydantic import BaseModel
 
 from app.api.problems import to_problem
 from schemas.errors import ApideskError, QuestionError
@@ -22,30 +22,21 @@ ERROR_TYPES = {
 }
 
 
-class ErrorBody(BaseModel):
-    """The message of an error and the parameter that caused it."""
-
-    message: str
-    type: str
-    param: str | None
-    code: str
+def stream_error(error: Exception) -> dict[str, str | None]:
+    """Return the fields of an error that occurs after a stream has started."""
+    return _error_fields(error, to_problem(error))
 
 
-class ErrorResponse(BaseModel):
-    """The body of every error response under /v1."""
-
-    error: ErrorBody
-
-
-def error_response(error: Exception) -> ErrorResponse:
-    """Return the body of an error response. A stream that has started sends it as an event."""
-    return _describe_error(error)[0]
-
-
-def _handle(request: Request[Any, Any, Any], error: Exception) -> Response[ErrorResponse]:
+def _handle(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
+    problem = to_problem(error)
     is_response = request.scope["path"].endswith(RESPONSES_PATH)
-    body, status, headers = _describe_error(error, "input" if is_response else "messages")
-    return Response(body, status_code=status, headers=headers, media_type="application/json")
+    fields = _error_fields(error, problem, "input" if is_response else "messages")
+    return Response(
+        {"error": fields},
+        status_code=problem.status_code,
+        headers=problem.headers,
+        media_type="application/json",
+    )
 
 
 OPENAI_EXCEPTION_HANDLERS: ExceptionHandlersMap = {
@@ -63,21 +54,18 @@ def handle_unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Re
     return to_problem(error).to_response(request)
 
 
-def _describe_error(
-    error: Exception, question_param: str = "messages"
-) -> tuple[ErrorResponse, int, dict[str, str] | None]:
-    """Return the body, the status and the headers of the response to an error.
-
-    `question_param` is OpenAI's name for the parameter with the question.
+def _error_fields(
+    error: Exception, problem: ProblemDetailsException, question_param: str = "messages"
+) -> dict[str, str | None]:
+    """Return OpenAI's fields for an error. `question_param` is its name for the parameter that contains
+    the question.
     """
-    problem = to_problem(error)
-    body = ErrorBody(
-        message=problem.detail,
-        type=_error_type(problem.status_code),
-        param=_error_param(error, question_param),
-        code=dict(problem.extra or {})["code"],
-    )
-    return ErrorResponse(error=body), problem.status_code, problem.headers
+    return {
+        "message": problem.detail,
+        "type": _error_type(problem.status_code),
+        "param": _error_param(error, question_param),
+        "code": dict(problem.extra or {})["code"],
+    }
 
 
 def _error_type(status: int) -> str:

@@ -1,93 +1,17 @@
-"""Reads the conversation in the request of a chat client, whose last user message is the question.
-
-Clients send earlier answers back as text, so this module also defines the text of a streamed answer.
-"""
+"""Reads the conversation in the request of a chat client, whose last user message is the question."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.markdown import (
-    doubt_notes,
-    join_paragraphs,
-    link_lists,
-    list_heading,
-    note_start,
-)
+from app.api.openai.answer_text import parse_answer_text
 from app.service.session_store import select_recent_turns
-from prompts.user_text import all_user_texts, user_text
-from runnables.answer_events import StreamedAnswer
 from runnables.question.follow_up import make_standalone
-from schemas.answer import Answer, CompleteSources, Event, Sources, Step
 from schemas.errors import QuestionError
 from schemas.question import Turn
 from schemas.settings import Settings
-
-
-class StreamedText:
-    """Converts the events of an answer to text. Text that was sent cannot be changed later.
-
-    If the steps are restarted, no text is sent until the final answer. If the final answer does not
-    continue the text that was sent, a correction notice precedes it.
-    """
-
-    def __init__(self) -> None:
-        self.text = ""
-        """The text sent so far."""
-        self._streamed = StreamedAnswer()
-        self._sent_steps: list[str] = []
-        self._is_complete = False
-        """Whether the answer is complete, so that its steps can be sent after the note on doubts."""
-
-    def add(self, event: Event) -> str:
-        """Return the text to send after `event`, or an empty string."""
-        self._streamed.apply(event)
-        if isinstance(event.data, Sources):
-            self._is_complete = isinstance(event.data, CompleteSources)
-        is_held = self._is_complete or self._streamed.is_restarted
-        if isinstance(event.data, Step) and not is_held:
-            self._sent_steps.append(event.data.text)
-            return self._send([event.data.text])
-        if isinstance(event.data, Answer):
-            return self._send([*self._rest(event.data), *link_lists(event.data)])
-        return ""
-
-    def _rest(self, answer: Answer) -> list[str]:
-        """Return the steps that were not sent, and the note on doubts.
-
-        The note comes before the steps if no step was sent, otherwise after them.
-        """
-        notes, count = list(doubt_notes(answer)), len(self._sent_steps)
-        if answer.answer[:count] != self._sent_steps:
-            notice = user_text(answer.language).answer.correction_notice
-            return ["---", notice, *notes, *answer.answer]
-        return [*answer.answer[count:], *notes] if count else [*notes, *answer.answer]
-
-    def _send(self, paragraphs: list[str]) -> str:
-        if not paragraphs:
-            return ""
-        text = join_paragraphs(["", *paragraphs] if self.text else paragraphs)
-        self.text += text
-        return text
-
-
-def parse_answer_text(text: str) -> str:
-    """Return the steps in the text of an answer, without notes on doubts, without lists of links and
-    without text that a correction notice has replaced.
-    """
-    labels = [texts.answer for texts in all_user_texts()]
-    for label in labels:
-        text = text.rpartition(label.correction_notice)[2]
-    for title in chain.from_iterable((label.sources, label.nearest) for label in labels):
-        head, heading, tail = text.rpartition(list_heading(title))
-        if heading and all(line.startswith("- ") for line in tail.split("\n") if line.strip()):
-            text = head
-    starts = tuple(map(note_start, labels))
-    return "\n\n".join(part for part in text.split("\n\n") if not part.startswith(starts)).strip()
-
 
 TEXT_PARTS = ("text", "input_text", "output_text")
 """The types of text parts: in a chat message, and in input and output messages of `/v1/responses`."""
@@ -143,30 +67,6 @@ class CommonParameters(RequestModel):
 
 
 TokenLimit = Annotated[int, Field(ge=1)] | None
-
-
-class StreamOptions(RequestModel):
-    """Options of a streamed completion."""
-
-    include_usage: bool | None = False
-
-
-class ChatRequest(CommonParameters):
-    """The body of `POST /v1/chat/completions`."""
-
-    messages: list[ChatMessage]
-    response_format: TextFormat | None = None
-    max_tokens: TokenLimit = None
-    max_completion_tokens: TokenLimit = None
-    logprobs: Literal[False] | None = None
-    stream_options: StreamOptions | None = None
-    n: Literal[1] | None = None
-    """The number of completions; only one is supported."""
-
-    @property
-    def includes_usage(self) -> bool:
-        """Whether a stream ends with the token usage."""
-        return bool(self.stream_options and self.stream_options.include_usage)
 
 
 def read_conversation(

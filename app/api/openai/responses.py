@@ -3,7 +3,8 @@
 Responses are not stored, so clients send the conversation with each request.
 """
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from itertools import count
 from typing import Any, Literal
 from uuid import uuid4
@@ -11,7 +12,8 @@ from uuid import uuid4
 from litestar.response.sse import ServerSentEventMessage
 from litestar.serialization import encode_json
 
-from app.api.openai.errors import error_response
+from app.api.openai.answer_text import answer_details, url_citations
+from app.api.openai.errors import stream_error
 from app.api.openai.request import (
     ChatMessage,
     CommonParameters,
@@ -19,7 +21,7 @@ from app.api.openai.request import (
     TextFormat,
     TokenLimit,
 )
-from app.api.openai.response import Usage, answer_details, unix_time, url_citations
+from app.security.rate_limits import TokenMeter
 from schemas.answer import Answer
 
 ResponseJson = dict[str, Any]
@@ -58,19 +60,19 @@ class ResponsesRequest(CommonParameters):
 class ResponseBuilder:
     """Builds one response, complete or as a stream of events."""
 
-    def __init__(self, model: str, usage: Callable[[], Usage]) -> None:
-        """`usage` is called at the end."""
+    def __init__(self, model: str, meter: TokenMeter) -> None:
+        """`meter` counts the tokens until the answer is complete."""
         self._model = model
-        self._usage = usage
+        self._meter = meter
         self._id = f"resp_{uuid4().hex}"
         self._item_id = f"msg_{uuid4().hex}"
-        self._created = unix_time()
+        self._created = int(time.time())
         self._numbers = count()
 
-    def response(self, text: str, answer: Answer) -> ResponseJson:
+    def complete(self, text: str, answer: Answer) -> ResponseJson:
         """Return the complete response."""
         message = self._message("completed", [self._part(text, answer)])
-        return self._response("completed", [message], _usage(self._usage()), answer)
+        return self._response("completed", [message], self._usage(), answer)
 
     def start(self) -> Iterator[ServerSentEventMessage]:
         """Yield the events before the text."""
@@ -98,12 +100,14 @@ class ResponseBuilder:
         yield self._part_event("response.content_part.done", part=part)
         item = self._message("completed", [part])
         yield self._event("response.output_item.done", output_index=0, item=item)
-        yield self._event("response.completed", response=self.response(text, answer))
+        yield self._event("response.completed", response=self.complete(text, answer))
 
     def error(self, error: Exception) -> ServerSentEventMessage:
         """Return the event for an error, which ends the stream."""
-        body = error_response(error).error
-        return self._event("error", code=body.code, message=body.message, param=body.param)
+        fields = stream_error(error)
+        return self._event(
+            "error", code=fields["code"], message=fields["message"], param=fields["param"]
+        )
 
     def _event(self, name: str, **fields: Any) -> ServerSentEventMessage:
         data = {"type": name, "sequence_number": next(self._numbers)} | fields
@@ -114,7 +118,7 @@ class ResponseBuilder:
 
     def _part(self, text: str, answer: Answer | None = None) -> ResponseJson:
         citations = url_citations(text, answer) if answer else []
-        annotations = [{"type": "url_citation"} | citation.model_dump() for citation in citations]
+        annotations = [{"type": "url_citation"} | citation for citation in citations]
         return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
 
     def _message(self, status: str, content: list[ResponseJson]) -> ResponseJson:
@@ -156,12 +160,11 @@ class ResponseBuilder:
             "apidesk": answer and answer_details(answer),
         }
 
-
-def _usage(usage: Usage) -> ResponseJson:
-    return {
-        "input_tokens": usage.prompt_tokens,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": usage.completion_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": usage.total_tokens,
-    }
+    def _usage(self) -> ResponseJson:
+        return {
+            "input_tokens": self._meter.prompt_tokens,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": self._meter.completion_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": self._meter.tokens,
+        }

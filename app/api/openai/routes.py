@@ -4,25 +4,24 @@ There is one model per answer mode.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from litestar import Request, get, post
-from litestar.di import NamedDependency
+from litestar import Request, Router, get, post
+from litestar.di import NamedDependency, Provide
 from litestar.params import FromPath, JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
-from app.api.event_stream import EVENT_STREAM, HEARTBEAT, first_event, stream_answer
+from app.api.event_stream import EVENT_STREAM, HEARTBEAT, open_events
 from app.api.markdown import render_markdown
-from app.api.openai.chat_completion import ChunkBuilder, Completion
-from app.api.openai.errors import RESPONSES_PATH
-from app.api.openai.page_numbers import PageNumbers
-from app.api.openai.request import ChatMessage, ChatRequest, StreamedText, read_conversation
-from app.api.openai.response import ModelInfo, ModelList, StreamBuilder, Usage
+from app.api.openai.answer_text import PageNumbers, StreamedText
+from app.api.openai.chat_completion import ChatRequest, CompletionBuilder
+from app.api.openai.errors import OPENAI_EXCEPTION_HANDLERS, OPENAI_PREFIX, RESPONSES_PATH
+from app.api.openai.request import read_conversation
 from app.api.openai.responses import ResponseBuilder, ResponsesRequest
 from app.security.api_keys import Caller
 from app.security.rate_limits import TokenMeter
@@ -57,9 +56,9 @@ def model_mode(name: str, answer_service: AnswerService) -> AnswerMode:
     sync_to_thread=False,
     needs="ask",
 )
-def list_models(answer_service: NamedDependency[AnswerService]) -> ModelList:
+def list_models(answer_service: NamedDependency[AnswerService]) -> dict[str, Any]:
     """List the models: `apidesk`, and `apidesk-tools` if a chat model is configured."""
-    return ModelList(data=[ModelInfo(id=name) for name in model_names(answer_service)])
+    return {"object": "list", "data": list(map(_model, model_names(answer_service)))}
 
 
 @get(
@@ -68,10 +67,81 @@ def list_models(answer_service: NamedDependency[AnswerService]) -> ModelList:
     sync_to_thread=False,
     needs="ask",
 )
-def get_model(model: FromPath[str], answer_service: NamedDependency[AnswerService]) -> ModelInfo:
+def get_model(
+    model: FromPath[str], answer_service: NamedDependency[AnswerService]
+) -> dict[str, Any]:
     """Return one model, or 404 if no model has this name."""
     model_mode(model, answer_service)
-    return ModelInfo(id=model)
+    return _model(model)
+
+
+def _model(name: str) -> dict[str, Any]:
+    """Return the description of a model. It has no creation time."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "apidesk"}
+
+
+class ReplyBuilder(Protocol):
+    """Builds the reply to one request, at once or as the messages of a stream."""
+
+    def complete(self, text: str, answer: Answer) -> dict[str, Any]:
+        """Return the complete reply."""
+
+    def start(self) -> Iterable[ServerSentEventMessage]:
+        """Return the messages before the text."""
+
+    def text(self, text: str) -> ServerSentEventMessage:
+        """Return the message that adds `text`."""
+
+    def end(self, text: str, answer: Answer) -> Iterable[ServerSentEventMessage]:
+        """Return the messages after the complete `text` of `answer`."""
+
+    def error(self, error: Exception) -> ServerSentEventMessage:
+        """Return the message for an error, which ends the stream."""
+
+
+@dataclass
+class ChatResponder:
+    """Responds to one request of a chat client."""
+
+    request: Request[Any, Any, Any]
+    answerer: NamedDependency[Answerer]
+    answer_service: NamedDependency[AnswerService]
+    caller: NamedDependency[Caller]
+
+    def __post_init__(self) -> None:
+        """Create a meter for the tokens of the answer."""
+        self.meter = TokenMeter()
+
+    async def respond(
+        self, data: ChatRequest | ResponsesRequest, field: str, builder: ReplyBuilder
+    ) -> dict[str, Any] | ServerSentEvent:
+        """Answer the last question in the messages, with the earlier ones as history.
+
+        `field` is the name of the messages in the request, for error messages. Raises UnknownModel,
+        QuestionError, and the errors of the answer before its first event.
+        """
+        mode = model_mode(data.model, self.answer_service)
+        question, history = await asyncio.to_thread(
+            read_conversation, data.messages, self.answer_service.settings, field
+        )
+        command = AskCommand(
+            question,
+            mode=mode,
+            owner=self.caller.id,
+            account=self.caller.account,
+            fresh="no-cache" in self.request.headers.get("cache-control", "").lower(),
+            history=history,
+            callbacks=(self.meter,),
+        )
+        if data.stream:
+            return await self._stream(command, builder)
+        answer = PageNumbers().answer(await self.answerer.ask(command))
+        return builder.complete(render_markdown(answer), answer)
+
+    async def _stream(self, command: AskCommand, builder: ReplyBuilder) -> ServerSentEvent:
+        events = await open_events(partial(self.answerer.ask, command), self.request)
+        messages = _stream_messages(events, builder)
+        return ServerSentEvent(messages, headers={"Content-Type": EVENT_STREAM})
 
 
 @post(
@@ -81,23 +151,14 @@ def get_model(model: FromPath[str], answer_service: NamedDependency[AnswerServic
     needs="ask",
 )
 async def complete_chat(
-    request: Request[Any, Any, Any],
-    data: JSONBody[ChatRequest],
-    answerer: NamedDependency[Answerer],
-    answer_service: NamedDependency[AnswerService],
-    caller: NamedDependency[Caller],
-) -> Completion | ServerSentEvent:
+    data: JSONBody[ChatRequest], responder: NamedDependency[ChatResponder]
+) -> dict[str, Any] | ServerSentEvent:
     """Answer the last user message from the documentation; earlier messages are the history.
 
     System messages are ignored, because apidesk uses its own instructions. So are unknown parameters.
     """
-    asking = Asking(request, answerer, answer_service, caller, TokenMeter())
-    command = await asking.command(data.model, data.messages, "messages")
-    if data.stream:
-        usage = asking.usage if data.includes_usage else None
-        return await asking.stream(command, ChunkBuilder(data.model, usage))
-    answer = await asking.answer(command)
-    return Completion.of(data.model, answer, render_markdown(answer), asking.usage())
+    builder = CompletionBuilder(data.model, responder.meter, data.includes_usage)
+    return await responder.respond(data, "messages", builder)
 
 
 @post(
@@ -107,70 +168,15 @@ async def complete_chat(
     needs="ask",
 )
 async def create_response(
-    request: Request[Any, Any, Any],
-    data: JSONBody[ResponsesRequest],
-    answerer: NamedDependency[Answerer],
-    answer_service: NamedDependency[AnswerService],
-    caller: NamedDependency[Caller],
+    data: JSONBody[ResponsesRequest], responder: NamedDependency[ChatResponder]
 ) -> dict[str, Any] | ServerSentEvent:
     """Answer the last user message from the documentation, as `complete_chat` does."""
-    asking = Asking(request, answerer, answer_service, caller, TokenMeter())
-    command = await asking.command(data.model, data.messages, "input")
-    builder = ResponseBuilder(data.model, asking.usage)
-    if data.stream:
-        return await asking.stream(command, builder)
-    answer = await asking.answer(command)
-    return builder.response(render_markdown(answer), answer)
+    builder = ResponseBuilder(data.model, responder.meter)
+    return await responder.respond(data, "input", builder)
 
 
-@dataclass(frozen=True)
-class Asking:
-    """Answers the question of one request, at once or as a stream."""
-
-    request: Request[Any, Any, Any]
-    answerer: Answerer
-    answer_service: AnswerService
-    caller: Caller
-    meter: TokenMeter
-
-    async def command(self, model: str, messages: list[ChatMessage], field: str) -> AskCommand:
-        """Return the command that asks the last question in `messages`, with the earlier ones as history.
-
-        `field` is the name of the messages in the request, for error messages. Raises UnknownModel and
-        QuestionError.
-        """
-        mode = model_mode(model, self.answer_service)
-        question, history = await asyncio.to_thread(
-            read_conversation, messages, self.answer_service.settings, field
-        )
-        return AskCommand(
-            question,
-            mode=mode,
-            owner=self.caller.id,
-            account=self.caller.account,
-            fresh="no-cache" in self.request.headers.get("cache-control", "").lower(),
-            history=history,
-            callbacks=(self.meter,),
-        )
-
-    async def answer(self, command: AskCommand) -> Answer:
-        """Return the answer, with citations numbered by page."""
-        return PageNumbers().answer(await self.answerer.ask(command))
-
-    async def stream(self, command: AskCommand, builder: StreamBuilder) -> ServerSentEvent:
-        """Return the answer as a stream. An error before the first event is raised instead."""
-        events = stream_answer(partial(self.answerer.ask, command))
-        first = await first_event(events, self.request)
-        messages = stream_messages(_prepend(first, events), builder)
-        return ServerSentEvent(messages, headers={"Content-Type": EVENT_STREAM})
-
-    def usage(self) -> Usage:
-        """Return the tokens used so far."""
-        return Usage.of(self.meter)
-
-
-async def stream_messages(
-    events: AsyncGenerator[Event | None], builder: StreamBuilder
+async def _stream_messages(
+    events: AsyncGenerator[Event | None], builder: ReplyBuilder
 ) -> AsyncGenerator[ServerSentEventMessage]:
     """Yield the messages of an answer, which `builder` builds. `events` are closed at the end."""
     streamed, numbers = StreamedText(), PageNumbers()
@@ -192,10 +198,11 @@ async def stream_messages(
             yield builder.error(error)
 
 
-async def _prepend(
-    first: Event | None, events: AsyncGenerator[Event | None]
-) -> AsyncGenerator[Event | None]:
-    async with aclosing(events):
-        yield first
-        async for event in events:
-            yield event
+def openai_router() -> Router:
+    """Return the router of all routes under /v1."""
+    return Router(
+        OPENAI_PREFIX,
+        route_handlers=[complete_chat, create_response, list_models, get_model],
+        dependencies={"responder": Provide(ChatResponder, sync_to_thread=False)},
+        exception_handlers=OPENAI_EXCEPTION_HANDLERS,
+    )

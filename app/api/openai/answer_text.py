@@ -1,0 +1,153 @@
+"""The text of an answer as chat clients receive it: its stream, its citations, and the way back.
+
+Clients such as Open WebUI read `[2]` as the second distinct URL among the annotations. In an `Answer`, it
+is the second chunk that the model was given. Some chunks are not cited, and several may share a page.
+"""
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+from app.api.markdown import (
+    doubt_notes,
+    join_paragraphs,
+    link_lists,
+    list_heading,
+    note_start,
+    source_link,
+    source_name,
+)
+from prompts.user_text import all_user_texts, user_text
+from runnables.answer_events import StreamedAnswer
+from runnables.grounding.markdown_text import renumber_citations
+from schemas.answer import CHAT_FIELDS, Answer, CompleteSources, Event, Source, Sources, Step
+
+
+class PageNumbers:
+    """Numbers pages from 1, in the order in which the steps of one answer cite them."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}
+
+    def apply(self, event: Event) -> Event:
+        """Return `event` with page numbers in its citations. `sources` and `answer` restart at 1."""
+        if isinstance(event.data, Sources):
+            self._start(event.data.sources)
+        elif isinstance(event.data, Step):
+            text = self._renumber(event.data.text)
+            return Event(event.name, event.data.model_copy(update={"text": text}))
+        elif isinstance(event.data, Answer):
+            return Event(event.name, self.answer(event.data))
+        return event
+
+    def answer(self, answer: Answer) -> Answer:
+        """Return `answer` with page numbers in its steps and sources."""
+        self._start(answer.sources)
+        steps = list(map(self._renumber, answer.answer))
+        sources = [
+            source.model_copy(update={"number": self._number(source.number)})
+            for source in answer.sources
+        ]
+        sources.sort(key=lambda source: source.number)
+        return answer.model_copy(update={"answer": steps, "sources": sources})
+
+    def _start(self, sources: Iterable[Source]) -> None:
+        self._pages = {source.number: _page(source) for source in sources}
+        self._numbers = {}
+
+    def _renumber(self, text: str) -> str:
+        return renumber_citations(text, self._number)
+
+    def _number(self, chunk_number: int) -> int | None:
+        page = self._pages.get(chunk_number)
+        return None if page is None else self._numbers.setdefault(page, len(self._numbers) + 1)
+
+
+def _page(source: Source) -> str:
+    return source.page_url or f"{source.source}\0{source.document_id}"
+
+
+class StreamedText:
+    """Converts the events of an answer to text. Text that was sent cannot be changed later.
+
+    If the steps are restarted, no text is sent until the final answer. If the final answer does not
+    continue the text that was sent, a correction notice precedes it.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        """The text sent so far."""
+        self._streamed = StreamedAnswer()
+        self._sent_steps: list[str] = []
+        self._is_complete = False
+        """Whether the answer is complete, so that its steps can be sent after the note on doubts."""
+
+    def add(self, event: Event) -> str:
+        """Return the text to send after `event`, or an empty string."""
+        self._streamed.apply(event)
+        if isinstance(event.data, Sources):
+            self._is_complete = isinstance(event.data, CompleteSources)
+        is_held = self._is_complete or self._streamed.is_restarted
+        if isinstance(event.data, Step) and not is_held:
+            self._sent_steps.append(event.data.text)
+            return self._send([event.data.text])
+        if isinstance(event.data, Answer):
+            return self._send([*self._rest(event.data), *link_lists(event.data)])
+        return ""
+
+    def _rest(self, answer: Answer) -> list[str]:
+        """Return the steps that were not sent, and the note on doubts.
+
+        The note comes before the steps if no step was sent, otherwise after them.
+        """
+        notes, count = list(doubt_notes(answer)), len(self._sent_steps)
+        if answer.answer[:count] != self._sent_steps:
+            notice = user_text(answer.language).answer.correction_notice
+            return ["---", notice, *notes, *answer.answer]
+        return [*answer.answer[count:], *notes] if count else [*notes, *answer.answer]
+
+    def _send(self, paragraphs: list[str]) -> str:
+        if not paragraphs:
+            return ""
+        text = join_paragraphs(["", *paragraphs] if self.text else paragraphs)
+        self.text += text
+        return text
+
+
+def parse_answer_text(text: str) -> str:
+    """Return the steps in the text of an answer, without notes on doubts, without lists of links and
+    without text that a correction notice has replaced.
+    """
+    labels = [texts.answer for texts in all_user_texts()]
+    for label in labels:
+        text = text.rpartition(label.correction_notice)[2]
+    for title in chain.from_iterable((label.sources, label.nearest) for label in labels):
+        head, heading, tail = text.rpartition(list_heading(title))
+        if heading and all(line.startswith("- ") for line in tail.split("\n") if line.strip()):
+            text = head
+    starts = tuple(map(note_start, labels))
+    return "\n\n".join(part for part in text.split("\n\n") if not part.startswith(starts)).strip()
+
+
+def url_citations(text: str, answer: Answer) -> list[dict[str, Any]]:
+    """Return the source links at the end of `text`, with their positions in characters."""
+    citations = []
+    for source in answer.sources:
+        link = source_link(source)
+        start = text.rfind(link)
+        if source.page_url and start >= 0:
+            citations.append(
+                {
+                    "start_index": start,
+                    "end_index": start + len(link),
+                    "title": source_name(source),
+                    "url": source.page_url,
+                }
+            )
+    return citations
+
+
+def answer_details(answer: Answer) -> dict[str, Any]:
+    """Return the CHAT_FIELDS of the answer as `POST /ask` serializes them."""
+    return answer.model_dump(mode="json", by_alias=True, include=set(CHAT_FIELDS))
