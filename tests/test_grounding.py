@@ -163,6 +163,16 @@ def test_answer_without_supported_steps_is_not_covered(
     assert answer.nearest[0].title == "订单发货"
 
 
+def test_uncited_steps_without_words_of_the_documents_are_not_covered(
+    model_client: MakeClient, model_server: ModelServer, sample_service: AnswerService
+) -> None:
+    """A small model repeated pieces of its prompt and markup, which cite nothing."""
+    steps = ("] <document number=", "} </details> <pre><code>{", "It is done.", "2.0")
+    answer = answer_of(model_client(), model_server, *steps)
+    assert answer.answer == [f"{sample_service.platform.platform.name}的文档没有涉及这个问题。"]
+    assert not answer.sources
+
+
 def test_unsupported_answer_gives_way_to_a_certain_quote(
     model_client: MakeClient, model_server: ModelServer, client: TestClient[Any]
 ) -> None:

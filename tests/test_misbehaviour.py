@@ -164,7 +164,6 @@ AS_TEXT = [
     pytest.param(lambda _: f"They ask…</think>{STEP}", id="plain text after thinking"),
     pytest.param(raw(r"订单发货 \ud800"), id="plain text with a lone surrogate"),
     pytest.param(lambda _: Reply(refusal="订单发货：I cannot help"), id="refusal field"),
-    pytest.param(lambda _: "I'm sorry, but I can't talk about 订单发货.", id="refusal text"),
 ]
 """Replies without JSON: accepted as an answer, not as a classification."""
 
@@ -186,6 +185,17 @@ def test_text_is_accepted_as_an_answer_but_not_as_a_classification(
     model_server.default = lambda r: good(r) if is_classification(r) else bend(good(r))
     answer = answered(model_client())
     assert "订单发货" in " ".join(answer.answer)
+
+
+def test_refusal_as_text_is_not_shown_as_an_answer(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    refusal = "I'm sorry, but I can't talk about 订单发货."
+    model_server.default = lambda r: good(r) if is_classification(r) else refusal
+    answer = answered(model_client())
+    assert answer.confidence == "low"
+    assert refusal not in " ".join(answer.answer)
+    assert answer.nearest
 
 
 DEGRADED = [

@@ -113,7 +113,9 @@ def test_configured_embeddings_are_called(
     ("steps", "related", "expected_steps", "expected_numbers", "has_links"),
     [
         pytest.param(["好。[1]"], [SHIP_PAGE], ["好。[1]"], [1], True, id="cited"),
-        pytest.param(["好。[99]"], [SHIP_PAGE], ["好。"], [], False, id="unknown citation goes"),
+        pytest.param(
+            ["订单发货。[99]"], [SHIP_PAGE], ["订单发货。"], [], False, id="unknown citation goes"
+        ),
         pytest.param(["好。[1]"], [INVENTED_PAGE], ["好。[1]"], [1], True, id="invented link goes"),
         pytest.param(
             ["订单发货用它。【3】", "提交发货[1,3]"],

@@ -12,7 +12,7 @@ from runnables.grounding.markdown_text import (
     resolve_citations,
     strip_citations,
 )
-from runnables.grounding.support import is_supported
+from runnables.grounding.support import is_related, is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
@@ -44,7 +44,8 @@ class GroundedStep:
     supported: bool
     """Whether the cited chunks support it; false without citations."""
     likely: bool
-    """Whether the cited chunks or, without citations, all chunks that the model was shown support it."""
+    """Whether the cited chunks support it; without citations, whether all chunks that the model was shown
+    support it and are related to it."""
     refused: Refused
 
 
@@ -80,7 +81,11 @@ class Grounder:
         self._cited.update(dict.fromkeys(cited.numbers))
         statement = strip_citations(cited.text)
         evidence = self._chunks_numbered(cited.numbers) or self._chunks
-        likely = bool(statement) and is_supported(statement, evidence, self._question)
+        likely = (
+            bool(statement)
+            and is_supported(statement, evidence, self._question)
+            and (bool(cited.numbers) or is_related(statement, evidence))
+        )
         return GroundedStep(
             text=cited.text if statement else "",
             numbers=cited.numbers,

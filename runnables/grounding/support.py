@@ -103,13 +103,29 @@ def word_share(statement: str, text: str) -> float:
 
     A Chinese word of one character also counts if it is part of a longer word, such as 选 in 选择.
     """
-    words = (word for word in vocabulary_words(statement) if not word[0].isdecimal())
-    content_words = {stem(word) for word in words if zipf_frequency(word) < COMMON_ZIPF}
+    content_words = _content_words(statement)
     shared = content_words & _index_words(text)
     shared |= {
         word for word in content_words if len(word) == 1 and not word.isascii() and word in text
     }
     return len(shared) / len(content_words) if content_words else 1.0
+
+
+def is_related(statement: str, chunks: Sequence[Chunk]) -> bool:
+    """Return whether `chunks` contain enough of the content words of `statement`, or an identifier of it.
+
+    In contrast to `is_supported`, a statement without words is not related, nor is one in another language
+    without a common identifier.
+    """
+    text = "\n".join(map(_chunk_text, chunks))
+    shares_words = _content_words(statement) and word_share(statement, text) >= MIN_WORD_SHARE
+    has_identifiers = _IDENTIFIER.search(statement) is not None
+    return bool(shares_words) or (has_identifiers and _shares_identifier(statement, text))
+
+
+def _content_words(text: str) -> set[str]:
+    words = (word for word in vocabulary_words(text) if not word[0].isdecimal())
+    return {stem(word) for word in words if zipf_frequency(word) < COMMON_ZIPF}
 
 
 def _contains_words(cited: Sequence[Chunk], statement: str) -> bool:
