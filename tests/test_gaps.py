@@ -4,16 +4,23 @@ tests/data/gap_questions.jsonl has sets of three topics that the samples do not 
 each.
 """
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.analytics.insights.gaps import GapQuestion, find_gaps, is_gap_candidate
+from app.analytics.insights.gaps import (
+    GapQuestion,
+    find_gaps,
+    is_gap_candidate,
+    report_gap,
+)
 from app.analytics.insights.grouping import MAX_TEXTS, group_texts
 from app.analytics.insights.terms import WordShares
 from app.service.answer_service import AnswerService
@@ -24,6 +31,7 @@ from tests.conftest import SHARED_DATA, needs_shared_data
 
 DATA = Path(__file__).parent / "data"
 PAGE = Page(title="Orders", page_url="https://open.example.com/orders")
+ASKED_AT = datetime(2025, 3, 1, tzinfo=UTC)
 OTHER_PAGE = Page(title="Refunds", page_url="https://open.example.com/refunds")
 
 
@@ -52,7 +60,7 @@ def documented(sample_service: AnswerService) -> WordShares:
 
 def asked(text: str, **fields: Any) -> GapQuestion:
     """A well answered question, with `fields` changed."""
-    answered = GapQuestion(text, "general", "high", cited=(PAGE,), coverage=1.0)
+    answered = GapQuestion(text, ASKED_AT, "general", "high", cited=(PAGE,), coverage=1.0)
     return replace(answered, **fields)
 
 
@@ -86,11 +94,12 @@ def test_off_topic_questions_are_no_gap(name: str, documented: WordShares) -> No
     chatter = [line["query"] for line in read_lines(SHARED_DATA / "offtopic.jsonl")]
     refused = [(asked(text, type="unknown", cited=()), None) for text in chatter[:300]]
     questions = gaps + refused
-    found = find_gaps([question for question, _ in questions], documented=documented)
+    candidates = [question for question, _ in questions]
+    found = asyncio.run(find_gaps(candidates, documented=documented))
     assert found
     for gap in found:
         strangers = [index for index in gap.members if questions[index][1] is None]
-        assert len(strangers) <= 0.1 * gap.size, gap
+        assert len(strangers) <= 0.1 * len(gap.members), gap
 
 
 @pytest.mark.parametrize(
@@ -118,9 +127,11 @@ def test_gap_has_representative_size_and_most_common_page() -> None:
         asked(text, confidence="low", cited=(), nearest=page)
         for text, page in zip(texts, pages, strict=True)
     ]
-    (gap,) = find_gaps(failed)
-    assert (gap.size, gap.members) == (3, (0, 1, 2))
-    assert gap.representative == "drone delivery"
+    (group,) = asyncio.run(find_gaps(failed))
+    assert group.members == (0, 1, 2)
+    gap = report_gap(group, failed)
+    assert gap.size == 3
+    assert gap.question == "drone delivery"
     assert gap.nearest == OTHER_PAGE
     assert gap.missing[0] == "drone"
 
@@ -132,8 +143,9 @@ def test_documented_topic_is_a_gap_only_if_answers_fail() -> None:
     texts = ["drone delivery price", "price of a drone delivery", "drone delivery: which price"]
     answered = [asked(text, coverage=0.5) for text in texts]
     failed = [asked(text, feedback=-1) for text in texts]
-    assert find_gaps(answered, documented=documented) == []
-    assert [gap.size for gap in find_gaps(failed, documented=documented)] == [3]
+    assert asyncio.run(find_gaps(answered, documented=documented)) == []
+    (gap,) = asyncio.run(find_gaps(failed, documented=documented))
+    assert gap.members == (0, 1, 2)
 
 
 @pytest.mark.parametrize(

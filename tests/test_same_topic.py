@@ -14,7 +14,6 @@ from app.analytics.insights.gap_naming import (
     MAX_GROUPS,
     PROMPT_NAME,
     QuestionGrouper,
-    find_gaps_with_model,
 )
 from app.analytics.insights.gaps import GapQuestion, find_gaps
 from runnables.models.chat_models import open_chat_models
@@ -22,7 +21,7 @@ from schemas.choices import Language
 from schemas.settings import read_settings
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
-from tests.test_gaps import DATA, gap_set, read_lines
+from tests.test_gaps import ASKED_AT, DATA, gap_set, read_lines
 from tests.test_judge import PLATFORM_INFO
 
 KEY = "sk-never-to-be-seen"
@@ -39,7 +38,7 @@ TEXTS = [
 ]
 """Three groups of three, in this order."""
 
-QUESTIONS = [GapQuestion(text, "general", "low") for text in TEXTS]
+QUESTIONS = [GapQuestion(text, ASKED_AT, "general", "low") for text in TEXTS]
 JOINED = {"topics": [{"name": " Payment\ndisputes ", "groups": [1, 2]}]}
 
 
@@ -96,15 +95,15 @@ def test_unknown_and_repeated_group_numbers_are_dropped(
 
 def test_model_joins_and_names_groups(model_server: ModelServer) -> None:
     model_server.reply(JOINED)
-    alone = find_gaps(QUESTIONS)
-    gaps = asyncio.run(find_gaps_with_model(QUESTIONS, make_grouper(model_server)))
+    alone = asyncio.run(find_gaps(QUESTIONS))
+    gaps = asyncio.run(find_gaps(QUESTIONS, grouper=make_grouper(model_server)))
     assert [gap.members for gap in alone] == [(0, 1, 2), (3, 4, 5), (6, 7, 8)]
     assert [(gap.members, gap.name) for gap in gaps] == [
         ((0, 1, 2, 3, 4, 5), "Payment disputes"),
         ((6, 7, 8), ""),
     ]
     assert gaps[0].representative == alone[0].representative
-    assert {"chargeback", "disput"} <= set(gaps[0].missing)
+    assert {"chargeback", "disput"} <= set(gaps[0].undocumented)
 
 
 @pytest.mark.parametrize(
@@ -115,15 +114,14 @@ def test_model_failure_keeps_the_groups(
 ) -> None:
     model_server.default = reply
     with caplog.at_level(logging.WARNING, "runnables.question"):
-        gaps = asyncio.run(find_gaps_with_model(QUESTIONS, make_grouper(model_server)))
-    assert gaps == find_gaps(QUESTIONS)
+        gaps = asyncio.run(find_gaps(QUESTIONS, grouper=make_grouper(model_server)))
+    assert gaps == asyncio.run(find_gaps(QUESTIONS))
     assert caplog.messages[-1].startswith(f"{PROMPT_NAME}: no groups are joined: ")
     assert KEY not in caplog.text
     assert "chargeback" not in caplog.text
 
 
-def test_no_call_without_a_model_or_groups(model_server: ModelServer) -> None:
-    assert asyncio.run(find_gaps_with_model(QUESTIONS, None)) == find_gaps(QUESTIONS)
+def test_no_call_without_several_groups(model_server: ModelServer) -> None:
     assert asyncio.run(make_grouper(model_server).find_topics([["alone"]])) == []
     assert not model_server.chat_requests
 
@@ -132,7 +130,7 @@ def test_model_joins_all_groups_of_a_topic(model_server: ModelServer) -> None:
     """Group numbers in the prompt match the groups, for over a hundred questions in two languages."""
     labels: dict[str, str] = {question: topic for question, topic in gap_set("mixed") if topic}
     others = [line["question"] for line in read_lines(DATA / "on_topic.jsonl")]
-    asked = [GapQuestion(text, "general", "low") for text in (*labels, *others)]
+    asked = [GapQuestion(text, ASKED_AT, "general", "low") for text in (*labels, *others)]
 
     def read(request: Recorded) -> dict[str, Any]:
         found: dict[str, list[int]] = {}
@@ -142,7 +140,7 @@ def test_model_joins_all_groups_of_a_topic(model_server: ModelServer) -> None:
         return {"topics": [{"name": name, "groups": groups} for name, groups in found.items()]}
 
     model_server.default = lambda request: json.dumps(read(request))
-    gaps = asyncio.run(find_gaps_with_model(asked, make_grouper(model_server)))
+    gaps = asyncio.run(find_gaps(asked, grouper=make_grouper(model_server)))
 
     assert {gap.name for gap in gaps[:3]} == set(labels.values())
     for gap in gaps[:3]:

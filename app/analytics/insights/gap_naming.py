@@ -1,28 +1,16 @@
 """Joins question groups that have the same topic, and names them, with one call of a chat model."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from langchain_core.runnables import RunnableConfig
-
-from app.analytics.insights.gaps import (
-    MIN_GAP_SIZE,
-    DetectedGap,
-    GapQuestion,
-    group_candidates,
-    select_gaps,
-)
 from app.analytics.insights.grouping import TextGroup
-from app.analytics.insights.terms import WordShares
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from prompts.chat_prompts import escape_data
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
 from runnables.models.context_window import TAG_TOKENS, count_prompt_tokens, reserved_output_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
-from runnables.retrieval.query_analysis import Glossary
 from runnables.run_context import with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import QuestionTopic, QuestionTopics
@@ -64,9 +52,7 @@ class QuestionGrouper:
             PROMPT_NAME, "same_topic", platform_info.language, QuestionTopics
         )
 
-    async def find_topics(
-        self, groups: Sequence[Wordings], config: RunnableConfig | None = None
-    ) -> list[QuestionTopic]:
+    async def find_topics(self, groups: Sequence[Wordings]) -> list[QuestionTopic]:
         """Return topics with the 1-based numbers of their groups; a group belongs to at most one topic.
 
         If the model fails or exceeds the timeout, the list is empty, and no error is raised.
@@ -75,8 +61,8 @@ class QuestionGrouper:
             fitting = self._fit_to_window(groups[:MAX_GROUPS])
             if len(fitting) < 2:
                 return []
-            run = with_deadline(config or {}, self._timeout_s)
-            reply = await self._output.ask(self._model, self._variables(fitting), run)
+            config = with_deadline({}, self._timeout_s)
+            reply = await self._output.ask(self._model, self._variables(fitting), config)
         except Exception as error:  # without topics, the groups stay as they are
             reason = str(error) if isinstance(error, ModelError) else type(error).__name__
             log.warning("%s: no groups are joined: %s", PROMPT_NAME, reason)
@@ -116,40 +102,14 @@ def _free_tokens(model: ChatModel, prompt_tokens: int) -> int:
     return int(window - reply - prompt_tokens)
 
 
-async def find_gaps_with_model(
-    questions: Sequence[GapQuestion],
-    grouper: QuestionGrouper | None,
-    vectors: Sequence[Sequence[float]] | None = None,
-    *,
-    documented: WordShares | None = None,
-    glossary: Glossary | None = None,
-    min_size: int = MIN_GAP_SIZE,
-    config: RunnableConfig | None = None,
-) -> list[DetectedGap]:
-    """Detect gaps like `find_gaps`, but let a chat model join and name the groups first.
-
-    Without a `grouper`, or if its model fails, only words and vectors decide which questions form a group.
-    """
-    groups = await asyncio.to_thread(
-        group_candidates, questions, vectors, documented=documented, glossary=glossary
-    )
-    if grouper:
-        # The sort is stable: the largest groups stay first.
-        groups.sort(key=lambda group: _is_off_topic(group, questions))
-        topics = await grouper.find_topics(
-            [_wordings(group, questions) for group in groups], config
-        )
-        groups = join_groups(groups, topics)
-    return select_gaps(groups, questions, documented=documented, min_size=min_size)
-
-
 def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) -> list[TextGroup]:
     """Join and name `groups` according to `topics`, whose group numbers start at 1."""
     named = {number for topic in topics for number in topic.groups}
     rest = [group for number, group in enumerate(groups, 1) if number not in named]
-    return [
+    joined = [
         _join_parts([groups[number - 1] for number in topic.groups], topic.name) for topic in topics
-    ] + rest
+    ]
+    return joined + rest
 
 
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
@@ -164,13 +124,3 @@ def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
         undocumented=tuple(dict.fromkeys(word for words in shared for word in words)),
         name=name,
     )
-
-
-def _is_off_topic(group: TextGroup, questions: Sequence[GapQuestion]) -> bool:
-    return all(questions[member].type == "unknown" for member in group.members)
-
-
-def _wordings(group: TextGroup, questions: Sequence[GapQuestion]) -> list[str]:
-    """Return the distinct texts of the group, the representative one first."""
-    members = [group.representative, *group.members]
-    return list(dict.fromkeys(questions[member].text for member in members))

@@ -5,18 +5,19 @@ by meaning, and each group is checked. A single answer is not enough evidence: w
 the closest passage is quoted even if it does not answer the question.
 """
 
+import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from app.analytics.insights.counts import day_of
+from app.analytics.insights.gap_naming import QuestionGrouper, join_groups
 from app.analytics.insights.grouping import MAX_TEXTS, TextGroup, group_texts
 from app.analytics.insights.terms import MAX_QUESTION_CHARS, WordShares
 from runnables.retrieval.query_analysis import Glossary
 from schemas.answer import Confidence, Page
-from schemas.insights import Gap as ReportedGap
-from schemas.insights import QuestionRecord
+from schemas.insights import Gap, QuestionRecord
 from schemas.question import QuestionType
 
 MIN_COVERAGE = 0.7
@@ -46,6 +47,7 @@ class GapQuestion:
     """A question and properties of its answer."""
 
     text: str
+    asked_at: datetime
     type: QuestionType
     confidence: Confidence
     cited: tuple[Page, ...] = ()
@@ -55,23 +57,6 @@ class GapQuestion:
     """The caller's rating: positive, negative, or None."""
     coverage: float | None = None
     """Share of the question's content words in the cited chunks; None if it was not recorded."""
-
-
-@dataclass(frozen=True)
-class DetectedGap:
-    """A topic that users ask about and the documents do not cover."""
-
-    representative: str
-    """The question most similar to all others of the gap."""
-    size: int
-    members: tuple[int, ...]
-    """Indices into the input questions."""
-    nearest: Page | None
-    """The page that the most answers cite first or suggest; None if no answer has a page."""
-    missing: tuple[str, ...]
-    """Terms that the questions share and the documents lack."""
-    name: str = ""
-    """The chat model's name for the topic; empty if there is no chat model."""
 
 
 def is_gap_candidate(question: GapQuestion) -> bool:
@@ -89,63 +74,46 @@ def is_gap_candidate(question: GapQuestion) -> bool:
     return question.coverage < MIN_COVERAGE
 
 
-def find_gaps(
+async def find_gaps(
     questions: Sequence[GapQuestion],
     vectors: Sequence[Sequence[float]] | None = None,
     *,
     documented: WordShares | None = None,
     glossary: Glossary | None = None,
-    min_size: int = MIN_GAP_SIZE,
-) -> list[DetectedGap]:
-    """Detect the gaps among `questions`, the largest first; see `group_texts` for the arguments.
-
-    Pass the newest questions first, because at most `grouping.MAX_TEXTS` candidates are grouped.
-    Without `documented`, only failed answers reveal a gap.
-    """
-    groups = group_candidates(questions, vectors, documented=documented, glossary=glossary)
-    return select_gaps(groups, questions, documented=documented, min_size=min_size)
-
-
-def group_candidates(
-    questions: Sequence[GapQuestion],
-    vectors: Sequence[Sequence[float]] | None = None,
-    *,
-    documented: WordShares | None = None,
-    glossary: Glossary | None = None,
+    grouper: QuestionGrouper | None = None,
 ) -> list[TextGroup]:
-    """Group the candidates among `questions` by meaning; members are indices into `questions`."""
-    candidates = [index for index, question in enumerate(questions) if is_gap_candidate(question)]
-    groups = group_texts(
-        [questions[index].text for index in candidates],
-        [vectors[index] for index in candidates] if vectors else None,
-        documented=documented,
-        glossary=glossary,
+    """Return the gaps among `questions`, which are candidates, the largest gap first.
+
+    The members of a gap are indices into `questions`. `group_texts` explains the other arguments; without
+    `documented`, only failed answers reveal a gap. Before gaps are selected, the chat model of `grouper`
+    joins and names groups that have the same topic.
+    """
+    texts = [question.text for question in questions]
+    groups = await asyncio.to_thread(
+        group_texts, texts, vectors, documented=documented, glossary=glossary
     )
-    return [
-        replace(
-            group,
-            members=tuple(candidates[member] for member in group.members),
-            representative=candidates[group.representative],
-        )
-        for group in groups
-    ]
-
-
-def select_gaps(
-    groups: Sequence[TextGroup],
-    questions: Sequence[GapQuestion],
-    *,
-    documented: WordShares | None = None,
-    min_size: int = MIN_GAP_SIZE,
-) -> list[DetectedGap]:
-    """Return the gaps among `groups`, which come from `group_candidates`, the largest gap first."""
+    if grouper:
+        # The sort is stable: the largest groups stay first.
+        groups.sort(key=lambda group: _is_off_topic(group, questions))
+        topics = await grouper.find_topics([_wordings(group, questions) for group in groups])
+        groups = join_groups(groups, topics)
     gaps = [
-        _detected_gap(group, questions)
+        group
         for group in groups
-        if len(group.members) >= min_size
+        if len(group.members) >= MIN_GAP_SIZE
         and _is_missing([questions[member] for member in group.members], group, documented)
     ]
-    return sorted(gaps, key=lambda gap: (-gap.size, gap.members))
+    return sorted(gaps, key=lambda gap: (-len(gap.members), gap.members))
+
+
+def _is_off_topic(group: TextGroup, questions: Sequence[GapQuestion]) -> bool:
+    return all(questions[member].type == "unknown" for member in group.members)
+
+
+def _wordings(group: TextGroup, questions: Sequence[GapQuestion]) -> list[str]:
+    """Return the distinct texts of the group, the representative one first."""
+    members = [group.representative, *group.members]
+    return list(dict.fromkeys(questions[member].text for member in members))
 
 
 def _is_missing(
@@ -165,30 +133,6 @@ def _is_failed(question: GapQuestion) -> bool:
     return disliked or question.confidence == "low" or not question.cited
 
 
-def _detected_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> DetectedGap:
-    pages = Counter(page for index in group.members for page in _pages(questions[index]))
-    return DetectedGap(
-        representative=questions[group.representative].text,
-        size=len(group.members),
-        members=group.members,
-        nearest=max(pages, key=pages.__getitem__, default=None),
-        missing=group.undocumented,
-        name=group.name,
-    )
-
-
-def _pages(question: GapQuestion) -> tuple[Page, ...]:
-    return (question.nearest,) if question.nearest else question.cited[:1]
-
-
-@dataclass(frozen=True)
-class GapCandidate:
-    """A question that may reveal a gap."""
-
-    question: GapQuestion
-    asked_at: datetime
-
-
 class GapCandidates:
     """Collects the newest gap candidates, at most `MAX_TEXTS`. Records are added oldest first.
 
@@ -199,7 +143,7 @@ class GapCandidates:
 
     def __init__(self) -> None:
         self.total = 0
-        self._newest: deque[GapCandidate] = deque(maxlen=MAX_TEXTS)
+        self._newest: deque[GapQuestion] = deque(maxlen=MAX_TEXTS)
         self._day: date | None = None
         self._seen: set[tuple[str, str | None, str]] = set()
         """Questions of the current day, by caller and text."""
@@ -210,10 +154,10 @@ class GapCandidates:
             return
         if self._is_new(record, question.text):
             self.total += 1
-            self._newest.append(GapCandidate(question, record.asked_at))
+            self._newest.append(question)
 
     @property
-    def newest_first(self) -> list[GapCandidate]:
+    def newest_first(self) -> list[GapQuestion]:
         """The collected candidates, newest first."""
         return list(reversed(self._newest))
 
@@ -233,6 +177,7 @@ def gap_question(record: QuestionRecord) -> GapQuestion:
     text = record.understood if record.session and record.understood else record.question
     return GapQuestion(
         text=text[:MAX_QUESTION_CHARS],
+        asked_at=record.asked_at,
         type=record.type,
         confidence=record.confidence or "low",
         cited=record.pages,
@@ -242,23 +187,31 @@ def gap_question(record: QuestionRecord) -> GapQuestion:
     )
 
 
-def report_gap(gap: DetectedGap, candidates: Sequence[GapCandidate]) -> ReportedGap:
-    """Convert `gap` to its format in the report; the members of `gap` are indices into `candidates`."""
-    members = [candidates[index] for index in gap.members]
-    texts = [gap.representative, *(member.question.text for member in members)]
-    wordings = dict.fromkeys(map(_shorten, texts))
+def report_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> Gap:
+    """Return the gap `group`, whose members are indices into `questions`, as in the report.
+
+    The nearest page is the one that the most answers cite first or suggest.
+    """
+    members = [questions[index] for index in group.members]
+    wordings = dict.fromkeys(map(_shorten, _wordings(group, questions)))
     times = [member.asked_at for member in members]
-    nearest = gap.nearest
-    return ReportedGap(
-        name=gap.name,
-        question=_shorten(gap.representative),
-        size=gap.size,
+    pages = Counter(page for member in members for page in _pages(member))
+    nearest = max(pages, key=pages.__getitem__, default=None)
+    missing = group.undocumented
+    return Gap(
+        name=group.name,
+        question=_shorten(questions[group.representative].text),
+        size=len(members),
         wordings=tuple(wordings)[:MAX_WORDINGS],
-        missing=tuple(word for word in gap.missing if not _is_substring(word, gap.missing)),
+        missing=tuple(word for word in missing if not _is_substring(word, missing)),
         nearest=nearest and Page(title=nearest.title, page_url=nearest.page_url),
         first_asked=min(times),
         last_asked=max(times),
     )
+
+
+def _pages(question: GapQuestion) -> tuple[Page, ...]:
+    return (question.nearest,) if question.nearest else question.cited[:1]
 
 
 def _is_substring(word: str, words: Iterable[str]) -> bool:

@@ -11,8 +11,14 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from app.analytics.insights.counts import QuestionCounts
-from app.analytics.insights.gap_naming import QuestionGrouper, find_gaps_with_model
-from app.analytics.insights.gaps import MIN_GAP_SIZE, GapCandidate, GapCandidates, report_gap
+from app.analytics.insights.gap_naming import QuestionGrouper
+from app.analytics.insights.gaps import (
+    MIN_GAP_SIZE,
+    GapCandidates,
+    GapQuestion,
+    find_gaps,
+    report_gap,
+)
 from app.analytics.insights.terms import WordShares
 from app.service.answer_service import AnswerService
 from app.service.records import RecordStore
@@ -196,26 +202,26 @@ async def _gaps_and_notes(
 
 
 async def _embed_candidates(
-    candidates: Sequence[GapCandidate], documentation: DocumentationContext
+    candidates: Sequence[GapQuestion], documentation: DocumentationContext
 ) -> Vectors | None:
     """Return one vector per candidate; each distinct text is embedded once. Raises ModelError."""
     if documentation.embed is None:
         return None
-    texts = [candidate.question.text for candidate in candidates]
+    texts = [candidate.text for candidate in candidates]
     distinct = list(dict.fromkeys(texts))
     vectors = dict(zip(distinct, await documentation.embed(distinct), strict=True))
     return [vectors[text] for text in texts]
 
 
 async def _find_gaps(
-    candidates: Sequence[GapCandidate], vectors: Vectors | None, documentation: DocumentationContext
+    candidates: Sequence[GapQuestion], vectors: Vectors | None, documentation: DocumentationContext
 ) -> tuple[Gap, ...]:
-    gaps = await find_gaps_with_model(
-        [candidate.question for candidate in candidates],
-        documentation.grouper,
+    gaps = await find_gaps(
+        candidates,
         vectors,
         documented=documentation.words,
         glossary=documentation.glossary,
+        grouper=documentation.grouper,
     )
     return tuple(report_gap(gap, candidates) for gap in gaps)
 
