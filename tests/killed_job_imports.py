@@ -7,6 +7,6 @@ import rjieba
 import ingestion.job
 import ingestion.text.words
 import tests.killed_job
-import tests.test_sync
+import tests.sync_harness
 
 __all__ = ["ingestion", "milvus_lite", "pymilvus", "rjieba", "tests"]

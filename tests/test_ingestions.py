@@ -40,7 +40,7 @@ from schemas.platform import IngestionSchedule
 from schemas.settings import Settings, read_settings
 from tests.http_client import http_client
 from tests.serving_process import wait_until
-from tests.test_sync import write_page, write_pages
+from tests.sync_harness import write_page, write_pages
 
 PLATFORM = """
 [platform]
@@ -127,7 +127,7 @@ def test_failure_is_stored_and_raised(job: IngestionJob, settings: Settings) -> 
     assert failed.state == "failed"
     assert failed.error is not None
     assert "not valid TOML" in failed.error
-    assert job.collection.search("签名", 1, "full_text")
+    assert job.collection.search("签名", 1)
 
 
 def test_unexpected_error_is_logged(

@@ -15,8 +15,8 @@ from ingestion.store.snapshot import open_snapshot, snapshot_path
 from schemas.settings import Settings, read_settings
 from tests.collections import StoreKind
 from tests.killed_job import fork_server, ingest, kill_after, repair, run
+from tests.sync_harness import write_page, write_pages
 from tests.test_ingestions import PLATFORM
-from tests.test_sync import write_page, write_pages
 
 pytestmark = pytest.mark.acceptance
 
@@ -137,7 +137,7 @@ def state_of(collection: Collection) -> tuple[int, int]:
     """The number of chunks and of occurrences of a word, read in one transaction."""
     assert isinstance(collection, EmbeddedCollection)
     with collection._reading():
-        assert len(collection.search("how is `do_5` called", 3, "full_text")) == 3
+        assert len(collection.search("how is `do_5` called", 3)) == 3
         return collection.manifest.rows, collection.word_counts(["twice"])["twice"]
 
 

@@ -1,8 +1,6 @@
 """Tests of the catalogue on every kind of store."""
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,14 +17,7 @@ from ingestion.store.catalogue import (
 from ingestion.store.client import MilvusRow
 from ingestion.store.manifest import CATALOGUE_PROPERTY
 from schemas.document import CatalogueEntry, Section, SourceDocument
-from tests.collections import STORE_KINDS
-from tests.test_sync import (
-    SyncHarness,
-    assert_equals_rebuild,
-    collections_of,
-    open_harness,
-    write_pages,
-)
+from tests.sync_harness import SyncHarness, assert_equals_rebuild, collections_of, write_pages
 
 # --- building entries
 
@@ -86,21 +77,12 @@ def test_entry_has_the_fields_of_the_first_chunk() -> None:
 # --- in the store
 
 
-@pytest.fixture(scope="module")
-def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("store") / "milvus.db"
-
-
-@pytest.fixture(params=STORE_KINDS)
-def harness(
-    request: pytest.FixtureRequest, milvus_uri: Path, tmp_path: Path
-) -> Iterator[SyncHarness]:
+@pytest.fixture
+def harness(harness: SyncHarness) -> SyncHarness:
     """Three pages, indexed."""
-    harness = open_harness(tmp_path, request.param, milvus_uri)
     write_pages(harness.source("guides"), 3)
     harness.sync()
-    yield harness
-    harness.collection.close()
+    return harness
 
 
 def titles(harness: SyncHarness) -> dict[str, str]:
@@ -165,7 +147,7 @@ def test_next_run_creates_a_missing_catalogue(harness: SyncHarness, age: Any) ->
     age(harness)
     harness.collection.load()
     assert harness.collection.catalogue() == []
-    assert harness.collection.search("refund", 1, "full_text")
+    assert harness.collection.search("refund", 1)
     (report,) = harness.sync().values()
     assert (report.written, report.unchanged) == (0, 3)
     assert harness.collection.catalogue() == expected

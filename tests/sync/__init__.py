@@ -1,0 +1,1 @@
+"""Tests of Sync and of the catalogue that it writes."""
