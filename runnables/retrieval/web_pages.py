@@ -12,6 +12,7 @@ import httpx
 from ingestion.chunking import chunk_document
 from ingestion.text.language import detect_language, estimate_tokens, truncate_to_tokens
 from ingestion.text.markdown_blocks import parse_blocks
+from runnables.retrieval.compressors import finite_float
 from schemas.document import RetrievedChunk, Section, SourceDocument
 
 SOURCE = "web"
@@ -73,7 +74,9 @@ def _parse_page(result: dict[str, Any]) -> WebPage | None:
     if not isinstance(url, str) or not _is_safe_link(url) or not content:
         return None
     title = " ".join(_clean(result.get("title")).split())[:MAX_TITLE_CHARS]
-    return WebPage(url, title or httpx.URL(url).host, content, _parse_score(result.get("score")))
+    return WebPage(
+        url, title or httpx.URL(url).host, content, finite_float(result.get("score")) or 0.0
+    )
 
 
 def _merge(page: WebPage, duplicate: WebPage) -> WebPage:
@@ -121,16 +124,10 @@ def _clean(value: object) -> str:
     ).strip()
 
 
-def _parse_score(value: object) -> float:
-    """Return `value` as a score; 0 if it is not a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0.0
-    return float(value) if -1e9 < value < 1e9 else 0.0  # false for NaN
-
-
 def chunk_page(page: WebPage, max_tokens: int) -> list[RetrievedChunk]:
     """Split the page into chunks of about `max_tokens`, which all have the score of the page."""
     content = _truncate(_PASSAGE_SEPARATOR.sub("\n\n", page.content))
+    blocks = tuple(_blocks(content, max_tokens))
     document = SourceDocument(
         id=page.url,
         source=SOURCE,
@@ -138,10 +135,7 @@ def chunk_page(page: WebPage, max_tokens: int) -> list[RetrievedChunk]:
         language=detect_language(page.title + page.content),
         page_url=page.url,
         metadata={"web": "true"},
-        sections=tuple(
-            Section(kind="prose", heading=(), body=body)
-            for body in _section_bodies(content, max_tokens)
-        ),
+        sections=(Section(kind="prose", heading=(), body=content, blocks=blocks),),
     )
     chunks = chunk_document(document, max_tokens)
     return [RetrievedChunk(chunk=chunk, score=page.score) for chunk in chunks]
@@ -154,20 +148,6 @@ def _truncate(text: str) -> str:
     truncated = text[:MAX_CONTENT_CHARS]
     end = max(map(truncated.rfind, _BREAK_CHARS)) + 1
     return truncated[:end].strip() or truncated
-
-
-def _section_bodies(markdown: str, max_tokens: int) -> Iterator[str]:
-    """Yield consecutive blocks combined up to `max_tokens`."""
-    body: list[str] = []
-    size = 0
-    for block in _blocks(markdown, max_tokens):
-        tokens = estimate_tokens(block) + 1  # and the empty line before it
-        if body and size + tokens > max_tokens:
-            yield "\n\n".join(body)
-            body, size = [], 0
-        body.append(block)
-        size += tokens
-    yield "\n\n".join(body)
 
 
 def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
