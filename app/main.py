@@ -27,7 +27,6 @@ from app.api.openapi import (
     JsonRequest,
     OpenApiModelsPlugin,
     OpenApiProblemsPlugin,
-    OpenApiSecurityPlugin,
 )
 from app.api.page import PageFiles, admin_page, asset, embedded_page, page, widget
 from app.api.problems import apidesk_problem, http_problem, unexpected_problem
@@ -99,7 +98,6 @@ def _plugins() -> list[PluginProtocol]:
     return [
         OpenApiModelsPlugin(),
         PydanticPlugin(prefer_alias=True, validate_strict=True),
-        OpenApiSecurityPlugin(),
         OpenApiProblemsPlugin(),
         AllowHeaderPlugin(),
         ProblemDetailsPlugin(problems),

@@ -16,15 +16,15 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
 from pydantic import SecretStr
 
-from app.api.mcp import resources
+from app.api.mcp import server as mcp_server
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
+from tests.cli.commands import environment_of, write_platform
 from tests.live_server import live_server
 from tests.model_replies import draft, structured
 from tests.model_script import Reply
 from tests.model_server import ModelServer
 from tests.serving_process import APIDESK
-from tests.test_cli import environment_of, write_platform
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
@@ -138,7 +138,7 @@ def test_open_lists_the_sections_of_a_document(url: str) -> None:
 
 
 def test_documents_are_resources(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "RESOURCES_PER_PAGE", 3)
+    monkeypatch.setattr(mcp_server, "RESOURCES_PER_PAGE", 3)
 
     async def reading() -> tuple[dict[str, str], str]:
         async with connected(url) as client:
@@ -357,5 +357,5 @@ def test_sdk_is_imported_on_first_use_only() -> None:
         modules |= {
             name.name for node in body if isinstance(node, ast.Import) for name in node.names
         }
-        heavy = ("mcp", "app.api.mcp.server", "app.api.mcp.server", "app.api.mcp.toolbox")
+        heavy = ("mcp", "app.api.mcp.server", "app.api.mcp.toolbox")
         assert not [module for module in modules if module.startswith(heavy)], path

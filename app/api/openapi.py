@@ -4,7 +4,7 @@ The OpenAPI document includes the errors that a route declares with `errors=`.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from http import HTTPStatus
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any, get_args
@@ -160,49 +160,35 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 class OpenApiProblemsPlugin(ReceiveRoutePlugin):
-    """Adds the errors of each route to the OpenAPI document, except those of the guard."""
+    """Adds the errors of each route and of its guard to the OpenAPI document.
+
+    Public routes have no security requirements.
+    """
 
     def receive_route(self, route: BaseRoute) -> None:
         """Describe the handlers of a route that is being registered."""
-        for handler in _documented_handlers(route):
-            _add_problem_responses(handler, _problems(handler, bool(route.path_parameters)))
-
-
-class OpenApiSecurityPlugin(ReceiveRoutePlugin):
-    """Adds the security requirements of each route and the errors of its guard."""
-
-    def receive_route(self, route: BaseRoute) -> None:
-        """Describe the handlers of a route that is being registered."""
-        for handler in _documented_handlers(route):
-            if handler.opt.get("needs", "admin") is None:
+        for handler in route.route_handlers if isinstance(route, HTTPRoute) else []:
+            if not handler.include_in_schema:
+                continue
+            is_public = handler.opt.get("needs", "admin") is None
+            if is_public:
                 handler.security = [{}]
-                _add_problem_responses(handler, PUBLIC_ACCESS_PROBLEMS)
-            else:
-                _add_problem_responses(handler, ACCESS_PROBLEMS)
+            access = PUBLIC_ACCESS_PROBLEMS if is_public else ACCESS_PROBLEMS
+            responses = {
+                status: ResponseSpec(Problem, False, description, PROBLEM_JSON)
+                for status, description in (_problems(handler, route) | access).items()
+            }
+            # The responses that the handler itself declares take precedence.
+            handler.responses = dict(sorted({**responses, **(handler.responses or {})}.items()))
 
 
-def _documented_handlers(route: BaseRoute) -> Iterator[HTTPRouteHandler]:
-    for handler in route.route_handlers if isinstance(route, HTTPRoute) else []:
-        if handler.include_in_schema:
-            yield handler
-
-
-def _add_problem_responses(handler: HTTPRouteHandler, descriptions: Mapping[int, str]) -> None:
-    """Add a problem response for each status, unless the handler declares a response for it."""
-    responses = {
-        status: ResponseSpec(Problem, False, description, PROBLEM_JSON)
-        for status, description in descriptions.items()
-    }
-    handler.responses = dict(sorted({**responses, **(handler.responses or {})}.items()))
-
-
-def _problems(handler: HTTPRouteHandler, has_path_parameters: bool) -> dict[int, str]:
+def _problems(handler: HTTPRouteHandler, route: BaseRoute) -> dict[int, str]:
     """Return the descriptions of the errors of a handler, by status."""
     parameters = handler.parsed_fn_signature.parameters
     problems: dict[int, str] = {}
     if any(isinstance(field.kwarg_definition, _PARAMETER_KINDS) for field in parameters.values()):
         problems[HTTPStatus.BAD_REQUEST] = INVALID_REQUEST
-    if has_path_parameters:
+    if route.path_parameters:
         problems[HTTPStatus.NOT_FOUND] = NOT_FOUND
     if "data" in parameters:
         problems[HTTPStatus.REQUEST_ENTITY_TOO_LARGE] = TOO_LARGE

@@ -1,12 +1,14 @@
 """Sends one trace per question to LangSmith, to an OpenTelemetry collector, or to both.
 
-Sending does not delay answers. With APIDESK_TRACE_CONTENT=false, texts are removed from traces.
+Ratings are sent to LangSmith, as feedback on the traces. Sending does not delay answers. With
+APIDESK_TRACE_CONTENT=false, texts are removed from traces.
 """
 
 import logging
+from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import requests
 import structlog
@@ -15,11 +17,10 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers import LangChainTracer
 from langchain_core.tracers.schemas import Run
 from langsmith import Client
-from langsmith.utils import tracing_is_enabled
+from langsmith.utils import get_tracer_project, tracing_is_enabled
 from urllib3 import Retry
 
 from app.telemetry.trace_content import ANSWER_METADATA, redact_run, summarize_chunks
-from app.telemetry.trace_feedback import FeedbackSender
 from schemas.answer import Answer
 from schemas.errors import ConfigurationError
 from schemas.insights import Feedback
@@ -41,6 +42,9 @@ SPAN_TTL_VARIABLE = "LANGSMITH_OTEL_SPAN_TTL_SECONDS"
 SPAN_TTL_MARGIN_S = 60
 """Seconds for which the spans of a question are kept in addition to APIDESK_REQUEST_TIMEOUT."""
 
+FEEDBACK_KEY = "user_rating"
+"""Name of the feedback: 1 is helpful, 0 is not helpful."""
+
 log = logging.getLogger(__name__)
 
 
@@ -53,6 +57,37 @@ class AnswerTracer(LangChainTracer):
             fields = answer.model_dump(mode="json", by_alias=True, include=set(ANSWER_METADATA))
             run.metadata.update({key: value for key, value in fields.items() if value is not None})
         super()._on_chain_end(run)
+
+
+class FeedbackSender:
+    """Sends ratings. A second rating of an answer replaces the first one."""
+
+    def __init__(self, client: Client, with_comments: bool) -> None:
+        self._client = client
+        self._with_comments = with_comments
+
+    def send(self, answer_id: UUID, feedback: Feedback) -> None:
+        """Send a rating, or delete it if its score is 0. Blocks; a failure is only logged."""
+        feedback_id = uuid5(answer_id, FEEDBACK_KEY)
+        try:
+            if feedback.score == 0:
+                self._client.delete_feedback(feedback_id)
+                return
+            self._client.create_feedback(
+                trace_id=answer_id,
+                key=FEEDBACK_KEY,
+                score=max(feedback.score, 0),
+                comment=feedback.comment or None if self._with_comments else None,
+                feedback_id=feedback_id,
+                session_id=self._project_id,
+            )
+        except Exception as error:  # the rating itself is stored
+            log.warning("a rating was not sent to LangSmith: %s", type(error).__name__)
+
+    @cached_property
+    def _project_id(self) -> UUID:
+        project_id: UUID = self._client.read_project(project_name=get_tracer_project()).id
+        return project_id
 
 
 class Tracing:

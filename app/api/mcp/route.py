@@ -4,7 +4,6 @@ import asyncio
 from types import ModuleType
 
 from litestar import asgi
-from litestar.connection import ASGIConnection
 from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler
 from litestar.types import Receive, Scope, Send
@@ -24,8 +23,7 @@ def mcp_route(services: Container) -> ASGIRouteHandler:
         if scope.get("method") != "POST":  # GET and DELETE belong to sessions, which are not used
             raise MethodNotAllowedException
         server = await asyncio.to_thread(_import_server)
-        toolbox = await asyncio.to_thread(server.open_toolbox, services, ASGIConnection(scope))
-        await server.handle_request(services, toolbox, scope, receive, send)
+        await server.handle_request(services, scope, receive, send)
 
     return mcp
 

@@ -1,4 +1,7 @@
-"""The MCP server, built with the official SDK, over stateless HTTP or over stdin and stdout (stdio)."""
+"""The MCP server, built with the official SDK, over stateless HTTP or over stdin and stdout (stdio).
+
+Its tools are those of `toolbox`; its resources are the documents of the collection, as Markdown.
+"""
 
 import asyncio
 import inspect
@@ -9,8 +12,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import quote, unquote
 
 from langchain.tools import ToolException
+from litestar.connection import ASGIConnection
 from litestar.types import Receive, Scope, Send
 from mcp import MCPError
 from mcp.server.lowlevel import Server
@@ -18,6 +23,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INTERNAL_ERROR as INTERNAL_ERROR_CODE
 from mcp_types import (
+    INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
     ListResourcesResult,
@@ -25,20 +31,23 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    Resource,
     TextContent,
+    TextResourceContents,
     Tool,
     ToolAnnotations,
 )
 
-from app.api.mcp.resources import list_resources, read_resource
-from app.api.mcp.toolbox import TOOL_RESULTS, Toolbox, tools_by_name
+from app.api.mcp.toolbox import TOOL_RESULTS, Passage, Toolbox, tools_by_name
 from app.security.access import Connection, count_tool_call
 from app.security.api_keys import Caller
 from app.security.rate_limits import TokenMeter
 from app.service.answer_service import open_answer_service
 from app.service.container import Container
 from app.telemetry.progress import ingestion_progress
+from ingestion.store.collection import Collection
 from runnables.tools.middleware import arguments_schema
+from schemas.document import CatalogueEntry
 from schemas.errors import ApideskError
 from schemas.platform import PlatformInfo
 from schemas.settings import Settings
@@ -55,6 +64,13 @@ TOOL_TITLES = {
 }
 
 INTERNAL_ERROR = "an unexpected error occurred"
+
+RESOURCES_PER_PAGE = 200
+"""Maximum number of resources in one reply; the client asks for the next page with a cursor."""
+
+_PREFIX = "apidesk://documents/"
+
+_MARKDOWN = "text/markdown"
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +141,44 @@ def error_result(message: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=message)], is_error=True)
 
 
+def list_resources(collection: Collection, cursor: str | None) -> ListResourcesResult:
+    """Return a page of the documents; `cursor` is the number of documents before it.
+
+    Blocks. Raises MCPError for an invalid cursor.
+    """
+    if cursor is not None and not cursor.isdecimal():
+        raise MCPError(INVALID_PARAMS, "cursor: was not issued by this server")
+    start = int(cursor or 0)
+    entries = collection.catalogue()
+    end = start + RESOURCES_PER_PAGE
+    return ListResourcesResult(
+        resources=list(map(_resource, entries[start:end])),
+        next_cursor=str(end) if end < len(entries) else None,
+    )
+
+
+def read_resource(collection: Collection, uri: str) -> ReadResourceResult:
+    """Return the sections of a document. Blocks. Raises MCPError if there is no such document."""
+    source, _, document_id = uri.removeprefix(_PREFIX).partition("/")
+    chunks = collection.chunks_of_document(unquote(document_id), unquote(source))
+    if not uri.startswith(_PREFIX) or not chunks:
+        raise MCPError(INVALID_PARAMS, f"no document has the URI {uri[:200]}")
+    text = "\n\n".join(Passage.of(chunk).markdown for chunk in chunks)
+    return ReadResourceResult(
+        contents=[TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)]
+    )
+
+
+def _resource(entry: CatalogueEntry) -> Resource:
+    return Resource(
+        uri=f"{_PREFIX}{quote(entry.source, safe='')}/{quote(entry.document_id, safe='')}",
+        name=entry.document_id,
+        title=entry.title,
+        description=" · ".join(filter(None, [entry.api_url, entry.page_url])) or None,
+        mime_type=_MARKDOWN,
+    )
+
+
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
     """Return the tools for the caller of `connection`. Each call and resource read counts as a request.
 
@@ -143,14 +197,13 @@ def open_toolbox(services: Container, connection: Connection) -> Toolbox:
     )
 
 
-async def handle_request(
-    services: Container, toolbox: Toolbox, scope: Scope, receive: Receive, send: Send
-) -> None:
+async def handle_request(services: Container, scope: Scope, receive: Receive, send: Send) -> None:
     """Handle one HTTP request with a new server, so that any worker process can handle the next request.
 
     If the client disconnects, the call is cancelled.
     """
     answer_service = services.answer_service
+    toolbox = await asyncio.to_thread(open_toolbox, services, ASGIConnection(scope))
     manager = StreamableHTTPSessionManager(
         build_server(toolbox, answer_service.platform.platform),
         stateless=True,

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 from langchain.tools import BaseTool, ToolException
 from langchain_core.tools import StructuredTool
@@ -149,16 +149,11 @@ class Documents(ApiModel):
 
 ASK_TOOL = "ask"
 
-RESULT_MODELS: Mapping[object, type[Passages | Documents]] = {
-    PassagesResult: Passages,
-    PassagesResult | OutlineResult: Passages,
-    OutlineResult: Documents,
-}
-"""Maps the return type of a lookup tool to its result model."""
-
 TOOL_RESULTS: Mapping[str, type[ApiModel]] = {
     ASK_TOOL: AnswerResult,
-    **{name: RESULT_MODELS[get_type_hints(tool)["return"]] for name, tool in TOOLS.items()},
+    "outline": Documents,
+    "search": Passages,
+    "open": Passages,
 }
 """Maps the name of a tool to its result model."""
 
