@@ -201,7 +201,7 @@ FOOTER_FIELDS = ("confidence", "type", "answered_by")
 
 CHAT_FIELDS = (
     "id", "type", "confidence", "sources", "related_url", "unverified", "unsupported", "degraded",
-    "structured",
+    "answered_by", "structured",
 )  # fmt: skip
 """The fields that the OpenAI-compatible API returns in addition to the text."""
 

@@ -192,7 +192,7 @@ def ask_openai(client: httpx.Client, question: str) -> Answer:
     if not text.strip():
         raise ValueError("the stream has no text")
     defaults = {"question": question, "introduction": "", "answer": [text], "language": "en"}
-    return Answer.model_validate(defaults | {"answeredBy": f"openai:{CHAT_MODEL}"} | details)
+    return Answer.model_validate(defaults | details)
 
 
 def _check(client: httpx.Client) -> None:
