@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from http import HTTPMethod, HTTPStatus
 from typing import Literal
 
+from runnables.word_lists import read_word_lists
+
 MentionKind = Literal["target", "name", "word", "number", "permission"]
 """`target`: a URL or path; `name`: a name with separators; `word`: a single word used as a name;
 `number`: an error code; `permission`: the name of a permission.
@@ -26,57 +28,26 @@ CONTEXT_CHARS = 20
 METHODS = "|".join(HTTPMethod)
 """The HTTP methods as alternatives of a regular expression."""
 
-_HEADERS = {
-    "accept-charset", "accept-encoding", "accept-language", "accept-ranges", "cache-control",
-    "content-disposition", "content-encoding", "content-language", "content-length",
-    "content-location", "content-range", "content-security-policy", "content-type", "if-match",
-    "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "keep-alive",
-    "last-modified", "max-forwards", "proxy-authenticate", "proxy-authorization", "retry-after",
-    "set-cookie", "strict-transport-security", "transfer-encoding", "user-agent", "www-authenticate",
-    "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
-}  # fmt: skip
-_TECHNOLOGIES = {
-    "ASCII", "HTTPS", "HTML", "JSON", "JSONP", "YAML", "CORS", "CRUD", "REST", "HMAC", "UUID", "GUID",
-    "OAUTH", "CSV", "XML", "PDF", "PNG", "JPEG", "GIF", "ZIP", "SHA", "RSA", "AES", "TLS", "SSL", "UTC",
-    "GMT", "URL", "URI", "API", "SDK", "SQL", "DNS", "TCP", "UDP", "SSH", "POSIX", "LINUX", "MYSQL",
-    "NGINX", "REDIS", "BASE64",
-}  # fmt: skip
-_SQL = {
-    "SELECT", "INSERT", "WHERE", "UNIQUE", "INDEX", "TABLE", "BEGIN", "COMMIT", "ROLLBACK", "VARCHAR",
-    "BIGINT", "DECIMAL", "DATETIME", "TIMESTAMP", "BOOLEAN",
-}  # fmt: skip
-NON_FIELD_WORDS = {
-    "string", "integer", "number", "boolean", "object", "array", "null", "true", "false", "long",
-    "double", "int32", "int64", "void", "undefined", "const", "let", "var", "function", "switch",
-    "catch", "throw", "new", "this", "query", "body", "path", "header", "url", "http", "https", "form",
-}  # fmt: skip
+_WORDS = read_word_lists(__file__)
+
+NON_FIELD_WORDS = _WORDS["non_fields"]
 """Data types, and other words that occur in the positions of field names but are not fields."""
 
-LANGUAGE_WORDS = (
-    {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names, *NON_FIELD_WORDS}
-    | {"setTimeout", "setInterval", "parseInt", "parseFloat", "encodeURIComponent", "encodeURI"}
-    | {"decodeURIComponent", "decodeURI", "macOS"}
+LANGUAGE_WORDS = frozenset(keyword.kwlist).union(
+    dir(builtins), sys.stdlib_module_names, NON_FIELD_WORDS, _WORDS["other_languages"]
 )
 """Words of Python, and words of other languages that are spelled like names of a platform."""
 
 _STATUS_WORDS = {word for status in HTTPStatus for word in status.name.split("_")}
-_EMPHASISED = {
-    "MUST", "SHALL", "SHOULD", "REQUIRED", "RECOMMENDED", "OPTIONAL", "NEVER", "ALWAYS", "NOTE",
-    "IMPORTANT", "WARNING", "CAUTION",
-}  # fmt: skip
-"""Keywords of RFC 2119 and of Markdown alerts."""
-
-CAPITALISED_PROSE = _STATUS_WORDS | _EMPHASISED
+CAPITALISED_PROSE = _STATUS_WORDS | _WORDS["emphasised"]
 """Words that prose writes in capitals, such as NOT FOUND and MUST.
 
 They count as names only in quotes or after words that introduce a value.
 """
 
-_EXTENSIONS = {e[1:] for e in (*mimetypes.types_map, *mimetypes.encodings_map)} | {
-    "cfg", "conf", "env", "gitignore", "go", "ini", "java", "jsonl", "lock", "log", "md", "mdx", "php",
-    "rb", "rs", "toml", "ts", "tsx", "yaml", "yml",
-}  # fmt: skip
-_TOP_DOMAINS = {"com", "cn", "org", "net", "io", "dev", "ai", "app", "gov", "edu"}
+_EXTENSIONS = _WORDS["extensions"].union(
+    extension[1:] for extension in (*mimetypes.types_map, *mimetypes.encodings_map)
+)
 
 _PLACEHOLDER = re.compile(r"^(?:your|my)[_.-]|^(?:YOUR|MY)_|xxx|XXX")
 _RANDOM = re.compile(r"\d{5}|(?=[a-f]{0,7}\d)(?=\d{0,7}[a-f])[0-9a-f]{8}")
@@ -170,10 +141,10 @@ def is_standard(word: str) -> bool:
     """Return whether `word` is a placeholder, or a name of a common technology such as Python or HTTP."""
     return (
         word in LANGUAGE_WORDS
-        or word.upper() in _TECHNOLOGIES
+        or word.upper() in _WORDS["technologies"]
         or is_method(word)
-        or word in _SQL
-        or word.lower() in _HEADERS
+        or word in _WORDS["sql"]
+        or word.lower() in _WORDS["headers"]
         or _PLACEHOLDER.search(word) is not None
     )
 
@@ -191,7 +162,7 @@ def is_example(word: str) -> bool:
 def is_file_or_domain(name: str) -> bool:
     """Return whether a dotted name ends with a file extension or a top-level domain."""
     last = name.rpartition(".")[2]
-    return last in _EXTENSIONS or last in _TOP_DOMAINS
+    return last in _EXTENSIONS or last in _WORDS["top_domains"]
 
 
 def take_json_keys(text: str) -> tuple[str, list[Mention]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ingestion.text.words import dictionary_words
 from runnables.grounding.names import Mention
+from runnables.word_lists import read_word_lists
 
 _PERMISSION_NOUN = re.compile(
     r"权限[包组]|(?<=[A-Za-z0-9] )(?:[Pp]ermission )?Package\b|(?<=[A-Za-z0-9] )permission package\b"
@@ -16,16 +17,7 @@ _HAN = re.compile(r"[\u4e00-\u9fff]+$")
 _MAX_TITLE_CHARS, _MAX_HAN_CHARS = 60, 14
 """Maximum number of characters before the noun that are searched, so that the cost stays linear."""
 
-_NOT_IN_NAMES = {
-    *"的了个各该此这那哪某一二两三四五六七八九十几多每有无没缺需须用归属是为和与或及先再还要在由对给把被将其新旧",
-    *"种类只仅即就通过等都也不未到上下从向能可会应则若但而且所本它",
-    "哪个", "这个", "那个", "一个", "某个", "各个", "没有", "缺少", "缺失", "需要", "必需", "所需",
-    "申请", "开通", "获得", "获取", "取得", "具备", "具有", "拥有", "属于", "对应", "相应", "相关",
-    "必要", "其他", "其它", "所有", "全部", "任何", "任意", "通过", "查看", "选择", "勾选", "添加",
-    "应用", "接口", "平台", "敏感", "只有", "包含",
-    "The", "A", "An", "This", "That", "Each", "Your", "No", "Permission", "If", "Without", "With", "Add",
-    "Apply", "Request", "Get", "For",
-}  # fmt: skip
+_NOT_IN_NAMES = read_word_lists(__file__)["not_in_names"]
 
 
 def extract_permissions(text: str) -> Iterator[Mention]:

@@ -14,6 +14,7 @@ from ingestion.text.words import split_words, stem, vocabulary_words
 from runnables.question.extract_details import error_codes, extract_details
 from runnables.question.small_talk import CLAUSE_END, strip_small_talk
 from runnables.question.topic_scorer import DEVELOPER_WORDS
+from runnables.word_lists import read_word_lists
 from schemas.question import ExtractedDetails, Turn
 
 MAX_ELLIPTICAL_WORDS = {"zh": 14, "en": 7}
@@ -37,47 +38,6 @@ Longer clauses are truncated.
 
 MAX_SUBJECT_WORDS = {"zh": 12, "en": 10}
 """Maximum number of words in a subject taken from an earlier question, by language."""
-
-_API_WORDS = """
-error errors code codes parameter parameters param params field fields argument header headers body
-payload request response return required optional mandatory default permission package scope example
-examples sample snippet limit limits maximum minimum max min rate quota type format length version
-url path endpoint method timeout retry idempotent pagination page size status reason cause meaning
-cancel undo revert withdraw change update delete call fail failure happen exceed cost charge allow
-support need require use set raise higher lower increase fix handle solve try check send get receive
-work mean differ difference step batch effect last arrive cause resolve avoid prevent recover debug
-python java php javascript node golang
-curl bash often long late soon else instead again
-
-参数 字段 入参 出参 报文 错误 错误码 报错 异常 返回 返回值 返回码 响应 请求 请求体 请求头 权限
-权限包 包 示例 例子 样例 举例 必填 必传 选填 可选 默认 默认值 类型 格式 长度 单位 取值 枚举 上限
-下限 限制 限流 频率 频控 地址 路径 方法 版本 文档 代码 超时 重试 重复 幂等 分页 批量 部分 全部 状态
-原因 含义 意思 说明 区别 步骤 流程 注意 取消 撤销 撤回 修改 更改 更新 删除 调用 使用 失败 成功 处理
-解决 收费 费用 支持 需要 生效 次数 时间 时候 最多 最少 更多 完整 具体 详细 办 申请 审核 下载 上传
-提交 查看 条件 前提 要求 自动 几点 导致 引起 造成 避免 防止 恢复 排查
-"""
-"""Words for the parts of an API and for actions on it. A text with only such words omits its subject."""
-
-_PROBLEM_WORDS = """
-why fix handle solve resolve avoid prevent recover debug retry cause reason happen mean
-解决 处理 避免 防止 恢复 排查 重试 导致 引起 造成 原因 办 怎么办 为什么 为啥 含义 意思
-"""
-"""Words that ask about the cause or the remedy of a problem."""
-
-_ERROR_WORDS = "error errors failure 错误 报错 异常 失败"
-"""Words that refer to a problem without telling which."""
-
-_FRAME_WORDS = """
-please does did ever ask tell show give explain want would could should know many much few there
-here also too then than next after before first another else happen happens only some any every each
-still already
-
-怎么 怎样 怎么样 如何 怎么办 咋办 什么 哪些 哪个 哪里 几个 几次 几天 多少 多久 多长 一次 每次 一下
-这个 那个 这些 那些 这样 那样 其中 其他 别的 另外 还有 然后 如果 要是 那么 的话 只要 直接 有没有
-能不能 可不可以 是不是 需不需要 请问 再问 想问 知道 告诉 介绍 解释 呢 吗 吧 呀 它们 接口 刚才 刚刚
-上面 前面 之后 以后 为啥 为什么
-"""
-"""Words that frame a question or refer back."""
 
 _OPENER = re.compile(
     r"(?:那么|那|然后|还有|另外|再问(?:下|一下)|顺便问(?:下|一下)|请问|对了)(?!个|些|样|里|边|种)"
@@ -116,10 +76,9 @@ _QUESTION_FRAME = re.compile(
     re.I,
 )
 
-_API_STEMS = frozenset(stem(word) for word in _API_WORDS.split())
-_FRAME_STEMS = frozenset(stem(word) for word in _FRAME_WORDS.split())
-_PROBLEM_STEMS = frozenset(stem(word) for word in _PROBLEM_WORDS.split())
-_ERROR_STEMS = frozenset(stem(word) for word in _ERROR_WORDS.split())
+_STEMS = {name: frozenset(map(stem, words)) for name, words in read_word_lists(__file__).items()}
+_API_STEMS, _FRAME_STEMS = _STEMS["api"], _STEMS["frame"]
+_PROBLEM_STEMS, _ERROR_STEMS = _STEMS["problem"], _STEMS["error"]
 _IGNORED_STEMS = _API_STEMS | _FRAME_STEMS
 _DEVELOPER_STEMS = frozenset(map(stem, DEVELOPER_WORDS))
 

@@ -1,0 +1,14 @@
+"""Reads word lists, a module of its own because rules of several packages have some.
+
+The lists of a module lie next to it, in a TOML file of the same name. A list is a string of words.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def read_word_lists(module: str) -> Mapping[str, frozenset[str]]:
+    """Return the word lists of a module, whose `__file__` is `module`, by their names."""
+    text = Path(module).with_suffix(".toml").read_text(encoding="utf-8")
+    return {name: frozenset(words.split()) for name, words in tomllib.loads(text).items()}
