@@ -49,8 +49,8 @@ def overlaps(first: Collection, second: Collection, questions: Iterable[str]) ->
     """
     shares = []
     for question in questions:
-        expected = set(first.search_ids(question, RANKS, "full_text"))
-        found = set(second.search_ids(question, RANKS, "full_text"))
+        expected = set(first.search_hits(question, RANKS))
+        found = set(second.search_hits(question, RANKS))
         if expected or found:
             shares.append(len(expected & found) / max(len(expected), len(found)))
     return shares

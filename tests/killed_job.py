@@ -79,7 +79,7 @@ def repair(
     job = _job(settings, kind)
     collection = job.collection
     collection.load()
-    found = collection.search("how is `do_5` called", 3, "full_text")
+    found = collection.search("how is `do_5` called", 3)
     job.run(job.new_run("command", IngestionOptions.model_validate(options)))
     state = {
         "rows": stored_rows(collection),

@@ -13,7 +13,7 @@ from app.service.answer_service import AnswerService
 from ingestion.chunking import CHUNKER_VERSION, chunk_document
 from ingestion.store.cache import ReadThroughCache
 from ingestion.store.client import BATCH_ROWS
-from ingestion.store.collection import Collection, SearchRoute
+from ingestion.store.collection import Collection
 from ingestion.store.embedded_collection import EmbeddedCollection
 from ingestion.store.manifest import CollectionManifest, IndexedSources, RouteCalibration
 from ingestion.store.milvus_collection import MilvusCollection
@@ -163,11 +163,10 @@ def search(
     collection: Collection,
     question: str,
     k: int = 3,
-    route: SearchRoute = "full_text",
     near: str = "",
 ) -> list[str]:
     vector = embed([near])[0] if near else None
-    return names(found.chunk for found in collection.search(question, k, route, vector))
+    return names(found.chunk for found in collection.search(question, k, vector))
 
 
 # --- search
@@ -209,31 +208,31 @@ def test_search_accepts_any_question(docs: Collection, question: str) -> None:
 
 
 def test_search_returns_at_most_k_chunks_best_first(docs: Collection) -> None:
-    found = docs.search("错误码 isv.invalid-signature", 2, "full_text")
+    found = docs.search("错误码 isv.invalid-signature", 2)
     assert names(hit.chunk for hit in found) == ["signing", "codes"]
     assert found[0].score > found[1].score > 0
 
 
 def test_search_returns_the_chunk_as_written(docs: Collection) -> None:
     (written,) = page("signing", PAGES["signing"])
-    assert docs.search("isv.invalid-signature", 1, "full_text")[0].chunk == written
+    assert docs.search("isv.invalid-signature", 1)[0].chunk == written
 
 
 @pytest.mark.parametrize(("name", "body"), PAGES.items(), ids=PAGES)
 def test_dense_search_ignores_the_words(vectors: Collection, name: str, body: str) -> None:
     (chunk,) = page(name, body)
-    (best, *others) = vectors.search("cancel_pick_up", 3, "dense", embed([embedded_text(chunk)])[0])
+    (best, *others) = vectors.search("cancel_pick_up", 3, embed([embedded_text(chunk)])[0])
     assert best.chunk == chunk
     assert best.score == pytest.approx(1, abs=1e-4)
     assert all(other.score < best.score for other in others)
 
 
-def test_search_ids_returns_the_scores_of_search(vectors: Collection) -> None:
+def test_search_hits_returns_the_scores_of_search(vectors: Collection) -> None:
     vector = embed([embedded_text(*page("english", PAGES["english"]))])[0]
-    routes: tuple[SearchRoute, ...] = ("full_text", "dense")
-    for route in routes:
-        found = vectors.search("isv.invalid-signature", 4, route, vector)
-        ranking = vectors.search_ids("isv.invalid-signature", 4, route, vector)
+    for query_vector in (None, vector):
+        found = vectors.search("isv.invalid-signature", 4, query_vector)
+        hits = vectors.search_hits("isv.invalid-signature", 4, query_vector)
+        ranking = {hit.id: score for hit, score in hits.items()}
         assert ranking == {hit.chunk.id: hit.score for hit in found}
         assert vectors.chunks_by_id(["unknown", *ranking]) == [hit.chunk for hit in found]
     assert vectors.chunks_by_id([]) == []
@@ -325,7 +324,7 @@ def test_collection_of_other_settings_is_refused(
         f"the collection docs was made with {difference}: run `apidesk ingest --rebuild` to rebuild it"
     )
     with pytest.raises(CollectionMismatch):
-        collection.search("订单", 1, "full_text")
+        collection.search("订单", 1)
 
 
 @pytest.mark.usefixtures("docs")
@@ -350,7 +349,7 @@ def test_reads_notice_writes_by_another_process(
     assert reader.manifest.rows == 2
     write(connect("shared", chunk_tokens=500), page("stripes", "A zebra."))
     with pytest.raises(CollectionMismatch, match=f"chunker {CHUNKER_VERSION}/500"):
-        reader.search("zebra", 1, "full_text")
+        reader.search("zebra", 1)
     write(writer, page("stripes", "A horse."))
     assert search(reader, "horse", 1) == ["stripes"]
 
@@ -360,7 +359,7 @@ def test_reads_notice_writes_by_another_process(
     [
         lambda c: c.load(),
         lambda c: c.manifest,
-        lambda c: c.search("订单", 1, "full_text"),
+        lambda c: c.search("订单", 1),
         lambda c: c.chunks_of_document("1180", "guides"),
         lambda c: c.chunks_by_api(["/cancel"], []),
         lambda c: c.word_counts(["订单"]),
@@ -549,22 +548,13 @@ def filtered(connect: Connect) -> Collection:
     return collection
 
 
-@pytest.mark.parametrize("route", ["full_text", "dense"])
+@pytest.mark.parametrize("vector", [None, *embed(["订单"])])
 @pytest.mark.parametrize(("filters", "expected"), FILTERS)
 def test_search_applies_filters(
-    filtered: Collection, filters: Filters, expected: set[str], route: SearchRoute
+    filtered: Collection, filters: Filters, expected: set[str], vector: Vector | None
 ) -> None:
-    (vector,) = embed(["订单"])
-    found = filtered.search_hits("订单", 10, route, vector, filters)
+    found = filtered.search_hits("订单", 10, vector, filters)
     assert set(names(filtered.chunks_by_id([hit.id for hit in found]))) == expected
-
-
-def test_search_documents_returns_the_documents_of_each_question(docs: Collection) -> None:
-    questions = ["isv.invalid-signature", "zzzz", "名称"]
-    found = docs.search_documents(questions, 4, "full_text", [])
-    assert [len(documents) for documents in found] == [2, 0, 4]
-    assert found[0] == [("guides", "signing"), ("guides", "codes")]
-    assert all(source.startswith("odd ") for source, _ in found[2])
 
 
 def test_sample_is_stable_and_about_as_large_as_asked_for(docs: Collection) -> None:
@@ -580,7 +570,7 @@ def test_chunks_with_nul_are_stored_as_written(connect: Connect) -> None:
     write(collection, chunks)
     assert collection.chunks_of_document("nul\0id", "guides") == chunks
     assert collection.chunks_by_id([chunks[0].id]) == chunks
-    assert [hit.chunk for hit in collection.search("订单", 3, "full_text")] == chunks
+    assert [hit.chunk for hit in collection.search("订单", 3)] == chunks
 
 
 @pytest.mark.parametrize("question", ["\ud800 signature", "signature\0", "\udfffsignature"])

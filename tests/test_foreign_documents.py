@@ -97,7 +97,7 @@ def test_every_page_with_a_body_is_indexed(indexed: tuple[AnswerService, Ingesti
 def test_expected_page_is_among_the_first_five(
     foreign_desk: AnswerService, question: str, page: str
 ) -> None:
-    found = foreign_desk.collection.search(question, 5, "full_text")
+    found = foreign_desk.collection.search(question, 5)
     assert page in [retrieved.chunk.document_id for retrieved in found]
 
 

@@ -54,7 +54,6 @@ def test_only_the_store_imports_milvus() -> None:
             "collection",
             "lite_record",
             "milvus_collection",
-            "milvus_reader",
             "milvus_writers",
             "manifest",
             "schema",

@@ -101,7 +101,7 @@ def test_reader_sees_the_run_of_another_process(collection: Collection, settings
     version = collection.manifest.rows
     run_python(WRITE_ONE_PAGE, settings.milvus_uri, "new", "A zebra.")
     assert collection.manifest.rows == version + 1
-    found = collection.search("zebra", 3, "full_text")
+    found = collection.search("zebra", 3)
     assert [hit.chunk.document_id for hit in found] == ["new"]
     assert collection.word_counts(["zebra", "horse"]) == {"zebra": 1, "horse": 1}
     assert [entry.document_id for entry in collection.catalogue()] == ["new", "old"]
@@ -113,7 +113,7 @@ def test_reader_needs_no_milvus_lite(collection: Collection, settings: Settings)
     with holding_milvus_lite(settings):
         reader = Collection.connect(settings)
         reader.load()
-        assert [hit.chunk.body for hit in reader.search("horse", 1, "full_text")] == ["A horse."]
+        assert [hit.chunk.body for hit in reader.search("horse", 1)] == ["A horse."]
         reader.close()
 
 
@@ -125,14 +125,10 @@ def test_readers_see_the_old_state_until_a_run_ends(
     writer = collection.writer(rebuild=True)
     writer.put(page("new", "A zebra."), None)
     for reading in (reader, collection):
-        assert [hit.chunk.document_id for hit in reading.search("horse zebra", 3, "full_text")] == [
-            "old"
-        ]
+        assert [hit.chunk.document_id for hit in reading.search("horse zebra", 3)] == ["old"]
     writer.finish(set())
     for reading in (reader, collection):
-        assert [hit.chunk.document_id for hit in reading.search("horse zebra", 3, "full_text")] == [
-            "new"
-        ]
+        assert [hit.chunk.document_id for hit in reading.search("horse zebra", 3)] == ["new"]
     reader.close()
 
 
@@ -195,7 +191,7 @@ def test_numbers_of_deleted_chunks_are_used_again(collection: Collection) -> Non
     write(collection, page("d", "四", "五"), rebuild=False)
     numbers = dict(connection_of(collection).execute("SELECT document_id, number FROM chunk"))
     assert sorted(numbers.values()) == [0, 2, 3]
-    found = collection.search("二", 3, "full_text")
+    found = collection.search("二", 3)
     assert found == []
 
 
@@ -249,7 +245,7 @@ def test_full_disk_is_named_and_keeps_the_previous_state(
     assert str(raised.value) == (
         f"{snapshot_path(settings)} cannot be used: no space is left on its disk, or the disk fails"
     )
-    assert [hit.chunk.document_id for hit in collection.search("退款", 3, "full_text")] == ["a"]
+    assert [hit.chunk.document_id for hit in collection.search("退款", 3)] == ["a"]
     write(collection, chunks)
     assert len(snapshot_rows(settings)) == 200
 
@@ -379,7 +375,7 @@ def test_next_run_writes_what_a_locked_file_refused(folder: Folder, rebuild: boo
         folder.sync()
     assert journal(folder.settings) == 2
     reader = Collection.connect(folder.settings)
-    assert [hit.chunk.document_id for hit in reader.search("zebra", 2, "full_text")] == ["new"]
+    assert [hit.chunk.document_id for hit in reader.search("zebra", 2)] == ["new"]
     reader.close()
     assert len(record_rows(folder.settings)) == 4
     assert record_rows(folder.settings) != snapshot_rows(folder.settings)
@@ -425,8 +421,8 @@ def contents(settings: Settings) -> dict[str, object]:
         "catalogue": collection.catalogue(),
         "manifest": collection.manifest,
         "words": collection.word_counts(["words", "page", "0", "1"]),
-        "search": collection.search_ids("words of page 2", 4, "full_text"),
-        "dense": collection.search_ids("", 4, "dense", embed(["words of page 2"])[0]),
+        "search": collection.search_hits("words of page 2", 4),
+        "dense": collection.search_hits("", 4, embed(["words of page 2"])[0]),
     }
     collection.close()
     return found
@@ -528,7 +524,7 @@ def test_state_of_the_record_is_not_read_by_questions(
     monkeypatch.setattr(LiteRecord, "_open", refuse)
     collection.load()
     (chunk,) = collection.chunks_of_document("a", "guides")
-    assert [hit.chunk for hit in collection.search("订单", 2, "full_text")] == [chunk]
+    assert [hit.chunk for hit in collection.search("订单", 2)] == [chunk]
 
 
 def test_chunks_are_stored_as_plain_columns_and_json(collection: Collection) -> None:

@@ -202,9 +202,9 @@ def test_both_stores_give_the_same_scores(stores: tuple[Collection, Collection])
     """Up to a factor, which differs between versions of BM25."""
     embedded, milvus = stores
     for question in questions()[::6]:
-        ours, theirs = (store.search_ids(question, 10, "full_text") for store in (embedded, milvus))
+        ours, theirs = (store.search_hits(question, 10) for store in (embedded, milvus))
         shared = ours.keys() & theirs.keys()
-        factors = [theirs[chunk_id] / ours[chunk_id] for chunk_id in shared]
+        factors = [theirs[hit] / ours[hit] for hit in shared]
         assert max(factors) == pytest.approx(min(factors), rel=0.03)
 
 
@@ -213,10 +213,6 @@ def test_comparison_notices_different_rankings(stores: tuple[Collection, Collect
     other = [*questions()[1:], questions()[0]]
     pairs = zip(questions(), other, strict=True)
     found = [
-        len(
-            set(embedded.search_ids(a, 10, "full_text"))
-            & set(embedded.search_ids(b, 10, "full_text"))
-        )
-        for a, b in pairs
+        len(set(embedded.search_hits(a, 10)) & set(embedded.search_hits(b, 10))) for a, b in pairs
     ]
     assert sum(found) / len(found) < 5

@@ -8,7 +8,7 @@ same words with the same BM25 parameters, so they rank alike.
 from abc import ABC, abstractmethod
 from collections.abc import Collection as Sized
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ingestion.providers import ModelRole
 from ingestion.store.catalogue import DocumentKey
@@ -24,9 +24,6 @@ from schemas.document import CatalogueEntry, Chunk, RetrievedChunk, SectionKind
 from schemas.errors import CollectionMissing
 from schemas.question import Filters
 from schemas.settings import Settings
-
-SearchRoute = Literal["full_text", "dense"]
-"""An index that is searched: by words or by embeddings."""
 
 NO_FILTERS = Filters()
 """Matches every chunk."""
@@ -115,10 +112,6 @@ class Collection(ABC):
         """Close the connection."""
 
     @abstractmethod
-    def exists(self) -> bool:
-        """Return whether anything has been indexed."""
-
-    @abstractmethod
     def load(self) -> None:
         """Load the collection for searching, and warm it up with one query.
 
@@ -137,25 +130,14 @@ class Collection(ABC):
         self,
         question: str,
         k: int,
-        route: SearchRoute,
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
         synonyms: Sequence[str] = (),
     ) -> dict[ChunkHit, float]:
         """Return the best `k` chunks that match `filters` with their scores, best first.
 
-        `vector` is the embedding of `question`; only the dense route needs it. Full text also searches for
-        `synonyms`, with half the weight of the question's words. Higher scores are better.
-        """
-
-    @abstractmethod
-    def search_documents(
-        self, questions: Sequence[str], k: int, route: SearchRoute, vectors: Sequence[Vector]
-    ) -> list[list[DocumentKey]]:
-        """Return the documents of the best `k` chunks for each of `questions`.
-
-        The documents are in the order of their chunks, best first. `vectors` are the embeddings of
-        `questions`; only the dense route needs them.
+        Search by `vector`, the embedding of `question`, or by full text if it is None. Full text also
+        searches for `synonyms`, with half the weight of the question's words. Higher scores are better.
         """
 
     @abstractmethod
@@ -189,23 +171,14 @@ class Collection(ABC):
     def languages(self) -> frozenset[Language]:
         """Return the languages of the documents."""
 
-    def search(
-        self, question: str, k: int, route: SearchRoute, vector: Vector | None = None
-    ) -> list[RetrievedChunk]:
-        """Search by one route and return the best `k` chunks, best first."""
-        hits = self.search_hits(question, k, route, vector)
+    def search(self, question: str, k: int, vector: Vector | None = None) -> list[RetrievedChunk]:
+        """Return the best `k` chunks, best first, by `vector` or by full text as `search_hits`."""
+        hits = self.search_hits(question, k, vector)
         scores = {hit.id: score for hit, score in hits.items()}
         return [
             RetrievedChunk(chunk=chunk, score=scores[chunk.id])
             for chunk in self.chunks_by_id(list(scores))
         ]
-
-    def search_ids(
-        self, question: str, k: int, route: SearchRoute, vector: Vector | None = None
-    ) -> dict[str, float]:
-        """Return the ids and scores of the best `k` chunks, best first."""
-        hits = self.search_hits(question, k, route, vector)
-        return {hit.id: score for hit, score in hits.items()}
 
     def chunks_of_document(self, document_id: str, source: str) -> list[Chunk]:
         """Return all chunks of one document, sorted by position."""
@@ -219,6 +192,10 @@ class Collection(ABC):
 
         Raises CollectionMismatch if apidesk did not create the collection.
         """
+
+    def exists(self) -> bool:
+        """Return whether anything has been indexed. Raises the same errors as `stored_manifest`."""
+        return self.stored_manifest() is not None
 
     @abstractmethod
     def save_calibration(self, calibration: RouteCalibration) -> None:

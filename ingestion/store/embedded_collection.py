@@ -21,7 +21,6 @@ from ingestion.store.collection import (
     ChunkHit,
     Collection,
     CollectionWriter,
-    SearchRoute,
     StoredChunk,
     loaded,
 )
@@ -35,7 +34,6 @@ from ingestion.store.manifest import (
 from ingestion.store.postings import Lengths, Mask, Scores, best_numbers, score_terms
 from ingestion.store.schema import Vector
 from ingestion.store.snapshot import (
-    MANIFEST_KEY,
     MAX_VARIABLES,
     SOURCES_KEY,
     VERSION_KEY,
@@ -81,7 +79,7 @@ class _LoadedState:
 
 
 class EmbeddedCollection(Collection):
-    """The collection in a snapshot.
+    """The collection in a snapshot. `Collection` documents the methods.
 
     Each read is one transaction. It sees the last finished run, even if another process made it. Opening
     the collection loads no chunks. Only ingestion runs open Milvus Lite, to write to it or to restore a
@@ -89,7 +87,6 @@ class EmbeddedCollection(Collection):
     """
 
     def __init__(self, path: Path, record: LiteRecord, expected: CollectionManifest) -> None:
-        """`path` is the file of the snapshot."""
         super().__init__(record.alias, expected)
         self._path = path
         self._record = record
@@ -105,27 +102,18 @@ class EmbeddedCollection(Collection):
         return cls(snapshot_path(settings), LiteRecord(settings), expected)
 
     def close(self) -> None:
-        """Close the snapshot."""
         with self._lock:
             self._connection.close()
 
-    def exists(self) -> bool:
-        """Return whether anything has been indexed."""
-        with self._reading() as (connection, _):
-            return bool(get_state(connection, MANIFEST_KEY))
-
     def load(self) -> None:
-        """Check the manifest, and run a query to load dictionaries."""
         self._check_manifest(self.manifest)
-        self.search(WARM_UP_QUESTION, 1, "full_text")
+        self.search(WARM_UP_QUESTION, 1)
 
     def refresh(self) -> None:
-        """Load the collection again if another process has written it."""
         self._check_manifest(self.manifest)
 
     @property
     def manifest(self) -> CollectionManifest:
-        """The manifest of the collection. Raises CollectionMissing."""
         with self._reading() as (_, state):
             return loaded(state.manifest)
 
@@ -133,36 +121,22 @@ class EmbeddedCollection(Collection):
         self,
         question: str,
         k: int,
-        route: SearchRoute,
         vector: Vector | None = None,
         filters: Filters = NO_FILTERS,
         synonyms: Sequence[str] = (),
     ) -> dict[ChunkHit, float]:
-        """Return the best `k` chunks that match `filters` with their scores, best first."""
         with self._reading_documents() as (connection, state):
             mask = None if filters == NO_FILTERS else _mask(connection, state, filters)
-            if route == "full_text":
+            if vector is None:
                 terms = Counter(query_terms(question, synonyms))
                 scores = score_terms(connection, terms, state.lengths)
                 minimum = 0.0
             else:
-                scores, minimum = _similarities(connection, state, vector or []), -2.0
+                scores, minimum = _similarities(connection, state, vector), -2.0
         numbers = best_numbers(scores, k, mask, minimum)
         return {state.hits[number]: float(scores[number]) for number in numbers}
 
-    def search_documents(
-        self, questions: Sequence[str], k: int, route: SearchRoute, vectors: Sequence[Vector]
-    ) -> list[list[DocumentKey]]:
-        """Return the documents of the best `k` chunks for each of `questions`."""
-        results: list[list[DocumentKey]] = []
-        for index, question in enumerate(questions):
-            vector = vectors[index] if route == "dense" else None
-            hits = self.search_hits(question, k, route, vector)
-            results.append([(hit.source, hit.document_id) for hit in hits])
-        return results
-
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return the chunks with these ids, in the order of `ids`; unknown ids are skipped."""
         wanted = list(dict.fromkeys(ids))
         chunks = {
             chunk.id: chunk
@@ -172,7 +146,6 @@ class EmbeddedCollection(Collection):
         return [chunks[chunk_id] for chunk_id in wanted if chunk_id in chunks]
 
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
-        """Return all chunks of these documents, sorted by document and position."""
         with self._lock:
             chunks = [
                 chunk
@@ -182,7 +155,6 @@ class EmbeddedCollection(Collection):
         return sorted(chunks, key=lambda chunk: (chunk.source, chunk.document_id, chunk.position))
 
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
-        """Return all chunks of the APIs with one of these URLs or names, sorted by position."""
         conditions = [
             f"({column} IN {placeholders(values)} AND {column} <> '')"
             for column, values in (("api_url", urls), ("api_name", names))
@@ -191,11 +163,10 @@ class EmbeddedCollection(Collection):
         return self._chunks(" OR ".join(conditions), [*urls, *names]) if conditions else []
 
     def sample(self, count: int) -> list[Chunk]:
-        """Return the chunks with the lowest ids, a uniform sample because ids are hashes."""
+        # Ids are hashes, so the chunks with the lowest ids are a uniform sample.
         return self._chunks("id IN (SELECT id FROM chunk ORDER BY id LIMIT ?)", [count])
 
     def catalogue(self) -> list[CatalogueEntry]:
-        """Return an entry per document, sorted by source and id. Do not modify the list."""
         with self._reading_documents() as (connection, state):
             if state.catalogue is None:
                 rows = connection.execute("SELECT entry FROM document")
@@ -204,7 +175,6 @@ class EmbeddedCollection(Collection):
             return state.catalogue
 
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
-        """Return how often each of `words` occurs in all chunks. Words that do not occur are omitted."""
         counts: dict[str, int] = {}
         with self._reading_documents() as (connection, _):
             for batch in batches(words, MAX_VARIABLES):
@@ -213,24 +183,20 @@ class EmbeddedCollection(Collection):
         return counts
 
     def languages(self) -> frozenset[Language]:
-        """Return the languages of the documents."""
         with self._reading_documents() as (_, state):
             return state.languages
 
     def stored_manifest(self) -> CollectionManifest | None:
-        """Return the stored manifest without comparing it to the settings; None without a collection."""
         with self._reading() as (connection, _):
             return get_manifest(connection)
 
     def save_calibration(self, calibration: RouteCalibration) -> None:
-        """Store the calibration of the routes in the manifest."""
         manifest = self.manifest.model_copy(update={"calibration": calibration})
         with self._writing() as connection:
             set_manifest(connection, manifest)
             self._state.manifest = manifest
 
     def indexed_sources(self) -> dict[str, IndexedSource]:
-        """Return the state of every source after the last run; empty if it is unknown."""
         with self._reading() as (connection, _):
             text = get_state(connection, SOURCES_KEY)
         try:
@@ -239,16 +205,11 @@ class EmbeddedCollection(Collection):
             return {}
 
     def save_indexed_sources(self, sources: dict[str, IndexedSource]) -> None:
-        """Store the state of every source after this run."""
         if sources != self.indexed_sources():
             with self._writing() as connection:
                 set_state(connection, SOURCES_KEY, _SOURCES.dump_json(sources).decode())
 
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Yield every stored chunk except those of `excluded_sources`.
-
-        The settings may differ from those that the collection was created with.
-        """
         with self._reading() as (connection, _):
             rows = connection.execute(
                 f"SELECT {', '.join(StoredChunk._fields)} FROM chunk "
@@ -258,11 +219,8 @@ class EmbeddedCollection(Collection):
         yield from map(StoredChunk._make, rows)
 
     def recover(self, rebuild: bool) -> None:
-        """Complete what an interrupted run has left, or restore a missing snapshot from Milvus Lite.
-
-        With `rebuild`, do neither; if there is no snapshot, check that apidesk created the collection in
-        Milvus Lite. Raises CollectionMismatch.
-        """
+        # Completes an interrupted copy to Milvus Lite, or restores a missing snapshot from there. A rebuild
+        # replaces both, so it only checks that apidesk created the collection in Milvus Lite.
         with self._reading() as (connection, state):
             manifest = state.manifest
             has_journal = connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is not None
@@ -287,7 +245,6 @@ class EmbeddedCollection(Collection):
             raise
 
     def writer(self, rebuild: bool) -> CollectionWriter:
-        """Return the writer of one run. Unless `rebuild` is true, give it only new and changed chunks."""
         if not rebuild:
             self.check()
         return self._writer(rebuild)

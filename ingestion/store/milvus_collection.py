@@ -1,18 +1,36 @@
-"""A collection on a Milvus server: connects to it, checks its manifest and opens its writers.
+"""A collection on a Milvus server, which searches it. Server processes cache what they read."""
 
-Its base class `MilvusReader` searches and reads it.
-"""
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Self, get_args
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Self
-
-from ingestion.store.catalogue import drop_leftovers, words_name
-from ingestion.store.client import is_lite, literal, milvus_errors, open_milvus, row_pages
-from ingestion.store.collection import WARM_UP_QUESTION, CollectionWriter, StoredChunk, loaded
+from ingestion.store.cache import CollectionReloader, ReadThroughCache
+from ingestion.store.catalogue import DocumentKey, drop_leftovers, read_catalogue, words_name
+from ingestion.store.client import (
+    in_language,
+    is_lite,
+    literal,
+    matching,
+    milvus_errors,
+    of_apis,
+    of_documents,
+    open_milvus,
+    row_pages,
+    with_ids,
+)
+from ingestion.store.collection import (
+    NO_FILTERS,
+    WARM_UP_QUESTION,
+    ChunkHit,
+    Collection,
+    CollectionWriter,
+    StoredChunk,
+    loaded,
+)
 from ingestion.store.manifest import (
     CollectionManifest,
     IndexedSource,
     RouteCalibration,
+    catalogue_version,
     collection_version,
     expected_manifest,
     read_manifest,
@@ -20,17 +38,31 @@ from ingestion.store.manifest import (
     write_manifest,
     write_sources,
 )
-from ingestion.store.milvus_reader import MilvusReader
 from ingestion.store.milvus_writers import InPlaceWriter, NextCollectionWriter
+from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row
+from ingestion.text.words import query_terms
+from schemas.choices import Language
+from schemas.document import CatalogueEntry, Chunk
 from schemas.errors import CollectionMissing
+from schemas.question import Filters
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
+MAX_CACHED_WORDS = 50_000
+"""Maximum number of words whose counts are cached, about 5 MB."""
 
-class MilvusCollection(MilvusReader):
-    """The collection that a Milvus alias points to."""
+MAX_CACHED_CHUNKS = 1_000
+"""Maximum number of cached chunks, about 5 MB."""
+
+
+class MilvusCollection(Collection):
+    """The collection that a Milvus alias points to. `Collection` documents the methods.
+
+    Reads check, at most once a second, whether another process has written the collection, and load it
+    again if so.
+    """
 
     def __init__(
         self, client: "MilvusClient", alias: str, expected: CollectionManifest, in_place: bool
@@ -40,8 +72,16 @@ class MilvusCollection(MilvusReader):
         `expected` is the manifest of a collection that is created with the current settings. If
         `in_place` is true, runs update rows; otherwise each run writes a new collection.
         """
-        super().__init__(client, alias, expected)
+        super().__init__(alias, expected)
+        self._client = client
         self._in_place = in_place
+        self._manifest: CollectionManifest | None = None
+        self._counts = ReadThroughCache(self._read_word_counts, MAX_CACHED_WORDS)
+        self._by_id = ReadThroughCache(self._read_by_id, MAX_CACHED_CHUNKS)
+        self._languages = frozenset[Language]()
+        self._catalogue: tuple[str, list[CatalogueEntry]] = ("", [])
+        """Version and entries of the cached catalogue."""
+        self._reloader = CollectionReloader(self._read_version, self.load)
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
@@ -52,20 +92,9 @@ class MilvusCollection(MilvusReader):
         return cls(client, settings.collection, expected, in_place=not lite)
 
     def close(self) -> None:
-        """Close the connection."""
         self._client.close()
 
-    def exists(self) -> bool:
-        """Return whether anything has been indexed under this alias."""
-        with milvus_errors():
-            return bool(self._client.has_collection(self._alias))
-
     def load(self) -> None:
-        """Load the collection for searching and run one query to warm it up.
-
-        Raises CollectionMissing if there is none or its rows are lost, and CollectionMismatch if it was
-        created with other settings.
-        """
         with self._reloader.exclusive_load():
             if not self._client.has_collection(self._alias):
                 self._manifest = None
@@ -75,22 +104,136 @@ class MilvusCollection(MilvusReader):
             self._check_manifest(manifest)
             self._client.load_collection(self._alias)
             self._client.load_collection(words_name(self._alias))
-            self._check_rows(manifest)
+            if self._is_damaged(manifest):
+                raise CollectionMissing(
+                    f"the collection {self._alias} is damaged ({manifest.rows} rows were written, "
+                    "none are left): run `apidesk ingest`"
+                )
             self._manifest = manifest
-            self._clear_caches()
+            self._counts.clear()
+            self._by_id.clear()
+            self._languages = self._read_languages()
             self._reloader.mark_loaded(version)
-            self.search(WARM_UP_QUESTION, 1, "full_text")
+            self.search(WARM_UP_QUESTION, 1)
+
+    def refresh(self) -> None:
+        self._reloader.refresh()
+
+    @property
+    def manifest(self) -> CollectionManifest:
+        return loaded(self._manifest)
+
+    # --- searching and reading --------------------------------------------------------------------
+
+    def search_hits(
+        self,
+        question: str,
+        k: int,
+        vector: Vector | None = None,
+        filters: Filters = NO_FILTERS,
+        synonyms: Sequence[str] = (),
+    ) -> dict[ChunkHit, float]:
+        self.refresh()
+        terms = " ".join(query_terms(question, synonyms))
+        field, metric, query = (
+            ("sparse", "BM25", terms) if vector is None else ("dense", "COSINE", vector)
+        )
+        output_fields = list(ChunkHit._fields)
+        with self._reloader.store_errors():
+            (hits,) = self._client.search(
+                self._alias,
+                data=[query],
+                anns_field=field,
+                # Milvus Lite refuses the client's default parameters for BM25.
+                search_params={"metric_type": metric, "params": {}},
+                limit=k,
+                filter=matching(filters),
+                output_fields=output_fields,
+            )
+        # Milvus Lite reports BM25 as a negative distance.
+        scores = [float(hit["distance"]) for hit in hits]
+        return {
+            ChunkHit(*(hit["entity"][name] for name in output_fields)): (
+                abs(score) if vector is None else score
+            )
+            for hit, score in zip(hits, scores, strict=True)
+        }
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        self.refresh()
+        return list(self._by_id.get(ids).values())
+
+    def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
+        expression = of_documents(documents)
+        return self._query_chunks(expression) if expression else []
+
+    def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
+        return self._query_chunks(of_apis(urls, names)) if urls or names else []
+
+    def sample(self, count: int) -> list[Chunk]:
+        # Ids are hashes, so the chunks with the lowest ids are a uniform sample.
+        share = min(1.0, count / max(1, self.manifest.rows))
+        bound = f"{int(share * 0xFFFFFFFF):08x}"
+        return self._query_chunks(f"id <= {literal(bound + 'g')}")
+
+    def catalogue(self) -> list[CatalogueEntry]:
+        # It is empty if an earlier version of apidesk created the collection without a catalogue; the
+        # next ingestion run creates one.
+        self.refresh()
+        with self._reloader.store_errors():
+            version = catalogue_version(self._client, self._alias)
+            if version != self._catalogue[0]:
+                entries = read_catalogue(self._client, self._alias) if version else []
+                self._catalogue = (version, entries)
+        return self._catalogue[1]
+
+    def word_counts(self, words: Iterable[str]) -> dict[str, int]:
+        self.refresh()
+        return self._counts.get(words)
+
+    def languages(self) -> frozenset[Language]:
+        self.refresh()
+        return self._languages
+
+    def _read_version(self) -> str | None:
+        if not self._client.has_collection(self._alias):
+            return None
+        return collection_version(self._client, self._alias)
+
+    def _read_by_id(self, ids: list[str]) -> dict[str, Chunk]:
+        return {chunk.id: chunk for chunk in self._query_chunks(with_ids(ids))}
+
+    def _read_languages(self) -> frozenset[Language]:
+        found = {
+            language: self._client.query(self._alias, in_language(language), ["id"], limit=1)
+            for language in get_args(Language)
+        }
+        return frozenset(language for language, rows in found.items() if rows)
+
+    def _read_word_counts(self, words: list[str]) -> dict[str, int]:
+        with self._reloader.store_errors():
+            rows = self._client.query(
+                words_name(self._alias),
+                filter=f"word in {literal(words)}",
+                output_fields=["word", "occurrences"],
+            )
+        return {row["word"]: row["occurrences"] for row in rows if row["occurrences"]}
+
+    def _query_chunks(self, expression: str) -> list[Chunk]:
+        self.refresh()
+        with self._reloader.store_errors():
+            rows = self._client.query(self._alias, filter=expression, output_fields=CHUNK_FIELDS)
+        chunks = map(chunk_from_row, rows)
+        return sorted(chunks, key=lambda chunk: (chunk.source, chunk.document_id, chunk.position))
+
+    # --- ingestion --------------------------------------------------------------------------------
 
     def stored_manifest(self) -> CollectionManifest | None:
-        """Return the stored manifest without comparing it to the settings; None without a collection.
-
-        Raises CollectionMismatch if apidesk did not create the collection.
-        """
         with milvus_errors():
-            return read_manifest(self._client, self._alias) if self.exists() else None
+            exists = self._client.has_collection(self._alias)
+            return read_manifest(self._client, self._alias) if exists else None
 
     def save_calibration(self, calibration: RouteCalibration) -> None:
-        """Store the calibration of the routes in the manifest."""
         manifest = self.manifest.model_copy(update={"calibration": calibration})
         with milvus_errors():
             name = self._client.describe_alias(self._alias)["collection_name"]
@@ -98,71 +241,42 @@ class MilvusCollection(MilvusReader):
         self._manifest = manifest
 
     def indexed_sources(self) -> dict[str, IndexedSource]:
-        """Return the state of every source after the last run; empty if that run was incomplete.
-
-        Raises CollectionMismatch if apidesk did not create the collection.
-        """
+        manifest = self.stored_manifest()
         with milvus_errors():
-            if not self._client.has_collection(self._alias):
-                return {}
-            manifest = read_manifest(self._client, self._alias)
-            if manifest.incomplete or self._is_damaged(manifest):
+            if manifest is None or manifest.incomplete or self._is_damaged(manifest):
                 return {}
             return read_sources(self._client, self._alias)
 
     def save_indexed_sources(self, sources: dict[str, IndexedSource]) -> None:
-        """Store the state of every source after this run."""
         with milvus_errors():
             if sources != read_sources(self._client, self._alias):
                 write_sources(self._client, self._alias, sources)
 
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Yield every stored chunk except those of `excluded_sources`.
-
-        The settings may differ from those that the collection was created with.
-        Raises CollectionMismatch if apidesk did not create the collection.
-        """
+        if self.stored_manifest() is None:
+            return
         with milvus_errors():
-            if not self._client.has_collection(self._alias):
-                return
-            read_manifest(self._client, self._alias)
             self._client.load_collection(self._alias)
             expression = f"source not in {literal(excluded_sources)}" if excluded_sources else ""
             for page in row_pages(self._client, self._alias, list(StoredChunk._fields), expression):
                 yield from (StoredChunk(**row) for row in page)
 
     def recover(self, rebuild: bool) -> None:
-        """Drop the collections of interrupted runs."""
+        self.stored_manifest()  # raises CollectionMismatch
         with milvus_errors():
-            if self._client.has_collection(self._alias):
-                read_manifest(self._client, self._alias)
             drop_leftovers(self._client, self._alias)
 
     def writer(self, rebuild: bool) -> CollectionWriter:
-        """Return the writer of one run. Unless `rebuild` is true, give it only new and changed chunks.
-
-        Raises CollectionMismatch if apidesk did not create the collection. Without `rebuild`, also
-        raises CollectionMismatch if the collection was created with other settings.
-        """
+        if not rebuild:
+            self.check()
+        stored = self.stored_manifest()
         with milvus_errors():
-            stored = None
-            if self._client.has_collection(self._alias):
-                stored = read_manifest(self._client, self._alias)
-                if not rebuild:
-                    self._check_manifest(stored)
             if stored is not None and self._is_damaged(stored):
                 stored = None
         if stored is not None and self._in_place and not rebuild:
             return InPlaceWriter(self._client, self._alias, stored)
         previous = None if rebuild else stored
         return NextCollectionWriter(self._client, self._alias, self._expected, previous)
-
-    def _check_rows(self, manifest: CollectionManifest) -> None:
-        if self._is_damaged(manifest):
-            raise CollectionMissing(
-                f"the collection {self._alias} is damaged ({manifest.rows} rows were written, none "
-                "are left): run `apidesk ingest`"
-            )
 
     def _is_damaged(self, manifest: CollectionManifest) -> bool:
         """Return whether the rows are lost. A damaged embedded store opens as an empty one."""

@@ -10,12 +10,12 @@ differently from documents. See docs/explanation/retrieval.md.
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ingestion.embeddings import ChunkEmbedder
-from ingestion.store.catalogue import DocumentKey
-from ingestion.store.collection import Collection, SearchRoute
+from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.manifest import CollectionManifest, RouteCalibration
+from ingestion.store.schema import Vector
 from ingestion.text.words import vocabulary_words
 from schemas.document import Chunk
 
@@ -47,22 +47,18 @@ def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCa
         for chunk in collection.sample(SAMPLE_CHUNKS)
         if (sentence := _longest_sentence(chunk.body))
     ]
-    queries = [query for query, _ in probes]
-    vectors = embedder.embed_queries(queries)
+    vectors = embedder.embed_queries(query for query, _ in probes)
 
-    def mean_reciprocal_rank(route: SearchRoute) -> float:
-        if not queries:
-            return 0.0
-        results = collection.search_documents(queries, SEARCH_DEPTH, route, vectors)
+    def mean_reciprocal_rank(vectors: Sequence[Vector | None]) -> float:
         ranks = [
-            _reciprocal_rank(documents, _document_key(chunk))
-            for documents, (_, chunk) in zip(results, probes, strict=True)
+            _reciprocal_rank(collection.search_hits(query, SEARCH_DEPTH, vector), chunk)
+            for (query, chunk), vector in zip(probes, vectors, strict=True)
         ]
-        return sum(ranks) / len(ranks)
+        return sum(ranks) / max(1, len(ranks))
 
     return RouteCalibration(
-        full_text=mean_reciprocal_rank("full_text"),
-        dense=mean_reciprocal_rank("dense"),
+        full_text=mean_reciprocal_rank([None] * len(probes)),
+        dense=mean_reciprocal_rank(vectors),
         rows=collection.manifest.rows,
     )
 
@@ -88,10 +84,9 @@ def _draw_half(sentence: str) -> str:
     return " ".join(kept or words)
 
 
-def _document_key(chunk: Chunk) -> DocumentKey:
-    return chunk.source, chunk.document_id
-
-
-def _reciprocal_rank(documents: Sequence[DocumentKey], expected: DocumentKey) -> float:
-    """Return 1 / rank of `expected` in `documents`; 0 if it is missing."""
-    return 1 / (documents.index(expected) + 1) if expected in documents else 0.0
+def _reciprocal_rank(hits: Iterable[ChunkHit], expected: Chunk) -> float:
+    """Return 1 / rank of the first hit in the document of `expected`, best hit first; 0 without one."""
+    for rank, hit in enumerate(hits, 1):
+        if (hit.source, hit.document_id) == (expected.source, expected.document_id):
+            return 1 / rank
+    return 0.0

@@ -150,7 +150,7 @@ def search_candidates(
 ) -> tuple[str, list[Chunk]]:
     """Return the search query with equivalent terms, and the chunks found for it. Blocks the event loop."""
     expanded = " ".join([details.search_query, *glossary.equivalents(details.text)])
-    found = collection.search(expanded, CANDIDATE_CHUNKS, "full_text")
+    found = collection.search(expanded, CANDIDATE_CHUNKS)
     return expanded, [retrieved.chunk for retrieved in found]
 
 

@@ -79,7 +79,7 @@ def similar_identifiers(
         text = "\n".join(entry.api_url for entry in collection.catalogue())
         known = set(text.splitlines())
     else:
-        hits = collection.search_hits(ERROR_TABLE_QUERY, SEARCH_DEPTH, "full_text")
+        hits = collection.search_hits(ERROR_TABLE_QUERY, SEARCH_DEPTH)
         tables = collection.chunks_by_id([hit.id for hit in hits])
         text = "\n".join(chunk.body for chunk in (*chunks, *tables))
         known = set(specific_identifiers(text))
@@ -115,7 +115,7 @@ def _candidates(collection: Collection, identifier: str, filters: Filters) -> li
     word = joined_word(identifier)
     if not word:
         return []
-    hits = collection.search_hits(word, SEARCH_DEPTH, "full_text", filters=filters)
+    hits = collection.search_hits(word, SEARCH_DEPTH, filters=filters)
     return collection.chunks_by_id([hit.id for hit in hits])
 
 
@@ -123,7 +123,7 @@ def _exists(collection: Collection, identifier: str) -> bool:
     if "/" in identifier and _chunks_by_path(collection, identifier):
         return True
     word = joined_word(identifier)
-    return not word or bool(collection.search_ids(word, 1, "full_text"))
+    return not word or bool(collection.search_hits(word, 1))
 
 
 def _chunks_by_path(collection: Collection, path: str) -> list[Chunk]:

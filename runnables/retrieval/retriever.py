@@ -168,11 +168,11 @@ class HybridSearch:
         """Return the best `FUSION_DEPTH` chunks with their scores, best first."""
         search = partial(self.collection.search_hits, filters=filters)
         if vector is not None and self._mode == "dense":
-            return search(query, FUSION_DEPTH, "dense", vector)
-        full_text = search(query, FUSION_DEPTH, "full_text", synonyms=synonyms)
+            return search(query, FUSION_DEPTH, vector)
+        full_text = search(query, FUSION_DEPTH, synonyms=synonyms)
         if vector is None:
             return full_text
-        dense = search(query, FUSION_DEPTH, "dense", vector)
+        dense = search(query, FUSION_DEPTH, vector)
         return fuse(full_text, dense, self._dense_weight)
 
     @property
