@@ -6,8 +6,8 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from circuitbreaker import CircuitBreaker
@@ -142,14 +142,8 @@ class ChatModel:
         metadata = {**config.get("metadata", {}), **self.role.labels}
         run: RunnableConfig = {**config, "metadata": metadata}
         try:
-            reply: AIMessage = await self._circuit.call_async(
-                self._call_with_retries,
-                messages,
-                run,
-                runnable or self.client,
-                on_text,
-                is_proven,
-            )
+            call = _Call(messages, run, runnable or self.client, on_text, is_proven)
+            reply: AIMessage = await self._circuit.call_async(self._reply_with_retries, call)
         except ModelBusy:
             raise  # the model was not called
         except ModelError as error:
@@ -185,67 +179,47 @@ class ChatModel:
             expected_exception=(ModelUnavailable, ModelTimeout),
         )
 
-    async def _call_with_retries(
-        self,
-        messages: Sequence[BaseMessage],
-        config: RunnableConfig,
-        runnable: Runnable[Any, Any],
-        on_text: OnText | None,
-        is_proven: bool,
-    ) -> AIMessage:
+    async def _reply_with_retries(self, call: "_Call") -> AIMessage:
         async def report_retry(_: RetryCallState) -> None:
-            await dispatch_event(config, MODEL_RETRY, **self.role.labels)
+            await dispatch_event(call.config, MODEL_RETRY, **self.role.labels)
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ModelUnavailable),
             wait=retry_wait_s,
-            stop=stop_after_attempt(MAX_ATTEMPTS) | _StopAtDeadline(config),
+            stop=stop_after_attempt(MAX_ATTEMPTS) | _StopAtDeadline(call.config),
             before_sleep=report_retry,
             reraise=True,
         )
-        call = partial(self._call, messages, config, runnable, on_text, is_proven)
-        reply: AIMessage = await retrying(call)
+        reply: AIMessage = await retrying(self._reply, call)
         return reply
 
-    async def _call(
-        self,
-        messages: Sequence[BaseMessage],
-        config: RunnableConfig,
-        runnable: Runnable[Any, Any],
-        on_text: OnText | None,
-        is_proven: bool,
-    ) -> AIMessage:
-        async with self._slot(config):
+    async def _reply(self, call: "_Call") -> AIMessage:
+        async with self._slot(call.config):
             try:
                 with model_errors(self.role):
-                    async with deadline_timeout(config):
-                        return await self._reply_as_supported(runnable, messages, config, on_text)
+                    async with deadline_timeout(call.config):
+                        return await self._reply_as_supported(call)
             except ModelUnavailable as error:
-                if is_proven or error.status not in MODE_ERRORS:
+                if call.is_proven or error.status not in MODE_ERRORS:
                     raise
                 raise ModelRefused(str(error), error.status) from error
 
-    async def _reply_as_supported(
-        self,
-        runnable: Runnable[Any, Any],
-        messages: Sequence[BaseMessage],
-        config: RunnableConfig,
-        on_text: OnText | None,
-    ) -> AIMessage:
+    async def _reply_as_supported(self, call: "_Call") -> AIMessage:
         """Return the reply to a request without the options that the provider refuses.
 
         Such options are token usage and a temperature, for example. The limit on the length of replies is
         also lifted if it ends the reply of a reasoning model (see `is_cut_before_text`).
         """
         while True:
-            accepted = messages if self.has_system_role else _merge_system_message(messages)
+            if not self.has_system_role:
+                call = replace(call, messages=_merge_system_message(call.messages))
             try:
-                reply = await _reply(runnable, accepted, config, on_text)
+                reply = await call.send()
             except Exception as error:
-                if not self._drop_refused(error, runnable):
+                if not self._drop_refused(error, call.runnable):
                     raise
             else:
-                if not is_cut_before_text(reply) or not self._lift_limit(runnable):
+                if not is_cut_before_text(reply) or not self._lift_limit(call.runnable):
                     return reply
 
     def _drop_refused(self, error: Exception, runnable: Runnable[Any, Any]) -> bool:
@@ -281,6 +255,34 @@ class ChatModel:
                     f"{self.role.setting}: not called in time, {PREFIX}MAX_CONCURRENCY calls are running"
                 ) from None
             yield
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The arguments of `ChatModel.ask`."""
+
+    messages: Sequence[BaseMessage]
+    config: RunnableConfig
+    runnable: Runnable[Any, Any]
+    on_text: OnText | None
+    is_proven: bool
+
+    async def send(self) -> AIMessage:
+        if self.on_text is not None:
+            return await self._stream(self.on_text)
+        reply = await self.runnable.ainvoke(self.messages, self.config)
+        return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
+
+    async def _stream(self, on_text: OnText) -> AIMessage:
+        chunks: list[AIMessageChunk] = []
+        text = ""
+        async for chunk in self.runnable.astream(self.messages, self.config):
+            chunks.append(chunk)
+            text += chunk.text
+            await on_text(text)
+            await asyncio.sleep(0)  # lets other requests run if many chunks arrive at once
+        # Added at once, because each addition takes time in proportion to the whole text.
+        return add_ai_message_chunks(*chunks) if chunks else AIMessage("")
 
 
 def disable_chunk_timeout(client: BaseChatModel) -> None:
@@ -332,38 +334,9 @@ def _is_system_refusal(error: Exception) -> bool:
     return is_refusal and _SYSTEM_REFUSAL.search(str(error)) is not None
 
 
-def _merge_system_message(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def _merge_system_message(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """Return `messages` with the text of a system message at the start of the next message."""
     if not isinstance(messages[0], SystemMessage):
-        return list(messages)
+        return messages
     system, human, *others = messages
     return [HumanMessage(f"{system.text}\n\n{human.text}"), *others]
-
-
-async def _reply(
-    runnable: Runnable[Any, Any],
-    messages: Sequence[BaseMessage],
-    config: RunnableConfig,
-    on_text: OnText | None,
-) -> AIMessage:
-    if on_text is not None:
-        return await _stream_reply(runnable, messages, config, on_text)
-    reply = await runnable.ainvoke(messages, config)
-    return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
-
-
-async def _stream_reply(
-    runnable: Runnable[Any, Any],
-    messages: Sequence[BaseMessage],
-    config: RunnableConfig,
-    on_text: OnText,
-) -> AIMessage:
-    chunks: list[AIMessageChunk] = []
-    text = ""
-    async for chunk in runnable.astream(messages, config):
-        chunks.append(chunk)
-        text += chunk.text
-        await on_text(text)
-        await asyncio.sleep(0)  # lets other requests run if many chunks arrive at once
-    # Added at once, because each addition takes time in proportion to the whole text.
-    return add_ai_message_chunks(*chunks) if chunks else AIMessage("")
