@@ -1,8 +1,9 @@
-"""A LangChain callback that times the steps of a run, counts its tokens, and counts model failures."""
+"""LangChain callbacks that observe a run: its steps, its tokens, and the failures of its models."""
 
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from app.telemetry.logs import bind_log_context
 from app.telemetry.metrics import Metrics
+from ingestion.text.language import estimate_tokens
 from runnables.run_context import MODEL_FAILURE, MODEL_RETRY, STRUCTURED_OUTPUT
 from schemas.answer import Answer
 from schemas.question import AnswerMode
@@ -33,9 +35,7 @@ TIMING_KEYS = {
 class RunObserver(AsyncCallbackHandler):
     """Observes one run. It times the steps by their run names, and updates `metrics`."""
 
-    run_inline = (
-        True  # otherwise LangChain creates a task for each event, and each token is an event
-    )
+    run_inline = True  # otherwise LangChain creates a task for each event, such as each token
 
     def __init__(self, metrics: Metrics) -> None:
         self.milliseconds: Counter[str] = Counter()
@@ -126,14 +126,6 @@ class RunObserver(AsyncCallbackHandler):
             self._metrics.step_seconds.labels(name).observe(seconds)
 
 
-def _usages(response: LLMResult) -> Iterator[UsageMetadata]:
-    for generations in response.generations:
-        for generation in generations:
-            message = generation.message if isinstance(generation, ChatGeneration) else None
-            if isinstance(message, AIMessage) and message.usage_metadata:
-                yield message.usage_metadata
-
-
 def _tokens_by_kind(usage: UsageMetadata) -> dict[str, int]:
     """Return the tokens by kind. `input` does not include the tokens of `cached_input`."""
     cached = usage.get("input_token_details", {}).get("cache_read") or 0
@@ -152,3 +144,89 @@ def _log_fields(answer: Answer, tokens: Mapping[str, int]) -> dict[str, object]:
         "degraded": bool(answer.degraded),
         **{f"{kind}_tokens": count for kind, count in tokens.items() if count},
     }
+
+
+@dataclass
+class _ModelCall:
+    """Estimated tokens of a call in progress."""
+
+    prompt_tokens: int
+    completion_tokens: int = 0
+
+
+class TokenMeter(AsyncCallbackHandler):
+    """Counts the tokens of all calls. Counts that the provider does not report are estimated."""
+
+    run_inline = True  # as for RunObserver
+
+    def __init__(self) -> None:
+        self._prompt = 0
+        self._completion = 0
+        self._calls: dict[UUID, _ModelCall] = {}
+
+    @property
+    def tokens(self) -> int:
+        """All tokens so far, including those of calls that were cancelled."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The input tokens so far."""
+        return self._prompt + sum(call.prompt_tokens for call in self._calls.values())
+
+    @property
+    def completion_tokens(self) -> int:
+        """The output tokens so far."""
+        return self._completion + sum(call.completion_tokens for call in self._calls.values())
+
+    async def on_chat_model_start(
+        self,
+        serialized: dict[str, Any],
+        messages: list[list[BaseMessage]],
+        *,
+        run_id: UUID,
+        **kwargs: Any,
+    ) -> None:
+        """Estimate the tokens of the prompt."""
+        texts = (message.text for batch in messages for message in batch)
+        self._calls[run_id] = _ModelCall(sum(map(estimate_tokens, texts)))
+
+    async def on_llm_new_token(
+        self, token: str | list[str | dict[str, Any]], *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """Estimate the tokens of an output chunk."""
+        if call := self._calls.get(run_id):
+            call.completion_tokens += estimate_tokens(
+                token if isinstance(token, str) else str(token)
+            )
+
+    async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+        """Use the counts of the provider if it reports them."""
+        call = self._calls.pop(run_id, _ModelCall(0))
+        usages = [usage for usage in _usages(response) if usage["total_tokens"]]
+        if usages:
+            prompt = sum(usage["input_tokens"] for usage in usages)
+            self._add(prompt, sum(usage["total_tokens"] for usage in usages) - prompt)
+        else:
+            texts = (generation.text for batch in response.generations for generation in batch)
+            self._add(call.prompt_tokens, sum(map(estimate_tokens, texts)))
+
+    async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Count the estimate, unless the provider rejected the call or could not be reached."""
+        call = self._calls.pop(run_id, _ModelCall(0))
+        was_rejected = hasattr(error, "status_code") or "Connect" in type(error).__name__
+        if call.completion_tokens or not was_rejected:
+            self._add(call.prompt_tokens, call.completion_tokens)
+
+    def _add(self, prompt: int, completion: int) -> None:
+        self._prompt += prompt
+        self._completion += completion
+
+
+def _usages(response: LLMResult) -> Iterator[UsageMetadata]:
+    """Yield the token usage of each generation for which the provider reports it."""
+    for generations in response.generations:
+        for generation in generations:
+            message = generation.message if isinstance(generation, ChatGeneration) else None
+            if isinstance(message, AIMessage) and message.usage_metadata:
+                yield message.usage_metadata

@@ -41,10 +41,10 @@ from mcp_types import (
 from app.api.mcp.toolbox import TOOL_RESULTS, Passage, Toolbox, tools_by_name
 from app.security.access import Connection, count_tool_call
 from app.security.api_keys import Caller
-from app.security.rate_limits import TokenMeter
 from app.service.answer_service import open_answer_service
 from app.service.container import Container
 from app.telemetry.progress import ingestion_progress
+from app.telemetry.run_observer import TokenMeter
 from ingestion.store.collection import Collection
 from runnables.tools.middleware import arguments_schema
 from schemas.document import CatalogueEntry

@@ -11,11 +11,10 @@ from langchain_core.tools import StructuredTool
 from pydantic import Field, create_model
 
 from app.api.markdown import render_markdown
-from app.security.rate_limits import TokenMeter
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand, check_question
 from app.telemetry.logs import bind_log_context
-from app.telemetry.run_observer import RunObserver
+from app.telemetry.run_observer import RunObserver, TokenMeter
 from ingestion.text.language import detect_language
 from runnables.run_context import with_deadline
 from runnables.tools.lookup_tools import TOOLS, langchain_tools, look_up

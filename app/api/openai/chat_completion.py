@@ -17,7 +17,7 @@ from app.api.openai.request import (
     TextFormat,
     TokenLimit,
 )
-from app.security.rate_limits import TokenMeter
+from app.telemetry.run_observer import TokenMeter
 from schemas.answer import Answer
 
 

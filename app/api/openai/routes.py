@@ -24,9 +24,9 @@ from app.api.openai.errors import OPENAI_EXCEPTION_HANDLERS, OPENAI_PREFIX, RESP
 from app.api.openai.request import read_conversation
 from app.api.openai.responses import ResponseBuilder, ResponsesRequest
 from app.security.api_keys import Caller
-from app.security.rate_limits import TokenMeter
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
+from app.telemetry.run_observer import TokenMeter
 from schemas.answer import Answer, Event
 from schemas.errors import UnknownModel
 from schemas.question import AnswerMode
