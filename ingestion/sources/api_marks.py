@@ -24,7 +24,7 @@ from ingestion.sources.api_calls import (
     stated_calls,
 )
 from ingestion.sources.api_columns import parts_of, text_of
-from ingestion.sources.api_operation_tables import ListedCall, listed_calls
+from ingestion.sources.api_operation import ListedCall, listed_calls
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 
 _URL_LABEL = re.compile(

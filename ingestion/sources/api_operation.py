@@ -1,12 +1,18 @@
-"""An operation of an API as a page describes it, before it becomes an API document."""
+"""Operations of an API as a page describes them, before they become API documents.
 
+A table whose rows are operations has a name, a method and a path in each row.
+"""
+
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
-from ingestion.sources.api_calls import CALL, Method
-from ingestion.sources.api_columns import text_of
-from ingestion.text.markdown_blocks import MarkdownBlock
+from ingestion.sources.api_calls import CALL, METHOD_ALONE, METHODS, TARGET, Call, Method, call_of
+from ingestion.sources.api_columns import columns_of, text_of
+from ingestion.sources.api_facts import is_scope_label, scopes_of_value
+from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 from schemas.api_document import ApiDocument, ErrorCode, Parameter, PermissionPackage
 from schemas.choices import Language
 
@@ -15,6 +21,11 @@ MAX_DESCRIPTION_CHARS = 300
 
 Role = Literal["headers", "public", "request", "response", "errors", "permissions", ""]
 """What a table or list holds."""
+
+_BODY_METHODS = ("POST", "PUT", "PATCH")
+_CALL_CELL = re.compile(rf"({METHODS})\s+({TARGET})")
+_METHOD_CELL = re.compile(METHODS)
+_PATH_CELL = re.compile(TARGET)
 
 
 @dataclass
@@ -72,3 +83,77 @@ class PageOperation:
             "response": self.response_parameters,
         }
         return lists.get(role, self.request_parameters)
+
+
+@dataclass(frozen=True)
+class ListedCall:
+    """One of several calls in a block."""
+
+    call: Call
+    name: str = ""
+    """What the row calls the operation; may be empty."""
+    scopes: str = ""
+    """Markdown of the cell with its permissions; may be empty."""
+
+
+def listed_calls(block: MarkdownBlock) -> list[ListedCall]:
+    """Return the operations of a table with a call in most rows; empty if there are fewer than two."""
+    if block.kind != "table" or not METHOD_ALONE.search(block.text):
+        return []
+    header, *rows = parse_table(block.text) or [[]]
+    scope_at = columns_of(header).at.get("scope", -1)
+    shared = next((row[1] for row in rows if len(row) > 1 and is_scope_label(text_of(row[0]))), "")
+    found = [listed for row in rows if (listed := _listed_call(row, scope_at, shared))]
+    return found if len(found) > 1 and 2 * len(found) > len(rows) else []
+
+
+def _listed_call(row: Sequence[str], scope_at: int, shared: str) -> ListedCall | None:
+    """Return the operation of a row with a call in one cell, or with its method and path in two."""
+    method = path = name = ""
+    for index, cell in enumerate(row):
+        text = text_of(cell)
+        if call := _CALL_CELL.fullmatch(text):
+            method, path = call[1], call[2]
+        elif _METHOD_CELL.fullmatch(text):
+            method = text
+        elif _PATH_CELL.fullmatch(text):
+            path = text
+        elif index != scope_at:
+            name = name or text
+    if not (method and path):
+        return None
+    scopes = row[scope_at] if 0 <= scope_at < len(row) else shared
+    return ListedCall(call_of(method, path), name, scopes)
+
+
+def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> list[PageOperation]:
+    """Return the operations of `listed` after the first, which has been read from their section.
+
+    They share its error codes. Operations with its method share its parameters, and the body belongs to
+    the first operation that can have one. Calls without names, as in a code block, share everything.
+    """
+    if listed and listed[0].scopes:
+        first.permissions = scopes_of_value(listed[0].scopes)
+    others: list[PageOperation] = []
+    body = _without_body(first) if len(listed) > 1 else []
+    for own in listed[1:]:
+        name = own.name or f"{first.name} ({own.call.method})"
+        other = PageOperation(*own.call, name, evidence=[f"{' '.join(own.call)} is listed"])
+        other.error_codes = list(first.error_codes)
+        other.permissions = scopes_of_value(own.scopes) if own.name else list(first.permissions)
+        if own.call.method == first.method or not own.name:
+            other.request_parameters = list(first.request_parameters)
+            other.response_parameters = list(first.response_parameters)
+        if body and own.call.method in _BODY_METHODS:
+            other.request_parameters, body = body, []
+        others.append(other)
+    return others
+
+
+def _without_body(operation: PageOperation) -> list[Parameter]:
+    """Take the parameters of the body from an operation that has none; return them."""
+    if operation.method in _BODY_METHODS:
+        return []
+    own = operation.request_parameters
+    operation.request_parameters = [item for item in own if item.location != "body"]
+    return [item for item in own if item.location == "body"]

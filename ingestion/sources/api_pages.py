@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from ingestion.sources.api_calls import path_names
 from ingestion.sources.api_facts import scopes_of_sentences
 from ingestion.sources.api_marks import Mark, find_marks
-from ingestion.sources.api_names import page_operation_name, section_operation_name
-from ingestion.sources.api_operation import PageOperation
-from ingestion.sources.api_operation_tables import listed_operations
-from ingestion.sources.api_ranges import Range, after_title, split_by_mark
+from ingestion.sources.api_operation import PageOperation, listed_operations
 from ingestion.sources.api_reader import OperationReader
+from ingestion.sources.api_sections import (
+    Range,
+    after_title,
+    page_operation_name,
+    section_operation_name,
+    split_by_mark,
+)
 from ingestion.sources.api_structures import ParameterTable, add_parameters, normal_name
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.api_document import ErrorCode, Parameter, PermissionPackage

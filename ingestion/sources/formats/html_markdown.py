@@ -1,6 +1,6 @@
 """Converts a tree of HTML into Markdown with the same headings, tables, lists and code blocks.
 
-Tables are made regular first; see `html_tables`.
+Fields and tables are made regular first; see `html_structure`.
 """
 
 import re
@@ -10,8 +10,7 @@ from typing import Any
 from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
-from ingestion.sources.formats.html_fields import mark_fields
-from ingestion.sources.formats.html_tables import normalize_tables
+from ingestion.sources.formats.html_structure import mark_fields, normalize_tables
 from schemas.errors import SourceError
 
 MAX_INDENTATION = 80
