@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.markdown import READER
+from ingestion.sources.registry import read_source
 from ingestion.text.anchors import AnchorRule, add_anchors, strip_anchor
 from ingestion.text.markdown_blocks import parse_blocks
 from schemas.document import SourceDocument
@@ -82,7 +82,7 @@ def read_page(folder: Path, text: str, page_url: str) -> list[SourceDocument]:
     source = MarkdownSourceConfig(
         name="guides", kind="markdown", path=folder, page_url=(page_url,), anchors="docusaurus"
     )
-    documents = list(READER.read(source, SourceLimits(), {}))
+    documents = list(read_source(source, SourceLimits()))
     assert all(isinstance(document, SourceDocument) for document in documents)
     return [document for document in documents if isinstance(document, SourceDocument)]
 

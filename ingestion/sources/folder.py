@@ -15,7 +15,6 @@ from ingestion.sources.registry import (
     KnownFiles,
     RefusedFile,
     UnchangedFile,
-    run_tasks,
     unexpected_error,
 )
 from schemas.document import SourceDocument
@@ -40,7 +39,7 @@ FolderT = TypeVar("FolderT", bound=FolderSource)
 
 
 class FolderReader(Generic[FolderT]):
-    """A SourceReader for folders of files.
+    """A FileTaskReader for folders of files.
 
     `suffixes` returns the suffixes that a source accepts, lower case with the dot. `parse` returns
     the documents of a file, an empty list for a file without content, and None for a file that the
@@ -55,21 +54,13 @@ class FolderReader(Generic[FolderT]):
         self._suffixes = suffixes
         self._parse = parse
 
-    def read(
-        self, source: FolderT, limits: SourceLimits, known: KnownFiles
-    ) -> Iterator[FileResult]:
-        """Yield the document of each file; a file with a known fingerprint is not parsed.
-
-        Raises SourceError for a missing folder or one without matching files.
-        """
-        yield from run_tasks(self.tasks(source, limits, known))
-
     def tasks(
         self, source: FolderT, limits: SourceLimits, known: KnownFiles
     ) -> Iterator[FileTask | FileResult]:
         """Yield a task for each file that must be parsed, and the results for all others, in order.
 
-        Raises SourceError as `read` does.
+        A file with a known fingerprint is not parsed. Raises SourceError for a missing folder or one
+        without matching files.
         """
         version = _reader_version(source, limits)
         for path in self._list_files(source):
@@ -85,7 +76,7 @@ class FolderReader(Generic[FolderT]):
                 yield partial(_parse_file, self._parse, source, limits, path, fingerprint)
 
     def count_files(self, source: FolderT) -> int:
-        """Return the number of files. Raises SourceError as `read` does."""
+        """Return the number of files. Raises SourceError as `tasks` does."""
         return len(self._list_files(source))
 
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:

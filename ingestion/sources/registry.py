@@ -1,7 +1,6 @@
-"""The interface of source readers: what a reader is given and what it yields.
+"""The interface of source readers, and functions that read sources of any kind.
 
 Kept apart from `folder`, so that a reader that reads no folder does not depend on it.
-Finds the reader of a source by its kind, and reads sources of any kind.
 """
 
 import hashlib
@@ -91,8 +90,9 @@ def unexpected_error(name: str, error: Exception) -> SourceError:
     return SourceError(f"{name}: unexpected {type(error).__name__}: the log has the details")
 
 
+@runtime_checkable
 class SourceReader(Protocol[ConfigT]):
-    """Reads one kind of source. The module `ingestion.sources.<kind>` provides one as `READER`."""
+    """Reads one kind of source, whose files are unknown before they are read."""
 
     def read(
         self, source: ConfigT, limits: SourceLimits, known: KnownFiles
@@ -103,24 +103,21 @@ class SourceReader(Protocol[ConfigT]):
         """
         ...
 
-    def count_files(self, source: ConfigT) -> int | None:
-        """Return the number of files to read; None when it is unknown before reading.
-
-        Raises SourceError for a folder without matching files.
-        """
-        ...
-
-    def fingerprints(self, source: ConfigT, limits: SourceLimits) -> list[str] | None:
-        """Return the fingerprint of each file; None when files cannot be compared before reading.
-
-        Raises SourceError for the first file that is refused.
-        """
-        ...
-
 
 @runtime_checkable
-class FileTaskReader(SourceReader[ConfigT], Protocol[ConfigT]):
-    """A reader whose files can be read independently of each other."""
+class FileTaskReader(Protocol[ConfigT]):
+    """Reads one kind of source, whose files are known and can be read independently of each other.
+
+    All methods raise SourceError for a folder without matching files.
+    """
+
+    def count_files(self, source: ConfigT) -> int:
+        """Return the number of files to read."""
+        ...
+
+    def fingerprints(self, source: ConfigT, limits: SourceLimits) -> list[str]:
+        """Return the fingerprint of each file. Raises SourceError for the first file that is refused."""
+        ...
 
     def tasks(
         self, source: ConfigT, limits: SourceLimits, known: KnownFiles
@@ -129,13 +126,13 @@ class FileTaskReader(SourceReader[ConfigT], Protocol[ConfigT]):
         ...
 
 
-def get_reader(kind: str) -> SourceReader[Any]:
+def get_reader(kind: str) -> SourceReader[Any] | FileTaskReader[Any]:
     """Return `READER` of the module `ingestion.sources.<kind>`.
 
     `kind` is one of the kinds of `SourceConfig`. The module is imported on first use, because the
     libraries that parse documents are slow to import.
     """
-    reader: SourceReader[Any] = import_module(f"{__package__}.{kind}").READER
+    reader: SourceReader[Any] | FileTaskReader[Any] = import_module(f"{__package__}.{kind}").READER
     return reader
 
 
@@ -186,7 +183,8 @@ def count_files(source: SourceConfig) -> int | None:
 
     Raises SourceError for a folder without matching files.
     """
-    return get_reader(source.kind).count_files(source)
+    reader = get_reader(source.kind)
+    return reader.count_files(source) if isinstance(reader, FileTaskReader) else None
 
 
 def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
@@ -194,11 +192,13 @@ def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
 
     Empty when the files cannot be compared before reading, or when one of them is refused.
     """
+    reader = get_reader(source.kind)
+    if not isinstance(reader, FileTaskReader):
+        return ""
     try:
-        fingerprints = get_reader(source.kind).fingerprints(source, limits)
+        return combine_fingerprints(reader.fingerprints(source, limits))
     except SourceError:
         return ""
-    return "" if fingerprints is None else combine_fingerprints(fingerprints)
 
 
 def combine_fingerprints(fingerprints: Sequence[str]) -> str:

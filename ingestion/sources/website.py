@@ -68,12 +68,6 @@ class WebsiteReader:
             else:
                 yield result
 
-    def count_files(self, source: WebsiteSourceConfig) -> None:
-        """Return None: the number of pages is unknown before reading them."""
-
-    def fingerprints(self, source: WebsiteSourceConfig, limits: SourceLimits) -> None:
-        """Return None: pages cannot be compared before reading them."""
-
 
 READER = WebsiteReader()
 

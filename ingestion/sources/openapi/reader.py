@@ -76,12 +76,6 @@ class OpenApiReader:
         """
         return _Description(source, limits).documents()
 
-    def count_files(self, source: OpenApiSourceConfig) -> None:
-        """Return None: the files of a description are unknown before reading it."""
-
-    def fingerprints(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
-        """Return None: the files of a description are unknown before reading it."""
-
 
 READER = OpenApiReader()
 
