@@ -6,7 +6,7 @@ The schemas are lenient, because models send null for defaults, numbers as text,
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, OnErrorOmit
 
 from schemas.base import ApiModel
 
@@ -20,10 +20,14 @@ MAX_NAME_CHARS = 60
 _NUMBER = re.compile(r"[0-9]{1,3}")
 
 
-class CondensedQuestion(ApiModel):
-    """A follow-up as a standalone question."""
+class ModelOutput(ApiModel):
+    """Base class of what a model replies. Extra keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
+
+
+class CondensedQuestion(ModelOutput):
+    """A follow-up as a standalone question."""
 
     question: _Text = Field(
         description="the follow-up as a standalone question in its own language; "
@@ -34,7 +38,7 @@ class CondensedQuestion(ApiModel):
     )
 
 
-def _passage_number(value: object) -> int | None:
+def _parse_number(value: object) -> int | None:
     """Parse a number sent as `3`, `3.0`, `"[3]"` or `{"number": 3}`; None for anything else."""
     if isinstance(value, dict):
         value = next(iter(value.values()), None)
@@ -53,17 +57,15 @@ def _numbers(value: object) -> object:
         value = _NUMBER.findall(value)
     if not isinstance(value, list | tuple):
         return value
-    return [number for item in value if (number := _passage_number(item)) is not None]
+    return [number for item in value if (number := _parse_number(item)) is not None]
 
 
 PassageNumbers = Annotated[list[int], BeforeValidator(_numbers)]
 """Numbers of passages or groups, in any format that `_numbers` accepts."""
 
 
-class PassageOrder(ApiModel):
+class PassageOrder(ModelOutput):
     """The numbers of passages, best first. Numbers may be missing, invalid or repeated."""
-
-    model_config = ConfigDict(extra="ignore")
 
     ranking: PassageNumbers = Field(
         min_length=1, description="the numbers of all documents, each once, the most relevant first"
@@ -74,10 +76,8 @@ def _one_line(name: str) -> str:
     return " ".join(name.split())[:MAX_NAME_CHARS].strip()
 
 
-class QuestionTopic(ApiModel):
+class QuestionTopic(ModelOutput):
     """Groups of questions about the same topic, and its name."""
-
-    model_config = ConfigDict(extra="ignore")
 
     name: Annotated[str, AfterValidator(_one_line)] = Field(
         description="what the questions are about, in two to five words of their language"
@@ -85,27 +85,10 @@ class QuestionTopic(ApiModel):
     groups: PassageNumbers = Field(description="the numbers of the groups that ask for it")
 
 
-def _valid_topics(value: object) -> object:
-    """Return a list without its invalid topics; any other value unchanged."""
-    return [item for item in value if _is_topic(item)] if isinstance(value, list) else value
-
-
-def _is_topic(item: object) -> bool:
-    try:
-        QuestionTopic.model_validate(item)
-    except ValidationError:
-        return False
-    return True
-
-
-class QuestionTopics(ApiModel):
+class QuestionTopics(ModelOutput):
     """Topics. Group numbers may be invalid or occur in several topics."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    topics: Annotated[list[QuestionTopic], BeforeValidator(_valid_topics)] = Field(
-        description="one entry for each topic"
-    )
+    topics: list[OnErrorOmit[QuestionTopic]] = Field(description="one entry for each topic")
 
     def assign(self, count: int) -> list[QuestionTopic]:
         """Return the topics, keeping each group only in the first topic that lists it.
@@ -122,20 +105,10 @@ class QuestionTopics(ApiModel):
         return topics
 
 
-def _statement_number(value: object) -> object:
-    """Parse a number sent as `"[3]"` or `"statement 3"`; reject booleans."""
-    if isinstance(value, bool):
-        return None
-    match = _NUMBER.search(value) if isinstance(value, str) else None
-    return int(match[0]) if match else value
-
-
-class Verdict(ApiModel):
+class Verdict(ModelOutput):
     """Whether the cited documents support a statement."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    statement: Annotated[int, BeforeValidator(_statement_number)] = Field(
+    statement: Annotated[int, BeforeValidator(_parse_number)] = Field(
         description="the number of the statement"
     )
     supported: bool = Field(
@@ -143,25 +116,10 @@ class Verdict(ApiModel):
     )
 
 
-def _valid_verdicts(value: object) -> object:
-    """Return a list without its invalid verdicts; any other value unchanged."""
-    return [item for item in value if _is_verdict(item)] if isinstance(value, list) else value
-
-
-def _is_verdict(item: object) -> bool:
-    try:
-        Verdict.model_validate(item)
-    except ValidationError:
-        return False
-    return True
-
-
-class Verdicts(ApiModel):
+class Verdicts(ModelOutput):
     """Verdicts on statements. Statements may have none or several."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    verdicts: Annotated[list[Verdict], BeforeValidator(_valid_verdicts)] = Field(
+    verdicts: list[OnErrorOmit[Verdict]] = Field(
         min_length=1, description="one verdict for each statement"
     )
 

@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from app.analytics.evaluation.dataset import Fact
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_judge_model
 from runnables.models.structured_output import StructuredOutputCall
 from runnables.run_context import with_deadline
-from schemas.base import ApiModel
 from schemas.choices import Language
 from schemas.errors import ConfigurationError, ModelError
+from schemas.model_output import ModelOutput
 from schemas.settings import Settings
 
 Grade = Literal["correct", "partly", "wrong"]
@@ -21,10 +21,8 @@ Grade = Literal["correct", "partly", "wrong"]
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
 
-class AnswerGrade(ApiModel):
+class AnswerGrade(ModelOutput):
     """The reply of the judge."""
-
-    model_config = ConfigDict(extra="ignore")
 
     grade: Grade = Field(description="correct, partly or wrong")
 
