@@ -26,12 +26,12 @@ from tests.test_record_writer import LONG_AGO
 PASTED: list[tuple[str, list[str], list[str]]] = [
     (
         "https://gw.example.com/rest?method=order.get&app_key=31862054&session=61017f3e9b2c&sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352&v=2.0 为什么报 isv.invalid-signature",
-        ["31862054", "61017f3e9b2c", "4F8D0C1B9E7A63524F8D0C1B9E7A6352"],
-        ["method=order.get&app_key=", "&v=2.0 为什么报 isv.invalid-signature"],
+        ["61017f3e9b2c", "4F8D0C1B9E7A63524F8D0C1B9E7A6352"],
+        ["method=order.get&app_key=31862054&session=", "&v=2.0 为什么报 isv.invalid-signature"],
     ),
     (
         "app_key=31862055&timestamp=1795140000000&sign_method=hmac-sha256&sign=kX2%2FqY9v%2BLp0%3D",
-        ["31862055", "kX2%2FqY9v", "Lp0%3D"],
+        ["kX2%2FqY9v", "Lp0%3D"],
         ["timestamp=1795140000000&sign_method=hmac-sha256"],
     ),
     (
@@ -46,13 +46,13 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
     ),
     (
         '{"app_key": 40516273, "access_token": "at_0f9e8d7c6b5a", "order_no": "261117201806334905"} 返回 40014',
-        ["40516273", "at_0f9e8d7c6b5a"],
-        ['"order_no": "261117201806334905"} 返回 40014', '{"app_key": "'],
+        ["at_0f9e8d7c6b5a"],
+        ['"order_no": "261117201806334905"} 返回 40014', '{"app_key": 40516273, '],
     ),
-    ("{'appKey': '40516274', 'appSecret': 'pL0okMij9', 'page': 1}", ["40516274", "pL0okMij9"], ["'page': 1"]),
+    ("{'appKey': '40516274', 'appSecret': 'pL0okMij9', 'page': 1}", ["pL0okMij9"], ["'page': 1"]),
     (
         r'{"body":"{\"appkey\":\"40516275\",\"sign\":\"b0a1c2d3e4f5b0a1c2d3e4f5b0a1c2d3\",\"sku_id\":\"4411\"}"}',
-        ["40516275", "b0a1c2d3e4f5b0a1c2d3e4f5b0a1c2d3"],
+        ["b0a1c2d3e4f5b0a1c2d3e4f5b0a1c2d3"],
         [r"\"sku_id\":\"4411\""],
     ),
     (
@@ -85,27 +85,27 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
     ("export APP_SECRET=mn0bv9cx8\nexport REGION=cn-hangzhou", ["mn0bv9cx8"], ["export APP_SECRET=", "REGION=cn-hangzhou"]),
     (
         "dop:\n  app-key: 51627384\n  app-secret: 0a9b8c7d6e5f4a3b\n  password: |\n    Rain4Days\n  timeout: 3000",
-        ["51627384", "0a9b8c7d6e5f4a3b", "Rain4Days"],
+        ["0a9b8c7d6e5f4a3b", "Rain4Days"],
         ["timeout: 3000"],
     ),
     (
         "<xml><app_key>62738495</app_key><sign><![CDATA[C1D2E3F4A5B69788C1D2E3F4A5B69788]]></sign><out_trade_no>20261118001</out_trade_no></xml>",
-        ["62738495", "C1D2E3F4A5B69788C1D2E3F4A5B69788"],
+        ["C1D2E3F4A5B69788C1D2E3F4A5B69788"],
         ["<out_trade_no>20261118001</out_trade_no>", "]]></sign>"],
     ),
     ('<property name="appSecret" value="9z8y7x6w"/><property name="page" value="20"/>', ["9z8y7x6w"], ['name="page" value="20"']),
     (
         'client = DopClient("https://open.example.com", "73849506", "1b2a3c4d5e6f70811b2a3c4d5e6f7081")',
-        ["73849506", "1b2a3c4d5e6f70811b2a3c4d5e6f7081"],
-        ["https://open.example.com"],
+        ["1b2a3c4d5e6f70811b2a3c4d5e6f7081"],
+        ['DopClient("https://open.example.com", "73849506", "'],
     ),
     (
         'client.setAppKey("84950617"); map.put("sign", "d4e5f60718293a4b"); client.setPageSize(20);',
-        ["84950617", "d4e5f60718293a4b"],
+        ["d4e5f60718293a4b"],
         ["setPageSize(20)"],
     ),
-    ('cfg := dop.Config{AppKey: "95061728", Secret: "gopher7", Retry: 3}', ["95061728", "gopher7"], ["Retry: 3"]),
-    ("$c->appkey = '10627384';\n$c->secretKey = 'php5ecret';\n$req = new OrderGet;", ["10627384", "php5ecret"], ["$req = new OrderGet;"]),
+    ('cfg := dop.Config{AppKey: "95061728", Secret: "gopher7", Retry: 3}', ["gopher7"], ["Retry: 3"]),
+    ("$c->appkey = '10627384';\n$c->secretKey = 'php5ecret';\n$req = new OrderGet;", ["php5ecret"], ["$req = new OrderGet;"]),
     (
         "r = requests.get(url, auth=('shop_7', 'Gr33nTea!'), params={'token': 'k3y0fShop', 'page': 2})",
         ["Gr33nTea!", "k3y0fShop"],
@@ -117,19 +117,19 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
         ["10:11:12 INFO", "cost=132ms, trace_id=4512345123451234512"],
     ),
     (
-        "| 参数 | 必填 | 值 |\n|---|---|---|\n| `app_key` | 是 | `21738495` |\n| order_no | 是 | 261117201806334905 |",
-        ["21738495"],
+        "| 参数 | 必填 | 值 |\n|---|---|---|\n| `app_secret` | 是 | `21738495ab` |\n| order_no | 是 | 261117201806334905 |",
+        ["21738495ab"],
         ["| order_no | 是 | 261117201806334905 |"],
     ),
     (
         "| app_key | access_token | page |\n| --- | --- | --- |\n| 32849506 | at_99c8b7a6 | 7 |",
-        ["32849506", "at_99c8b7a6"],
-        ["| app_key | access_token | page |", "| 7 |"],
+        ["at_99c8b7a6"],
+        ["| app_key | access_token | page |", "| 32849506 |", "| 7 |"],
     ),
     (
         "my app key is 43950617 and the secret is 5f4e3d2c1b0a, why is the signature wrong?",
-        ["43950617", "5f4e3d2c1b0a"],
-        ["why is the signature wrong?"],
+        ["5f4e3d2c1b0a"],
+        ["my app key is 43950617 and", "why is the signature wrong?"],
     ),
     (
         "the client secret I got by mail was 88ii99jj00; server sign [0f1e2d3c4b5a6978], token 换成 at_66ff77gg 也不行",
@@ -138,17 +138,17 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
     ),
     (
         "我的appKey是 54061728，密钥(app_secret)：t5r4e3w2，签名算出来是 8c7b6a5948372615，登录密码 Tea2Cups99，验证码：483920，一直报 40012",
-        ["54061728", "t5r4e3w2", "8c7b6a5948372615", "Tea2Cups99", "483920"],
+        ["t5r4e3w2", "8c7b6a5948372615", "Tea2Cups99", "483920"],
         ["一直报 40012"],
     ),
     (
-        "待签名：f0e1d2c3b4a5app_key65172839page1f0e1d2c3b4a5，app_secret=f0e1d2c3b4a5；机器人 https://im.example.com/bot/v2/hook/3c9d1e5f-7a2b-4c6d-8e0f-1a3b5c7d9e2f，LTAI5tAbc7De9Fg1Hi3 和 eyJhbGciOiJub25lIn0.eyJzdWIiOiI0MiJ9.c2ln，-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----",
-        ["f0e1d2c3b4a5", "3c9d1e5f-7a2b-4c6d-8e0f-1a3b5c7d9e2f", "LTAI5tAbc7De9Fg1Hi3", "eyJzdWIiOiI0MiJ9", "MIIabc"],
+        "待签名：f0e1d2c3b4a5app_key65172839page1f0e1d2c3b4a5，app_secret=f0e1d2c3b4a5；机器人 https://im.example.com/bot/v2/hook/3c9d1e5f-7a2b-4c6d-8e0f-1a3b5c7d9e2f，LTAI5tAbc7De9Fg1Hi3 和 eyJhbGciOiJub25lIn0.eyJzdWIiOiI0MiJ9.c2ln，-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----",
+        ["f0e1d2c3b4a5", "3c9d1e5f-7a2b-4c6d-8e0f-1a3b5c7d9e2f", "LTAI5tAbc7De9Fg1Hi3", "eyJzdWIiOiI0MiJ9", "MIIEvQIBADANBgkqhkiG9w0B"],
         ["待签名：", "https://im.example.com/bot/v2/hook/"],
     ),
     (
-        "买家 138-1234 5678、+44 20 7946 0958、(0571) 88886666，chen.yi+dev@mail.example.cn，身份证 11010519491231002X，卡 4111 1111 1111 1111，订单 261117201806334905 退不了",
-        ["1234 5678", "7946 0958", "88886666", "chen.yi", "mail.example.cn", "11010519491231002X", "1111 1111"],
+        "买家 138-1234 5678、+44 20 7946 0958、(0571) 88886666，chen.yi+dev@mail.example.cn，身份证 11010519491231002X，卡 4539 1488 0343 6467，订单 261117201806334905 退不了",
+        ["1234 5678", "7946 0958", "88886666", "chen.yi", "mail.example.cn", "11010519491231002X", "0343 6467"],
         ["订单 261117201806334905 退不了"],
     ),
     (
@@ -165,6 +165,21 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
         "cert_no=11010519491231002X 不通过；mysqldump -h db -ushop -pTk7wQz2x shop，redis-cli -h r1 -a Zq81mTw0 ping 报 1045",
         ["11010519491231002X", "Tk7wQz2x", "Zq81mTw0"],
         ["mysqldump -h db -ushop -p", "redis-cli -h r1 -a ", "报 1045"],
+    ),
+    (
+        "My keys ASIA7QK2M4XN8RT5WB3J / mZ4/Qk8rT2+vXn7BwY1cLs9DfGh3JpKa6RuEoHtM worked yesterday; dop_v1_4c1f8e27b3a96d05f4e8127cb39ad60e9b3d71c0 gives 401",
+        ["ASIA7QK2M4XN8RT5WB3J", "mZ4/Qk8rT2", "4c1f8e27b3a96d05f4e8127cb39ad60e"],
+        ["My keys", "worked yesterday"],
+    ),
+    (
+        "X-Hub-Signature-256: sha256=4c1f8e27b3a96d05f4e8127cb39ad60e，密码换成了 Lotus2Pond 也不行，redis 用 requirepass r3d1sQuvz",
+        ["4c1f8e27b3a96d05f4e8127cb39ad60e", "Lotus2Pond", "r3d1sQuvz"],
+        ["也不行，redis 用 requirepass "],
+    ),
+    (
+        "I use 8c1f4e27b3a96d05f4e8127cb39ad60e to sign, the AES key in config is\n-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEpAIBAAKCAQEAwK7\nqS8fVd2LxT\nwhy does it fail",
+        ["8c1f4e27b3a96d05f4e8127cb39ad60e", "MIIEpAIBAAKCAQEAwK7"],
+        ["I use ", "why does it fail"],
     ),
 ]  # fmt: skip
 
@@ -212,6 +227,19 @@ KEPT = [
     "com.example.openplatform.client.OrderSearchRequestV2",
     "2026-11-18T10:20:30.123+08:00, 1795140000000, 139.00 元",
     "git@github.com:acme/sdk.git",
+    "我的 app_key 是 62109284，appKey: ding8kq2mz7xw4rt1v9b 没有权限",
+    "Checking out 6e2655949889d4d162945d840d6986490a1b2c3d, already on it",
+    "请求流水 4bf92f3577b34da6a3ce929d0e0e4736 验签失败",
+    "does the file begin with -----BEGIN PRIVATE KEY----- or -----BEGIN RSA PRIVATE KEY-----?",
+    "-----BEGIN PRIVATE KEY-----\n<your key>\n-----END PRIVATE KEY-----",
+    "平台公钥 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAwK7qS8fVd2LxT 验签失败",
+    "customer cus_Jn6Dw69CpSe47k has sub_1TnRfN0aUQIoFSEaHniDJ6vS, token of user ou_4bf92f3577b34da6a3ce929d0e0e4736",
+    "next_page_token=8JcZ9imecSWdkmWqaShnwufGEiwCVhFX&cursor=aGVsbG8gd29ybGQx",
+    "Is 4111111111111111 accepted? The test card 5425 2334 3010 9903 is not",
+    "Sample SSN 078-05-1120 and the IBAN of the docs GB82 WEST 1234 5698 7654 32",
+    "string_to_sign = 'POST /v2/orders' + ts, params key1value1key2value2",
+    "redis key op:token:shop:66465427, https://oauth2:YOUR_TOKEN@git.example.com/a.git",
+    "AKIAIOSFODNN7EXAMPLE, api_key=sk-xxxxxxxxxxxxxxxx1, email: shop1@example.com",
     "",
 ]
 
@@ -297,7 +325,7 @@ def test_joined_texts_are_masked_like_single_ones() -> None:
 def test_mask_shows_the_name_and_json_remains_valid() -> None:
     assert mask("sign=9f8e7d6c5b4a&page=1") == "sign=‹sign›&page=1"
     assert mask("config.appSecret = 'k9j8h7'") == "config.appSecret = '‹appSecret›'"
-    assert mask('{"app_key": 12345678}') == '{"app_key": "‹app_key›"}'
+    assert mask('{"app_secret": 12345678}') == '{"app_secret": "‹app_secret›"}'
     assert mask("AKIA1B2C3D4E5F6G7H_secret=abc12345") == "‹key›=‹secret›"
 
 

@@ -24,8 +24,8 @@ from app.masking.text_spans import QUOTE, TextSpan, match_end
 _SPACE = r"[ \t]{0,8}"
 _VERB = (
     r"(?:(?![码号])[一-龥]){0,4}?"
-    r"(?:是|为|就是|(?:填|用|传|设|写|配|换|改|变|设置|配置|生成)(?:的是|的|了|成|为)?)[:：]?"
-    r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|equals|set to)(?=[ :]):?"
+    r"(?:是|为|就是|(?:填|用|传|设|写|配|换|改|变|设置|配置|生成)(?:的是|的|了|成|为){0,2})[:：]?"
+    r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
 )
 # Each group is a syntax, shown with an example for the name `token`.
 _SEPARATOR = re.compile(
@@ -56,6 +56,8 @@ _CONFIDENCE = {
     "bracket": SyntaxConfidence.SENTENCE,
     "verb": SyntaxConfidence.SENTENCE,
 }
+_KEY_SEGMENT = re.compile(r":[\w{}.-]{1,60}:")
+"""A part of a key such as shop:token:42:lock."""
 _VALUE_GAP = re.compile(r"[ \t]{1,4}")
 _SETTER = re.compile(
     r"(?:set|with|put|add)_?[A-Z].*|app_?key|api_?key|secret|token|password", re.IGNORECASE
@@ -78,8 +80,8 @@ _CREDENTIALS = re.compile(
 _COOKIE = r"[A-Za-z0-9_.-]{1,60}=[!#-&(-:<-\[\]-_a-~]{0,4096}"
 _COOKIES = re.compile(rf"{_COOKIE}(?:;[ ]?(?:{_COOKIE}|[A-Za-z-]{{1,20}}(?=;|\s|$))){{0,60}}")
 _PUBLIC_VALUE = re.compile(
-    r"(?:[ \t:：=\"'`*|(（>/\\-]|是|为|%(?:25){0,4}(?:3[AD]|2[27])){0,8}(?:(?:is|was)[ :]{1,3})?"
-    r"(?P<value>[A-Za-z0-9-]{6,64})"
+    r"(?:[ \t:：=\"'`*|(（>/\\-]|[是为传填用]|%(?:25){0,4}(?:3[AD]|2[27])){0,8}(?:(?:is|was)[ :]{1,3})?"
+    r"(?P<value>(?:W/\")?[A-Za-z0-9][A-Za-z0-9+/=_-]{5,1000})"
 )
 _LAST_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}}\)")
 """The end of a call's last argument.
@@ -88,7 +90,9 @@ It tells `put("token", "x")` from a list of names such as `("token", "secret", "
 not a value.
 """
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
-_GAP = re.compile(r"[ \t]{0,4}")
+_GAP = re.compile(r"(?:(?<=no)\.)?[ \t]{0,4}", re.IGNORECASE)
+_EXAMPLE = re.compile(r"(?:sample|example|dummy|fake|示例|样例)[ ]?$", re.IGNORECASE)
+"""The word before the name of a number that belongs to nobody."""
 _MAX_LITERAL_CHARS = 4_096
 """Maximum length of a quoted literal, in characters."""
 
@@ -138,6 +142,9 @@ def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str
         return bool(closing_quote)
     if syntax == "element":
         return bool(closing_quote) or text[max(start - 1, 0) : start] in ("<", ":")
+    if syntax == "colon":
+        in_key = text[max(start - 1, 0) : start] == ":" and text[end + 1 : end + 2].isalnum()
+        return not in_key and _KEY_SEGMENT.match(text, end) is None
     return True
 
 
@@ -220,6 +227,8 @@ def find_named_secrets(text: str) -> NamedSecrets:
 def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
     """Return the secret that follows the name text[start:end], or None."""
     name = text[start:end]
+    if kind is SecretKind.PERSONAL and _EXAMPLE.search(text, max(start - 8, 0), start):
+        return None
     value_start = _find_value_start(text, start, end)
     if value_start is None:
         return _secret_without_separator(text, end, kind, name)

@@ -36,55 +36,55 @@ _LATIN = {
     SecretKind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?"
     r"|tel(?:no|number)?|fax"
     r"|\w*(?:idcard|identitycard|bankcard)(?:no|num|number)?"
-    r"|(?:identity|idcard|id|card|bankaccount|passport)(?:no|num|number)|passport|iban|ssn",
+    r"|(?:identity|idcard|id|card|bankaccount|passport|socialsecurity)(?:no|num|number)|passport|iban|ssn",
     SecretKind.PASSWORD: r"\w*(?:password|passwd|passphrase|pwd)"
-    r"|(?:db|mysql|redis|smtp|user|root|admin)pass",
+    r"|(?:db|mysql|redis|smtp|mail|ftp|login|user|root|admin|require)pass",
     SecretKind.SECRET: r"\w*(?:secret|credentials?)"
     r"|\w*(?:secret|private|aes|des|rsa|encrypt|encryption|sign|signing|signature|hmac|license|master)key",
     SecretKind.TOKEN: r"\w*(?:token|jwt|sessionkey|sessionid)|(?:user|shop|top)?session|phpsessid|sessid"
     r"|\w*(?:auth|authorization|grant)code",
     SecretKind.SIGN: r"(?:\w*signature|sig|sign(?:ed)?(?:value|str|string|result)?)",
-    SecretKind.KEY: r"\w*(?:appkey|apikey|accesskey|accesskeyid"
+    SecretKind.KEY: r"\w*(?:apikey|accesskey|accesskeyid|privatekeyid"
     r"|secretid|accessid|clientkey|consumerkey|authkey)",
-    SecretKind.OPAQUE: r"code|key|\w*ticket|ak|sk|webhook",
-    SecretKind.PUBLIC: r"(?:trace|request|req|log|span|order"
+    SecretKind.OPAQUE: r"code|key|\w*ticket|ak|sk|webhook|pass",
+    SecretKind.PUBLIC: r"\w*(?:appkey|publickey|publishablekey|cert|certificate)"
+    r"|(?:trace|request|req|log|span|order"
     r"|trade|refund|waybill|shipment|tracking|item|sku"
     r"|product|shop|task|batch|out)?(?:id|no|sn|number|uuid|digest|hash|checksum)"
     r"|trace|traceparent|etag|commit|blob|tree|revision|fingerprint|md5|sha1|sha256|sha512"
-    r"|timestamp|nonce|amount",
+    r"|serial|cursor|state|challenge|ifnonematch|image|container|timestamp|nonce(?:str)?|amount",
 }
 _CHINESE = {
     SecretKind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件"
-    "|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号|护照号码|护照号|护照|通行证号|通行证",
+    "|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号|护照号码|护照号|护照|通行证号码|通行证号|通行证"
+    "|社保号码|社保号",
     SecretKind.ONE_TIME: "短信验证码|验证码|校验码|动态码|动态口令",
     SecretKind.PASSWORD: "密码|口令",
     SecretKind.SECRET: "密钥|秘钥|私钥",
     SecretKind.TOKEN: "访问令牌|刷新令牌|令牌|授权码|会话密钥|凭证|凭据",
     SecretKind.SIGN: "签名值|签名串|签名结果|签名",
-    SecretKind.PUBLIC: "订单编号|订单号|运单号|快递单号|单号|流水号|编号|请求号|请求标识|商品编码"
-    "|摘要|哈希|时间戳",
+    SecretKind.PUBLIC: "订单编号|订单号|运单号|快递单号|单号|流水号|流水|编号|请求号|请求标识|商品编码"
+    "|日志号|序列号|标识|链路|摘要|哈希|校验和|公钥|证书|游标|时间戳",
 }
 _LATIN_KINDS = [(kind, re.compile(pattern)) for kind, pattern in _LATIN.items()]
 _CHINESE_KINDS = {word: kind for kind, words in _CHINESE.items() for word in words.split("|")}
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_VERSION = re.compile(r"[-_][0-9]+$")
+"""The end of a name such as X-Hub-Signature-256."""
 _MAX_NAME_WORDS = 4
 """Maximum number of words to check at the end of a name such as client_app_secret_key."""
 
 _PEOPLE = {"user", "username", "account", "login", "member", "contact", "receiver", "sender"}
 """Words for people, whose ids and numbers may be telephone numbers."""
 
-_PUBLIC_KEYS = {
-    "idempotency",
-    "cache",
-    "sort",
-    "primary",
-    "partition",
-    "foreign",
-    "object",
-    "routing",
+_PUBLIC_QUALIFIERS = {
+    "key": {"idempotency", "cache", "dedupe", "sort", "primary", "partition", "foreign", "object"}
+    | {"routing"},
+    "token": {"page", "next", "continuation", "sync"},
+    "sign": {"to"},  # string_to_sign
 }
-"""Words before `key` in the names of keys that are not secret."""
+"""Words before `key` and so on in names of values that are not secret."""
 
 _PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
 """A name that cannot contain a secret itself, unlike a long name with a digit."""
@@ -92,8 +92,9 @@ _PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
 NAME_TOKENS = re.compile(
     rf"{ENCODED}"
     r"|(?P<name>(?:app|api|access|secret|session|private|client|signing|encryption|trace|request|order"
-    r"|phone|mobile|verification|security|sms|bank|card|auth)[ ]"
-    r"(?:key|secret|token|code|id|no|number|card)\b"
+    r"|phone|mobile|verification|security|social|sms|bank|card|auth|passport"
+    r"|idempotency|cache|dedupe|primary|partition|object|public|page)[ ]"
+    r"(?:key|secret|token|code|id|no|number|card|security number)\b"
     r"|[A-Za-z_][A-Za-z0-9_.$-]{0,79}(?<=[A-Za-z0-9_])"
     rf"|{'|'.join(sorted(_CHINESE_KINDS, key=len, reverse=True))})",
     re.IGNORECASE,
@@ -109,13 +110,15 @@ def secret_kind(name: str) -> SecretKind | None:
     """
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
+    name = _VERSION.sub("", name)
     words = [word.lower() for word in _WORD.findall(name)][-_MAX_NAME_WORDS:]
-    if words[-1:] == ["key"] and _PUBLIC_KEYS.intersection(words):
+    if words and _PUBLIC_QUALIFIERS.get(words[-1], set()).intersection(words):
         return SecretKind.PUBLIC
     endings = ["".join(words[start:]) for start in range(len(words))]
-    for kind, pattern in _LATIN_KINDS:
-        if any(pattern.fullmatch(ending) for ending in endings):
-            return None if kind is SecretKind.PUBLIC and _PEOPLE.intersection(words) else kind
+    for ending in endings:  # the longest first: an app key is not any key
+        for kind, pattern in _LATIN_KINDS:
+            if pattern.fullmatch(ending):
+                return None if kind is SecretKind.PUBLIC and _PEOPLE.intersection(words) else kind
     return None
 
 
@@ -147,10 +150,13 @@ class SyntaxConfidence(IntEnum):
 
 
 _PLACEHOLDER = re.compile(
-    r"[<{\[$%#@(!‹].*|\?[A-Za-z ]+|.*(?:\*{3}|x{4}|X{4}|\.{3}|…|‹|›|\$\{|\{\{|[<{]\w+[>}]).*|[xX*.#_-]+"
+    r".*(?-i:EXAMPLE).*|"
+    r"[<{\[$%#@(!‹].*|\?[A-Za-z ]+|[xX*.#_-]+"
+    r"|.*(?:\*{3}|x{4}|[-_]x{3}$|\.{2}$|\.{3}|…|‹|›|\$\{|\{\{|[<{]\w+[>}]).*"
     r"|(?:your|my|some|the|test|demo|example|sample)?[-_ ]?"
     r"(?:app|api|access|secret|client|user|new|old|refresh)?[-_ ]?"
-    r"(?:key|secret|token|password|sign|signature|session|value)"
+    r"(?:key|secret|token|password|passwd|pass|pwd|sign|signature|session|value)"
+    r"|.*@(?:[\w-]+\.)*(?:example\.(?:com|net|org)|example|test|invalid)"  # reserved domains
     r"|(?:your|my|some|insert|replace|enter|put|change|redacted|masked|hidden)(?:[-_ ].*|me)?",
     re.IGNORECASE,
 )
@@ -173,6 +179,7 @@ _ADDRESS = re.compile(
 _NAME = re.compile(r"[A-Za-z_]+(?:-[A-Za-z]+)*")
 _CALL = re.compile(r"[A-Za-z_][\w.]*[(\[].*")
 _CODE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\+)[A-Za-z_]\w*)*;?")
+_MEMBER = re.compile(r"[a-z][A-Za-z_]*(?:\.[A-Za-z_]+){1,6}(?:[!;]|\(\))?")
 _WORDS = re.compile(r"[A-Za-z]+(?:[._-][A-Za-z]+)*")
 _PERSONAL = re.compile(
     r"(?:\+|%2B)?[\d() -]{5,24}[\dXx]|[A-Z]{1,2}\d{7,20}|[^\s@]+(?:@|%40)[^\s@]+"
@@ -218,7 +225,7 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
     if kind is SecretKind.ONE_TIME:
         return _ONE_TIME_CODE.fullmatch(value) is not None
     if kind is SecretKind.OPAQUE:
-        return is_random(value, min_chars=12)
+        return " " not in value and is_random(value, min_chars=12)
     if confidence < SyntaxConfidence.QUOTED and _is_code(value):
         return False
     if " " in value and kind is not SecretKind.COOKIE and kind is not SecretKind.AUTHORIZATION:
@@ -226,6 +233,11 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
             kind in _WORD_KINDS and confidence is SyntaxConfidence.QUOTED and _is_passphrase(value)
         )
     return len(value) >= _MIN_CHARS[kind] and _has_secret_characters(kind, value, confidence)
+
+
+def is_placeholder(value: str) -> bool:
+    """Return whether `value` stands for a secret, as <token> and YOUR_KEY do."""
+    return _PLACEHOLDER.fullmatch(value) is not None
 
 
 def _is_placeholder_or_explanation(value: str) -> bool:
@@ -257,13 +269,9 @@ def _has_secret_characters(kind: SecretKind, value: str, confidence: SyntaxConfi
         return is_random(value)
     if kind in _WORD_KINDS:
         return True
-    if confidence is SyntaxConfidence.QUOTED:
-        return kind is not SecretKind.SIGN or len(value) >= _MIN_LETTERS_ONLY_CHARS
-    return (
-        confidence is SyntaxConfidence.ASSIGNED
-        and len(value) >= _MIN_LETTERS_ONLY_CHARS
-        and not _WORDS.fullmatch(value)
-    )
+    if confidence is SyntaxConfidence.LABELLED or len(value) < _MIN_LETTERS_ONLY_CHARS:
+        return False
+    return not _WORDS.fullmatch(value) or is_random(value, min_chars=_MIN_LETTERS_ONLY_CHARS)
 
 
 def _is_secret_number(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
@@ -276,6 +284,8 @@ def _is_secret_number(kind: SecretKind, value: str, confidence: SyntaxConfidence
 def _is_code(value: str) -> bool:
     """Return whether `value` is code, such as md5(text), config.token or appSecret+params."""
     if _CALL.fullmatch(value):
+        return True
+    if _MEMBER.fullmatch(value):
         return True
     if not _CODE.fullmatch(value):
         return False

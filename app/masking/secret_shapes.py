@@ -7,26 +7,29 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
-from app.masking.secret_names import NAME_TOKENS, names_secret
-from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_random
+from app.masking.secret_names import NAME_TOKENS, is_placeholder, names_secret
+from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_random, match_end
 
-_NOT_A_PLACEHOLDER = r"(?![<{$*‹]|(?:x{3,}|pwd|pass|passwd|password|secret|token)(?:[@\s\"']|$))"
+_PEM_GAP = r"(?:\s|\\{1,4}[nr]|[\"'`+,>|\\])"
 
 _SHAPES = {
     "private_key": re.compile(
-        r"-----BEGIN (?:[A-Z]{1,12} ){0,3}PRIVATE KEY-----.*?"
-        r"(?:-----END (?:[A-Z]{1,12} ){0,3}PRIVATE KEY-----|\Z)",
-        re.DOTALL,
+        rf"-----BEGIN [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----{_PEM_GAP}{{0,80}}+"
+        rf"(?:[A-Za-z-]{{4,20}}: [^\n\\]{{0,80}}{_PEM_GAP}{{1,80}}+){{0,4}}"
+        rf"[A-Za-z0-9/+=]{{12,}}+(?:{_PEM_GAP}{{1,80}}+[A-Za-z0-9/+=]{{12,}}+)*+"
+        rf"(?:(?:{_PEM_GAP}{{1,80}}+[A-Za-z0-9/+=]{{1,11}})?{_PEM_GAP}{{0,80}}"
+        r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
     ),
     "password": re.compile(
-        rf"(?<=://)[^\s:/@\"'<>‹]{{0,80}}:(?P<of_url>{_NOT_A_PLACEHOLDER}[^\s/@\"'<>‹]{{1,200}})@"
+        rf"(?<=://)[^\s:/@\"'<>‹]{{0,80}}:(?P<of_url>[^\s/@\"'<>‹]{{1,200}})@"
+        r"|(?<=://)(?P<of_user>(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,200})@"
         r"|\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'‹]{1,80}:"
-        rf"(?P<of_curl>{_NOT_A_PLACEHOLDER}[^\s\"'‹]{{1,200}})"
+        rf"(?P<of_curl>[^\s\"'‹]{{1,200}})"
         r"|\b(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?\s-p"
         r"|(?:redis-cli\b[^\n]{0,200}?\s-a|sshpass\s-p)[ ]?[\"']?)"
-        rf"(?P<of_option>{_NOT_A_PLACEHOLDER}[^\s\"'‹]{{3,200}})"
+        rf"(?P<of_option>[^\s\"'‹]{{3,200}})"
         rf"|\bauth\s{{0,3}}[=:]\s{{0,3}}[\[(]\s{{0,3}}{QUOTE}[^\s\"']{{1,80}}{QUOTE}\s{{0,3}},\s{{0,3}}{QUOTE}"
-        rf"(?P<of_tuple>{_NOT_A_PLACEHOLDER}[^\s\"'‹›]{{1,200}})"
+        rf"(?P<of_tuple>[^\s\"'‹›]{{1,200}})"
     ),
     "jwt": re.compile(
         r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"
@@ -37,10 +40,11 @@ _SHAPES = {
     ),
     "key": re.compile(
         r"(?<![A-Za-z0-9])(?:"
-        r"(?:sk|pk|rk|ak|at|rt|hf|npm|gh[opsur]|github_pat|glpat|xox[abeprs]|whsec)[-_]"
+        r"(?:sk|rk|ak|at|rt|npm|gh[opsur]|github_pat|gl[a-z]{1,4}t|xox[abeprs]|whsec|shp[a-z]{2})[-_]"
         r"(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{14,}"
-        r"|(?:A[KS]IA|LTAI|AKID|AIza|ya29\.|SG\.)"
-        r"(?=[A-Za-z_.-]{0,60}[0-9])[A-Za-z0-9_.-]{12,}(?<![.-]))"
+        r"|(?:A[KS]IA|LTAI|AKID|AKLT|AIza|GOCSPX-|PMAK-|NRAK-|ya29\.|SG\.|hvs\.)"
+        r"(?=[A-Za-z_.-]{0,60}[0-9])[A-Za-z0-9_.-]{12,}(?<![.-])"
+        r"|hf_[A-Za-z]{30,}|[0-9a-f]{32}-us\d{1,2}|\d{8,10}:AA[A-Za-z0-9_-]{30,})"
     ),
     "webhook": re.compile(
         r"hooks?(?=[./])[A-Za-z0-9_./-]{0,80}?(?:/|\?key=)"
@@ -69,7 +73,26 @@ _DIGEST_NAME = re.compile(
     re.IGNORECASE,
 )
 
-_HEX = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{32,}(?![A-Za-z0-9])")
+_SECRET_TOPIC = re.compile(
+    r"sign|hmac|secret|token|key|cred|auth|passw|pwd|(?<![A-Za-z])[as]k(?![A-Za-z])|[签密钥]|令牌|凭[证据]|口令|鉴权",
+    re.IGNORECASE,
+)
+"""A topic of a line in which a random string is probably a secret."""
+
+_SECRET_PREFIX = re.compile(
+    r"[A-Za-z_-]*(?:key|secret|token|api|pat|sk)[A-Za-z0-9]{0,3}[_-]", re.IGNORECASE
+)
+_PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
+_MIN_UNNAMED_CHARS = 32
+"""Minimum length of a secret without a name in a line without a topic, in characters."""
+
+_PUBLIC_BLOCK = re.compile(
+    r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY)-----[A-Za-z0-9/+=\s\\]{0,8000}+"
+    r"|ssh-[a-z0-9]{2,10} [A-Za-z0-9/+=]{20,}|;base64,[A-Za-z0-9/+=]{1,}"
+)
+"""Certificates, public keys and images in data URLs."""
+
+_HEX = re.compile(r"(?<![A-Za-z0-9_])[0-9A-Fa-f]{32,}(?![A-Za-z0-9])")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}(?:={1,2}|(?:%3D){1,2})?", re.IGNORECASE)
 _PIECE = re.compile(r"[A-Za-z0-9+]+")
 _UUID = re.compile(
@@ -84,8 +107,11 @@ _ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]
 def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
     """Yield each secret in `text` that has a known format; spans may overlap."""
     for label, pattern in _SHAPES.items():
+        positions = [match.span(match.lastgroup or 0) for match in pattern.finditer(text)]
         spans = [
-            TextSpan(*match.span(match.lastgroup or 0), label) for match in pattern.finditer(text)
+            TextSpan(start, end, label)
+            for start, end in positions
+            if not is_placeholder(text[start:end])
         ]
         text = blank_out(text, spans)
         yield from spans
@@ -98,7 +124,8 @@ def _sdk_credentials(text: str) -> Iterator[TextSpan]:
     """Yield the credentials in the arguments of an SDK client, as in Client(url, "key1", "secret2")."""
     for call in _CLIENT.finditer(text):
         for argument in _ARGUMENT.finditer(text, *call.span("arguments")):
-            yield TextSpan(*argument.span("value"), "credential")
+            if not argument["value"].isdigit():  # an app key
+                yield TextSpan(*argument.span("value"), "credential")
 
 
 def _typed_passwords(text: str) -> Iterator[TextSpan]:
@@ -125,34 +152,58 @@ def _line(text: str, match: re.Match[str]) -> str:
 
 
 def _random_strings(text: str) -> Iterator[TextSpan]:
-    """Yield long hexadecimal and base64 strings, except UUIDs (request ids) and file names."""
+    """Yield long hexadecimal and base64 strings that are probably secrets.
+
+    Random strings are more often ids and digests. A secret stands in a line that is about secrets, or it
+    is too long for an id. UUIDs (request ids), file names, certificates and public keys are left out.
+    """
+    text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
     uuids = {match.span() for match in _UUID.finditer(text)}
-    for pattern, is_random_string in ((_HEX, _is_random_hex), (_BASE64, _is_random_base64)):
+    for pattern in (_HEX, _BASE64):
         for match in pattern.finditer(text):
+            if not _is_random_string(match[0]) or match.span() in uuids:
+                continue
+            if is_placeholder(match[0]):
+                continue
             is_file = _FILE.match(text, match.end()) is not None
-            is_public = match.span() in uuids or is_file or _is_digest(text, match)
-            if is_random_string(match[0]) and not is_public:
+            is_secret = _is_long(match[0]) or (
+                _SECRET_TOPIC.search(_line(text, match)) is not None
+                and _PREFIX.match(match[0]) is None
+            )
+            if is_secret and not is_file and not _is_digest(text, match):
                 yield TextSpan(*match.span(), "secret")
 
 
-def _is_random_hex(text: str) -> bool:
-    """Return whether a string of hexadecimal digits is random.
+def _is_long(text: str) -> bool:
+    """Return whether the random string `text` is a secret without a topic.
 
-    The check is lenient, because few other strings are this long.
+    Ids rarely have more than 32 characters of both cases. Behind a prefix, a shorter string or one case
+    is enough: api_key_… names a secret, and ids such as pi_… have fewer than 34 characters.
     """
-    return is_random(text, max_mean_run=8)
+    if _SECRET_PREFIX.match(text):
+        return True
+    if (prefix := _PREFIX.match(text)) is not None:
+        return len(text) - prefix.end() > _MIN_UNNAMED_CHARS
+    has_both_cases = min(sum(map(str.islower, text)), sum(map(str.isupper, text))) >= 3
+    return has_both_cases and len(text) >= _MIN_UNNAMED_CHARS
 
 
-def _is_random_base64(text: str) -> bool:
-    """Return whether `text` is random, and also one of its parts between dashes and slashes."""
+def _is_random_string(text: str) -> bool:
+    """Return whether `text` is random, and also one of its parts between dashes and slashes.
+
+    The check of hexadecimal digits is lenient, because few other strings of them are this long.
+    """
+    if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
+        return is_random(text, max_mean_run=8)
     pieces = _PIECE.findall(text)
-    return any(is_random(piece, min_chars=16) for piece in pieces) and is_random(text)
+    return any(is_random(piece, min_chars=12) for piece in pieces) and is_random(text)
 
 
 _EMAIL = re.compile(
     r"(?<![A-Za-z0-9._+%-])(?!git@)[A-Za-z0-9][A-Za-z0-9._+-]*+(?:@|%(?:25){0,4}40)"
     r"(?:[A-Za-z0-9-]{1,63}\.){1,8}(?!(?:png|jpe?g|gif|svg|webp)\b)[A-Za-z]{2,18}(?![A-Za-z0-9])"
 )
+_USER_INFO = re.compile(r"://[^\s/@]*$")
 _PHONE = re.compile(
     r"(?<![A-Za-z0-9_+-])(?<!\d\.)(?:"
     r"(?:(?:(?:\+|%2B|00)86|\(\+?86\)|86)[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4}"
@@ -173,8 +224,8 @@ _IBAN = re.compile(
 )
 
 _CARD = re.compile(
-    r"(?<![A-Za-z0-9.])(?:62(?:[ -]?\d){14,17}|(?:4\d|5[1-5]|2[2-7]|35)(?:[ -]?\d){14}"
-    r"|3[47](?:[ -]?\d){13})(?![A-Za-z0-9]|-\d)"
+    r"(?<![A-Za-z0-9.])(?:62(?:[ -]?\d){14,17}|(?:4\d|5[1-5]|2[2-7]|35|65)(?:[ -]?\d){14}"
+    r"|6011(?:[ -]?\d){12}|3[47](?:[ -]?\d){13})(?![A-Za-z0-9]|-\d)"
 )
 """Prefixes and lengths of card networks."""
 
@@ -201,26 +252,57 @@ def _is_iban(match: re.Match[str]) -> bool:
     return int("".join(str(int(char, 36)) for char in text[4:] + text[:4])) % 97 == 1
 
 
-def _is_luhn(match: re.Match[str]) -> bool:
-    """Return whether the check digit (ISO/IEC 7812) is valid."""
+def _is_email(match: re.Match[str]) -> bool:
+    """Return whether this is neither in a reserved domain nor a part of https://user:pass@host."""
+    return (
+        not is_placeholder(match[0])
+        and _USER_INFO.search(match.string, max(match.start() - 80, 0), match.start()) is None
+    )
+
+
+def _is_bank_card(match: re.Match[str]) -> bool:
+    """Return whether the check digit (ISO/IEC 7812) is valid, and the number is not one for tests.
+
+    Numbers for tests, such as 4111 1111 1111 1111, have few different digits.
+    """
+    if len(set(filter(str.isdigit, match[0]))) <= _MAX_TEST_DIGITS:
+        return False
     digits = [int(character) for character in reversed(match[0]) if character.isdigit()]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
 _PERSONAL_DATA: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], bool]]] = (
-    ("email", _EMAIL, bool),
+    ("email", _EMAIL, _is_email),
     ("phone", _PHONE, bool),
     ("id_card", _IDENTITY, _is_identity_number),
     ("iban", _IBAN, _is_iban),
-    ("bank_card", _CARD, _is_luhn),
+    ("bank_card", _CARD, _is_bank_card),
 )
 """Label, format, and check of each kind."""
+
+_NUMBERS_WITH_EXAMPLES = {"iban", "bank_card"}
+"""The kinds for which documentation publishes valid numbers for tests."""
+
+_MAX_TEST_DIGITS = 4
+"""Maximum number of different digits in a card number for tests."""
+
+_EXAMPLE = re.compile(
+    r"(?:\b(?:test|sample|example|doc(?:s|umentation)?)\b|测试|示例|样例|文档)[^,.;:，。；：\n]{0,24}$",
+    re.IGNORECASE,
+)
+
+
+def _is_example(text: str, match: re.Match[str]) -> bool:
+    """Return whether the words before `match` present it as an example."""
+    return _EXAMPLE.search(text, max(match.start() - 40, 0), match.start()) is not None
 
 
 def find_personal_data(text: str) -> Iterator[TextSpan]:
     """Yield each item of personal data in `text`; spans may overlap."""
     for label, pattern, is_valid in _PERSONAL_DATA:
         for match in pattern.finditer(text):
-            if is_valid(match):
+            if is_valid(match) and not (
+                label in _NUMBERS_WITH_EXAMPLES and _is_example(text, match)
+            ):
                 yield TextSpan(*match.span(), label)

@@ -11,11 +11,14 @@ ENCODED = r"%(?:25){0,4}[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[nrt](?=[A-Za-z_])"
 """An escape sequence of any character: percent-encoding, a \\u escape, or \\n, \\r or \\t."""
 
 
-MAX_MEAN_RUN_CHARS = 3.2
+_MAX_MEAN_RUN_CHARS = 3.2
 """Maximum mean length of a run of characters of one class, in characters, in a random string.
 
 The mean is about two in random strings, and about five in words and dates.
 """
+
+_MAX_MEAN_LETTERS = 2.5
+"""The same maximum for a string with fewer than two digits, which is more likely to consist of words."""
 
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
@@ -48,13 +51,20 @@ def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def is_random(text: str, min_chars: int = 20, max_mean_run: float = MAX_MEAN_RUN_CHARS) -> bool:
+def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RUN_CHARS) -> bool:
     """Return whether `text` is random.
 
     It must have at least `min_chars` letters and digits, and change between capitals, small letters and
-    digits as often as a random string.
+    digits as often as a random string. No word may occur twice, as in key1value1key2value2.
     """
     runs = _RUN.findall(text)
-    digits = sum(run.isdigit() for run in runs)
     length = sum(map(len, runs))
-    return length >= min_chars and 2 <= digits < len(runs) and length / len(runs) <= max_mean_run
+    if length < min_chars:
+        return False
+    digits = sum(run.isdigit() for run in runs)
+    words = [run for run in runs if len(run) >= 3 and run.isalpha()]
+    if digits < 2:
+        max_mean_run = min(max_mean_run, _MAX_MEAN_LETTERS)
+    return (
+        digits < len(runs) and length / len(runs) <= max_mean_run and len(set(words)) == len(words)
+    )
