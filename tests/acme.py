@@ -1,5 +1,7 @@
 """A minimal platform of Markdown guides, for tests that write their own documents."""
 
+from schemas.platform import LocalizedText, PlatformInfo
+
 PLATFORM = """
 [platform]
 name = "Acme Cloud"
@@ -17,3 +19,14 @@ path = "guides"
 page_url = "https://acme.example/docs/{stem}"
 """
 """The guides are in the folder `guides` next to platform.toml."""
+
+PLATFORM_INFO = PlatformInfo(
+    name="Acme",
+    description="An API.",
+    audience="devs",
+    tone="dry",
+    greeting=LocalizedText(en="Hi."),
+    refusal=LocalizedText(en="No."),
+    language="en",
+)
+"""What prompts say about a platform without a configuration file."""

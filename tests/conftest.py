@@ -10,12 +10,14 @@ import socket
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
+from tenacity import wait_none
 
 from app.main import create_app
 from app.service.answer_service import AnswerService, connect_answer_service
@@ -49,7 +51,9 @@ SLOWEST_TEST_FILES = (
     "test_sync",
     "test_sync_results",
     "test_files",
-    "test_cli",
+    "test_hostile_files",
+    "test_running_server",
+    "test_ingest_command",
     "test_cache",
     "test_snapshot",
     "test_openapi_description",
@@ -118,12 +122,33 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def temporary_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give the tests and their processes a temporary directory that is removed at the end.
+
+    Ingestions leave lock files there. The path is short, because that of a socket is limited, and
+    other users may enter, because PostgreSQL does not run as root.
+    """
+    tmp_path_factory.getbasetemp()  # stays where pytest keeps the last runs
+    with TemporaryDirectory(prefix="apidesk-tests-") as name, pytest.MonkeyPatch.context() as patch:
+        Path(name).chmod(0o755)
+        patch.setenv("TMPDIR", name)
+        patch.setattr("tempfile.tempdir", name)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def log_levels() -> None:
     """Reset the log levels, which a command run by a test sets for the whole process."""
     for name in (*APPLICATION_LOGGERS, *NOISY_LOGGERS):
         if (logger := logging.getLogger(name)).level:
             logger.setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry requests to providers without waiting."""
+    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 ServiceFactory = Callable[..., AnswerService]

@@ -14,8 +14,9 @@ from runnables.retrieval.rerank import RerankStep, build_rerank
 from runnables.retrieval.rerankers import EndpointReranker
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
+from tests.acme import PLATFORM_INFO
 from tests.rerank_server import RerankServer, jina, to_json
-from tests.test_rerank import ENGLISH, QUESTION, order, retrieved, run
+from tests.reranking import QUESTION, order, retrieved, run
 
 HERE = "tests.test_compressors"
 
@@ -66,7 +67,7 @@ class Hangs(BaseDocumentCompressor):
 
 
 def by_setting(name: str, **settings: object) -> RerankStep:
-    step = build_rerank(read_settings(rerank=f"{HERE}.{name}", **settings), None, ENGLISH)
+    step = build_rerank(read_settings(rerank=f"{HERE}.{name}", **settings), None, PLATFORM_INFO)
     assert step is not None
     return step
 
@@ -95,7 +96,7 @@ def test_compressor_without_scores_keeps_the_scores_of_retrieval() -> None:
 
 def test_chunks_that_the_compressor_drops_keep_their_order_at_the_end() -> None:
     found = retrieved(4)
-    step = build_rerank(read_settings(), None, ENGLISH, KeepBest(top_n=1))
+    step = build_rerank(read_settings(), None, PLATFORM_INFO, KeepBest(top_n=1))
     assert step is not None
     assert order(run(step, found), found) == [3, 0, 1, 2]
 
@@ -117,7 +118,7 @@ def test_compressor_that_hangs_keeps_the_order(caplog: pytest.LogCaptureFixture)
 )
 def test_class_that_cannot_be_a_reranker_is_an_error(name: str, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=f"APIDESK_RERANK={name}: {problem}"):
-        build_rerank(read_settings(rerank=name), None, ENGLISH)
+        build_rerank(read_settings(rerank=name), None, PLATFORM_INFO)
 
 
 def test_reranker_compresses_the_documents_of_other_chains() -> None:

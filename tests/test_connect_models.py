@@ -8,7 +8,6 @@ from shlex import split as split_shell
 from typing import Any
 
 import pytest
-from tenacity import wait_none
 
 from ingestion.embeddings import ChunkEmbedder, open_embeddings
 from runnables.models.chat_models import open_chat_models
@@ -18,6 +17,8 @@ from schemas.settings import PREFIX, Settings, read_settings
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_script import Recorded, Reply
 from tests.model_server import EMBEDDINGS, ModelServer
+
+pytestmark = pytest.mark.usefixtures("no_backoff")
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "connect-models.md"
 EXAMPLES = re.findall(r"^## (.+?)$|^```sh\n(.+?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
@@ -35,11 +36,6 @@ def settings_examples() -> Iterator[Any]:
         if words:
             variables = dict(word[1].split("=", 1) for word in words)
             yield pytest.param(variables, id=heading)
-
-
-@pytest.fixture(autouse=True)
-def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def settings_of(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Settings:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tenacity import wait_none
 
 from app.cli.main import main
 from ingestion.embeddings import MAX_ATTEMPTS, ChunkEmbedder, open_embeddings
@@ -29,10 +28,7 @@ from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
 from tests.test_collection import page
 
-
-@pytest.fixture(autouse=True)
-def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
+pytestmark = pytest.mark.usefixtures("no_backoff")
 
 
 def embedder(server: ModelServer, **overrides: object) -> ChunkEmbedder:

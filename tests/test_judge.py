@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
-from tenacity import wait_none
 
 from ingestion.text.language import estimate_tokens
 from runnables.grounding.judge import RUN_NAME, Judge, Statement, build_judge
@@ -16,29 +15,17 @@ from runnables.run_context import with_deadline
 from schemas.choices import Language
 from schemas.document import Chunk
 from schemas.errors import ConfigurationError
-from schemas.platform import LocalizedText, PlatformInfo
 from schemas.settings import read_settings
+from tests.acme import PLATFORM_INFO
 from tests.model_script import Reply
 from tests.model_server import ModelServer
 from tests.test_collection import page
 from tests.traces import Trace
 
+pytestmark = pytest.mark.usefixtures("no_backoff")
+
 KEY = "sk-never-to-be-seen"
 STATEMENT = "打印数据 30 天过期"
-PLATFORM_INFO = PlatformInfo(
-    name="Acme",
-    description="An API.",
-    audience="devs",
-    tone="dry",
-    greeting=LocalizedText(en="Hi."),
-    refusal=LocalizedText(en="No."),
-    language="en",
-)
-
-
-@pytest.fixture(autouse=True)
-def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def chunks(count: int, body: str = "正文") -> list[Chunk]:

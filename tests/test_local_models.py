@@ -20,8 +20,9 @@ from runnables.retrieval.rerank import RerankStep, build_rerank
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings
+from tests.acme import PLATFORM_INFO
+from tests.reranking import order, run, skip_reason
 from tests.test_collection import page
-from tests.test_rerank import ENGLISH, order, run, skip_reason
 from tests.tiny_models import make_cross_encoder, make_embedder
 
 E5 = "intfloat/multilingual-e5-small"
@@ -208,7 +209,9 @@ SCORES = {"cancel": 3.0, "ship": 1.0, "refund": -2.0}
 
 
 def rerank_step(folder: Path, **overrides: object) -> RerankStep:
-    step = build_rerank(settings(folder, rerank=f"local:{RERANKER}", **overrides), None, ENGLISH)
+    step = build_rerank(
+        settings(folder, rerank=f"local:{RERANKER}", **overrides), None, PLATFORM_INFO
+    )
     assert step is not None
     return step
 
@@ -262,7 +265,7 @@ def refused(folder: Path, **overrides: object) -> str:
         if chosen.embedding_model:
             open_embeddings(chosen)
         else:
-            build_rerank(chosen, None, ENGLISH)
+            build_rerank(chosen, None, PLATFORM_INFO)
 
     with pytest.raises(ConfigurationError) as raised:
         open_model()

@@ -18,7 +18,6 @@ import yaml
 from litestar import Litestar
 from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
-from tenacity import wait_none
 
 from app.main import create_app
 from app.service.answer_service import AnswerService
@@ -30,6 +29,8 @@ from tests.model_replies import MakeClient, ask, draft, is_classification, struc
 from tests.model_script import Recorded, Reply, Scripted
 from tests.model_server import ModelServer
 
+pytestmark = pytest.mark.usefixtures("no_backoff")
+
 QUESTION = "发货接口是哪个"
 STEP = "用“订单发货”接口。[1]"
 CHAT = 'model="openai:scripted-chat",role="chat"'
@@ -40,12 +41,6 @@ ALERTS = DEPLOY / "prometheus" / "alerts.yaml"
 
 Samples = dict[str, float]
 """The values of samples by name and labels, as in the exposition."""
-
-
-@pytest.fixture(autouse=True)
-def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retry immediately."""
-    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def parse_exposition(text: str) -> Samples:

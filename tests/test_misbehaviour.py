@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
-from tenacity import wait_none
 
 from runnables.models.json_text import UnreadableReply, parse_object
 from schemas.answer import Answer, AnswerDraft
@@ -21,11 +20,7 @@ from tests.model_script import Answer as Said
 from tests.model_script import Recorded, Reply, ToolCall
 from tests.model_server import ModelServer
 
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retry without waiting: the tests check that retries happen, not when."""
-    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
+pytestmark = pytest.mark.usefixtures("no_backoff")
 
 
 QUESTION = "发货接口是哪个"

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from tenacity import wait_none
 
 from app.main import create_app
 from ingestion.text.language import estimate_tokens
@@ -17,6 +16,8 @@ from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
+
+pytestmark = pytest.mark.usefixtures("no_backoff")
 
 QUESTION = "发货接口是哪个"
 KEY = "sk-never-to-be-seen"
@@ -27,11 +28,6 @@ DOWN = Reply("overloaded", status=503, headers={"retry-after": "0"})
 NAMES_THE_KEY = f"wrong key {KEY}"
 
 DOCUMENT = re.compile(r'<document number="\d+">\n(.*?)\n</document>', re.DOTALL)
-
-
-@pytest.fixture(autouse=True)
-def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 @pytest.fixture

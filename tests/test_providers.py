@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from langchain.chat_models.base import _get_chat_model_creator
 from pydantic import SecretStr
-from tenacity import wait_none
 
 from runnables.models.chat_models import open_chat_models
 from schemas.answer import AnswerDraft
@@ -21,6 +20,8 @@ from tests.model_replies import MakeClient, ask, draft, is_classification, struc
 from tests.model_script import Recorded, Reply, ToolCall
 from tests.model_server import ModelServer
 from tests.provider_servers import AnthropicServer, OllamaServer
+
+pytestmark = pytest.mark.usefixtures("no_backoff")
 
 QUESTION = "发货接口是哪个"
 KEY = "sk-never-to-be-seen"
@@ -60,11 +61,6 @@ def server(provider: Provider) -> Iterator[ModelServer]:
     with provider.server() as running:
         yield running
     assert not running.faults
-
-
-@pytest.fixture(autouse=True)
-def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def chat(model: str, base_url: str, **overrides: object) -> dict[str, object]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from tenacity import wait_none
 
 from app.analytics.insights.gap_naming import (
     MAX_GROUPS,
@@ -19,10 +18,12 @@ from app.analytics.insights.gaps import GapQuestion, find_gaps
 from runnables.models.chat_models import open_chat_models
 from schemas.choices import Language
 from schemas.settings import read_settings
+from tests.acme import PLATFORM_INFO
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
 from tests.test_gaps import ASKED_AT, DATA, gap_set, read_lines
-from tests.test_judge import PLATFORM_INFO
+
+pytestmark = pytest.mark.usefixtures("no_backoff")
 
 KEY = "sk-never-to-be-seen"
 TEXTS = [
@@ -40,11 +41,6 @@ TEXTS = [
 
 QUESTIONS = [GapQuestion(text, ASKED_AT, "general", "low") for text in TEXTS]
 JOINED = {"topics": [{"name": " Payment\ndisputes ", "groups": [1, 2]}]}
-
-
-@pytest.fixture(autouse=True)
-def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
 def make_grouper(

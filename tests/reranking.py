@@ -1,0 +1,56 @@
+"""Chunks to rerank, and checks that reranking keeps each of them."""
+
+import asyncio
+import logging
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+
+from runnables.retrieval.rerank import RUN_NAME, RerankStep
+from schemas.document import RetrievedChunk
+from tests.test_collection import page
+from tests.traces import Trace
+
+KEY = "sk-never-to-be-seen"
+QUESTION = "怎么取消揽收，用哪个接口？"
+
+
+def retrieved(count: int, body: str = "正文") -> list[RetrievedChunk]:
+    """Return `count` chunks with descending scores."""
+    chunks = page("取消", *(f"{body} {number}" for number in range(count)))
+    return [RetrievedChunk(chunk=c, score=100.0 - n) for n, c in enumerate(chunks)]
+
+
+def run(
+    rerank: RerankStep,
+    found: list[RetrievedChunk],
+    question: str = QUESTION,
+    config: RunnableConfig | None = None,
+) -> list[RetrievedChunk]:
+    return asyncio.run(rerank.rerank(question, found, config or {}))
+
+
+def order(reranked: list[RetrievedChunk], found: list[RetrievedChunk]) -> list[int]:
+    """Return the old indexes in the new order; all chunks must be there, each once."""
+    indexes = {retrieved.chunk.id: index for index, retrieved in enumerate(found)}
+    assert len(reranked) == len(found)
+    assert {retrieved.chunk.id for retrieved in reranked} == set(indexes)
+    return [indexes[retrieved.chunk.id] for retrieved in reranked]
+
+
+def skip_reason(
+    rerank: RerankStep, found: list[RetrievedChunk], caplog: pytest.LogCaptureFixture
+) -> str | None:
+    """Return why reranking was skipped; trace and log state it once, without question and key."""
+    trace = Trace(RUN_NAME)
+    with caplog.at_level(logging.WARNING):
+        reranked = run(rerank, found, config={"callbacks": [trace]})
+    assert reranked == found
+    (output,) = trace.outputs
+    (record,) = (r for r in caplog.records if r.name == "runnables.retrieval.rerank")
+    reason: str = output["skipped"]
+    assert record.getMessage().endswith(reason)
+    assert record.exc_info is None
+    assert QUESTION not in caplog.text
+    assert KEY not in caplog.text + repr(output)
+    return reason
