@@ -198,15 +198,13 @@ async def _to_messages(
     async with aclosing(events):
         try:
             async for event in events:
-                yield _to_message(event)
+                if event is None:
+                    yield HEARTBEAT
+                else:
+                    data = event.data.model_dump_json(by_alias=True)
+                    yield ServerSentEventMessage(event=event.name, data=data)
         except Exception as error:
             yield ServerSentEventMessage(event="error", data=problem_json(error))
-
-
-def _to_message(event: Event | None) -> ServerSentEventMessage:
-    if event is None:
-        return HEARTBEAT
-    return ServerSentEventMessage(event=event.name, data=event.data.model_dump_json(by_alias=True))
 
 
 class RetrieveRequest(ApiModel):

@@ -98,8 +98,9 @@ def _read_content(path: Path, pages: Environment, platform_info: PlatformInfo) -
     text = template.render(
         platform=platform_info,
         logo=platform_info.logo and _logo_name(platform_info.logo),
-        no_script=no_script_notice(),
-        labels=widget_labels(),
+        # shown in browsers without JavaScript, in all languages
+        no_script=" ".join(user_text(language).page["noScript"] for language in LANGUAGES),
+        labels={language: user_text(language).page["widget"] for language in LANGUAGES},
         accent=light_colours(platform_info.accent or DEFAULT_ACCENT).accent,
     )
     return text.encode()
@@ -195,16 +196,6 @@ def text_modules(platform_info: PlatformInfo) -> dict[str, str]:
         + _export("errorColumns", columns),
         ADMIN_PAGE_TEXT: _export("texts", admin),
     }
-
-
-def widget_labels() -> dict[Language, str]:
-    """Return the label of the widget's button in each language."""
-    return {language: user_text(language).page["widget"] for language in LANGUAGES}
-
-
-def no_script_notice() -> str:
-    """Return the notice shown in browsers without JavaScript, in all languages."""
-    return " ".join(user_text(language).page["noScript"] for language in LANGUAGES)
 
 
 def _page_texts(language: Language) -> dict[str, str]:

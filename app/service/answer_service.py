@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from langchain_core.embeddings import Embeddings
@@ -14,7 +14,7 @@ from langsmith import tracing_context
 from sqlalchemy.engine import Engine
 
 from app.service.ask_command import AskCommand, check_question
-from app.telemetry.metrics import Metrics
+from app.telemetry.metrics import Metrics, update_limiter_gauge
 from app.telemetry.run_observer import RunObserver
 from app.telemetry.tracing import open_tracing
 from ingestion.database.engine import open_engine
@@ -67,11 +67,13 @@ class AnswerService:
         self.metrics = Metrics()
         self.in_flight = InFlight()
         self.question_limiter = ConcurrencyLimiter(
-            settings.max_concurrency, self.metrics.update_question_gauge
+            settings.max_concurrency,
+            partial(update_limiter_gauge, self.metrics.questions_under_way),
         )
         """Limits how many model-answered questions run at once."""
         self.call_limiter = ConcurrencyLimiter(
-            settings.max_concurrency, self.metrics.update_call_gauge
+            settings.max_concurrency,
+            partial(update_limiter_gauge, self.metrics.model_calls_under_way),
         )
         """Limits how many calls of chat models run at once."""
         self.models = open_chat_models(settings, self.call_limiter, models.chat)
@@ -113,10 +115,12 @@ class AnswerService:
         finally:
             self.update_circuit_gauge()
         total = round((time.monotonic() - started) * 1000)
+        lacks_tools = mode == "tools" and self.models is None
+        degraded = DegradedReason.TOOLS_UNAVAILABLE if lacks_tools else None
         answer = answer.model_copy(
             update={
                 "timings": dict(observer.milliseconds) | {"total": total},
-                "degraded": answer.degraded or self._degraded_reason(mode),
+                "degraded": answer.degraded or degraded,
             }
         )
         observer.record_answer(answer, mode)
@@ -233,11 +237,6 @@ class AnswerService:
                     "too many questions are being answered: ask again later"
                 ) from None
             yield
-
-    def _degraded_reason(self, mode: AnswerMode) -> DegradedReason | None:
-        if mode == "tools" and self.models is None:
-            return DegradedReason.TOOLS_UNAVAILABLE
-        return None
 
     def _detect_language(self, prose: str) -> Language:
         """Return the language of `prose`, or the platform's language if it has no letters."""

@@ -165,14 +165,6 @@ class Metrics:
         for model in models:
             self.circuit_state.labels(**model.role.labels).set(CIRCUIT_VALUES[model.circuit])
 
-    def update_question_gauge(self, limiter: "ConcurrencyLimiter") -> None:
-        """Set the number of running and waiting questions."""
-        _update_limiter_gauge(self.questions_under_way, limiter)
-
-    def update_call_gauge(self, limiter: "ConcurrencyLimiter") -> None:
-        """Set the number of running and waiting calls of chat models."""
-        _update_limiter_gauge(self.model_calls_under_way, limiter)
-
     def update_loop_lag(self, lag_s: float, max_lag_s: float) -> None:
         """Record the current lag of the event loop, and the longest of the last minute."""
         self.loop_lag.observe(lag_s)
@@ -187,7 +179,8 @@ class Metrics:
         return b"".join(map(generate_latest, (_shared_registry(self._registry), *scraped)))
 
 
-def _update_limiter_gauge(gauge: Gauge, limiter: "ConcurrencyLimiter") -> None:
+def update_limiter_gauge(gauge: Gauge, limiter: "ConcurrencyLimiter") -> None:
+    """Set the number of callers that run and that wait for a slot."""
     gauge.labels("running").set(limiter.running)
     gauge.labels("waiting").set(limiter.waiting)
 

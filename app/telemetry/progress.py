@@ -14,16 +14,15 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from ingestion.job import ProgressCallback
 from schemas.ingestion import IngestionRun, SourceReport
-
-OnProgress = Callable[[IngestionRun], None]
 
 LINE_INTERVAL_S = 10.0
 """Seconds between two lines of progress where output is not a terminal."""
 
 
 @contextmanager
-def ingestion_progress(summary: bool = True) -> Iterator[OnProgress]:
+def ingestion_progress(summary: bool = True) -> Iterator[ProgressCallback]:
     """Yield a callback that shows the progress of a run.
 
     If `summary` is true, the counts of the run are printed when it has ended without an error.
@@ -58,18 +57,11 @@ class _LineDisplay:
         for source in run.sources:
             if source.name not in self._started:
                 self._started.add(source.name)
-                self._start_source(source.name)
+                self._console.print(f"reading {source.name} …")
         if run.sources and self._clock() - self._printed_at >= LINE_INTERVAL_S:
             self._printed_at = self._clock()
-            self._print_progress(run)
-
-    def _print_progress(self, run: IngestionRun) -> None:
-        elapsed_s = self._clock() - self._began_at
-        line = progress_line(run.sources, elapsed_s)
-        self._console.print(line, soft_wrap=True)
-
-    def _start_source(self, source: str) -> None:
-        self._console.print(f"reading {source} …")
+            line = progress_line(run.sources, self._printed_at - self._began_at)
+            self._console.print(line, soft_wrap=True)
 
 
 class _BarDisplay(_LineDisplay):
