@@ -18,7 +18,7 @@ import pytest
 from ingestion.store.collection import Collection
 from ingestion.store.embedded_collection import EmbeddedCollection
 from ingestion.store.lite_record import LiteRecord
-from ingestion.store.manifest import expected_manifest
+from ingestion.store.manifest import RouteCalibration, expected_manifest
 from ingestion.store.milvus_collection import MilvusCollection
 from ingestion.store.schema import chunk_words, indexed_terms
 from ingestion.store.snapshot import (
@@ -105,6 +105,18 @@ def test_reader_sees_the_run_of_another_process(collection: Collection, settings
     assert [hit.chunk.document_id for hit in found] == ["new"]
     assert collection.word_counts(["zebra", "horse"]) == {"zebra": 1, "horse": 1}
     assert [entry.document_id for entry in collection.catalogue()] == ["new", "old"]
+
+
+def test_reader_sees_the_calibration_that_follows_a_run(
+    collection: Collection, settings: Settings
+) -> None:
+    write(collection, page("old", "A horse."))
+    reader = Collection.connect(settings)
+    assert reader.manifest.calibration is None
+    calibration = RouteCalibration(full_text=0.5, dense=0.25, rows=1)
+    collection.save_calibration(calibration)
+    assert reader.manifest.calibration == collection.manifest.calibration == calibration
+    reader.close()
 
 
 @pytest.mark.acceptance

@@ -1,6 +1,7 @@
 """A collection in files: questions are answered from the snapshot, which several processes can read."""
 
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,11 +38,11 @@ from ingestion.store.snapshot import (
     MAX_VARIABLES,
     SOURCES_KEY,
     VERSION_KEY,
-    decode_chunk,
     get_manifest,
     get_state,
     open_snapshot,
     placeholders,
+    select_chunks,
     set_manifest,
     set_state,
     snapshot_errors,
@@ -194,7 +195,7 @@ class EmbeddedCollection(Collection):
         manifest = self.manifest.model_copy(update={"calibration": calibration})
         with self._writing() as connection:
             set_manifest(connection, manifest)
-            self._state.manifest = manifest
+            set_state(connection, VERSION_KEY, str(time.time_ns()))  # other processes read it again
 
     def indexed_sources(self) -> dict[str, IndexedSource]:
         with self._reading() as (connection, _):
@@ -284,12 +285,7 @@ class EmbeddedCollection(Collection):
     def _chunks(self, condition: str, values: Sequence[object]) -> list[Chunk]:
         """Return the chunks that match `condition`, sorted by document and position."""
         with self._reading_documents() as (connection, _):
-            rows = connection.execute(
-                f"SELECT content.chunk FROM chunk JOIN content USING (number) WHERE {condition} "
-                "ORDER BY source, document_id, position",
-                values,
-            ).fetchall()
-        return [decode_chunk(data) for (data,) in rows]
+            return [chunk for _, chunk in select_chunks(connection, condition, values)]
 
 
 def _load_state(connection: sqlite3.Connection, version: str) -> _LoadedState:

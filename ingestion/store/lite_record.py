@@ -78,21 +78,16 @@ class LiteRecord:
 
         Raises CollectionMismatch. If `expected` is None, the settings are not compared.
         """
-        if not Path(self._settings.milvus_uri).exists():
-            return
-        with self._open() as client:
-            if not client.has_collection(self.alias):
-                return
-            manifest = read_manifest(client, self.alias)
-            if expected is not None:
-                check_manifest(self.alias, manifest, expected)
+        with self._open_existing() as client:
+            if client is not None:
+                manifest = read_manifest(client, self.alias)
+                if expected is not None:
+                    check_manifest(self.alias, manifest, expected)
 
     def stored_rows(self, with_vectors: bool) -> Iterator[tuple[list[Chunk], list[Vector] | None]]:
         """Yield all chunks and, if `with_vectors`, their vectors, in batches."""
-        if not Path(self._settings.milvus_uri).exists():
-            return
-        with self._open() as client:
-            if not client.has_collection(self.alias):
+        with self._open_existing() as client:
+            if client is None:
                 return
             client.load_collection(self.alias)
             fields = [*CHUNK_FIELDS, "dense"] if with_vectors else CHUNK_FIELDS
@@ -115,6 +110,15 @@ class LiteRecord:
             client.flush(name)
         write_manifest(client, name, manifest)
         return name
+
+    @contextmanager
+    def _open_existing(self) -> Iterator["MilvusClient | None"]:
+        """Open Milvus Lite within the block if it has the collection, otherwise give None."""
+        if not Path(self._settings.milvus_uri).exists():
+            yield None
+            return
+        with self._open() as client:
+            yield client if client.has_collection(self.alias) else None
 
     @contextmanager
     def _open(self) -> Iterator["MilvusClient"]:

@@ -87,7 +87,7 @@ class MilvusCollection(Collection):
     def open(cls, settings: Settings) -> Self:
         """Connect to the server in `settings`. Raises StoreUnavailable."""
         client = open_milvus(settings)
-        lite = settings.embedded or is_lite(client)
+        lite = is_lite(client)
         expected = expected_manifest(settings, "standard" if lite else "whitespace")
         return cls(client, settings.collection, expected, in_place=not lite)
 

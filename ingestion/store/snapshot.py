@@ -11,7 +11,7 @@ the alternatives.
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -152,6 +152,18 @@ def encode_chunk(chunk: Chunk) -> bytes:
 def decode_chunk(data: bytes) -> Chunk:
     """Return the chunk that `encode_chunk` encoded."""
     return Chunk.model_validate_json(zlib.decompress(data), by_name=True)
+
+
+def select_chunks(
+    connection: sqlite3.Connection, condition: str, values: Sequence[object]
+) -> list[tuple[int, Chunk]]:
+    """Return the chunks that match `condition` with their numbers, sorted by document and position."""
+    rows = connection.execute(
+        f"SELECT number, content.chunk FROM chunk JOIN content USING (number) WHERE {condition} "
+        "ORDER BY source, document_id, position",
+        values,
+    )
+    return [(number, decode_chunk(data)) for number, data in rows.fetchall()]
 
 
 def placeholders(values: Iterable[object]) -> str:

@@ -23,11 +23,11 @@ from ingestion.store.snapshot import (
     REPLACED_KEY,
     SOURCES_KEY,
     VERSION_KEY,
-    decode_chunk,
     encode_chunk,
     get_manifest,
     open_snapshot,
     placeholders,
+    select_chunks,
     set_manifest,
     set_state,
     snapshot_errors,
@@ -162,14 +162,8 @@ class SnapshotWriter(CollectionWriter):
 
     def _remove(self, connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
         """Remove the chunks with these ids, as far as they exist; return their numbers by id."""
-        rows = connection.execute(
-            "SELECT number, content.chunk FROM chunk JOIN content USING (number) "
-            f"WHERE id IN {placeholders(ids)}",
-            ids,
-        ).fetchall()
         numbers: dict[str, int] = {}
-        for number, data in rows:
-            chunk = decode_chunk(data)
+        for number, chunk in select_chunks(connection, f"id IN {placeholders(ids)}", ids):
             numbers[chunk.id] = number
             words = chunk_words(chunk)
             self._postings.remove(number, indexed_terms(chunk, words))
@@ -195,7 +189,11 @@ class SnapshotWriter(CollectionWriter):
         """Write the entry of each changed document; delete those of documents without chunks."""
         for keys in batches(sorted(self._documents), BATCH_DOCUMENTS):
             builder = CatalogueBuilder()
-            builder.add(chunk.model_dump() for key in keys for chunk in _document(connection, key))
+            builder.add(
+                chunk.model_dump()
+                for key in keys
+                for _, chunk in select_chunks(connection, "source = ? AND document_id = ?", key)
+            )
             connection.executemany(
                 "DELETE FROM document WHERE source = ? AND document_id = ?", keys
             )
@@ -216,15 +214,6 @@ class SnapshotWriter(CollectionWriter):
         set_state(connection, VERSION_KEY, str(time.time_ns()))
         set_state(connection, SOURCES_KEY, "")
         return manifest
-
-
-def _document(connection: sqlite3.Connection, key: DocumentKey) -> Iterator[Chunk]:
-    rows = connection.execute(
-        "SELECT content.chunk FROM chunk JOIN content USING (number) "
-        "WHERE source = ? AND document_id = ?",
-        key,
-    )
-    return (decode_chunk(data) for (data,) in rows.fetchall())
 
 
 def _vector_bytes(connection: sqlite3.Connection) -> int | None:
