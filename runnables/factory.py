@@ -129,8 +129,7 @@ class PipelineFactory:
 
     def retrieve_without_models(self) -> Runnable[Question, list[RetrievedChunk]]:
         """Return a step `retrieve` that searches full text only, without embeddings and reranking."""
-        settings = self._settings.model_copy(update={"retrieval": "full_text"})
-        search = open_search(settings, self._collection, None)
+        search = open_search("full_text", self._collection, None)
         return RetrieveStep(ChunkSearch(search=search, glossary=self._glossary))
 
     def library(self) -> "DocumentLibrary":
@@ -181,11 +180,10 @@ class PipelineFactory:
         A search in `mode` does not share the cache of query embeddings. Comparisons of modes thus all
         start with an empty cache.
         """
-        settings = self._settings.model_copy(update={"retrieval": mode} if mode else {})
         cached = self._query_embeddings
         if mode:
             cached = self._query_cache(embeddings or self._embeddings)
-        search = open_search(settings, self._collection, cached)
+        search = open_search(mode or self._settings.retrieval, self._collection, cached)
         return ChunkSearch(search=search, glossary=self._glossary, reranker=self._rerank)
 
     def _query_cache(self, embeddings: Embeddings | None) -> QueryEmbeddings | None:

@@ -70,7 +70,7 @@ class ResearchSteps:
         self.models = models
         self._collection = answer_service.collection
         self._platform_info = answer_service.platform.platform
-        search = open_search(answer_service.settings, answer_service.collection, None)
+        search = open_search(answer_service.settings.retrieval, answer_service.collection, None)
         glossary = Glossary(answer_service.platform.glossary)
         self._search = ChunkSearch(search=search, glossary=glossary)
         self._library = DocumentLibrary(answer_service.collection, self._search, glossary)

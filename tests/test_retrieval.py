@@ -13,7 +13,7 @@ from litestar.testing import TestClient
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.store.collection import ChunkHit
-from ingestion.text.words import query_text
+from ingestion.text.words import query_words
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.ranking import diversify, retrieved_document
 from runnables.retrieval.section_choice import weigh_sections
@@ -86,8 +86,8 @@ def test_glossary_finds_pages_in_the_other_language(with_glossary: TestClient[Li
     glossary = Glossary(GLOSSARY["glossary"])
 
     def glossary_share(question: dict[str, Any]) -> float:
-        expected = set(query_text(" ".join(question["terms"])).split())
-        added = set(query_text(" ".join(glossary.equivalents(question["question"]))).split())
+        expected = set(query_words(" ".join(question["terms"])))
+        added = set(query_words(" ".join(glossary.equivalents(question["question"]))))
         return len(expected & added) / len(expected)
 
     well_covered = [question for question in questions if glossary_share(question) >= 0.4]

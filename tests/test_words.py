@@ -15,7 +15,7 @@ from ingestion.text.words import (
     joined_word,
     normalise,
     query_terms,
-    query_text,
+    query_words,
     split_words,
     stem,
     vocabulary_words,
@@ -41,7 +41,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_query_of_a_text_uses_its_index_words(text: str) -> None:
-    asked, indexed = split_words(query_text(text)), index_words(text)
+    asked, indexed = query_words(text), index_words(text)
     assert asked
     assert set(asked) <= set(indexed)
 
@@ -63,7 +63,7 @@ def test_query_of_a_text_uses_its_index_words(text: str) -> None:
     ],
 )
 def test_identifier_matches_another_spelling(document: str, question: str) -> None:
-    assert set(split_words(query_text(question))) & set(index_words(document))
+    assert set(query_words(question)) & set(index_words(document))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_identifier_matches_another_spelling(document: str, question: str) -> No
 )
 def test_identifier_is_indexed_in_joined_form(text: str, joined: str) -> None:
     """The joined form is rarer than the parts, so it ranks higher."""
-    for words in (index_words(text), split_words(query_text(text))):
+    for words in (index_words(text), query_words(text)):
         assert any(word.startswith(joined) for word in words)
 
 
@@ -89,7 +89,7 @@ def test_identifier_is_indexed_in_joined_form(text: str, joined: str) -> None:
     ],
 )
 def test_query_omits_common_words(question: str, kept: set[str], dropped: set[str]) -> None:
-    words = set(split_words(query_text(question)))
+    words = set(query_words(question))
     assert not words & dropped
     assert all(any(word.startswith(stem) for word in words) for stem in kept)
     assert dropped <= set(index_words(question))
@@ -129,7 +129,7 @@ def test_joined_word_is_indexed(identifier: str) -> None:
 
 @pytest.mark.parametrize("question", ["the", "的", "is the", "???", ""])
 def test_query_of_common_words_keeps_them(question: str) -> None:
-    assert query_text(question) == question
+    assert query_words(question) == question.split()
 
 
 @pytest.mark.parametrize(

@@ -33,14 +33,11 @@ def normalise(text: str) -> str:
     return _LONG_RUN.sub(r"\1 ", unicodedata.normalize("NFKC", text))
 
 
-def query_text(question: str) -> str:
-    """Return the full-text query for `question`: its words as indexed, separated by spaces.
-
-    Common words are left out, unless the question has no others.
-    """
+def query_words(question: str) -> list[str]:
+    """Return the words of `question` as indexed, without common words unless it has no others."""
     words = vocabulary_words(question)
     informative = [word for word in words if _is_informative(word)]
-    return " ".join(map(stem, informative or words)) or normalise(question)
+    return [stem(word) for word in informative or words] or normalise(question).split()
 
 
 def vocabulary_words(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.text.anchors import strip_anchor
 from ingestion.text.language import detect_language
-from ingestion.text.words import index_words, query_text
+from ingestion.text.words import index_words, query_words
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import confidence_of
 from runnables.grounding.grounded_step import (
@@ -204,12 +204,8 @@ def _confidence(
 
 def _covers(question: str, sources: Sequence[Source]) -> bool:
     """Return whether `sources` contain half of the question's content words, or are in another language."""
-    text = _text(sources)
+    text = " ".join(f"{source.title} {source.section} {source.text}" for source in sources)
     if detect_language(question) != detect_language(text):
         return True
-    question_words, source_words = set(query_text(question).split()), set(index_words(text))
+    question_words, source_words = set(query_words(question)), set(index_words(text))
     return len(question_words & source_words) >= len(question_words) / 2
-
-
-def _text(sources: Sequence[Source]) -> str:
-    return " ".join(f"{source.title} {source.section} {source.text}" for source in sources)

@@ -7,7 +7,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.store.collection import Collection
 from ingestion.text.language import estimate_tokens
-from ingestion.text.words import index_words, query_text
+from ingestion.text.words import index_words, query_words
 from runnables.question.extract_details import details_of
 from runnables.retrieval.chunk_search import ChunkSearch
 from runnables.retrieval.exact_search import (
@@ -57,7 +57,7 @@ def build_expand_query(search: ChunkSearch) -> StateFunction:
 
 def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> float:
     """Return the largest share of the content words of `question` in one of `chunks`, 0 to 1."""
-    words = set(query_text(details_of(question).search_query).split())
+    words = set(query_words(details_of(question).search_query))
     if not words:
         return 0.0
     shares = (

@@ -12,7 +12,7 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from ingestion.store.collection import NO_FILTERS
 from runnables.question.extract_details import details_of
@@ -37,7 +37,6 @@ class ChunkSearch(BaseRetriever):
 
     search: HybridSearch
     glossary: Glossary
-    lexicon: Glossary = Field(default_factory=general_lexicon)
     reranker: RerankStep | None = None
 
     async def retrieve(
@@ -136,7 +135,7 @@ class ChunkSearch(BaseRetriever):
                     search(query, extra_terms=extra_terms), search(extra_terms, terms_only=True)
                 )
             )
-        chunks = await search(query, synonyms=self.lexicon.equivalents(query))
+        chunks = await search(query, synonyms=general_lexicon().equivalents(query))
         if not lacks_request_parameters(chunks):  # most questions: saves a thread
             return chunks
         return await asyncio.to_thread(

@@ -29,7 +29,6 @@ from runnables.run_context import MODEL_FAILURE, dispatch_event
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
 from schemas.question import Filters
-from schemas.settings import Settings
 
 RetrievalMode = Literal["full_text", "dense", "hybrid"]
 
@@ -186,23 +185,19 @@ class HybridSearch:
 
 
 def open_search(
-    settings: Settings, collection: Collection, embeddings: QueryEmbeddings | None
+    mode: RetrievalMode | Literal["auto"],
+    collection: Collection,
+    embeddings: QueryEmbeddings | None,
 ) -> HybridSearch:
-    """Return the search in the mode of `settings`.
+    """Return the search in `mode`; `auto` uses vectors if there is an embedding model.
 
     Raises ConfigurationError if the mode needs an embedding model and there is none.
     """
-    return HybridSearch(collection, embeddings, _retrieval_mode(settings, embeddings))
-
-
-def _retrieval_mode(settings: Settings, embeddings: QueryEmbeddings | None) -> RetrievalMode:
-    if settings.retrieval == "auto":
-        return "hybrid" if embeddings else "full_text"
-    if settings.retrieval != "full_text" and embeddings is None:
-        raise ConfigurationError(
-            f"APIDESK_RETRIEVAL={settings.retrieval} needs APIDESK_EMBEDDING_MODEL"
-        )
-    return settings.retrieval
+    if mode == "auto":
+        mode = "hybrid" if embeddings else "full_text"
+    if mode != "full_text" and embeddings is None:
+        raise ConfigurationError(f"APIDESK_RETRIEVAL={mode} needs APIDESK_EMBEDDING_MODEL")
+    return HybridSearch(collection, embeddings, mode)
 
 
 def to_document(retrieved: RetrievedChunk) -> Document:

@@ -23,7 +23,7 @@ from runnables.tools.tool_context import (
     ToolContextRuntime,
 )
 from schemas.document import CatalogueEntry, RetrievedChunk
-from schemas.question import Question
+from schemas.question import Filters, Question
 
 MAX_MATCHES = 10
 """Maximum number of documents that `outline` lists with their headings. A name may match several."""
@@ -197,20 +197,24 @@ def _rank_chunks_of(
 
     A chunk matches better the more of the question's words it contains.
     """
-    chunks = [
-        chunk
+    chunks = _chunks_of(library, documents, question.filters)
+    ids = {r.chunk.id for r in chunks}
+    first = [r for r in retrieved if r.chunk.id in ids]
+    first_ids = {r.chunk.id for r in first}
+    others = [r for r in chunks if r.chunk.id not in first_ids]
+    return first + sorted(others, key=lambda r: -best_word_share(question, [r]))
+
+
+def _chunks_of(
+    library: DocumentLibrary, documents: Sequence[CatalogueEntry], filters: Filters
+) -> list[RetrievedChunk]:
+    """Return the chunks of `documents` that `filters` allow, in order and without scores."""
+    return [
+        RetrievedChunk(chunk=chunk, score=0.0)
         for entry in documents
         for chunk in library.collection.chunks_of_document(entry.document_id, entry.source)
+        if filters.allow(chunk)
     ]
-    ids = {chunk.id for chunk in chunks}
-    first = [r for r in retrieved if r.chunk.id in ids]
-    first_ids = {retrieved.chunk.id for retrieved in first}
-    others = [
-        RetrievedChunk(chunk=chunk, score=0.0)
-        for chunk in chunks
-        if chunk.id not in first_ids and question.filters.allow(chunk)
-    ]
-    return first + sorted(others, key=lambda r: -best_word_share(question, [r]))
 
 
 def _open_section(
@@ -220,12 +224,7 @@ def _open_section(
     documents = library.find_documents(document, MAX_DOCUMENTS_OF_NAME, filters)
     if not section.strip() and any(entry.outline for entry in documents):
         return OutlineResult("\n".join(_outline_lines(documents, ())), documents)
-    chunks = [
-        RetrievedChunk(chunk=chunk, score=0.0)
-        for entry in documents
-        for chunk in library.collection.chunks_of_document(entry.document_id, entry.source)
-        if filters.allow(chunk)
-    ]
+    chunks = _chunks_of(library, documents, filters)
     if not chunks:
         return PassagesResult(f"no document is called {document}")
     exact = [

@@ -9,6 +9,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any, cast
 from uuid import uuid4
 
@@ -133,10 +134,8 @@ def _arguments(raw: Any) -> dict[str, Any]:
     text = replace_unencodable(text)
     value = None
     if len(text) <= MAX_ARGUMENT_CHARS:
-        try:
+        with suppress(ValueError, RecursionError):
             value = json.loads(text, parse_constant=lambda _: None)
-        except (ValueError, RecursionError):
-            value = None
     return value if isinstance(value, dict) else {UNREADABLE: text[:MAX_QUOTED_ARGUMENT_CHARS]}
 
 
