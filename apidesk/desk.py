@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from anyio.from_thread import start_blocking_portal
 from langchain_core.documents import BaseDocumentCompressor
@@ -47,6 +47,21 @@ def open(
     if platform is not None:
         settings["platform"] = Path(platform)
     return Apidesk(read_settings(**settings), CustomModels(model, reranker))
+
+
+class AskOptions(TypedDict, total=False):
+    """The optional arguments of `Apidesk.ask` and `Apidesk.aask`."""
+
+    k: int | None
+    """Maximum number of chunks to retrieve; None means APIDESK_TOP_K."""
+    language: Language | None
+    """The language of the answer; None means that of the question."""
+    filters: Filters | None
+    """Conditions that a chunk must meet to be retrieved; None means no conditions."""
+    mode: AnswerMode
+    """`tools` lets a model look up documents before it answers. Default: `pipeline`."""
+    session: str | None
+    """The name of a conversation to continue or start."""
 
 
 class Apidesk:
@@ -112,39 +127,13 @@ class Apidesk:
         """The tools `ask`, `outline`, `search` and `open`. The first access blocks the calling thread."""
         return ToolFactory(self._answer_service, self.pipeline, self._runner).tools()
 
-    def ask(
-        self,
-        question: str,
-        *,
-        k: int | None = None,
-        language: Language | None = None,
-        filters: Filters | None = None,
-        mode: AnswerMode = "pipeline",
-        session: str | None = None,
-    ) -> Answer:
-        """Return the answer to `question`.
+    def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
+        """Return the answer to `question`. `AskOptions` describes the options. Raises ApideskError."""
+        return self._runner.run(self._ask(AskCommand(question, **options)))
 
-        `k` is the maximum number of chunks to retrieve; None means APIDESK_TOP_K. `language` is that of the
-        answer; None means that of the question. Only chunks that match `filters` are retrieved. With the
-        `mode` `tools`, a model looks up documents before it answers. `session` names a conversation to
-        continue or start. Raises ApideskError.
-        """
-        command = AskCommand(question, k, language, filters, mode, session)
-        return self._runner.run(self._ask(command))
-
-    async def aask(
-        self,
-        question: str,
-        *,
-        k: int | None = None,
-        language: Language | None = None,
-        filters: Filters | None = None,
-        mode: AnswerMode = "pipeline",
-        session: str | None = None,
-    ) -> Answer:
+    async def aask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
         """Return the answer to `question`; see `ask`."""
-        command = AskCommand(question, k, language, filters, mode, session)
-        return await self._runner.arun(self._ask(command))
+        return await self._runner.arun(self._ask(AskCommand(question, **options)))
 
     async def _ask(self, command: AskCommand) -> Answer:
         return await self._answerer.ask(command)

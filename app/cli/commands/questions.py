@@ -29,20 +29,24 @@ def ask(
 ) -> None:
     """Answer QUESTION."""
     from app.cli.terminal.answer_output import live_answer, print_answer, print_retrieved
-    from app.cli.terminal.answerers import ask_once
+    from app.cli.terminal.answerers import open_terminal_answerer
+    from app.service.ask_command import AskCommand, check_question
+    from ingestion.text.language import replace_surrogates
     from schemas.answer import Answer, Source
-    from schemas.question import AnswerMode
 
     settings = load_settings(platform, chat_model=model)
-    mode: AnswerMode = "tools" if tools else "pipeline"
+    command = AskCommand(replace_surrogates(question), k=k, mode="tools" if tools else "pipeline")
+    check_question(command.text, settings)
 
-    async def ask_with_live_output() -> tuple[Answer, list[Source]]:
-        async with live_answer() as on_event:
-            return await ask_once(
-                settings, question, k, show_retrieved, bool(model), mode, on_event
-            )
+    async def answer_and_retrieve() -> tuple[Answer, list[Source]]:
+        async with (
+            live_answer() as on_event,
+            open_terminal_answerer(settings, custom_model=bool(model)) as answerer,
+        ):
+            retrieved = await answerer.retrieve(command) if show_retrieved else []
+            return await answerer.ask(command, on_event), retrieved
 
-    answer, sources = asyncio.run(ask_with_live_output())
+    answer, sources = asyncio.run(answer_and_retrieve())
     if show_retrieved:
         print_retrieved(sources)
     if as_json:

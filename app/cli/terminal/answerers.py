@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import httpx
 from httpx_sse import SSEError, aconnect_sse
 
-from app.service.ask_command import Answerer, AskCommand, check_question
+from app.service.ask_command import Answerer, AskCommand
 from app.serving.local_server import LocalServer, find_running_server
-from ingestion.text.language import replace_surrogates
 from schemas.answer import Answer, Event, EventName, EventSink, Source, Sources, Step
 from schemas.base import ApiModel
 from schemas.errors import ApideskError, StoreUnavailable
-from schemas.question import AnswerMode, StructuredQuestion
+from schemas.question import StructuredQuestion
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer
 
 
 def open_terminal_answerer(
-    settings: Settings, custom_model: bool = False
+    settings: Settings, custom_model: bool
 ) -> AbstractAsyncContextManager[TerminalAnswerer]:
     """Connect to the running server of the embedded store, or open an answer service in this process.
 
@@ -186,24 +185,3 @@ def open_terminal_answerer(
     if server is not None:
         return RemoteAnswerer.connect(server, settings.request_timeout + EXTRA_TIMEOUT_S)
     return open_local_answerer(settings)
-
-
-async def ask_once(
-    settings: Settings,
-    question: str,
-    k: int | None,
-    show_retrieved: bool,
-    custom_model: bool = False,
-    mode: AnswerMode = "pipeline",
-    on_event: EventSink | None = None,
-) -> tuple[Answer, list[Source]]:
-    """Answer one question; with `show_retrieved`, also return the retrieved chunks.
-
-    For `custom_model`, see `open_terminal_answerer`. Raises ApideskError.
-    """
-    question = replace_surrogates(question)
-    check_question(question, settings)
-    command = AskCommand(question, k=k, mode=mode)
-    async with open_terminal_answerer(settings, custom_model) as answerer:
-        sources = await answerer.retrieve(command) if show_retrieved else []
-        return await answerer.ask(command, on_event), sources
