@@ -14,3 +14,8 @@ Scope = Literal["ask", "ingest", "admin"]
 """Permission of an API key."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+Table = Literal["byType", "byApi", "gaps", "errors", "feedback"]
+"""A table of the insights report, by its name in the JSON."""
+
+TABLES: tuple[Table, ...] = get_args(Table)

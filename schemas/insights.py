@@ -1,22 +1,17 @@
 """Records of questions and feedback, and the insights report: statistics and documentation gaps."""
 
 from datetime import date, datetime
-from typing import Literal, get_args
+from typing import Literal
 
 from pydantic import JsonValue
 
 from schemas.answer import Confidence, Page
 from schemas.base import ApiModel
-from schemas.choices import Language
+from schemas.choices import TABLES, Language, Table
 from schemas.question import AnswerMode, Filters, QuestionType
 
 Score = Literal[-1, 0, 1]
 """-1: not helpful, 0: withdraws earlier feedback, 1: helpful."""
-
-Table = Literal["byType", "byApi", "gaps", "errors", "feedback"]
-"""A table of the report, by its name in the JSON."""
-
-TABLES: tuple[Table, ...] = get_args(Table)
 
 
 class Feedback(ApiModel):

@@ -17,9 +17,10 @@ from app.api.fields import PathId, parse_id
 from app.api.openapi import DOCUMENTS_TAG, OPERATING_TAG
 from app.service.ingestion_service import IngestionService
 from schemas.base import ApiModel
+from schemas.choices import Table
 from schemas.errors import IngestionRunning, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
-from schemas.insights import Insights, Table
+from schemas.insights import Insights
 
 LOCATION = ResponseHeader(
     "Location",

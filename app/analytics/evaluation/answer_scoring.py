@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import Literal
+from typing import Literal, get_args
 
 from app.analytics.evaluation.answer_judge import Grade
 from app.analytics.evaluation.dataset import EvaluationQuestion, Fact
@@ -18,7 +18,7 @@ K = 5
 Outcome = Literal["answered", "not_covered", "refused"]
 """`refused`: the question is off-topic; `not_covered`: no step cites a source."""
 
-CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
+CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
 
 CITATION = re.compile(r"\[(\d+)\]")
 

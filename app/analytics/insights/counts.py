@@ -3,7 +3,15 @@
 from collections import Counter, defaultdict, deque
 from datetime import UTC, date
 
-from schemas.insights import ApiCount, ErrorCount, Feedback, QuestionRecord, RatedAnswer, TypeCount
+from schemas.insights import (
+    ApiCount,
+    ErrorCount,
+    Feedback,
+    Insights,
+    QuestionRecord,
+    RatedAnswer,
+    TypeCount,
+)
 from schemas.question import QuestionType
 
 MAX_LISTED = 1_000
@@ -81,8 +89,8 @@ class QuestionCounts:
     """Counts over the records added so far."""
 
     def __init__(self) -> None:
-        self.questions = 0
-        self.unanswered = 0
+        self._questions = 0
+        self._unanswered = 0
         self._cached = 0
         self._types: Counter[tuple[date, QuestionType | None]] = Counter()
         self._apis = ApiQuestionCounts()
@@ -92,8 +100,8 @@ class QuestionCounts:
     def add(self, record: QuestionRecord) -> None:
         """Count `record`."""
         day, unanswered = day_of(record), is_unanswered(record)
-        self.questions += 1
-        self.unanswered += unanswered and record.type != "unknown"
+        self._questions += 1
+        self._unanswered += unanswered and record.type != "unknown"
         self._cached += record.cached
         self._types[day, record.type] += 1
         if record.api_name or record.api_url:
@@ -103,46 +111,29 @@ class QuestionCounts:
         if record.feedback and record.feedback.score:
             self._rated.append(_rated_answer(record, record.feedback))
 
-    @property
-    def off_topic_share(self) -> float:
-        """Share of the answered questions that are off topic, 0 to 1; 0 if none was answered."""
-        off_topic = sum(count for (_, type_), count in self._types.items() if type_ == "unknown")
-        return self._share(off_topic)
-
-    @property
-    def cached_share(self) -> float:
-        """Share of the answered questions that came from the cache, 0 to 1; 0 if none was answered."""
-        return self._share(self._cached)
-
-    @property
-    def by_type(self) -> tuple[TypeCount, ...]:
-        """Number of questions per type and day, ordered by day."""
-        ordered = sorted(self._types.items(), key=lambda item: (item[0][0], str(item[0][1])))
-        return tuple(
-            TypeCount(day=day, type=type_, questions=count) for (day, type_), count in ordered
+    def report(self, days: int) -> Insights:
+        """Return the report without gaps. `days` is the number of days that the records cover."""
+        types = sorted(self._types.items(), key=lambda item: (item[0][0], str(item[0][1])))
+        answered = sum(count for (_, type_), count in types if type_ is not None)
+        off_topic = sum(count for (_, type_), count in types if type_ == "unknown")
+        return Insights(
+            days=days,
+            questions=self._questions,
+            unanswered=self._unanswered,
+            off_topic_share=round(off_topic / answered, 4) if answered else 0.0,
+            cached_share=round(self._cached / answered, 4) if answered else 0.0,
+            by_type=tuple(
+                TypeCount(day=day, type=type_, questions=count) for (day, type_), count in types
+            ),
+            by_api=self._apis.by_day,
+            errors=tuple(
+                ErrorCount(error=error, questions=count)
+                for error, count in self._errors.most_common(MAX_LISTED)
+            ),
+            feedback=tuple(
+                sorted(self._rated, key=lambda rated: (rated.score, -rated.asked_at.timestamp()))
+            ),
         )
-
-    @property
-    def by_api(self) -> tuple[ApiCount, ...]:
-        """Number of questions per API and day. The API with the most questions comes first."""
-        return self._apis.by_day
-
-    @property
-    def errors(self) -> tuple[ErrorCount, ...]:
-        """Errors named in questions, the most frequent first."""
-        most_common = self._errors.most_common(MAX_LISTED)
-        return tuple(ErrorCount(error=error, questions=count) for error, count in most_common)
-
-    @property
-    def feedback(self) -> tuple[RatedAnswer, ...]:
-        """Rated answers, lowest score first; answers with the same score are ordered newest first."""
-        return tuple(
-            sorted(self._rated, key=lambda rated: (rated.score, -rated.asked_at.timestamp()))
-        )
-
-    def _share(self, part: int) -> float:
-        answered = sum(count for (_, type_), count in self._types.items() if type_ is not None)
-        return round(part / answered, 4) if answered else 0.0
 
 
 def day_of(record: QuestionRecord) -> date:

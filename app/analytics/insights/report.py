@@ -28,6 +28,7 @@ from ingestion.store.collection import Collection
 from runnables.models.chat_models import ChatModels
 from runnables.retrieval.query_analysis import Glossary
 from schemas.base import ApiModel
+from schemas.choices import Table
 from schemas.errors import ModelError, ModelOutputInvalid, StoreError
 from schemas.insights import (
     ApiCount,
@@ -36,7 +37,6 @@ from schemas.insights import (
     Insights,
     QuestionRecord,
     RatedAnswer,
-    Table,
     TypeCount,
 )
 from schemas.platform import PlatformConfig
@@ -154,17 +154,7 @@ async def build_report(
     """
     since = datetime.now(UTC) - timedelta(days=days)
     counts, candidates = await asyncio.to_thread(_read_records, records_since(since))
-    insights = Insights(
-        days=days,
-        questions=counts.questions,
-        unanswered=counts.unanswered,
-        off_topic_share=counts.off_topic_share,
-        cached_share=counts.cached_share,
-        by_type=counts.by_type,
-        by_api=counts.by_api,
-        errors=counts.errors,
-        feedback=counts.feedback,
-    )
+    insights = counts.report(days)
     if documentation is None:
         return insights
     gaps, notes = await _gaps_and_notes(candidates, documentation)

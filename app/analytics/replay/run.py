@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from statistics import fmean
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, get_args
 
 from langsmith import tracing_context
 from pydantic import Field, computed_field
@@ -32,23 +32,14 @@ from schemas.settings import Settings
 ReplayVerdict = Literal["high", "medium", "low", "off-topic", "failed"]
 """The confidence of an answer, or the reason why there is none."""
 
-VERDICTS: tuple[ReplayVerdict, ...] = ("high", "medium", "low", "off-topic", "failed")
+VERDICTS: tuple[ReplayVerdict, ...] = get_args(ReplayVerdict)
 
 ReplayChange = Literal[
     "failed", "lost", "won", "other type", "other confidence", "other pages", "other words", "same"
 ]
 """The most severe change of an answer. `lost` and `won` mean that it lost or gained its citations."""
 
-CHANGES: tuple[ReplayChange, ...] = (
-    "failed",
-    "lost",
-    "won",
-    "other type",
-    "other confidence",
-    "other pages",
-    "other words",
-    "same",
-)
+CHANGES: tuple[ReplayChange, ...] = get_args(ReplayChange)
 """All changes, the most severe first."""
 
 CONCURRENCY = 4

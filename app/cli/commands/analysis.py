@@ -17,16 +17,13 @@ from app.cli.commands.base import (
     print_error,
     report_errors,
 )
+from schemas.choices import TABLES, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from app.analytics.evaluation.answer_judge import Grade
-    from schemas.insights import Table
     from schemas.settings import Settings
-
-TABLES: tuple["Table", ...] = ("byType", "byApi", "gaps", "errors", "feedback")
-"""The tables of the report. They are repeated here, because importing `schemas.insights` takes 0.1 s."""
 
 RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
 """Parameters of `evaluate` that concern retrieval alone."""
@@ -209,7 +206,7 @@ def _evaluate_retrieval(
 @platform_option
 @report_errors
 def insights(
-    days: int, table: "Table | None", as_csv: bool, as_json: bool, platform: Path | None
+    days: int, table: Table | None, as_csv: bool, as_json: bool, platform: Path | None
 ) -> None:
     """Report on recent questions.
 

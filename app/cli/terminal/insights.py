@@ -27,8 +27,9 @@ from ingestion.embeddings import open_embeddings
 from ingestion.platform_config import read_platform
 from ingestion.store.collection import Collection
 from runnables.models.chat_models import open_chat_models
+from schemas.choices import Table
 from schemas.errors import ApideskError, CollectionMismatch, StoreError, StoreUnavailable
-from schemas.insights import Gap, Insights, RatedAnswer, Table
+from schemas.insights import Gap, Insights, RatedAnswer
 from schemas.platform import PlatformConfig
 from schemas.question import QuestionType
 from schemas.settings import Settings
