@@ -60,7 +60,7 @@ SLOWEST_TEST_FILES = (
     "test_tools",
     "test_catalogue",
     "test_tracing",
-    "test_collection",
+    "test_collection_writes",
     "test_openapi_bounds",
     "test_exact",
     "test_classification",

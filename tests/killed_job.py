@@ -16,6 +16,7 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from schemas.settings import Settings, read_settings
+from tests.chunks import embed
 from tests.collections import (
     StoreKind,
     open_collection,
@@ -24,7 +25,6 @@ from tests.collections import (
     stored_rows,
     stored_words,
 )
-from tests.test_collection import embed
 
 
 class CountedWords(Embeddings):

@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 
 from runnables.retrieval.rerank import RUN_NAME, RerankStep
 from schemas.document import RetrievedChunk
-from tests.test_collection import page
+from tests.chunks import page
 from tests.traces import Trace
 
 KEY = "sk-never-to-be-seen"

@@ -24,9 +24,9 @@ from schemas.errors import (
 )
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
+from tests.chunks import page
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
-from tests.test_collection import page
 
 pytestmark = pytest.mark.usefixtures("no_backoff")
 

@@ -17,9 +17,9 @@ from schemas.document import Chunk
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
 from tests.acme import PLATFORM_INFO
+from tests.chunks import page
 from tests.model_script import Reply
 from tests.model_server import ModelServer
-from tests.test_collection import page
 from tests.traces import Trace
 
 pytestmark = pytest.mark.usefixtures("no_backoff")

@@ -21,8 +21,8 @@ from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.settings import Settings, read_settings
 from tests.acme import PLATFORM_INFO
+from tests.chunks import page
 from tests.reranking import order, run, skip_reason
-from tests.test_collection import page
 from tests.tiny_models import make_cross_encoder, make_embedder
 
 E5 = "intfloat/multilingual-e5-small"

@@ -39,6 +39,7 @@ from schemas.errors import (
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import MarkdownSourceConfig, SourceLimits
 from schemas.settings import Settings, read_settings
+from tests.chunks import embed, page
 from tests.collections import (
     open_collection,
     record_rows,
@@ -47,7 +48,6 @@ from tests.collections import (
     use_milvus,
     write,
 )
-from tests.test_collection import embed, page
 
 HOLD_MILVUS_LITE = """
 import sys
@@ -64,7 +64,7 @@ import sys
 from schemas.settings import read_settings
 from ingestion.store.collection import Collection
 from tests.collections import write
-from tests.test_collection import page
+from tests.chunks import page
 collection = Collection.connect(read_settings(milvus_uri=sys.argv[1]))
 write(collection, page(sys.argv[2], sys.argv[3]), rebuild=False)
 """

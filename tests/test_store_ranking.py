@@ -8,7 +8,7 @@ import pytest
 from benchmarks.store_ranking import both_stores, overlaps
 from ingestion.store.collection import Collection
 from schemas.document import Chunk
-from tests.test_collection import page
+from tests.chunks import page
 
 CHINESE = [
     "订单",

@@ -19,7 +19,7 @@ from runnables.grounding.support import MIN_WORD_SHARE, is_supported, word_share
 from schemas.document import Chunk, SourceDocument
 from schemas.platform import SourceLimits
 from schemas.settings import SAMPLE_PLATFORM
-from tests.test_collection import page
+from tests.chunks import page
 
 DATA = Path(__file__).parent / "data"
 

@@ -28,8 +28,8 @@ from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.question import Filters, Question, StructuredQuestion
 from schemas.settings import read_settings
+from tests.chunks import page
 from tests.model_script import Reply
-from tests.test_collection import page
 from tests.traces import Trace
 from tests.web_server import KEY, WebServer, error_reply, result, search_reply
 

@@ -1,0 +1,1 @@
+"""Tests of collections on every kind of store."""
