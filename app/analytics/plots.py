@@ -6,6 +6,8 @@ questions per kind of change, and as a matrix of the confidence before and after
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +19,7 @@ from schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.typing import RcKeyType
 
 
@@ -67,25 +70,34 @@ def check_plot(path: Path) -> None:
         raise ConfigurationError("--plot needs matplotlib: pip install 'apidesk[evaluate]'")
 
 
-def plot_recall(evaluation: Evaluation, path: Path) -> None:
-    """Plot recall over k into the file at `path`, with one line per route. Raises ConfigurationError."""
-    check_plot(path)
+@contextmanager
+def _open_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
+    """Yield a figure of this size in inches, which is written to `path` at the end of the block.
+
+    Raises ConfigurationError if it cannot be written.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(RC_PARAMS):
-        figure = Figure(figsize=(7.2, 4.5), layout="constrained")
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
+        try:
+            figure.savefig(path, dpi=200, metadata=metadata)
+        except OSError as error:
+            raise ConfigurationError(f"--plot {path}: {error.strerror}") from None
+
+
+def plot_recall(evaluation: Evaluation, path: Path) -> None:
+    """Plot recall over k into the file at `path`, with one line per route. Raises ConfigurationError."""
+    with _open_figure(path, 7.2, 4.5) as figure:
         axes = figure.add_subplot()
         _draw_axes(axes, evaluation)
         for route in evaluation.routes:
             _draw_route(axes, route)
         _draw_current_k(axes, evaluation)
         figure.legend(loc="outside lower center", ncols=4, frameon=False, handlelength=3.4)
-        try:
-            svg = path.suffix.lower() == ".svg"
-            figure.savefig(path, dpi=200, metadata={"Date": None} if svg else None)
-        except OSError as error:
-            raise ConfigurationError(f"--plot {path}: {error.strerror}") from None
 
 
 def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
@@ -152,12 +164,7 @@ def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
 
 def plot_replay(replay: Replay, path: Path) -> None:
     """Plot `replay` into the .svg or .png file at `path`. Raises ConfigurationError."""
-    check_plot(path)
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(RC_PARAMS):
-        figure = Figure(figsize=(9.2, 4.2), layout="constrained")
+    with _open_figure(path, 9.2, 4.2) as figure:
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)  # type: ignore[union-attr,call-arg]
         left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
         _draw_changes(left, replay)
@@ -170,11 +177,6 @@ def plot_replay(replay: Replay, path: Path) -> None:
             f"now with {replay.settings}; on average {replay.overlap:.0%} of the cited pages are the same",
             x=0.012, ha="left", fontsize=9, color=MUTED,
         )  # fmt: skip
-        try:
-            svg = path.suffix.lower() == ".svg"
-            figure.savefig(path, dpi=200, metadata={"Date": None} if svg else None)
-        except OSError as error:
-            raise ConfigurationError(f"--plot {path}: {error.strerror}") from None
 
 
 def _draw_changes(axes: "Axes", replay: Replay) -> None:

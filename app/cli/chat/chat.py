@@ -1,7 +1,7 @@
 """Runs the chat of `apidesk chat`, with follow-up questions, slash commands and footnotes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple, get_args
 from uuid import uuid4
@@ -143,11 +143,23 @@ class Chat:
         command = read_command(text)
         if command is None:
             await self._ask(text)
-        elif command.name in COMMANDS:
-            await self._handlers[command.name](command)
-        else:
-            self.failures += 1
-            self._print_error(self._text.no_command.format(name=command.name))
+            return
+        match command.name:
+            case "/new":
+                self._start_session()
+            case "/sources":
+                self._show_sources(command.argument)
+            case "/retrieved":
+                await self._show_retrieved()
+            case "/copy":
+                self._copy()
+            case "/help":
+                self._show_help()
+            case "/quit":
+                self._quit = True
+            case unknown:
+                self.failures += 1
+                self._print_error(self._text.no_command.format(name=unknown))
 
     async def _ask(self, question: str) -> None:
         check_question(question, self._settings)
@@ -165,32 +177,21 @@ class Chat:
         async with live_answer() as on_event:
             return await self._answerer.ask(command, on_event)
 
-    @property
-    def _handlers(self) -> dict[str, Callable[[ChatCommand], Awaitable[None]]]:
-        return {
-            "/new": self._start_session,
-            "/sources": self._show_sources,
-            "/retrieved": self._show_retrieved,
-            "/copy": self._copy,
-            "/help": self._show_help,
-            "/quit": self._leave,
-        }
-
-    async def _start_session(self, command: ChatCommand) -> None:
+    def _start_session(self) -> None:
         self._session = uuid4().hex
         self._last_answer = None
         self._print_info(self._text.new)
 
-    async def _show_sources(self, command: ChatCommand) -> None:
-        """Print the footnotes of the last answer, or the text of one source."""
+    def _show_sources(self, argument: str) -> None:
+        """Print the footnotes of the last answer or, if `argument` is a number, the text of that source."""
         if (answer := self._require_answer()) is None:
             return
-        if not command.argument:
+        if not argument:
             print_footnotes(answer, self._console)
             if not answer.sources:
                 self._print_info(self._text.no_sources)
             return
-        number = command.argument.strip("[]")
+        number = argument.strip("[]")
         source = next((cited for cited in answer.sources if str(cited.number) == number), None)
         if source is None:
             self._print_error(self._text.no_source.format(number=number))
@@ -199,23 +200,20 @@ class Chat:
         self._console.print(Markdown(source.text))
         self._console.print(Text(source.page_url, style="cyan"), soft_wrap=True)
 
-    async def _show_retrieved(self, command: ChatCommand) -> None:
+    async def _show_retrieved(self) -> None:
         if (answer := self._require_answer()) is not None:
             sources = await self._answerer.retrieve(AskCommand(answer.question))
             print_retrieved(sources, self._console)
 
-    async def _copy(self, command: ChatCommand) -> None:
+    def _copy(self) -> None:
         if (answer := self._require_answer()) is not None:
             copied = copy_to_clipboard(as_markdown(answer), self._console)
             self._print_info(self._text.copied if copied else self._text.no_clipboard)
 
-    async def _show_help(self, command: ChatCommand) -> None:
+    def _show_help(self) -> None:
         for name, meaning in self._text.commands.items():
             self._console.print(Text.assemble((f"{name:<12}", "bold"), meaning))
         self._print_info(self._text.keys)
-
-    async def _leave(self, command: ChatCommand) -> None:
-        self._quit = True
 
     def _require_answer(self) -> Answer | None:
         """Return the last answer, or print an error and return None if there is no answer."""
