@@ -24,8 +24,6 @@ from app.api.openai.request import (
 from app.telemetry.run_observer import TokenMeter
 from schemas.answer import Answer
 
-ResponseJson = dict[str, Any]
-
 
 class InputItem(ChatMessage):
     """An item of the input. Items that are not messages, such as tool calls, have no role."""
@@ -69,7 +67,7 @@ class ResponseBuilder:
         self._created = int(time.time())
         self._numbers = count()
 
-    def complete(self, text: str, answer: Answer) -> ResponseJson:
+    def complete(self, text: str, answer: Answer) -> dict[str, Any]:
         """Return the complete response."""
         message = self._message("completed", [self._part(text, answer)])
         return self._response("completed", [message], self._usage(), answer)
@@ -116,12 +114,12 @@ class ResponseBuilder:
     def _part_event(self, name: str, **fields: Any) -> ServerSentEventMessage:
         return self._event(name, item_id=self._item_id, output_index=0, content_index=0, **fields)
 
-    def _part(self, text: str, answer: Answer | None = None) -> ResponseJson:
+    def _part(self, text: str, answer: Answer | None = None) -> dict[str, Any]:
         citations = url_citations(text, answer) if answer else []
         annotations = [{"type": "url_citation"} | citation for citation in citations]
         return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
 
-    def _message(self, status: str, content: list[ResponseJson]) -> ResponseJson:
+    def _message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
         return {
             "id": self._item_id,
             "type": "message",
@@ -133,10 +131,10 @@ class ResponseBuilder:
     def _response(
         self,
         status: str,
-        output: list[ResponseJson],
-        usage: ResponseJson | None = None,
+        output: list[dict[str, Any]],
+        usage: dict[str, Any] | None = None,
         answer: Answer | None = None,
-    ) -> ResponseJson:
+    ) -> dict[str, Any]:
         return {
             "id": self._id,
             "object": "response",
@@ -160,7 +158,7 @@ class ResponseBuilder:
             "apidesk": answer and answer_details(answer),
         }
 
-    def _usage(self) -> ResponseJson:
+    def _usage(self) -> dict[str, Any]:
         return {
             "input_tokens": self._meter.prompt_tokens,
             "input_tokens_details": {"cached_tokens": 0},

@@ -4,11 +4,11 @@ There is one model per answer mode.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from litestar import Request, Router, get, post
 from litestar.di import NamedDependency, Provide
@@ -33,6 +33,9 @@ from schemas.question import AnswerMode
 
 MODEL_MODES: Mapping[str, AnswerMode] = {"apidesk": "pipeline", "apidesk-tools": "tools"}
 """The answer mode of each model."""
+
+ReplyBuilder = CompletionBuilder | ResponseBuilder
+"""Builds the reply to one request, at once or as the messages of a stream."""
 
 
 def model_names(answer_service: AnswerService) -> list[str]:
@@ -78,25 +81,6 @@ def get_model(
 def _model(name: str) -> dict[str, Any]:
     """Return the description of a model. It has no creation time."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "apidesk"}
-
-
-class ReplyBuilder(Protocol):
-    """Builds the reply to one request, at once or as the messages of a stream."""
-
-    def complete(self, text: str, answer: Answer) -> dict[str, Any]:
-        """Return the complete reply."""
-
-    def start(self) -> Iterable[ServerSentEventMessage]:
-        """Return the messages before the text."""
-
-    def text(self, text: str) -> ServerSentEventMessage:
-        """Return the message that adds `text`."""
-
-    def end(self, text: str, answer: Answer) -> Iterable[ServerSentEventMessage]:
-        """Return the messages after the complete `text` of `answer`."""
-
-    def error(self, error: Exception) -> ServerSentEventMessage:
-        """Return the message for an error, which ends the stream."""
 
 
 @dataclass
