@@ -17,8 +17,6 @@ from runnables.answer.coefficients import (
     TOPIC_WEIGHTS,
 )
 from runnables.answer.passages import QuotedPassage
-from runnables.answer.segments import Segment
-from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import QueryTerms
 from schemas.answer import Confidence
 from schemas.choices import Language
@@ -69,10 +67,10 @@ def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, floa
     text = "\n".join(passage.text for passage in passages).lower()
     stated = sum(identifier in text for identifier in terms.identifiers)
     return {
-        "quoted": min(_quoted_probability(ranked, passages, terms) for ranked in quotes.ranked),
+        "quoted": min(_quoted_probability(ranked, passages) for ranked in quotes.ranked),
         "share": terms.share(words) if terms.weights else float(stated > 0),
         "found": math.log1p(len(words) + stated),
-        "code": float(any(defines_code(passage, terms) for passage in passages)),
+        "code": float(any(passage.defines_code for passage in passages)),
         "translated": float(_is_translated(details.text, passages[0].chunk.language)),
     }
 
@@ -82,34 +80,20 @@ def _is_translated(question: str, language: Language) -> bool:
     return any(map(str.isalpha, question)) and detect_language(question) != language
 
 
-def defines_code(passage: QuotedPassage, terms: QueryTerms) -> bool:
-    """Return whether a row of `passage` defines an error code of the question."""
-    return any(_is_code_row(segment, terms) for segment in passage.segments)
-
-
-def _is_code_row(segment: Segment, terms: QueryTerms) -> bool:
-    """Return whether `segment` is the row of an error code in the question."""
-    return segment.name.lower() in terms.identifiers and bool(error_codes(segment.name))
-
-
-def _quoted_probability(
-    ranked: Sequence[QuotedPassage], quoted: Sequence[QuotedPassage], terms: QueryTerms
-) -> float:
+def _quoted_probability(ranked: Sequence[QuotedPassage], quoted: Sequence[QuotedPassage]) -> float:
     """Return the probability that one of the passages `quoted` is the right one, if one of `ranked` is.
 
     The weights of the features are log-odds, so the probabilities are the softmax of the relevance. If a
     quoted passage defines a code of the question, other passages that define one count as well.
     """
-    has_code = any(defines_code(passage, terms) for passage in quoted)
-    weights = [
-        (
-            math.exp(p.relevance - ranked[0].relevance),
-            any(p is q for q in quoted) or (has_code and defines_code(p, terms)),
-        )
-        for p in ranked
-    ]
-    total = sum(weight for weight, _ in weights)
-    return sum(weight for weight, is_quoted in weights if is_quoted) / total if total else 0.0
+    has_code = any(passage.defines_code for passage in quoted)
+    quoted_weight = total = 0.0
+    for passage in ranked:
+        weight = math.exp(passage.relevance - ranked[0].relevance)
+        total += weight
+        if any(passage is q for q in quoted) or (has_code and passage.defines_code):
+            quoted_weight += weight
+    return quoted_weight / total if total else 0.0
 
 
 def _probability(

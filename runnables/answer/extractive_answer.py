@@ -13,20 +13,10 @@ from runnables.answer.confidence import (
     Quotes,
     answer_features,
     answer_probability,
-    defines_code,
 )
 from runnables.answer.fixed_answers import not_covered_sentence
-from runnables.answer.passages import (
-    MAX_CHARS,
-    Candidate,
-    QuotedPassage,
-    rank_passages,
-)
-from runnables.answer.quoted_steps import (
-    QuotedStep,
-    cite,
-    quoted_steps,
-)
+from runnables.answer.passages import MAX_CHARS, Candidate, QuotedPassage, rank_passages
+from runnables.answer.quoted_steps import QuotedStep, cite, quoted_steps
 from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
@@ -91,8 +81,6 @@ def extractive_answer(
     answer = [cite(text, numbers[chunk.id]) for text, chunk in steps]
     pages = dict.fromkeys(retrieved.chunk.page_url for retrieved in chunks)
     draft = AnswerDraft(
-        question=details.shown,
-        introduction=platform_info.greeting.in_language(question.language),
         answer=answer or [not_covered_sentence(platform_info, question.language)],
         related_url=[page for page in pages if page][: MAX_RELATED_PAGES + 1],
     )
@@ -116,7 +104,7 @@ def find_quotes(
         if len(parts) > 1:
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
         candidates = _candidates(sections, part_terms, state["chunks"])
-        ranked.append((rank_passages(candidates, part_terms, weights), part_terms))
+        ranked.append((rank_passages(candidates, weights), part_terms))
     chosen = [
         passage
         for passages, part_terms in ranked
@@ -166,7 +154,7 @@ def _candidates(
     best = max(scores.values(), default=0.0) or 1.0
     for rank, (chunk, segments) in enumerate(sections):
         score = (scores.get(chunk.id) or best) / best
-        yield Candidate.of(chunk, segments, terms, rank, score)
+        yield Candidate(chunk, segments, terms, rank, score)
 
 
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
@@ -207,11 +195,15 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
         ]
         most = max(added, default=0.0)
         return [others[added.index(most)]] if most >= MIN_ADDED_SHARE else []
-    if defines_code(best, terms):
+    if best.defines_code:
         return []
     limit = MAX_CHARS - len(best.text)
-    near = (p for p in others if best.relevance - p.relevance <= _max_distance(best.chunk, p.chunk))
-    return [passage for passage in near if len(passage.text) <= limit][:1]
+    for passage in others:
+        is_same = passage.chunk.document_key == best.chunk.document_key
+        distance = MAX_DISTANCE_IN_DOCUMENT if is_same else MAX_DISTANCE
+        if best.relevance - passage.relevance <= distance and len(passage.text) <= limit:
+            return [passage]
+    return []
 
 
 def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
@@ -220,10 +212,6 @@ def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
     A question with needs asks for prose, for request parameters, and for the kinds that fit its needs.
     """
     return not terms.needs or kind in ("prose", "request_parameters") or fits(kind, terms.needs)
-
-
-def _max_distance(best: Chunk, other: Chunk) -> float:
-    return MAX_DISTANCE_IN_DOCUMENT if best.document_key == other.document_key else MAX_DISTANCE
 
 
 def _quoted_first(

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from runnables.answer.segments import Segment
-from runnables.question.asked_quantities import states_quantity
 from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import QueryTerms
-from runnables.question.question_needs import CALL_NEEDS, fits
+from runnables.question.question_needs import CALL_NEEDS, fits, states_quantity
 from schemas.document import Chunk, SectionKind
 
 MAX_CHARS = 900
@@ -41,104 +40,99 @@ RARELY_ASKED: frozenset[SectionKind] = frozenset(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A chunk whose segments may be quoted, and the question's words that they contain."""
+    """A chunk whose segments may be quoted."""
 
     chunk: Chunk
     segments: Sequence[Segment]
-    words: Sequence[frozenset[str]]
-    """The words of the question in each segment."""
-    heading_words: frozenset[str]
-    """The words of the question in the headings and in the API's name and address."""
+    """The segments that may be quoted, at least one."""
+    terms: QueryTerms
+    """The terms of the question, or of a part of it."""
     rank: int
     """Position among the chunks, from 0."""
     score: float
     """Retrieval score relative to the best chunk's, 0 to 1."""
 
-    @classmethod
-    def of(
-        cls,
-        chunk: Chunk,
-        segments: Sequence[Segment],
-        terms: QueryTerms,
-        rank: int,
-        score: float,
-    ) -> "Candidate":
-        """Return the candidate with the `segments` of `chunk`, which are not empty."""
-        words = [terms.found_in(segment.text) for segment in segments]
-        heading_words = terms.found_in(_heading(chunk))
-        return cls(chunk, segments, words, heading_words, rank, score)
+    @cached_property
+    def heading(self) -> str:
+        """The text above a passage: the headings, and the API's name and address."""
+        chunk = self.chunk
+        return " ".join((chunk.title, chunk.section, chunk.api_name, chunk.api_url))
+
+    @cached_property
+    def heading_words(self) -> frozenset[str]:
+        """The words of the question in the heading."""
+        return self.terms.found_in(self.heading)
+
+    @cached_property
+    def words(self) -> Sequence[frozenset[str]]:
+        """The words of the question in each segment."""
+        return [self.terms.found_in(segment.text) for segment in self.segments]
+
+    def is_named(self, index: int) -> bool:
+        """Return whether the question contains the name of the segment, which is a row of a table."""
+        return self.segments[index].name.lower() in self.terms.identifiers
+
+    def defines_code(self, index: int) -> bool:
+        """Return whether the segment is the row of an error code in the question."""
+        return self.is_named(index) and bool(error_codes(self.segments[index].name))
 
 
 @dataclass(frozen=True)
 class QuotedPassage:
     """Segments of one chunk that may answer the question."""
 
-    candidate: Candidate
-    segments: tuple[Segment, ...]
+    chunk: Chunk
+    segments: Sequence[Segment]
+    text: str
+    """The text of the segments."""
     words: frozenset[str]
     """The words of the question in the segments and in the headings above them."""
     identifiers: frozenset[str]
     """The identifiers of the question in the same places."""
+    defines_code: bool
+    """Whether a row of it defines an error code of the question."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
 
-    @property
-    def chunk(self) -> Chunk:
-        """The chunk that the passage quotes."""
-        return self.candidate.chunk
-
-    @cached_property
-    def text(self) -> str:
-        """The text of the segments."""
-        return "\n".join(segment.text for segment in self.segments)
-
 
 def rank_passages(
-    candidates: Iterable[Candidate], terms: QueryTerms, weights: Mapping[str, float]
+    candidates: Iterable[Candidate], weights: Mapping[str, float]
 ) -> list[QuotedPassage]:
     """Return the passages of all candidates, best first. `weights` are those of the features."""
-    passages = [passage for each in candidates for passage in _passages(each, terms, weights)]
+    passages = [passage for each in candidates for passage in _passages(each, weights)]
     return sorted(passages, key=lambda passage: -passage.relevance)
 
 
-def _passages(
-    candidate: Candidate, terms: QueryTerms, weights: Mapping[str, float]
-) -> Iterator[QuotedPassage]:
-    relevance = [_relevance(candidate, i, terms) for i in range(len(candidate.segments))]
-    named = [i for i, s in enumerate(candidate.segments) if s.name.lower() in terms.identifiers]
+def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[QuotedPassage]:
+    indices = range(len(candidate.segments))
+    relevance = [_relevance(candidate, i) for i in indices]
     least = SIMILAR_SHARE * max(relevance)
-    similar = [i for i in range(len(relevance)) if relevance[i] >= least]
+    named = [i for i in indices if candidate.is_named(i)]
+    similar = [i for i in indices if relevance[i] >= least]
     anchors = sorted(named or similar, key=lambda i: -relevance[i])[:ANCHORS]
-    for indices in dict.fromkeys(_choose(candidate, relevance, i, terms) for i in anchors):
-        yield _passage(candidate, indices, terms, weights)
+    for chosen in dict.fromkeys(_choose(candidate, relevance, i) for i in anchors):
+        yield _passage(candidate, chosen, weights)
 
 
-def _heading(chunk: Chunk) -> str:
-    """Return the text above a passage: the headings, and the API's name and address."""
-    return " ".join((chunk.title, chunk.section, chunk.api_name, chunk.api_url))
-
-
-def _relevance(candidate: Candidate, index: int, terms: QueryTerms) -> float:
+def _relevance(candidate: Candidate, index: int) -> float:
     """Return how much of the question the segment says, beyond its heading."""
-    segment, words = candidate.segments[index], candidate.words[index]
+    terms, words = candidate.terms, candidate.words[index]
     relevance = terms.weight(words) - (1 - HEADING_FACTOR) * terms.weight(
         words & candidate.heading_words
     )
-    if states_quantity(segment.text, terms.quantities):
+    if states_quantity(candidate.segments[index].text, terms.quantities):
         relevance *= QUANTITY_FACTOR
-    return relevance + terms.total * (segment.name.lower() in terms.identifiers)
+    return relevance + terms.total * candidate.is_named(index)
 
 
-def _choose(
-    candidate: Candidate, relevance: Sequence[float], anchor: int, terms: QueryTerms
-) -> tuple[int, ...]:
+def _choose(candidate: Candidate, relevance: Sequence[float], anchor: int) -> tuple[int, ...]:
     """Return the indices of the segments that are quoted with the one at `anchor`, in order.
 
     Around a row of an API's table they are the other rows that are asked for. Around anything else they
     are the segments before and after it, as many as fit, the more relevant side first.
     """
-    segments, kind = candidate.segments, candidate.chunk.kind
+    segments = candidate.segments
     chosen: dict[int, int] = {}
     is_row = segments[anchor].kind == "row"
 
@@ -149,13 +143,11 @@ def _choose(
         chosen[index] = length
         return True
 
-    for index in [anchor, *(_further_rows(segments, relevance, anchor, terms) if is_row else ())]:
+    for index in [anchor, *(_further_rows(candidate, relevance, anchor) if is_row else ())]:
         add(index)
     if (before := min(chosen) - 1) >= 0 and segments[before].is_introduction:
         add(before)
-    is_named = segments[anchor].name.lower() in terms.identifiers
-    is_code = is_named and bool(error_codes(segments[anchor].name))
-    if not (is_row and (is_code or kind != "prose")):
+    if not (is_row and (candidate.defines_code(anchor) or candidate.chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     return tuple(sorted(chosen))
 
@@ -170,43 +162,45 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
             after = after + 1 if add(after) else len(relevance)
 
 
-def _further_rows(
-    segments: Sequence[Segment], relevance: Sequence[float], anchor: int, terms: QueryTerms
-) -> list[int]:
+def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the other rows of the table to quote: those the question names, or the best ones first.
 
     If no row is clearly what the question asks for, they are all other rows.
     """
+    segments, terms = candidate.segments, candidate.terms
     rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]
-    if segments[anchor].name.lower() in terms.identifiers:
-        return [i for i in rows if segments[i].name.lower() in terms.identifiers]
-    if relevance[anchor] < CLEAR_SHARE * terms.total:
-        return sorted(rows, key=lambda i: (-relevance[i], i))
-    wanted = [i for i in rows if relevance[i] >= relevance[anchor] * SIMILAR_SHARE]
-    if terms.needs & CALL_NEEDS:
-        wanted += [i for i in rows if segments[i].is_required and i not in wanted]
-    return sorted(wanted, key=lambda i: (-relevance[i], i))
+    if candidate.is_named(anchor):
+        return [i for i in rows if candidate.is_named(i)]
+    if relevance[anchor] >= CLEAR_SHARE * terms.total:
+        least, needs_call = relevance[anchor] * SIMILAR_SHARE, terms.needs & CALL_NEEDS
+        rows = [
+            i for i in rows if relevance[i] >= least or (needs_call and segments[i].is_required)
+        ]
+    return sorted(rows, key=lambda i: (-relevance[i], i))
 
 
 def _passage(
-    candidate: Candidate, indices: Sequence[int], terms: QueryTerms, weights: Mapping[str, float]
+    candidate: Candidate, indices: Sequence[int], weights: Mapping[str, float]
 ) -> QuotedPassage:
-    segments = tuple(candidate.segments[i] for i in indices)
+    chunk, terms = candidate.chunk, candidate.terms
+    segments = [candidate.segments[i] for i in indices]
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
-    whole = f"{_heading(candidate.chunk)}\n{text}".lower()
+    whole = f"{candidate.heading}\n{text}".lower()
     identifiers = terms.identifiers_in(whole)
-    kind = candidate.chunk.kind
     features = {
         "words": len(words) / max(len(terms.weights), 1),
         "letters": terms.letter_share(whole),
         "identifiers": terms.identifier_share(identifiers),
         "headings": terms.share(candidate.heading_words),
         "quantity": float(states_quantity(text, terms.quantities)),
-        "parameters": float(kind == "request_parameters" and "parameter" in terms.needs),
-        "unasked": float(kind in RARELY_ASKED and not fits(kind, terms.needs)),
+        "parameters": float(chunk.kind == "request_parameters" and "parameter" in terms.needs),
+        "unasked": float(chunk.kind in RARELY_ASKED and not fits(chunk.kind, terms.needs)),
         "rank": 1 / (1 + candidate.rank),
         "score": candidate.score,
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
-    return QuotedPassage(candidate, segments, words, identifiers, features, relevance)
+    defines_code = any(map(candidate.defines_code, indices))
+    return QuotedPassage(
+        chunk, segments, text, words, identifiers, defines_code, features, relevance
+    )

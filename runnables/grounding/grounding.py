@@ -105,7 +105,7 @@ def _empty_answer(
     research = state.get("research", Research())
     restated, greeting = draft.answer.question.strip(), draft.answer.introduction
     if question.original_text or not restated or not grounder.is_free_of_claims(restated):
-        restated = details_of(question).shown
+        restated = details_of(question).shown.strip()
     if not greeting or not grounder.is_free_of_claims(greeting):
         greeting = platform_info.greeting.in_language(question.language)
     return Answer(

@@ -8,9 +8,8 @@ from functools import cached_property
 
 from ingestion.store.collection import Collection
 from ingestion.text.words import may_be_noun, normalise, split_words, stem
-from runnables.question.asked_quantities import AskedQuantity, asked_quantities
 from runnables.question.extract_details import error_codes
-from runnables.question.question_needs import Need, needs_of
+from runnables.question.question_needs import AskedQuantity, Need, asked_quantities, needs_of
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.identifiers import specific_identifiers
 from runnables.retrieval.query_analysis import Glossary, general_lexicon
