@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic_core import from_json
 
-from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
+from runnables.grounding.grounded_step import Grounder, GroundingRules
 from runnables.models.json_text import strip_thinking
 from schemas.answer import Event, EventSink, Source, Sources, Step
 from schemas.document import RetrievedChunk
@@ -68,17 +68,13 @@ class PartialAnswerParser:
             grounded = self._grounder.check_step(step)
             if grounded.text:
                 self._sent_steps += 1
-                await self._on_event(Event("step", step_event(self._sent_steps, grounded)))
-
-
-def step_event(number: int, grounded: GroundedStep) -> Step:
-    """Return the data of the event `step` for a grounded step."""
-    return Step(
-        number=number,
-        text=grounded.text,
-        unverified=list(grounded.unverified),
-        supported=grounded.supported,
-    )
+                data = Step(
+                    number=self._sent_steps,
+                    text=grounded.text,
+                    unverified=list(grounded.unverified),
+                    supported=grounded.supported,
+                )
+                await self._on_event(Event("step", data))
 
 
 def complete_steps(text: str) -> list[str]:

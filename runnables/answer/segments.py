@@ -101,8 +101,7 @@ def _split_block(section: _RowContext, index: int, block: MarkdownBlock) -> Iter
         required = _required_names(section, rows)
         for row in rows:
             cells = [inline_markdown(cell) for cell in row]
-            text, name = _row_text(section, header, cells), plain_text(row[0])
-            shown = _shown_cells(section, header, cells)
+            (text, shown), name = _quoted_row(section, header, cells), plain_text(row[0])
             yield segment("row", text, name=name, is_required=name in required, cells=shown)
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
         yield segment("code", textwrap.dedent(block.text))
@@ -132,47 +131,31 @@ def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _row_text(section: _RowContext, header: list[str], cells: list[str]) -> str:
-    """Return a table row as a list item: the first cell, then the others with their column titles."""
-    templates = section.templates
-    if section.kind in PARAMETER_KINDS and len(cells) >= 4:
-        name, type_, required, description, *rest = cells
-        is_required = required == user_text(section.language).api_document.yes
-        example = rest[0] if rest else ""
-        return str(templates.parameter(name, type_, is_required, description, example))
-    if section.kind == "error_codes" and len(cells) >= 4:
-        return str(templates.error(*cells[:4]))
-    pairs = zip(header[1:], cells[1:], strict=False)
-    rest = [
-        templates.pair(title, cell) if len(cells) > 2 else cell for title, cell in pairs if cell
-    ]
-    return str(templates.row(cells[0], rest))
-
-
-def _shown_cells(
+def _quoted_row(
     section: _RowContext, header: list[str], cells: list[str]
-) -> tuple[tuple[str, str], ...]:
-    """Return the columns and cells of a row as they are quoted.
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the text of a table row as a list item, and its columns and cells as they are quoted.
 
     In a row of parameters or error codes, the labels are in the language of the answer, the first cell is
     code, and an example is part of the description.
     """
-    labels = user_text(section.label_language).api_document
+    templates, labels = section.templates, user_text(section.label_language).api_document
     if section.kind == "error_codes" and len(cells) >= 4:
         code, *rest = cells
-        return tuple(zip(labels.error_columns, (f"`{code}`", *rest), strict=False))
-    if section.kind not in PARAMETER_KINDS or len(cells) < 4:
-        return tuple(zip(header, cells, strict=False))
-    name, type_, required, description, *rest = cells
-    is_required = required == user_text(section.language).api_document.yes
-    example = str(section.templates.sample(rest[0])) if rest and rest[0] else ""
-    shown = (
-        f"`{name}`",
-        type_,
-        labels.yes if is_required else labels.no,
-        " ".join(filter(None, [description, example])),
-    )
-    return tuple(zip(labels.parameter_columns, shown, strict=False))
+        shown = zip(labels.error_columns, (f"`{code}`", *rest), strict=False)
+        return str(templates.error(*cells[:4])), tuple(shown)
+    if section.kind in PARAMETER_KINDS and len(cells) >= 4:
+        name, type_, required, description, *rest = cells
+        is_required = required == user_text(section.language).api_document.yes
+        example = rest[0] if rest else ""
+        whole = f"{description} {templates.sample(example)}".strip() if example else description
+        values = (f"`{name}`", type_, labels.yes if is_required else labels.no, whole)
+        text = str(templates.parameter(name, type_, is_required, description, example))
+        return text, tuple(zip(labels.parameter_columns, values, strict=False))
+    pairs = tuple(zip(header, cells, strict=False))
+    others = [(title, cell) for title, cell in pairs[1:] if cell]
+    texts = [templates.pair(title, cell) if len(cells) > 2 else cell for title, cell in others]
+    return str(templates.row(cells[0], texts)), pairs
 
 
 def _required_names(section: _RowContext, rows: list[list[str]]) -> set[str]:

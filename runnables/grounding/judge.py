@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypedDict
 
 from langchain_core.runnables import RunnableConfig
@@ -44,14 +43,6 @@ class JudgeOutput(TypedDict):
     verdicts: list[bool | None] | None
     skipped: str | None
     """Why nothing was judged; None if there are verdicts."""
-
-
-@dataclass(frozen=True)
-class _Passage:
-    """A chunk in the prompt."""
-
-    text: str
-    is_complete: bool
 
 
 class Judge:
@@ -98,18 +89,21 @@ class Judge:
         with_citations = [index for index, (_, cited) in enumerate(statements) if cited]
         chunks = list({chunk.id: chunk for _, cited in statements for chunk in cited}.values())
         numbers = {chunk.id: number for number, chunk in enumerate(chunks, 1)}
-        prompt_statements = [_to_prompt(*statements[index], numbers) for index in with_citations]
+        prompt_statements: list[PromptVariables] = [
+            {"text": text, "documents": sorted({numbers[chunk.id] for chunk in cited})}
+            for text, cited in statements
+            if cited
+        ]
         passages = self._passages(chunks, prompt_statements)
-        variables = self._variables(prompt_statements, [passage.text for passage in passages])
+        variables = self._variables(prompt_statements, list(passages.values()))
         output = await self._output.ask(self._model, variables, config)
         supported_by_number = output.value.by_number()
-        complete_ids = {
-            chunk.id for chunk, passage in zip(chunks, passages, strict=True) if passage.is_complete
-        }
         verdicts: list[bool | None] = [None] * len(statements)
         for number, index in enumerate(with_citations, 1):
             supported = supported_by_number.get(number)
-            is_fully_shown = all(chunk.id in complete_ids for chunk in statements[index][1])
+            is_fully_shown = all(
+                passages[chunk.id] == escape_data(chunk.text) for chunk in statements[index][1]
+            )
             verdicts[index] = supported if supported or is_fully_shown else None
         if verdicts.count(None) == len(verdicts):
             raise ModelOutputInvalid(f"{self._model.role.setting}: the reply judges no statement")
@@ -117,10 +111,10 @@ class Judge:
 
     def _passages(
         self, chunks: Sequence[Chunk], prompt_statements: list[PromptVariables]
-    ) -> list[_Passage]:
-        """Return all chunks, with the longest ones truncated so that the prompt fits. Raises ModelError.
+    ) -> dict[str, str]:
+        """Return the texts of all chunks by id, escaped, the longest ones truncated to fit the prompt.
 
-        Statements are never truncated, because a verdict on a part would be meaningless.
+        Raises ModelError. Statements are never truncated, because a verdict on a part would be meaningless.
         """
         window = int(self._model.window / self._model.token_correction)
         prompt = self._output.messages(self._variables(prompt_statements, []))
@@ -134,11 +128,10 @@ class Judge:
             raise ModelError(
                 f"{self._model.role.setting}: its context window is too small to judge the answer"
             )
-        truncated = [truncate_to_tokens(text, max_tokens) for text in texts]
-        return [
-            _Passage(passage, is_complete=passage == text)
-            for passage, text in zip(truncated, texts, strict=True)
-        ]
+        return {
+            chunk.id: truncate_to_tokens(text, max_tokens)
+            for chunk, text in zip(chunks, texts, strict=True)
+        }
 
     def _variables(
         self, prompt_statements: list[PromptVariables], passages: list[str]
@@ -160,12 +153,6 @@ def build_judge(
     """
     model = open_judge_model(settings, limiter)
     return Judge(model, platform_info, settings.judge_timeout) if model else None
-
-
-def _to_prompt(text: str, cited: Sequence[Chunk], numbers: dict[str, int]) -> PromptVariables:
-    """Return a statement as a prompt variable, with the numbers of its chunks."""
-    documents = sorted({numbers[chunk.id] for chunk in cited})
-    return {"text": text, "documents": documents}
 
 
 def _max_equal_length(available: int, lengths: Sequence[int]) -> int:

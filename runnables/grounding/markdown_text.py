@@ -22,7 +22,7 @@ _MARK = re.compile(
     r"(?:†[^\]】］\n]{0,40})?[\]］】]",
     re.DOTALL,
 )
-_RANGE_OR_NUMBER = re.compile(r"(?P<first>\d+)\s*[-–—~～至]\s*(?P<last>\d+)|(?P<single>\d+)")
+_RANGE_OR_NUMBER = re.compile(r"(?P<first>\d+)(?:\s*[-–—~～至]\s*(?P<last>\d+))?")
 _CANONICAL_MARK = re.compile(rf"{_NOT_A_MARK}|\[(?P<number>\d{{1,3}})\]", re.DOTALL)
 
 
@@ -127,15 +127,9 @@ def _expand_numbers(numbers: str) -> list[int]:
     """Return the distinct numbers in `numbers`, in order: 1, 2, 3 and 5 for `1-3, 5`."""
     expanded: dict[int, None] = {}
     for match in _RANGE_OR_NUMBER.finditer(numbers):
-        expanded.update(dict.fromkeys(_expand_range(match)))
+        first, last = int(match["first"]), int(match["last"] or match["first"])
+        expanded.update(dict.fromkeys(range(first, last + 1) or (first, last)))
     return list(expanded)
-
-
-def _expand_range(match: re.Match[str]) -> list[int]:
-    if match["single"]:
-        return [int(match["single"])]
-    first, last = int(match["first"]), int(match["last"])
-    return list(range(first, last + 1)) if first <= last else [first, last]
 
 
 class LinkPolicy:

@@ -136,7 +136,7 @@ def classify_by_rules(
     structured = StructuredQuestion(
         type=_question_type(text, details, code, named is not None, touches_api),
         api_name=named.api_name if named else None,
-        api_url=(api.api_url if api else path) if path else None,
+        api_url=api.api_url if api else path,
         request_param=details.request_param,
         response=details.response,
         error=details.error or code,

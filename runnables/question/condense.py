@@ -1,10 +1,9 @@
 """The step `condense`, which rewrites a follow-up as a standalone question with a model or by rules."""
 
 import asyncio
-import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -12,7 +11,13 @@ from ingestion.text.language import estimate_tokens
 from runnables.models.chat_models import ChatModels
 from runnables.models.context_window import count_prompt_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
-from runnables.question.extract_details import URL, details_of, error_codes, extract_details
+from runnables.question.extract_details import (
+    URL,
+    details_of,
+    error_codes,
+    extract_details,
+    take_json,
+)
 from runnables.question.follow_up import history_text, make_standalone, new_stems
 from runnables.question.small_talk import is_small_talk, strip_small_talk
 from runnables.run_context import named_step, remaining_seconds, with_deadline
@@ -121,7 +126,7 @@ class _Condenser:
 
         Raises ModelError.
         """
-        bodies, text = _cut_json(question.text)
+        bodies, text = take_json(question.text, _BODY)
         if len(text) > MAX_FOLLOW_UP_CHARS:
             return None
         timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
@@ -137,7 +142,8 @@ class _Condenser:
             return None
         if condensed == " ".join(text.replace(_BODY, " ").split()):
             return CondensedQuestion(question=question.text)
-        return CondensedQuestion(question=_with_details(condensed, text, details, bodies))
+        pasted = (body for body, _ in bodies)
+        return CondensedQuestion(question=_with_details(condensed, text, details, pasted))
 
     def _variables(self, question: Question, text: str) -> PromptVariables:
         """Return the prompt's variables, with as much of the history as fits the smallest window."""
@@ -209,7 +215,7 @@ def _names(text: str) -> set[str]:
 
 
 def _with_details(
-    condensed: str, text: str, details: ExtractedDetails, bodies: Sequence[str]
+    condensed: str, text: str, details: ExtractedDetails, bodies: Iterable[str]
 ) -> str:
     """Return `condensed` with the details of `text` that the model left out, and with the pasted JSON."""
     values = [*URL.findall(text), *details.paths, *error_codes(text), *_NAME.findall(text)]
@@ -219,20 +225,3 @@ def _with_details(
         if value.removeprefix("trace_id: ") not in condensed:
             condensed = f"{condensed} {value}"
     return "\n".join([condensed, *bodies])
-
-
-def _cut_json(text: str) -> tuple[list[str], str]:
-    """Return the JSON objects in `text`, verbatim, and the text with `_BODY` in their place."""
-    decoder = json.JSONDecoder()
-    bodies: list[str] = []
-    position = 0
-    while (start := text.find("{", position)) >= 0:
-        position = start + 1
-        try:
-            _, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            continue
-        bodies.append(text[start:end])
-        text = f"{text[:start]}{_BODY}{text[end:]}"
-        position = start + len(_BODY)
-    return bodies, text

@@ -33,32 +33,19 @@ _ERROR_CODE = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:[a-z]{1,40}(?:[.-][a-z_]{1,40}){1,6}|-?\d{4,9}"
     r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}-?\d{3,9})(?![A-Za-z0-9_-]|\.\w)"
 )
-_RESPONSE_KEYS = {"code", "errcode", "error", "error_code", "message", "msg", "trace_id", "traceid",
-                  "success", "errors", "request_id", "retcode", "ret_code", "err_no", "errno",
-                  "err_code", "sub_code", "errmsg", "err_msg", "sub_msg", "data"}  # fmt: skip
 _MESSAGE_KEYS = (
-    "code",
-    "errcode",
-    "error_code",
-    "err_code",
-    "retcode",
-    "ret_code",
-    "err_no",
-    "errno",
-    "error",
-    "sub_code",
-    "message",
-    "msg",
-    "errmsg",
-    "err_msg",
-    "sub_msg",
-)
+    "code", "errcode", "error_code", "err_code", "retcode", "ret_code", "err_no", "errno", "error",
+    "sub_code", "message", "msg", "errmsg", "err_msg", "sub_msg",
+)  # fmt: skip
+"""Keys of the code and the message in the response of a failed call, in this order."""
+
+_RESPONSE_KEYS = {*_MESSAGE_KEYS, "trace_id", "traceid", "request_id", "success", "errors", "data"}
 _SUCCESS = {"0", "200", "success", "ok", "true"}
 
 
 def extract_details(question: str) -> ExtractedDetails:
     """Return the details pasted into `question`; all other text stays prose."""
-    bodies, prose = _take_json(question)
+    bodies, prose = take_json(question, " ")
     urls, prose = _take(URL, prose)
     traces, prose = _take(_TRACE, prose)
     paths, prose = _take(_PATH, prose)
@@ -68,7 +55,7 @@ def extract_details(question: str) -> ExtractedDetails:
         details.paths.append(path)
         details.request_param.update(query)
     details.paths = [path.rstrip("/") for path in [*details.paths, *paths] if path.strip("/")]
-    for body in bodies:
+    for _, body in bodies:
         _assign_body(body, details)
     details.trace_id = traces[0] if traces else _trace_id_of(details.response)
     details.error = _error_of(details.response) or _first(_ERROR, prose)
@@ -107,13 +94,13 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
     return match.group(1).strip(" ，。,.;；") if match else None
 
 
-def _take_json(text: str) -> tuple[list[JsonObject], str]:
-    """Return the JSON objects in `text`, and the text without them.
+def take_json(text: str, placeholder: str) -> tuple[list[tuple[str, JsonObject]], str]:
+    """Return the JSON objects in `text`, each as written and parsed, and `text` with placeholders for them.
 
     The outer levels of an object that is nested too deeply stay in the text.
     """
     decoder = json.JSONDecoder()
-    bodies: list[JsonObject] = []
+    bodies: list[tuple[str, JsonObject]] = []
     position = 0
     while (start := text.find("{", position)) >= 0:
         try:
@@ -123,9 +110,9 @@ def _take_json(text: str) -> tuple[list[JsonObject], str]:
         except (ValueError, RecursionError):
             position = start + 1
             continue
-        bodies.append(body)
-        text = f"{text[:start]} {text[end:]}"
-        position = start
+        bodies.append((text[start:end], body))
+        text = f"{text[:start]}{placeholder}{text[end:]}"
+        position = start + len(placeholder)
     return bodies, text
 
 
