@@ -1,6 +1,7 @@
 """Reads word lists, a module of its own because rules of several packages have some.
 
-The lists of a module lie next to it, in a TOML file of the same name. A list is a string of words.
+The lists of a module lie next to it, in a TOML file of the same name. A list is a string of words,
+with `_` for a space within a phrase.
 """
 
 import tomllib
@@ -11,4 +12,7 @@ from pathlib import Path
 def read_word_lists(module: str) -> Mapping[str, frozenset[str]]:
     """Return the word lists of a module, whose `__file__` is `module`, by their names."""
     text = Path(module).with_suffix(".toml").read_text(encoding="utf-8")
-    return {name: frozenset(words.split()) for name, words in tomllib.loads(text).items()}
+    return {
+        name: frozenset(word.replace("_", " ") for word in words.split())
+        for name, words in tomllib.loads(text).items()
+    }

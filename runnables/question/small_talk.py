@@ -12,9 +12,8 @@ MAX_SMALL_TALK_CHARS = 200
 """Maximum length of small talk, in characters."""
 
 
-def _phrase_pattern(words: Iterable[str]) -> re.Pattern[str]:
+def _phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern that matches the phrases; English ones match whole words only."""
-    phrases = [word.replace("_", " ") for word in words]
     ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     return re.compile(
         "|".join(

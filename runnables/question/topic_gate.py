@@ -5,10 +5,8 @@ own affairs. For other questions, a logistic regression estimates the probabilit
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 
 from ingestion.store.collection import Collection
 from ingestion.text.words import split_words
@@ -16,6 +14,7 @@ from runnables.answer.confidence import topic_probability
 from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_scorer import TopicScorer
 from runnables.retrieval.query_analysis import Glossary, general_lexicon
+from runnables.word_lists import read_word_lists
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
@@ -99,5 +98,4 @@ def stated_share(
 @cache
 def _private_life() -> Glossary:
     """Return the words of private life and general knowledge."""
-    text = Path(__file__).with_name("private_life.toml").read_text(encoding="utf-8")
-    return Glossary({word: () for words in tomllib.loads(text).values() for word in words})
+    return Glossary({word: () for words in read_word_lists(__file__).values() for word in words})
