@@ -35,6 +35,7 @@ from tests.wiki_servers import (
     Wiki,
     WikiPage,
     feishu_text,
+    json_reply,
     notion_block,
     rich_text,
 )
@@ -236,6 +237,33 @@ def test_requests_over_the_rate_limit_are_repeated(refusal: Fault) -> None:
         server.pages["p1"] = WikiPage("Page 1", "Text")
         server.fail(refusal, "/blocks", count=2)
         assert len(FeishuWikiLoader("cli_a1", TOKEN, "70001", base_url=server.url).load()) == 1
+
+
+def read_after_code(code: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the titles of a wiki whose server once replies to a request for a document with `code`."""
+
+    def refuse(_request: Request, _reply: Reply) -> Reply:
+        return json_reply({"code": code, "msg": "refused"})
+
+    monkeypatch.setenv("WIKI_TOKEN", TOKEN)
+    monkeypatch.setattr("ingestion.sources.loader.FIRST_RETRY_S", 0.01)
+    with serving(Feishu()) as server:
+        server.pages["p1"] = WikiPage("Page 1", "Text")
+        server.fail(refuse, "/blocks", count=1)
+        found = list(read_source(loader_source(**server.source()), LIMITS))
+    return [document.title for document in found if isinstance(document, SourceDocument)]
+
+
+@pytest.mark.parametrize("code", [99991400, 1771001])
+def test_loader_is_restarted_after_a_transient_code(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert read_after_code(code, monkeypatch) == ["Page 1"]
+
+
+def test_loader_is_not_restarted_after_another_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SourceError, match="the loader failed: FeishuError: code 1770032"):
+        read_after_code(1770032, monkeypatch)
 
 
 class ListLoader(BaseLoader):

@@ -15,7 +15,7 @@ from ingestion.loaders.block_markdown import (
     TextRun,
     blocks_to_markdown,
 )
-from ingestion.loaders.json_api import ApiObject, JsonApi
+from ingestion.loaders.json_api import ApiObject, JsonApi, read_pages
 
 NODE_PAGE_SIZE = 50
 BLOCK_PAGE_SIZE = 500
@@ -35,8 +35,17 @@ _KINDS: dict[str, ContentKind] = {
 _DOCUMENT_TYPE = "docx"
 
 
+TRANSIENT_CODES = {BUSY_CODE, 1500, 131001, 1771001}
+"""Codes of the rate limit, and of errors of the server: in general, of the wiki, and of documents."""
+
+
 class FeishuError(Exception):
     """The API refused a request; the message contains its code and its reason."""
+
+    def __init__(self, code: object, reason: object) -> None:
+        super().__init__(f"code {code}: {reason}")
+        self.is_transient = code in TRANSIENT_CODES
+        """Whether the same request may succeed later."""
 
 
 class FeishuWikiLoader(BaseLoader):
@@ -92,20 +101,22 @@ class FeishuWikiLoader(BaseLoader):
                 yield from self._nodes(node["node_token"])
 
     def _items(self, path: str, page_size: int, **params: str) -> Iterator[ApiObject]:
-        cursor: dict[str, str] = {}
-        while True:
+        def request(cursor: ApiObject) -> ApiObject:
             reply = self._api.get(path, page_size=page_size, **params, **cursor)
-            data = _checked(reply)["data"]
-            yield from data.get("items") or ()
-            if not data.get("has_more"):
-                return
-            cursor = {"page_token": data["page_token"]}
+            data: ApiObject = _checked(reply)["data"]
+            return {
+                "items": (),
+                "has_more": False,
+                **data,
+            }  # the API leaves them out of an empty list
+
+        return read_pages(request, "items", "page_token", "page_token")
 
 
 def _checked(reply: ApiObject) -> ApiObject:
     """Return `reply`. Raises FeishuError if it reports an error, even with the HTTP status 200."""
     if reply.get("code") != 0:
-        raise FeishuError(f"code {reply.get('code')}: {reply.get('msg')}")
+        raise FeishuError(reply.get("code"), reply.get("msg"))
     return reply
 
 

@@ -1,6 +1,7 @@
 """A client for JSON APIs that limit the rate of requests, used by loaders."""
 
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -65,3 +66,20 @@ class JsonApi:
             response.status_code == 400 and self._busy_code and self._busy_code in response.text
         )
         return bool(is_busy) or response.status_code in _TRANSIENT_STATUSES
+
+
+def read_pages(
+    request: Callable[[ApiObject], ApiObject], items: str, cursor: str, next_cursor: str
+) -> Iterator[ApiObject]:
+    """Yield the elements of `items` of all pages of a list, while `has_more` says that there is another.
+
+    `request` returns the page for parameters: none for the first page, then `cursor` with the value of
+    `next_cursor` of the page before.
+    """
+    parameters: ApiObject = {}
+    while True:
+        page = request(parameters)
+        yield from page[items] or ()
+        if not page["has_more"]:
+            return
+        parameters = {cursor: page[next_cursor]}

@@ -16,7 +16,7 @@ from ingestion.loaders.block_markdown import (
     blocks_to_markdown,
     inline_markdown,
 )
-from ingestion.loaders.json_api import ApiObject, JsonApi
+from ingestion.loaders.json_api import ApiObject, JsonApi, read_pages
 
 NOTION_VERSION = "2022-06-28"
 PAGE_SIZE = 100
@@ -33,6 +33,7 @@ _KINDS: dict[str, ContentKind] = {
     "callout": "quote",
     "code": "code",
 }
+_PAGE_FIELDS = ("results", "start_cursor", "next_cursor")
 _SEPARATE_PAGES = {"child_page", "child_database"}
 
 
@@ -79,27 +80,20 @@ class NotionLoader(BaseLoader):
         path, body = "search", {"filter": {"property": "object", "value": "page"}}
         if self._database_id:
             path, body = f"databases/{self._database_id}/query", {}
-        cursor: ApiObject = {}
-        while True:
-            reply = self._api.post(path, {**body, **cursor, "page_size": PAGE_SIZE})
-            yield from reply["results"]
-            if not reply["has_more"]:
-                return
-            cursor = {"start_cursor": reply["next_cursor"]}
+        return read_pages(
+            lambda cursor: self._api.post(path, {**body, **cursor, "page_size": PAGE_SIZE}),
+            *_PAGE_FIELDS,
+        )
 
     def _blocks(self, parent_id: str) -> list[ContentBlock]:
         blocks = (self._block(block) for block in self._children(parent_id))
         return [block for block in blocks if block is not None]
 
     def _children(self, parent_id: str) -> Iterator[ApiObject]:
-        cursor: dict[str, str] = {}
-        while True:
-            path = f"blocks/{parent_id}/children"
-            reply = self._api.get(path, page_size=PAGE_SIZE, **cursor)
-            yield from reply["results"]
-            if not reply["has_more"]:
-                return
-            cursor = {"start_cursor": reply["next_cursor"]}
+        path = f"blocks/{parent_id}/children"
+        return read_pages(
+            lambda cursor: self._api.get(path, page_size=PAGE_SIZE, **cursor), *_PAGE_FIELDS
+        )
 
     def _block(self, block: ApiObject) -> ContentBlock | None:
         """Return a block with its children; None if it is a page or a database of its own."""

@@ -81,12 +81,6 @@ class LoaderReader:
                 raise SourceError(f"the loader failed: {failure.message}")
             yield from deadline.sleep(max(failure.retry_after, FIRST_RETRY_S * 2**attempt))
 
-    def count_files(self, source: LoaderSourceConfig) -> None:
-        """Return None: the number of documents is unknown before loading them."""
-
-    def fingerprints(self, source: LoaderSourceConfig, limits: SourceLimits) -> None:
-        """Return None: the documents cannot be compared before loading them."""
-
 
 READER = LoaderReader()
 
@@ -220,14 +214,19 @@ def _plain(value: object) -> object:
 
 
 def _failure(error: Exception, secrets: list[str]) -> _Failure:
-    """Return the failure that `error` caused: permanent for a 4xx status except 408, 425 and 429."""
+    """Return the failure that `error` caused.
+
+    The attribute `is_transient` of the error decides whether it is permanent. Without it, an error is
+    permanent if it has a 4xx status other than 408, 425 and 429.
+    """
     response = getattr(error, "response", None)
     status = getattr(response, "status_code", None) or getattr(error, "code", None)
     is_refusal = isinstance(status, int) and 400 <= status < 500
+    may_pass = not is_refusal or status in _TRANSIENT_STATUSES
     retry_after = str((getattr(response, "headers", None) or {}).get("Retry-After", ""))
     return _Failure(
         _message(error, secrets),
-        is_transient=not is_refusal or status in _TRANSIENT_STATUSES,
+        is_transient=bool(getattr(error, "is_transient", may_pass)),
         retry_after=float(retry_after) if retry_after.isdecimal() else 0.0,
     )
 
