@@ -13,9 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from apidesk.event_loop import EventLoopRunner
-from apidesk.pipeline import AnswerPipeline
-from apidesk.retriever import DocumentRetriever
-from apidesk.tools import ToolFactory
+from apidesk.interfaces import AnswerPipeline, DocumentRetriever, ToolFactory
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
 from app.service.middleware import SessionAnswerer

@@ -1,0 +1,217 @@
+"""The interfaces for LangChain: the pipeline as a Runnable, a retriever, and tools."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    BaseCallbackManager,
+    CallbackManagerForRetrieverRun,
+)
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
+from langchain_core.runnables.config import merge_configs
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import ConfigDict, Field
+
+from apidesk.event_loop import EventLoopRunner
+from app.api.markdown import render_markdown
+from app.api.mcp.toolbox import ASK_TOOL, tools_by_name
+from app.service.answer_service import AnswerService
+from app.service.ask_command import AskCommand, check_question
+from runnables.retrieval.retriever import to_document
+from runnables.run_context import with_streaming
+from runnables.tools.lookup_tools import look_up
+from runnables.tools.middleware import arguments_schema
+from runnables.tools.tool_context import PassagesResult
+from schemas.answer import Answer
+from schemas.base import ApiModel
+from schemas.choices import Language
+from schemas.question import Filters, Question
+
+
+class QuestionFields(ApiModel):
+    """A question with options: the fields of `POST /ask` without `session` and `mode`."""
+
+    question: str
+    k: int | None = Field(default=None, ge=1, le=50)
+    """Maximum number of chunks to retrieve. Default: APIDESK_TOP_K."""
+    language: Language | None = None
+    """The language of the answer. Default: the language of the question."""
+    filters: Filters | None = None
+
+
+QuestionInput = str | dict[str, Any] | QuestionFields | Question
+"""The text of a question, a dict with the fields of QuestionFields, or an object."""
+
+
+class AnswerPipeline(Runnable[QuestionInput, Answer]):
+    """Answers questions. The runs of the steps in `runnables.pipeline` are children of its run.
+
+    It dispatches the custom events `structured`, `sources` and `step`. With `stream`, `astream` and
+    `astream_events`, each step of the answer is dispatched as soon as it is grounded; the stream itself has
+    one item, the answer. The methods raise ApideskError, pydantic.ValidationError for input of the wrong
+    form, and RuntimeError outside the block of the `Apidesk`.
+    """
+
+    name = "apidesk"
+
+    def __init__(self, answer_service: AnswerService, runner: EventLoopRunner) -> None:
+        self._answer_service = answer_service
+        self._runner = runner
+
+    @property
+    def InputType(self) -> Any:  # noqa: N802  # LangChain's name
+        """The accepted types, from which LangChain derives the input schema."""
+        return str | QuestionFields | Question
+
+    def invoke(
+        self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Answer:
+        """Return the answer."""
+        return self._runner.run(self._answer(input, ensure_config(config)))
+
+    async def ainvoke(
+        self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Answer:
+        """Return the answer."""
+        return await self._runner.arun(self._answer(input, ensure_config(config)))
+
+    def stream(
+        self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[Answer]:
+        """Yield the answer. Callbacks receive its steps before it is complete."""
+        yield self._runner.run(self._answer(input, with_streaming(ensure_config(config))))
+
+    async def astream(
+        self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Answer]:
+        """Yield the answer. Callbacks receive its steps before it is complete."""
+        run_config = with_streaming(ensure_config(config))
+        yield await self._runner.arun(self._answer(input, run_config))
+
+    async def _answer(self, input: QuestionInput, config: RunnableConfig) -> Answer:
+        question = _read_question(self._answer_service, input)
+        if not isinstance(config.get("callbacks"), BaseCallbackManager):  # the root of a trace
+            traced = self._answer_service.tracing.config(question.id, "pipeline")
+            config = merge_configs(traced, config)
+        return await self._answer_service.answer(question, config)
+
+
+def _read_question(answer_service: AnswerService, input: QuestionInput) -> Question:
+    """Return `input` as a question; options that it does not set have the values of the settings.
+
+    Raises QuestionError for a blank or too long text, and pydantic.ValidationError for invalid fields.
+    """
+    if isinstance(input, Question):
+        check_question(input.text, answer_service.settings)
+        return input
+    if isinstance(input, str):
+        return answer_service.build_question(AskCommand(input))
+    fields = QuestionFields.model_validate(input)
+    command = AskCommand(fields.question, fields.k, fields.language, fields.filters)
+    return answer_service.build_question(command)
+
+
+class DocumentRetriever(BaseRetriever):
+    """Retrieves chunks as the pipeline does: with query expansion, and reranked if a reranker is set.
+
+    `k` and `filters` can also be passed to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a
+    document include its `page_url`, `title`, `section` and `score`. The methods raise ApideskError,
+    pydantic.ValidationError for invalid filters, and RuntimeError outside the block of the `Apidesk`.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    answer_service: AnswerService = Field(exclude=True, repr=False)
+    runner: EventLoopRunner = Field(exclude=True, repr=False)
+    k: int | None = None
+    """Maximum number of chunks; None means APIDESK_TOP_K."""
+    filters: Filters = Filters()
+    """Conditions that a chunk must meet; by default none."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        return self.runner.run(self._retrieve(query, run_manager, **options))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        return await self.runner.arun(self._retrieve(query, run_manager, **options))
+
+    async def _retrieve(
+        self,
+        query: str,
+        run_manager: CallbackManagerForRetrieverRun | AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filters: Filters | dict[str, Any] | None = None,
+    ) -> list[Document]:
+        allowed = self.filters if filters is None else Filters.model_validate(filters)
+        command = AskCommand(query, k=k or self.k, filters=allowed)
+        question = self.answer_service.build_question(command)
+        config: RunnableConfig = {"callbacks": run_manager.get_child()}
+        chunks = await self.answer_service.retrieve_chunks(question, config)
+        return [to_document(chunk) for chunk in chunks]
+
+
+class ToolFactory:
+    """Builds LangChain tools that use an answer service. The first construction blocks the thread."""
+
+    def __init__(
+        self, answer_service: AnswerService, pipeline: AnswerPipeline, runner: EventLoopRunner
+    ) -> None:
+        self._answer_service = answer_service
+        self._library = answer_service.library
+        self._pipeline = pipeline
+        self._runner = runner
+
+    def tools(self) -> list[BaseTool]:
+        """Return tools with the names, descriptions and arguments of those of the MCP server.
+
+        The content of a tool message is text for a model. The artifact is the Answer of `ask`, the list of
+        documents of `search` and `open`, or the list of catalogue entries of `outline`.
+        """
+        return [self._tool(tool) for tool in tools_by_name().values()]
+
+    def _tool(self, described: BaseTool) -> BaseTool:
+        name = described.name
+
+        # If the input of a tool is text instead of a dict, LangChain passes it as a positional argument.
+        async def acall(*text: str, config: RunnableConfig, **arguments: Any) -> tuple[str, object]:
+            arguments |= zip(described.args, text, strict=False)
+            return await self._runner.arun(self._call(name, arguments, config))
+
+        def call(*text: str, config: RunnableConfig, **arguments: Any) -> tuple[str, object]:
+            arguments |= zip(described.args, text, strict=False)
+            return self._runner.run(self._call(name, arguments, config))
+
+        return StructuredTool.from_function(
+            call,
+            acall,
+            name=name,
+            description=described.description,
+            args_schema=arguments_schema(described),
+            response_format="content_and_artifact",
+            handle_tool_error=True,
+        )
+
+    async def _call(
+        self, name: str, arguments: dict[str, Any], config: RunnableConfig
+    ) -> tuple[str, object]:
+        if name == ASK_TOOL:
+            question = self._answer_service.build_question(
+                AskCommand(arguments["question"], language=arguments.get("language"))
+            )
+            answer = await self._pipeline.ainvoke(question, config)
+            return render_markdown(answer), answer
+        text = " ".join(filter(None, arguments.values()))
+        question = self._answer_service.build_question(AskCommand(text))
+        async with self._answer_service.in_flight.track(
+            self._answer_service.settings.request_timeout
+        ):
+            result = await look_up(name, arguments, self._library, question, config)
+        if isinstance(result, PassagesResult):
+            return result.text, [to_document(chunk) for chunk in result.chunks]
+        return result.text, list(result.documents)
