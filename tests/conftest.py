@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -130,7 +131,11 @@ def temporary_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     other users may enter, because PostgreSQL does not run as root.
     """
     tmp_path_factory.getbasetemp()  # stays where pytest keeps the last runs
-    with TemporaryDirectory(prefix="apidesk-tests-") as name, pytest.MonkeyPatch.context() as patch:
+    get_temp_dir()  # multiprocessing removes its own at exit, and would not find it
+    with (
+        TemporaryDirectory(prefix="apidesk-tests-", ignore_cleanup_errors=True) as name,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         Path(name).chmod(0o755)
         patch.setenv("TMPDIR", name)
         patch.setattr("tempfile.tempdir", name)
