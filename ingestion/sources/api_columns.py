@@ -152,8 +152,10 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
         name = _column(cell)
-        is_better = name == "name" and name in at and _is_better(rows, at[name], index)
-        if name is not None and (name not in at or is_better):
+        if name is None:
+            continue
+        at.setdefault(name, index)
+        if name == "name" and _identifiers(rows, index) > _identifiers(rows, at[name]):
             at[name] = index
     return Columns(at)
 
@@ -164,11 +166,6 @@ _IDENTIFIER = re.compile(r"\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
 def is_identifier(cell: str) -> bool:
     """Return whether a cell is a name as in code, possibly with marks around it."""
     return _IDENTIFIER.fullmatch(text_of(cell)) is not None
-
-
-def _is_better(rows: TableRows, old: int, new: int) -> bool:
-    """Whether more cells of the column `new` are identifiers than of the column `old`."""
-    return _identifiers(rows, new) > _identifiers(rows, old)
 
 
 def _identifiers(rows: TableRows, index: int) -> int:

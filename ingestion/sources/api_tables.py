@@ -55,7 +55,8 @@ def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[P
         for name in names:
             marks.append(mark)
             flat.append((width, _parameter(row, columns, name, bool(mark), location)))
-    if False in marks and True not in marks and not _states_required(columns):
+    states_required = "required" in columns or "optional" in columns
+    if False in marks and True not in marks and not states_required:
         flat = [
             (width, parameter.model_copy(update={"required": mark is None}))
             for (width, parameter), mark in zip(flat, marks, strict=True)
@@ -71,10 +72,6 @@ def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
             yield from parameter.children
         else:
             yield parameter
-
-
-def _states_required(columns: Columns) -> bool:
-    return "required" in columns or "optional" in columns
 
 
 def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> bool | None:

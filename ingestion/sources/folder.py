@@ -9,16 +9,14 @@ from typing import Generic, TypeVar
 from urllib.parse import quote
 
 from ingestion.sources.registry import (
-    EmptyFile,
     FileResult,
     FileTask,
     KnownFiles,
-    RefusedFile,
     UnchangedFile,
-    unexpected_error,
+    file_results,
 )
 from schemas.document import SourceDocument
-from schemas.errors import ApideskError, ConfigurationError, SourceError
+from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
 
 READER_VERSION = 8
@@ -98,20 +96,9 @@ def _parse_file(
     limits: SourceLimits,
     path: Path,
     fingerprint: str,
-) -> list[FileResult]:
-    """Return the documents of a file, or the reason why there are none."""
+) -> Sequence[FileResult]:
     name = _relative_name(path, source.path)
-    try:
-        documents = parse(source, limits, path)
-    except SourceError as error:
-        return [RefusedFile(f"{name}: {error}", fingerprint)]
-    except ApideskError:  # such as a malformed page_url, which concerns the whole source
-        raise
-    except Exception as error:
-        return [unexpected_error(name, error)]
-    if not documents:
-        return [EmptyFile(fingerprint, name, is_skipped=documents is None)]
-    return [document.model_copy(update={"fingerprint": fingerprint}) for document in documents]
+    return file_results(name, fingerprint, lambda: parse(source, limits, path))
 
 
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from schemas.document import SourceDocument
-from schemas.errors import SourceError
+from schemas.errors import ApideskError, SourceError
 from schemas.platform import SourceConfig, SourceLimits
 
 KnownFiles = Mapping[str, frozenset[str]]
@@ -79,6 +79,28 @@ def run_tasks(tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
             yield from task()
         else:
             yield task
+
+
+def file_results(
+    name: str, fingerprint: str, read: Callable[[], Sequence[SourceDocument] | None]
+) -> Sequence[FileResult]:
+    """Return the documents that `read` returns, with the fingerprint of their file.
+
+    Without documents, the result tells why: the file has no content, the source skips it (`read` returns
+    None), or it is refused. Raises ConfigurationError, such as for a malformed `page_url`, because it
+    concerns the whole source.
+    """
+    try:
+        documents = read()
+    except SourceError as error:
+        return [RefusedFile(f"{name}: {error}", fingerprint)]
+    except ApideskError:
+        raise
+    except Exception as error:
+        return [unexpected_error(name, error)]
+    if not documents:
+        return [EmptyFile(fingerprint, name, is_skipped=documents is None)]
+    return [document.model_copy(update={"fingerprint": fingerprint}) for document in documents]
 
 
 def unexpected_error(name: str, error: Exception) -> SourceError:

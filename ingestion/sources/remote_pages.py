@@ -15,15 +15,14 @@ from ingestion.sources.formats.text import decode_text
 from ingestion.sources.markdown import markdown_content
 from ingestion.sources.pages import PageContent, PagePart, SourcePage, documents_of_page
 from ingestion.sources.registry import (
-    EmptyFile,
     FileResult,
     KnownFiles,
     UnchangedFile,
     Waiting,
-    unexpected_error,
+    file_results,
 )
 from schemas.document import SourceDocument
-from schemas.errors import ApideskError, SourceError
+from schemas.errors import SourceError
 from schemas.platform import RemoteSourceConfig, SourceLimits
 
 MAX_ID_CHARS = 400
@@ -57,20 +56,8 @@ def read_remote_page(
     if fingerprint in known:
         yield UnchangedFile(fingerprint, known[fingerprint])
         return
-    try:
-        documents = _documents(source, limits, page)
-    except SourceError as error:
-        yield SourceError(f"{page.id[:MAX_ID_CHARS]}: {error}")
-        return
-    except ApideskError:  # such as a malformed page_url, which concerns the whole source
-        raise
-    except Exception as error:
-        yield unexpected_error(page.id, error)
-        return
-    if not documents:
-        yield EmptyFile(fingerprint, page.id, is_skipped=documents is None)
-    for document in documents or ():
-        yield document.model_copy(update={"fingerprint": fingerprint})
+    name = page.id[:MAX_ID_CHARS]
+    yield from file_results(name, fingerprint, lambda: _documents(source, limits, page))
 
 
 def _documents(

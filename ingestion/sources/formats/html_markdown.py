@@ -90,7 +90,7 @@ class _Converter(MarkdownConverter):
 
         `order_id` in a paragraph is unchanged.
         """
-        if any(re.fullmatch("h[1-6]", tag) for tag in parent_tags):
+        if _in_heading(parent_tags):
             return _MARKUP.sub(r"\\\1", text)
         return _LINE_START.sub(r"\1\\\2", text)
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ingestion.sources.formats.pdf_lines import LineCollector, PdfLine, remove_page_furniture
-from ingestion.sources.formats.pdf_sections import PdfSection, split_sections
+from ingestion.sources.formats.pdf_sections import split_sections
 from ingestion.sources.pages import PageContent, PagePart
 from schemas.errors import SourceError
 from schemas.platform import SourceLimits
@@ -68,13 +68,12 @@ def _read(reader: "PdfReader", limits: SourceLimits) -> PageContent:
     lines = remove_page_furniture(pages)
     if not lines:
         raise SourceError("contains no text; run OCR on scanned pages first")
-    return PageContent(
-        _properties(reader), list(map(_to_part, split_sections(lines, dict(_read_outline(reader)))))
-    )
-
-
-def _to_part(section: PdfSection) -> PagePart:
-    return PagePart(section.markdown, section.parents, {"page": str(section.page)})
+    sections = split_sections(lines, dict(_read_outline(reader)))
+    parts = [
+        PagePart(section.markdown, section.parents, {"page": str(section.page)})
+        for section in sections
+    ]
+    return PageContent(_properties(reader), parts)
 
 
 class _WorkBudget:

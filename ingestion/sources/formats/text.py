@@ -130,7 +130,7 @@ def escape_markdown(text: str) -> str:
     for i, line in enumerate(lines):
         match = _FENCE.match(line)
         if fence:
-            fence = "" if match and _closes(line, fence) else fence
+            fence = "" if match and line.strip() == fence else fence
         elif match:
             fence = match[1] if closing.get(match[1], -1) > i else ""
             lines[i] = line if fence else "\\" + line.lstrip()
@@ -145,7 +145,3 @@ def _last_closing(lines: list[str]) -> dict[str, int]:
     """Return the closing fences in `lines`, each with the index of its last line."""
     stripped = ((line.strip(), i) for i, line in enumerate(lines))
     return {line: i for line, i in stripped if _FENCE.fullmatch(line)}
-
-
-def _closes(line: str, fence: str) -> bool:
-    return line.strip() == fence

@@ -68,7 +68,9 @@ class ApiDocumentBuilder:
             response_examples=self._examples(bodies),
             request_description=operation.body_description[:MAX_DESCRIPTION_CHARS],
             response_description="\n\n".join(
-                _response_line(response) for response in responses if response.description
+                f"`{response.status}` {response.description[:MAX_DESCRIPTION_CHARS]}"
+                for response in responses
+                if response.description
             ),
             servers=operation.servers,
         )
@@ -125,14 +127,16 @@ class ApiDocumentBuilder:
             status = response.status if len(statuses) > 1 else ""
             parameters += rows.body(media, "response", f"{status} {media_type}".strip())
         for response in responses:
-            headers = [
+            named = ((name, header.resolve()) for name, header in response.headers.items() if name)
+            parameters += rows.parameter_rows(
                 OperationParameter(
-                    name, "header", header.resolve(), _header_schema(header.resolve())
+                    name,
+                    "header",
+                    header,
+                    header["schema"] if header["schema"].is_object else header,
                 )
-                for name, header in response.headers.items()
-                if name
-            ]
-            parameters += rows.parameter_rows(headers)
+                for name, header in named
+            )
         return tuple(parameters)
 
     def _examples(self, media: Iterable[MediaContent]) -> tuple[Example, ...]:
@@ -170,10 +174,6 @@ def _shown_responses(operation: Operation) -> list[OperationResponse]:
     return successes[:MAX_SUCCESS_RESPONSES] or defaults
 
 
-def _response_line(response: OperationResponse) -> str:
-    return f"`{response.status}` {response.description[:MAX_DESCRIPTION_CHARS]}"
-
-
 def _select_parameters(
     parameters: Iterable[OperationParameter], is_header: bool
 ) -> Iterator[OperationParameter]:
@@ -185,10 +185,6 @@ def _select_parameters(
 def _without_location(parameter: Parameter) -> Parameter:
     """Return `parameter` without its location, which is redundant in the table of headers."""
     return parameter.model_copy(update={"location": ""})
-
-
-def _header_schema(header: Node) -> Node:
-    return header["schema"] if header["schema"].is_object else header
 
 
 def _content_type_header(operation: Operation) -> list[Parameter]:

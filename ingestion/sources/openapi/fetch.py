@@ -238,15 +238,11 @@ def checked_addresses(host: str, port: int, limits: SourceLimits) -> list[str]:
         raise SourceError("host name cannot be resolved") from None
     addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
     is_allowed = host.lower() in limits.private_hosts
-    if not is_allowed and not all(map(_is_public_address, addresses)):
+    if not is_allowed and not all(map(is_public, map(ipaddress.ip_address, addresses))):
         raise SourceError(
             f"{host} has a private address; add it to APIDESK_PRIVATE_HOSTS to allow it"
         )
     return addresses
-
-
-def _is_public_address(address: str) -> bool:
-    return is_public(ipaddress.ip_address(address))
 
 
 def is_public(address: Address) -> bool:

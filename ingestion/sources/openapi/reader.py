@@ -3,16 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 from urllib.parse import quote
 
 from pydantic import ValidationError
 
 from ingestion.sources.api_docs import api_document
-from ingestion.sources.openapi import openapi3, swagger2
 from ingestion.sources.openapi.document import ApiDocumentBuilder, first_tag
 from ingestion.sources.openapi.operations import (
-    Operation,
     OperationParameter,
     PathOperation,
     parameter_ids,
@@ -21,6 +18,7 @@ from ingestion.sources.openapi.operations import (
 )
 from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
+from ingestion.sources.openapi.versions import description_version
 from ingestion.sources.registry import FileResult, KnownFiles, unexpected_error
 from ingestion.text.language import detect_language
 from schemas.choices import Language
@@ -41,20 +39,6 @@ _MAX_LOCATION_CHARS = 40
 
 _LANGUAGE_SAMPLE_CHARS = 200_000
 """Approximate number of characters from which the language is detected."""
-
-
-class _Version(Protocol):
-    """A module that reads the operations of one version of OpenAPI."""
-
-    def shared_parameters(self, root: Node) -> Node: ...
-
-    def read_parameter(
-        self, name: str, location: str, node: Node, is_common: bool
-    ) -> OperationParameter: ...
-
-    def read_operation(
-        self, root: Node, path_operation: PathOperation, parameters: tuple[OperationParameter, ...]
-    ) -> Operation: ...
 
 
 class OpenApiReader:
@@ -105,7 +89,7 @@ class _Description:
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
         self.source = source
         self.root = _read_root(source, limits)
-        self.version = _detect_version(self.root)
+        self.version = description_version(self.root)
         self.path_operations = list(path_operations(self.root))
         self.common_parameters = self._find_common_parameters()
         self.reader = SchemaReader(limits.values)
@@ -118,7 +102,7 @@ class _Description:
         valid = self._valid_operations()
         servers: tuple[str, ...] = ()
         if valid:
-            servers = self.version.read_operation(self.root, valid[0], ()).servers
+            servers = self.version.read_operation(valid[0], ()).servers
         declared = (tag.text("name") for tag in self.root["tags"].elements())
         used = (first_tag(operation.node) for operation in valid)
         return DescriptionSummary(
@@ -150,7 +134,7 @@ class _Description:
         if len(path_operation.path) > MAX_PATH_CHARS:
             raise SourceError(f"path is longer than {MAX_PATH_CHARS} characters")
         parameters = self._read_parameters(path_operation)
-        operation = self.version.read_operation(self.root, path_operation, parameters)
+        operation = self.version.read_operation(path_operation, parameters)
         try:
             api = self.builder.build(operation, self._choose_id(path_operation))
         except ValidationError as error:  # a value that no earlier check rejects
@@ -206,7 +190,7 @@ class _Description:
 
     def _find_common_parameters(self) -> set[int]:
         """Return the Python object ids of the reusable parameters to which most operations refer."""
-        reusable = {id(node.value) for _, node in self.version.shared_parameters(self.root).items()}
+        reusable = {id(node.value) for _, node in self.version.shared_parameters.items()}
         valid = self._valid_operations()
         uses: Counter[int] = Counter()
         for path_operation in valid:
@@ -224,14 +208,6 @@ def _read_root(source: OpenApiSourceConfig, limits: SourceLimits) -> Node:
         return DescriptionDocuments(source, limits).root()
     except SourceError as error:
         raise SourceError(f"{name}: {error}") from None
-
-
-def _detect_version(root: Node) -> _Version:
-    if root.text("swagger").startswith("2"):
-        return swagger2
-    if root.text("openapi").startswith("3"):
-        return openapi3
-    raise SourceError("not an OpenAPI 3.0, OpenAPI 3.1 or Swagger 2.0 description")
 
 
 def _template_values(path_operation: PathOperation) -> dict[str, object]:

@@ -1,0 +1,198 @@
+"""Reads operations of OpenAPI 3.0, OpenAPI 3.1 and Swagger 2.0 into the same data types."""
+
+import re
+from collections.abc import Iterator
+
+from ingestion.sources.openapi.operations import (
+    MAX_EXAMPLES,
+    MAX_SERVERS,
+    MediaContent,
+    NamedExample,
+    Operation,
+    OperationParameter,
+    OperationResponse,
+    PathOperation,
+    absolute_server_url,
+    make_example,
+    named_examples,
+)
+from ingestion.sources.openapi.references import Node
+from schemas.errors import SourceError
+
+MAX_MEDIA_TYPES = 8
+"""Maximum number of media types of one body. Further ones are ignored."""
+
+_JSON = "application/json"
+_VARIABLE = re.compile(r"\{([^{}]*)\}")
+
+
+class OpenApi3:
+    """Reads descriptions of OpenAPI 3.0 and 3.1."""
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        self.shared_parameters = root["components"]["parameters"]
+        """The reusable parameters of the description, by name."""
+
+    def read_parameter(
+        self, name: str, location: str, node: Node, is_common: bool
+    ) -> OperationParameter:
+        """Return a parameter. Its schema is that of `schema` or of the first media type in `content`."""
+        schema = node["schema"]
+        if not schema.is_object:
+            schema = next((media["schema"] for _, media in node["content"].items()), schema)
+        return OperationParameter(name, location, node, schema, is_common)
+
+    def read_operation(
+        self, path_operation: PathOperation, parameters: tuple[OperationParameter, ...]
+    ) -> Operation:
+        """Read the content of an operation, except its `parameters`. Raises SourceError."""
+        body = path_operation.node["requestBody"].resolve()
+        media = tuple(_media(body["content"]))
+        return Operation(
+            path_operation=path_operation,
+            parameters=parameters,
+            body_types=tuple(content.type for content in media),
+            body_description=body.text("description"),
+            body_required=body.flag("required"),
+            body=media,
+            responses=tuple(
+                OperationResponse(
+                    status,
+                    response.text("description") or response.text("summary"),
+                    tuple(_media(response["content"])),
+                    response["headers"],
+                )
+                for status, response in _responses(path_operation)
+            ),
+            servers=tuple(self._servers(path_operation)),
+            security=_holder(path_operation, self._root, "security")["security"],
+            schemes=self._root["components"]["securitySchemes"],
+        )
+
+    def _servers(self, path_operation: PathOperation) -> Iterator[str]:
+        """Yield the servers of the operation; if it has none, those of its path or of the description."""
+        for holder in (path_operation.node, path_operation.item, self._root):
+            servers = [server for server in holder["servers"].elements() if server.text("url")]
+            if servers:
+                for server in servers[:MAX_SERVERS]:
+                    yield absolute_server_url(_expand_server_variables(server), self._root.base)
+                return
+
+
+class Swagger2:
+    """Reads descriptions of Swagger 2.0."""
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        self.shared_parameters = root["parameters"]
+        """The reusable parameters of the description, by name."""
+
+    def read_parameter(
+        self, name: str, location: str, node: Node, is_common: bool
+    ) -> OperationParameter:
+        """Return a parameter. Its schema is `node` itself; a body has the key `schema`."""
+        schema = node["schema"] if location == "body" else node
+        return OperationParameter(name, location, node, schema, is_common)
+
+    def read_operation(
+        self, path_operation: PathOperation, parameters: tuple[OperationParameter, ...]
+    ) -> Operation:
+        """Read the content of an operation. Its body is one of the `parameters`. Raises SourceError."""
+        bodies = [parameter for parameter in parameters if parameter.location == "body"]
+        is_form = any(parameter.location == "formData" for parameter in parameters)
+        consumes = self._media_types(path_operation, "consumes")
+        return Operation(
+            path_operation=path_operation,
+            parameters=tuple(parameter for parameter in parameters if parameter.location != "body"),
+            body_types=consumes if bodies or is_form else (),
+            body_description=bodies[0].node.text("description") if bodies else "",
+            body_required=bool(bodies) and bodies[0].node.flag("required"),
+            body=tuple(_body(parameter, consumes) for parameter in bodies[:1]),
+            responses=tuple(self._read_responses(path_operation)),
+            servers=tuple(self._servers(path_operation)),
+            security=_holder(path_operation, self._root, "security")["security"],
+            schemes=self._root["securityDefinitions"],
+        )
+
+    def _media_types(self, path_operation: PathOperation, key: str) -> tuple[str, ...]:
+        declared = _holder(path_operation, self._root, key)[key].elements()
+        types = (node.value.strip().lower() for node in declared if isinstance(node.value, str))
+        return tuple(filter(None, types)) or (_JSON,)
+
+    def _read_responses(self, path_operation: PathOperation) -> Iterator[OperationResponse]:
+        main = _preferred_type(self._media_types(path_operation, "produces"))
+        for status, response in _responses(path_operation):
+            named = list(response["examples"].items())
+            media: tuple[MediaContent, ...] = ()
+            if named or response["schema"].is_object:
+                media = (MediaContent(main, response["schema"], tuple(_examples(named))),)
+            yield OperationResponse(
+                status, response.text("description"), media, response["headers"]
+            )
+
+    def _servers(self, path_operation: PathOperation) -> Iterator[str]:
+        root = self._root
+        host, base = root.text("host"), root.text("basePath").strip("/")
+        path = f"/{base}" if base else ""
+        if not host:
+            if path or root.base.startswith("http"):
+                yield absolute_server_url(path or "/", root.base)
+            return
+        declared = _holder(path_operation, root, "schemes")["schemes"].elements()
+        schemes = [node.value for node in declared if isinstance(node.value, str)]
+        for scheme in (schemes or ["https"])[:MAX_SERVERS]:
+            yield f"{scheme}://{host}{path}"
+
+
+def description_version(root: Node) -> OpenApi3 | Swagger2:
+    """Return the reader for the version that a description declares. Raises SourceError."""
+    if root.text("swagger").startswith("2"):
+        return Swagger2(root)
+    if root.text("openapi").startswith("3"):
+        return OpenApi3(root)
+    raise SourceError("not an OpenAPI 3.0, OpenAPI 3.1 or Swagger 2.0 description")
+
+
+def _holder(path_operation: PathOperation, root: Node, key: str) -> Node:
+    """Return the operation if it has `key` itself, else the description, whose value then applies."""
+    return path_operation.node if key in path_operation.node else root
+
+
+def _responses(path_operation: PathOperation) -> Iterator[tuple[str, Node]]:
+    """Yield each status with its response. Raises SourceError."""
+    for status, response in path_operation.node["responses"].items():
+        if status and not status.startswith("x-"):
+            yield status, response.resolve()
+
+
+def _media(content: Node) -> Iterator[MediaContent]:
+    for number, (name, media) in enumerate(content.items()):
+        if number < MAX_MEDIA_TYPES:
+            media = media.resolve()
+            yield MediaContent(name.strip().lower(), media["schema"], tuple(named_examples(media)))
+
+
+def _expand_server_variables(server: Node) -> str:
+    """Return the server's URL with its variables replaced by their default values."""
+
+    def default(match: re.Match[str]) -> str:
+        return server["variables"][match[1]].text("default") or match[0]
+
+    return _VARIABLE.sub(default, server.text("url"))
+
+
+def _body(parameter: OperationParameter, consumes: tuple[str, ...]) -> MediaContent:
+    examples = [*parameter.node["x-examples"].items(), ("", parameter.node["x-example"])]
+    return MediaContent(_preferred_type(consumes), parameter.schema, tuple(_examples(examples)))
+
+
+def _examples(named: list[tuple[str, Node]]) -> Iterator[NamedExample]:
+    for name, node in named[:MAX_EXAMPLES]:
+        example = make_example(node.value, "")
+        if example is not None:
+            yield NamedExample(name, example)
+
+
+def _preferred_type(types: tuple[str, ...]) -> str:
+    return _JSON if _JSON in types else types[0]
