@@ -74,8 +74,6 @@ class Connection:
     async def _event(self) -> object:
         """What the client sends next."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
-            if self._http.they_are_waiting_for_100_continue:
-                await self._send(h11.InformationalResponse(status_code=100, headers=[]))
             self._http.receive_data(await self._reader.read(65536))
         return event
 

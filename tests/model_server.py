@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from typing import Self
 
 import h11
@@ -65,10 +64,10 @@ class ModelServer:
     predicates may not.
     """
 
-    def __init__(self, *, default: Scripted | None = None, dimension: int = 64) -> None:
+    def __init__(self, *, default: Scripted | None = None) -> None:
         self.replies: deque[Scripted] = deque()
         self.default = default
-        self.embed: Callable[[str], list[float]] = partial(bigram_embedding, dimension=dimension)
+        self.embed: Callable[[str], list[float]] = bigram_embedding
         self.embedding_delay = 0.0
         self.embedding_reply: Reply | Callable[[Recorded], Reply | None] | None = None
         """Answers embedding requests; a callable may return None for the vectors after all."""

@@ -172,12 +172,16 @@ def models() -> Json:
     return {"object": "list", "data": listed}
 
 
-def bigram_embedding(text: str, dimension: int = 64) -> list[float]:
+DIMENSION = 64
+"""Numbers in an embedding."""
+
+
+def bigram_embedding(text: str) -> list[float]:
     """A unit vector of hashed, signed character bigrams: similar texts get similar vectors."""
-    vector = [1e-6, *[0.0] * (dimension - 1)]  # never all zeros, which has no direction
+    vector = [1e-6, *[0.0] * (DIMENSION - 1)]  # never all zeros, which has no direction
     for pair in pairwise(f" {' '.join(text.casefold().split())} "):
         digest = zlib.crc32("".join(pair).encode())
-        vector[(digest >> 1) % dimension] += 1 if digest & 1 else -1
+        vector[(digest >> 1) % DIMENSION] += 1 if digest & 1 else -1
     norm = math.hypot(*vector)
     return [value / norm for value in vector]
 

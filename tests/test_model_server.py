@@ -1,9 +1,6 @@
 """The scripted model server, tested with the clients of real providers."""
 
-import asyncio
 import json
-import math
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,15 +12,13 @@ from urllib.parse import urlsplit
 
 import openai
 import pytest
-from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from openai import OpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from tests.model_script import Recorded, Reply, Scripted, ToolCall
 from tests.model_server import ModelServer
-from tests.openai_objects import bigram_embedding
 
 KEY = "any"
 
@@ -47,11 +42,6 @@ def server() -> Iterator[ModelServer]:
 def client(server: ModelServer) -> Iterator[OpenAI]:
     with OpenAI(base_url=server.base_url, api_key=KEY, max_retries=0, timeout=5) as opened:
         yield opened
-
-
-@pytest.fixture
-def chat(server: ModelServer) -> ChatOpenAI:
-    return ChatOpenAI(model="m", base_url=server.base_url, api_key=SecretStr(KEY), max_retries=0)
 
 
 def ask(client: OpenAI, question: str = "why?") -> ChatCompletion:
@@ -80,11 +70,6 @@ def stream(client: OpenAI, with_usage: bool = False) -> list[ChatCompletionChunk
 def connect(server: ModelServer) -> closing[HTTPConnection]:
     """Open a raw connection."""
     return closing(HTTPConnection(urlsplit(server.base_url).netloc, timeout=5))
-
-
-def cosine(one: list[float], other: list[float]) -> float:
-    """The similarity of two unit vectors."""
-    return sum(a * b for a, b in zip(one, other, strict=True))
 
 
 # --- what is said -------------------------------------------------------------------------------
@@ -240,16 +225,6 @@ def test_requests_are_recorded(server: ModelServer, client: OpenAI) -> None:
     assert before <= asked.at <= embedded.at <= listed.at <= time.monotonic()
 
 
-def test_text_of_content_parts(server: ModelServer, client: OpenAI) -> None:
-    server.reply("yes")
-    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    client.chat.completions.create(
-        model="m",
-        messages=[{"role": "system", "content": "s"}, {"role": "user", "content": parts}],  # type: ignore[list-item,misc]
-    )
-    assert server.requests[0].text == "s\nab"
-
-
 # --- statuses -----------------------------------------------------------------------------------
 
 
@@ -280,39 +255,6 @@ def test_error_statuses(
     assert reply.headers.items() <= dict(caught.value.response.headers).items()
 
 
-def test_retry_after_header_is_sent(server: ModelServer) -> None:
-    server.reply(Reply(status=429, headers={"Retry-After": "1"}), "at last")
-    retrying = OpenAI(base_url=server.base_url, api_key=KEY, max_retries=1)
-    assert said(retrying) == "at last"
-    first, second = server.requests
-    assert 0.9 < second.at - first.at < 3
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
-        ("GET", "/", None, 404),
-        ("POST", "/v1/responses", b"{}", 404),
-        ("GET", "/v1/chat/completions", None, 405),
-        ("DELETE", "/v1/models", None, 405),
-        ("POST", "/v1/chat/completions", b"{not json", 400),
-        ("POST", "/v1/embeddings", b"[]", 400),
-        ("POST", "/v1/embeddings", b'{"input": [1, "two"]}', 400),
-        ("GET", "/v1/models?limit=1", None, 200),
-    ],
-)
-def test_other_requests(
-    server: ModelServer, method: str, path: str, body: bytes | None, status: int
-) -> None:
-    with connect(server) as connection:
-        connection.request(method, path, body)
-        response = connection.getresponse()
-        answer = json.load(response)
-    assert response.status == status
-    assert ("error" in answer) == (status != 200)
-    assert response.headers["content-type"] == "application/json"
-
-
 # --- embeddings ---------------------------------------------------------------------------------
 
 
@@ -341,49 +283,6 @@ def test_embeddings(
     assert [item.index for item in answer.data] == list(range(len(texts)))
     for item, text in zip(answer.data, texts, strict=True):
         assert item.embedding == pytest.approx(server.embed(text), abs=1e-6)
-
-
-@pytest.mark.parametrize(("encoding", "kind"), [("float", list), ("base64", str), (None, list)])
-def test_embedding_encodings(server: ModelServer, encoding: str | None, kind: type) -> None:
-    asked = {"input": "text"} | ({"encoding_format": encoding} if encoding else {})
-    with connect(server) as connection:
-        connection.request("POST", "/v1/embeddings", json.dumps(asked))
-        answer = json.load(connection.getresponse())
-    assert isinstance(answer["data"][0]["embedding"], kind)
-
-
-def test_similar_texts_have_similar_vectors(server: ModelServer) -> None:
-    one, near, far = map(server.embed, ("订单发货接口", "订单发货的接口", "invoice query"))
-    assert len(one) == 64
-    assert math.hypot(*one) == pytest.approx(1)
-    assert cosine(one, near) > 0.6 > 0.3 > cosine(one, far)
-    assert one == bigram_embedding("订单发货接口")
-    assert math.hypot(*server.embed("")) == pytest.approx(1)
-
-
-def test_embeddings_as_scripted(client: OpenAI, server: ModelServer) -> None:
-    def embedded() -> list[float]:
-        return client.embeddings.create(model="e", input="x").data[0].embedding
-
-    server.embed = lambda text: [float(len(text)), 0.5]
-    assert embedded() == [1, 0.5]
-    server.embedding_delay = 0.2
-    before = time.monotonic()
-    embedded()
-    assert time.monotonic() - before >= 0.2
-    server.embedding_delay = 0
-    server.embedding_reply = lambda request: Reply(status=503) if len(server.requests) < 4 else None
-    with pytest.raises(openai.InternalServerError):
-        embedded()
-    assert embedded() == [1, 0.5]
-    server.embedding_reply = Reply(body=b'{"object": "list", "data": []}')
-    with pytest.raises(ValueError, match="No embedding data"):
-        embedded()
-
-
-def test_dimension() -> None:
-    with ModelServer(dimension=8) as server:
-        assert len(server.embed("text")) == 8
 
 
 # --- the wire -----------------------------------------------------------------------------------
@@ -448,15 +347,6 @@ def test_ends_on_the_wire(
         assert len(caught.value.partial) == reset_after
 
 
-def test_wrong_content_type(server: ModelServer, client: OpenAI) -> None:
-    server.reply(Reply(body=b"<html>", headers={"Content-Type": "text/html"}))
-    raw = client.chat.completions.with_raw_response.create(
-        model="m", messages=[{"role": "user", "content": "why?"}]
-    )
-    assert raw.headers["content-type"] == "text/html"
-    assert raw.http_response.text == "<html>"
-
-
 def test_slow_stream(server: ModelServer) -> None:
     server.reply(Reply(body=b"12345678", chunk_size=1, chunk_delay=0.05))
     before = time.monotonic()
@@ -467,38 +357,6 @@ def test_slow_stream(server: ModelServer) -> None:
         assert time.monotonic() - before < 0.2
         assert response.read() == b"2345678"
         assert time.monotonic() - before >= 0.35
-
-
-def test_connections_are_kept_alive_unless_told_otherwise(server: ModelServer) -> None:
-    sockets = set()
-    with connect(server) as connection:
-        for headers in ({}, {}, {"Connection": "close"}):
-            connection.request("GET", "/v1/models", headers=headers)
-            sockets.add(connection.sock)
-            response = connection.getresponse()
-            response.read()
-    assert len(sockets) == 1
-    assert response.headers["connection"] == "close"
-
-
-def test_expect_100_continue(server: ModelServer) -> None:
-    server.reply("hello")
-    with connect(server) as connection:
-        connection.putrequest("POST", "/v1/chat/completions")
-        connection.putheader("Expect", "100-continue")
-        connection.putheader("Content-Length", "2")
-        connection.endheaders()
-        assert connection.sock.recv(100).startswith(b"HTTP/1.1 100 ")
-        connection.send(b"{}")
-        assert connection.getresponse().status == 200
-
-
-def test_requests_that_are_not_http_are_dropped(server: ModelServer) -> None:
-    with socket.create_connection(("127.0.0.1", urlsplit(server.base_url).port or 0)) as raw:
-        raw.settimeout(5)
-        raw.sendall(b"\x16\x03\x01 hello\r\n\r\n")
-        assert raw.recv(100) == b""
-    assert server.requests == []
 
 
 def test_server_stops_with_open_connections(caplog: pytest.LogCaptureFixture) -> None:
@@ -521,49 +379,3 @@ def test_server_stops_with_open_connections(caplog: pytest.LogCaptureFixture) ->
         errors = [call.exception(timeout=5) for call in calls]
     assert all(isinstance(error, openai.APIConnectionError) for error in errors)
     assert "ERROR" not in caplog.text
-
-
-# --- LangChain ----------------------------------------------------------------------------------
-
-
-def test_langchain_chat(server: ModelServer, chat: ChatOpenAI) -> None:
-    server.reply("hello", "streamed text")
-    assert chat.invoke("hi").content == "hello"
-    assert [chunk.text for chunk in chat.stream("hi") if chunk.text] == [
-        "stre",
-        "amed",
-        " tex",
-        "t",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("method", "reply"),
-    [
-        ("json_schema", VERDICT),
-        ("json_mode", VERDICT),
-        ("function_calling", Reply(tool_calls=[ToolCall("Verdict", VERDICT)])),
-    ],
-)
-def test_langchain_structured_output(
-    server: ModelServer, chat: ChatOpenAI, method: Any, reply: Scripted
-) -> None:
-    server.reply(reply)
-    assert chat.with_structured_output(Verdict, method=method).invoke("hi") == VERDICT
-
-
-def test_langchain_embeddings(server: ModelServer) -> None:
-    settings: Any = {"model": "e", "base_url": server.base_url, "api_key": KEY}
-    embeddings = OpenAIEmbeddings(check_embedding_ctx_length=False, **settings)
-    one, two = embeddings.embed_documents(["订单", "发票"])
-    assert one == pytest.approx(server.embed("订单"), abs=1e-6)
-    assert two == pytest.approx(embeddings.embed_query("发票"))
-
-
-async def both(chat: ChatOpenAI) -> list[object]:
-    return [(await chat.ainvoke("hi")).content, (await chat.ainvoke("hi")).content]
-
-
-def test_langchain_async(server: ModelServer, chat: ChatOpenAI) -> None:
-    server.reply("one", "two")
-    assert asyncio.run(both(chat)) == ["one", "two"]
