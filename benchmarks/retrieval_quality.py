@@ -13,9 +13,8 @@ from pathlib import Path
 from langsmith import tracing_context
 
 from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion, document_key
-from app.analytics.evaluation.experiments import RetrievalProbe
 from app.analytics.evaluation.measures import GoldDocuments
-from app.analytics.evaluation.run import MODES
+from app.analytics.evaluation.run import MODES, RetrievalProbe
 from app.analytics.evaluation.scoring import Evaluation, QuestionResult, RouteResult, route_result
 from app.service.answer_service import open_answer_service
 from benchmarks.fresh_process import in_fresh_process

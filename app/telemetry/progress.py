@@ -110,8 +110,12 @@ def progress_line(sources: Sequence[SourceReport], elapsed_s: float) -> str:
     return line
 
 
+QuestionProgress = Callable[[int, int], None]
+"""A callback that receives the number of finished questions and the total number."""
+
+
 @contextmanager
-def question_progress() -> Iterator[Callable[[int, int], None]]:
+def question_progress() -> Iterator[QuestionProgress]:
     """Yield a callback that shows the number of finished questions, but only on a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("asking"), BarColumn(), TextColumn("{task.completed} of {task.total}"))

@@ -5,7 +5,7 @@ right answer states. If LangSmith is configured, the results are an experiment t
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -25,15 +25,12 @@ from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion, 
 from app.analytics.evaluation.experiments import ExperimentLog, LoggedResult
 from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
-from app.telemetry.progress import ingestion_progress
+from app.telemetry.progress import QuestionProgress, ingestion_progress
 from schemas.answer import Answer
 from schemas.settings import Settings
 
 CONCURRENCY = 4
 """Maximum number of questions that are asked at the same time."""
-
-AnswerProgress = Callable[[int, int], None]
-"""A callback that receives the number of finished questions and the total number."""
 
 
 class AnswerProbe:
@@ -58,8 +55,8 @@ class AnswerProbe:
 async def evaluate_answers(
     settings: Settings,
     path: Path,
-    progress: AnswerProgress = lambda done, total: None,
-    judge_model: str | None = None,
+    progress: QuestionProgress,
+    judge_model: str | None,
 ) -> AnswerEvaluation:
     """Ask the questions in the file at `path`, and score the answers.
 
@@ -106,7 +103,7 @@ class _AnswerRun:
         probe: AnswerProbe,
         judge: AnswerJudge | None,
         questions: Sequence[EvaluationQuestion],
-        progress: AnswerProgress,
+        progress: QuestionProgress,
     ) -> None:
         self._probe = probe
         self._judge = judge

@@ -1,12 +1,14 @@
-"""Runs an evaluation: reads or generates questions, runs every route and collects the metrics."""
+"""Evaluates retrieval: reads or generates questions, runs every route and collects the metrics."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from langchain_core.embeddings import Embeddings
 from langsmith import tracing_context
 from rich.console import Console
 from rich.progress import track
@@ -18,7 +20,7 @@ from app.analytics.evaluation.dataset import (
     read_questions,
     write_questions,
 )
-from app.analytics.evaluation.experiments import ExperimentLog, LoggedResult, RetrievalProbe
+from app.analytics.evaluation.experiments import ExperimentLog, LoggedResult
 from app.analytics.evaluation.generated_questions import generate_questions
 from app.analytics.evaluation.measures import GoldDocuments, confusion_matrix
 from app.analytics.evaluation.scoring import (
@@ -37,7 +39,7 @@ from ingestion.text.language import detect_language
 from runnables.retrieval.retriever import RetrievalMode
 from runnables.run_context import with_deadline
 from runnables.state import Classification
-from schemas.errors import QuestionError
+from schemas.errors import ModelUnavailable, QuestionError
 from schemas.question import Question
 from schemas.settings import Settings
 
@@ -45,6 +47,65 @@ CLASSIFY_CONCURRENCY = 4
 """Maximum number of questions that are classified at the same time."""
 
 MODES: tuple[RetrievalMode, ...] = ("full_text", "dense", "hybrid")
+
+PROBE_CHUNKS = 60
+"""Number of chunks to retrieve per question, so that they contain 20 distinct documents."""
+
+
+class FailureTrackingEmbeddings(Embeddings):
+    """Wraps an embedding model and records its last failure.
+
+    The retriever falls back to full text when embedding fails. An evaluation must report the failure
+    instead of measuring the fallback.
+    """
+
+    def __init__(self, model: Embeddings) -> None:
+        self.failure: BaseException | None = None
+        self._model = model
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Delegate to the model."""
+        return self._model.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """Delegate to the model."""
+        return self._model.embed_query(text)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """Delegate to the model. Record a failure, including a cancellation, and raise it again."""
+        try:
+            return await self._model.aembed_query(text)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+
+class RetrievalProbe:
+    """Retrieves with one route.
+
+    The constructor raises ConfigurationError if the route needs a model that is not configured.
+    """
+
+    def __init__(self, answer_service: AnswerService, mode: RetrievalMode) -> None:
+        self.mode = mode
+        model = answer_service.job.embeddings
+        self._embeddings = FailureTrackingEmbeddings(model) if model else None
+        self._retrieve = answer_service.retriever(mode, self._embeddings)
+        self._role = answer_service.collection.embedding_role
+
+    async def run(self, question: EvaluationQuestion) -> ProbeResult:
+        """Return the best chunks and the time to retrieve them. Raises ModelError or StoreError."""
+        text = question.question
+        query = Question(text=text, k=PROBE_CHUNKS, language=detect_language(text))
+        started = time.perf_counter()
+        chunks = await self._retrieve.ainvoke(query)
+        milliseconds = (time.perf_counter() - started) * 1000
+        if self._embeddings and self._embeddings.failure:
+            raise ModelUnavailable(
+                f"{self._role.setting} fails ({type(self._embeddings.failure).__name__}), so only full "
+                "text would be measured: see `apidesk check`, or pass --mode full_text"
+            )
+        return ProbeResult(chunks, milliseconds)
 
 
 async def evaluate_classifier(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from statistics import fmean
@@ -21,6 +21,7 @@ from app.analytics.evaluation.answer_scoring import CITATION
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import Answerer, AskCommand
 from app.service.records import RecordStore, build_failed_record, build_record
+from app.telemetry.progress import QuestionProgress
 from ingestion.database.engine import open_engine
 from schemas.answer import Page
 from schemas.base import ApiModel
@@ -44,9 +45,6 @@ CHANGES: tuple[ReplayChange, ...] = get_args(ReplayChange)
 
 CONCURRENCY = 4
 """Maximum number of questions that are asked at the same time."""
-
-ReplayProgress = Callable[[int, int], None]
-"""A callback that receives the number of finished questions and the total number."""
 
 
 class ReplayOutcome(ApiModel):
@@ -192,7 +190,7 @@ class RecordedQuestion(NamedTuple):
     """Number of times that the question was asked."""
 
 
-async def replay(settings: Settings, options: ReplayOptions, progress: ReplayProgress) -> Replay:
+async def replay(settings: Settings, options: ReplayOptions, progress: QuestionProgress) -> Replay:
     """Ask the questions of the last days again, newest first. Nothing is recorded or traced.
 
     Raises ConfigurationError if no question was recorded, and ApideskError if the answer service cannot
@@ -268,7 +266,7 @@ async def _replay_all(
     judge: AnswerJudge | None,
     recorded: Sequence[RecordedQuestion],
     k: int | None,
-    progress: ReplayProgress,
+    progress: QuestionProgress,
 ) -> list[ReplayedQuestion]:
     semaphore = asyncio.Semaphore(CONCURRENCY)
     done = 0
