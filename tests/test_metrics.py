@@ -387,7 +387,8 @@ from app.telemetry.metrics import Metrics, remove_process_gauges
 metrics = Metrics()
 metrics.count_request("GET", "/ask", 200, 0.2)
 metrics.circuit_state.labels("chat", "a:b").set(int(sys.argv[1]))
-metrics.update_loop_lag(0.002, 0.5)
+metrics.loop_lag.observe(0.002)
+metrics.max_loop_lag.set(0.5)
 before = metrics.exposition().decode()
 for pid in sys.argv[2:]:
     remove_process_gauges(int(pid))

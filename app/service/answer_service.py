@@ -88,7 +88,7 @@ class AnswerService:
         )
         self.classify = self._factory.classify()
         self._retrieve = self._factory.retrieve()
-        self._pipeline = self._factory.pipeline(self.classify, self._retrieve)
+        self._pipeline = self._factory.pipeline()
         self.tracing = open_tracing(settings, platform.platform.name)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
@@ -204,10 +204,6 @@ class AnswerService:
         """
         return self._factory.retrieve(mode, embeddings)
 
-    def pipeline(self, mode: AnswerMode) -> Runnable[Question, Answer]:
-        """Return the pipeline for `mode`. The first call for `tools` builds the pipeline and blocks."""
-        return self._pipeline if mode == "pipeline" else self._tools_pipeline
-
     @cached_property
     def library(self) -> "DocumentLibrary":
         """The documents, prepared for lookup by tools. The first use blocks."""
@@ -215,12 +211,13 @@ class AnswerService:
 
     @cached_property
     def _tools_pipeline(self) -> Runnable[Question, Answer]:
-        return self._factory.pipeline(self.classify, self._retrieve, "tools")
+        return self._factory.pipeline("tools")
 
     async def _load_pipeline(self, mode: AnswerMode) -> Runnable[Question, Answer]:
-        return (
-            self._pipeline if mode == "pipeline" else await asyncio.to_thread(self.pipeline, mode)
-        )
+        """Return the pipeline for `mode`. The one for `tools` is built at its first use, in a thread."""
+        if mode == "pipeline":
+            return self._pipeline
+        return await asyncio.to_thread(lambda: self._tools_pipeline)
 
     @asynccontextmanager
     async def _question_slot(self) -> AsyncIterator[None]:

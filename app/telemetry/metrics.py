@@ -165,11 +165,6 @@ class Metrics:
         for model in models:
             self.circuit_state.labels(**model.role.labels).set(CIRCUIT_VALUES[model.circuit])
 
-    def update_loop_lag(self, lag_s: float, max_lag_s: float) -> None:
-        """Record the current lag of the event loop, and the longest of the last minute."""
-        self.loop_lag.observe(lag_s)
-        self.max_loop_lag.set(max_lag_s)
-
     def exposition(self, *scraped: Collector) -> bytes:
         """Return all metrics, and the metrics of the collectors `scraped`, in Prometheus's text format.
 
@@ -211,7 +206,8 @@ async def measure_loop_lag(metrics: Metrics) -> None:
         due = loop.time() + LAG_INTERVAL_S
         await asyncio.sleep(LAG_INTERVAL_S)
         lags.append(max(0.0, loop.time() - due))
-        metrics.update_loop_lag(lags[-1], max(lags))
+        metrics.loop_lag.observe(lags[-1])
+        metrics.max_loop_lag.set(max(lags))
 
 
 @dataclass(frozen=True)
