@@ -1,43 +1,33 @@
-"""The LangChain retriever of the pipeline: splits and expands the question, searches, and reranks."""
+"""Retrieval for a question: splits and expands it, searches, and reranks."""
 
 import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForRetrieverRun,
-    CallbackManagerForRetrieverRun,
-)
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
-from pydantic import ConfigDict
+from langchain_core.runnables.config import get_async_callback_manager_for_config, patch_config
 
-from ingestion.store.collection import NO_FILTERS
 from runnables.question.extract_details import details_of
 from runnables.retrieval.compressors import RERANK_DEPTH
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.ranking import diversify, interleave, retrieved_document
 from runnables.retrieval.rerank import RerankStep
-from runnables.retrieval.retriever import HybridSearch, from_document, to_document
+from runnables.retrieval.retriever import HybridSearch, to_document
 from runnables.retrieval.section_choice import add_request_parameters, lacks_request_parameters
-from runnables.run_context import child_config
 from schemas.document import RetrievedChunk
 from schemas.question import Filters, Question
 
 
-class ChunkSearch(BaseRetriever):
-    """The LangChain retriever of the chunks for a question, whose parts are searched separately.
+class ChunkSearch:
+    """Retrieves the chunks for a question, whose parts are searched separately."""
 
-    A retrieval is one run of the type `retriever`, so that traces show its results as documents.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    search: HybridSearch
-    glossary: Glossary
-    reranker: RerankStep | None = None
+    def __init__(
+        self, search: HybridSearch, glossary: Glossary, reranker: RerankStep | None = None
+    ) -> None:
+        self._search = search
+        self._glossary = glossary
+        self._reranker = reranker
 
     async def retrieve(
         self,
@@ -46,20 +36,23 @@ class ChunkSearch(BaseRetriever):
         terms: Sequence[str] = (),
         run_name: str = "retrieve",
     ) -> list[RetrievedChunk]:
-        """Return the `question.k` best chunks.
+        """Return the `question.k` best chunks. `terms` are additional search terms for the question.
 
-        `terms` are additional search terms for the question.
+        A retrieval is one run of the type `retriever`, so that traces show its results as documents.
         """
-        documents = await self.ainvoke(
-            details_of(question).search_query,
-            child_config(config, run_name),
-            run_id=config.get("run_id"),
-            k=question.k,
-            filters=question.filters,
-            terms=terms,
-            parent=config,
+        config, query = ensure_config(config), details_of(question).search_query
+        run = await get_async_callback_manager_for_config(config).on_retriever_start(
+            None, query, name=run_name, run_id=config.get("run_id")
         )
-        return [from_document(document) for document in documents]
+        try:
+            chunks = await self._retrieve(
+                query, question, terms, patch_config(config, callbacks=run.get_child())
+            )
+        except BaseException as error:
+            await run.on_retriever_error(error)
+            raise
+        await run.on_retriever_end([to_document(chunk) for chunk in chunks])
+        return chunks
 
     async def find(
         self, question: Question, terms: Sequence[str], config: RunnableConfig
@@ -71,32 +64,16 @@ class ChunkSearch(BaseRetriever):
 
     async def is_only_language(self, question: Question) -> bool:
         """Return whether all documents are in the language of `question`."""
-        return await asyncio.to_thread(self.search.collection.languages) == {question.language}
+        return await asyncio.to_thread(self._search.collection.languages) == {question.language}
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
-    ) -> list[Document]:
-        raise NotImplementedError("use ainvoke")
-
-    async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int = 5,
-        filters: Filters = NO_FILTERS,
-        terms: Sequence[str] = (),
-        parent: RunnableConfig | None = None,
-    ) -> list[Document]:
-        """Return the chunks as documents; see `retrieve`. `parent` has the deadline of the reranker."""
-        config: RunnableConfig = {**(parent or {}), "callbacks": run_manager.get_child()}
-        if self.reranker is None:
-            chunks = await self._search_parts(query, filters, terms, k, config)
-        else:
-            count = max(k, RERANK_DEPTH)
-            candidates = await self._search_parts(query, filters, terms, count, config)
-            chunks = await self.reranker.rerank(query, candidates, config)
-        return [to_document(chunk) for chunk in diversify(chunks, k, retrieved_document)]
+    async def _retrieve(
+        self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
+    ) -> list[RetrievedChunk]:
+        count = question.k if self._reranker is None else max(question.k, RERANK_DEPTH)
+        chunks = await self._search_parts(query, question.filters, terms, count, config)
+        if self._reranker is not None:
+            chunks = await self._reranker.rerank(query, chunks, config)
+        return diversify(chunks, question.k, retrieved_document)
 
     async def _search_parts(
         self,
@@ -127,8 +104,8 @@ class ChunkSearch(BaseRetriever):
         The second search is needed because in the first one the question's own words would outweigh terms
         in another language. The lexicon is used only if there are no extra terms, which are more exact.
         """
-        extra_terms = " ".join([*self.glossary.equivalents(query), *terms])
-        search = partial(self.search.search, k=count, filters=filters, config=config)
+        extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
+        search = partial(self._search.search, k=count, filters=filters, config=config)
         if extra_terms:
             return interleave(
                 await asyncio.gather(
@@ -139,7 +116,7 @@ class ChunkSearch(BaseRetriever):
         if not lacks_request_parameters(chunks):  # most questions: saves a thread
             return chunks
         return await asyncio.to_thread(
-            add_request_parameters, chunks, self.search.collection, filters
+            add_request_parameters, chunks, self._search.collection, filters
         )
 
 

@@ -26,7 +26,7 @@ from runnables.retrieval.ranking import (
 )
 from runnables.retrieval.section_choice import weigh_sections
 from runnables.run_context import MODEL_FAILURE, dispatch_event
-from schemas.document import Chunk, RetrievedChunk
+from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
 from schemas.question import Filters
 
@@ -204,10 +204,3 @@ def to_document(retrieved: RetrievedChunk) -> Document:
     """Return the chunk's text as a LangChain document, with all other fields and the score as metadata."""
     metadata = retrieved.chunk.model_dump(exclude={"text"}) | {"score": retrieved.score}
     return Document(id=retrieved.chunk.id, page_content=retrieved.chunk.text, metadata=metadata)
-
-
-def from_document(document: Document) -> RetrievedChunk:
-    """Return the chunk that `to_document` converted to `document`."""
-    fields = dict(document.metadata)
-    score = fields.pop("score")
-    return RetrievedChunk(chunk=Chunk(text=document.page_content, **fields), score=score)
