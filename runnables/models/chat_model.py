@@ -25,14 +25,12 @@ from tenacity import (
     AsyncRetrying,
     RetryCallState,
     retry_if_exception_type,
-    stop_after_attempt,
 )
-from tenacity.stop import stop_base
 
 from ingestion.providers import ModelRole, context_window_in, model_errors, retry_wait_s
 from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.models.context_window import count_prompt_tokens
-from runnables.models.output_limit import is_cut_before_text, is_limit_refusal, lift_output_limit
+from runnables.models.output_limit import is_cut_before_text, lift_output_limit
 from runnables.run_context import (
     MODEL_FAILURE,
     MODEL_RETRY,
@@ -77,6 +75,8 @@ MAX_TOKEN_CORRECTION = 3.0
 Larger factors come from a wrong count by the provider or from a very short prompt.
 """
 
+_USAGE_REFUSAL = re.compile("stream_options|include_usage")
+_LIMIT_REFUSAL = re.compile("max_tokens|max_completion_tokens")
 _SYSTEM_REFUSAL = re.compile(r"system (?:role|message|prompt)|roles must alternate", re.IGNORECASE)
 
 
@@ -183,10 +183,14 @@ class ChatModel:
         async def report_retry(_: RetryCallState) -> None:
             await dispatch_event(call.config, MODEL_RETRY, **self.role.labels)
 
+        def is_last_attempt(state: RetryCallState) -> bool:
+            has_time = retry_wait_s(state) < remaining_seconds(call.config)
+            return state.attempt_number >= MAX_ATTEMPTS or not has_time
+
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ModelUnavailable),
             wait=retry_wait_s,
-            stop=stop_after_attempt(MAX_ATTEMPTS) | _StopAtDeadline(call.config),
+            stop=is_last_attempt,
             before_sleep=report_retry,
             reraise=True,
         )
@@ -224,18 +228,25 @@ class ChatModel:
 
     def _drop_refused(self, error: Exception, runnable: Runnable[Any, Any]) -> bool:
         """Drop the part of the request that the provider refuses; return whether there was one."""
-        if _is_usage_refusal(error) and getattr(self.client, "stream_usage", False):
+        status, message = getattr(error, "status_code", None), str(error)
+        is_refusal = status in (400, 422)
+        has_usage = getattr(self.client, "stream_usage", False)
+        if is_refusal and has_usage and _USAGE_REFUSAL.search(message):
             request_stream_usage(self.client, False)
             return True
-        if _is_system_refusal(error) and self.has_system_role:
+        # The chat templates of some models, such as Gemma 2 and Mistral 7B, fail with status 500.
+        may_refuse_role = self.has_system_role and (is_refusal or status == 500)
+        if may_refuse_role and _SYSTEM_REFUSAL.search(message):
             self.has_system_role = False
             return True
-        if _is_temperature_refusal(error) and getattr(self.client, "temperature", None) is not None:
+        has_temperature = getattr(self.client, "temperature", None) is not None
+        if is_refusal and has_temperature and "temperature" in message:
             self.client.temperature = None  # type: ignore[attr-defined]
             return True
-        if context_window_in(error) or not is_limit_refusal(error):
-            return False
-        return self._lift_limit(runnable)
+        is_about_limit = is_refusal and _LIMIT_REFUSAL.search(message)
+        if is_about_limit and not context_window_in(error):
+            return self._lift_limit(runnable)
+        return False
 
     def _lift_limit(self, runnable: Runnable[Any, Any]) -> bool:
         """Remove the limit on the length of replies, and return whether there was one."""
@@ -301,37 +312,6 @@ def request_stream_usage(client: BaseChatModel, enabled: bool) -> None:
     """
     if "stream_usage" in type(client).model_fields:
         client.stream_usage = enabled  # type: ignore[attr-defined]
-
-
-class _StopAtDeadline(stop_base):
-    """Stop if the wait before the next attempt exceeds the remaining time."""
-
-    def __init__(self, config: RunnableConfig) -> None:
-        self._config = config
-
-    def __call__(self, retry_state: RetryCallState) -> bool:
-        return remaining_seconds(self._config) <= retry_wait_s(retry_state)
-
-
-def _is_usage_refusal(error: Exception) -> bool:
-    """Return whether the provider refused the request because it asks for the token usage of a stream."""
-    return getattr(error, "status_code", None) in (400, 422) and any(
-        name in str(error) for name in ("stream_options", "include_usage")
-    )
-
-
-def _is_temperature_refusal(error: Exception) -> bool:
-    """Return whether the provider refused the request because its model has a fixed temperature."""
-    return getattr(error, "status_code", None) in (400, 422) and "temperature" in str(error)
-
-
-def _is_system_refusal(error: Exception) -> bool:
-    """Return whether the provider refused the request because its model has no system role.
-
-    The chat templates of some models, such as Gemma 2 and Mistral 7B, raise an error for it.
-    """
-    is_refusal = getattr(error, "status_code", None) in (400, 422, 500)
-    return is_refusal and _SYSTEM_REFUSAL.search(str(error)) is not None
 
 
 def _merge_system_message(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:

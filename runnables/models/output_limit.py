@@ -14,8 +14,6 @@ _LIMIT_FIELDS = ("num_predict", "max_tokens")
 _CUT = ("length", "max_tokens")
 """Reasons of providers for the end of a reply that reached the limit."""
 
-_REFUSED_NAMES = ("max_tokens", "max_completion_tokens")
-
 
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
     """Limit replies to `max_tokens` tokens, and to the share of the window that is reserved for them.
@@ -57,12 +55,6 @@ def is_cut_before_text(reply: AIMessage) -> bool:
     usage = reply.usage_metadata
     reasoned = usage and usage.get("output_token_details", {}).get("reasoning")
     return bool(reasoned) or not strip_thinking(reply.text)
-
-
-def is_limit_refusal(error: Exception) -> bool:
-    """Return whether the provider refused the request because of the name or size of the limit."""
-    is_refusal = getattr(error, "status_code", None) in (400, 422)
-    return is_refusal and any(name in str(error) for name in _REFUSED_NAMES)
 
 
 def _limit_field(client: BaseChatModel) -> str | None:
