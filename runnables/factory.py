@@ -77,21 +77,11 @@ class PipelineFactory:
             remove_unverified=settings.unverified == "remove",
         )
 
-    def pipeline(
-        self,
-        classify: Runnable[Question, Classification],
-        retrieve: Runnable[Question, list[RetrievedChunk]],
-        mode: AnswerMode = "pipeline",
-    ) -> Runnable[Question, Answer]:
+    def pipeline(self, mode: AnswerMode = "pipeline") -> Runnable[Question, Answer]:
         """Return the whole pipeline. In mode `tools` it does research if there is a chat model."""
-        return build_pipeline(self.steps(classify, retrieve, mode))
+        return build_pipeline(self.steps(mode))
 
-    def steps(
-        self,
-        classify: Runnable[Question, Classification],
-        retrieve: Runnable[Question, list[RetrievedChunk]],
-        mode: AnswerMode = "pipeline",
-    ) -> PipelineSteps:
+    def steps(self, mode: AnswerMode = "pipeline") -> PipelineSteps:
         """Return the steps of `pipeline`."""
         info, answered_by = self._platform_info, self._settings.chat_model
         on_failure = self._settings.on_model_failure
@@ -100,8 +90,8 @@ class PipelineFactory:
         return PipelineSteps(
             condense=build_condense(self._models, info, on_failure),
             acknowledge=build_acknowledge(info, answered_by),
-            classify=classify,
-            retrieve=retrieve,
+            classify=self.classify(),
+            retrieve=self.retrieve(),
             refuse=build_refuse(info, answered_by),
             expand_query=build_expand_query(self._chunk_search()),
             boost_named_api=build_boost_named_api(self._collection),

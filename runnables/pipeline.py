@@ -30,7 +30,6 @@ from dataclasses import dataclass
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from runnables.answer.fixed_answers import build_answer_or_quote
 from runnables.run_context import named_step
 from runnables.state import (
     AnswerFunction,
@@ -38,9 +37,11 @@ from runnables.state import (
     PipelineState,
     StateFunction,
     StateStep,
+    mark_degraded,
 )
-from schemas.answer import Answer
+from schemas.answer import Answer, DegradedReason
 from schemas.document import RetrievedChunk
+from schemas.errors import ModelError
 from schemas.question import Question
 
 
@@ -121,21 +122,42 @@ def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
 
 def _build_draft_answer(steps: PipelineSteps) -> StateFunction:
     answer = steps.answer
-    if (write := answer.write) is None:
+    write, classify_by_rules = answer.write, answer.classify_by_rules
+    if write is None:
         return answer.quote.ainvoke
 
-    async def write_answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        if answer.search_web is not None:
-            state = await answer.search_web(state, config)
-        state = await answer.add_evidence(state, config)
-        return await write.ainvoke(state, config)
+    async def draft_answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        shown = state
+        try:
+            if answer.search_web is not None:
+                shown = await answer.search_web(shown, config)
+            shown = await answer.add_evidence(shown, config)
+            return await write.ainvoke(shown, config)
+        except ModelError as error:
+            if classify_by_rules is None:
+                raise
+            quoted = await _answer_without_model(steps, classify_by_rules, state, config)
+            return mark_degraded(quoted, DegradedReason.from_error(error))
 
-    if answer.classify_by_rules is None:
-        return write_answer
-    return build_answer_or_quote(
-        write_answer=write_answer,
-        classify_by_rules=answer.classify_by_rules,
-        boost_named_api=steps.boost_named_api,
-        quote=answer.quote,
-        decline=answer.decline,
-    )
+    return draft_answer
+
+
+async def _answer_without_model(
+    steps: PipelineSteps,
+    classify_by_rules: Runnable[Question, Classification],
+    state: PipelineState,
+    config: RunnableConfig,
+) -> PipelineState:
+    """Return `state` with a quote, because all models failed.
+
+    If no model could classify the question either, it is classified by rules first; if it is off-topic
+    according to the rules, `decline` runs instead of `quote`. The reasons are in
+    docs/decisions/0003-model-failure.md.
+    """
+    if (degraded := state["classification"].degraded) is not None:
+        structured = (await classify_by_rules.ainvoke(state["question"], config)).structured
+        if structured.type == "unknown":
+            return await steps.answer.decline(state, config)
+        state = {**state, "classification": Classification(structured, degraded)}
+        state = await steps.boost_named_api.ainvoke(state, config)
+    return await steps.answer.quote.ainvoke(state, config)

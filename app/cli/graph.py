@@ -42,7 +42,7 @@ def read_steps(settings: Settings, mode: AnswerMode) -> PipelineSteps:
         models,
         limiter,
     )
-    return factory.steps(factory.classify(), factory.retrieve(), mode)
+    return factory.steps(mode)
 
 
 def draw_mermaid(steps: PipelineSteps) -> str:

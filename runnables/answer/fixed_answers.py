@@ -1,24 +1,14 @@
-"""Answers without a model, for small talk, for off-topic questions and for failures of all models."""
+"""Answers without a model to small talk, off-topic questions and questions that are not covered."""
 
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import confidence_of
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.run_context import emit_answer
-from runnables.state import (
-    AnswerFunction,
-    Classification,
-    Draft,
-    PipelineState,
-    StateFunction,
-    StateStep,
-    mark_degraded,
-    with_draft,
-)
-from schemas.answer import Answer, AnswerDraft, DegradedReason
+from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
+from schemas.answer import Answer, AnswerDraft
 from schemas.choices import Language
-from schemas.errors import ModelError
 from schemas.platform import PlatformInfo
 from schemas.question import Question, StructuredQuestion
 
@@ -89,41 +79,3 @@ def not_covered_sentence(platform_info: PlatformInfo, language: Language) -> str
 def _sentence(macro: str, platform_info: PlatformInfo, language: Language) -> str:
     sentences = load_quote_texts(language)
     return str(getattr(sentences, macro)(platform_info.name_in(language)))
-
-
-def build_answer_or_quote(
-    *,
-    write_answer: StateFunction,
-    classify_by_rules: Runnable[Question, Classification],
-    boost_named_api: StateStep,
-    quote: StateStep,
-    decline: StateFunction,
-) -> StateFunction:
-    """Return the function that runs `write_answer` and, if that raises ModelError, `quote`.
-
-    If no model could classify the question either, it is classified by rules first; if it is off-topic
-    according to the rules, `decline` runs instead of `quote`. The reasons are in
-    docs/decisions/0003-model-failure.md.
-    """
-
-    async def answer_or_quote(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        try:
-            return await write_answer(state, config)
-        except ModelError as error:
-            quoted = await answer_without_model(state, config)
-            return mark_degraded(quoted, DegradedReason.from_error(error))
-
-    async def answer_without_model(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        degraded = state["classification"].degraded
-        if degraded is None:
-            return await quote.ainvoke(state, config)
-        structured = (await classify_by_rules.ainvoke(state["question"], config)).structured
-        if structured.type == "unknown":
-            return await decline(state, config)
-        reclassified: PipelineState = {
-            **state,
-            "classification": Classification(structured, degraded),
-        }
-        return await quote.ainvoke(await boost_named_api.ainvoke(reclassified, config), config)
-
-    return answer_or_quote
