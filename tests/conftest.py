@@ -66,7 +66,7 @@ SLOWEST_TEST_FILES = (
     "test_exact",
     "test_classification",
     "test_admin_page",
-    "test_insights",
+    "test_insights_output",
     "test_chunking",
     "test_evaluation",
 )

@@ -22,10 +22,10 @@ from schemas.insights import Feedback, Insights
 from schemas.settings import Settings
 from tests.browser import Window, window
 from tests.conftest import ServiceFactory
+from tests.insights_records import NOON, SHIP, asked, keep, wordings
 from tests.live_server import live_server
 from tests.page.hostile import HOSTILE, PAYLOADS, hostile_platform
 from tests.page.page_actions import problem, violations
-from tests.test_insights import NOON, SHIP, asked, keep, wordings
 
 pytestmark = pytest.mark.acceptance
 

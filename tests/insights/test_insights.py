@@ -1,0 +1,232 @@
+"""The insights report: counts, coverage, gaps and CSV."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+from pydantic import SecretStr
+
+from app.analytics.insights.gaps import MIN_COVERAGE
+from app.analytics.insights.report import (
+    DocumentationContext,
+    Vectors,
+    build_documentation_context,
+    build_report,
+    to_csv,
+)
+from app.service.answer_service import AnswerService
+from app.service.ask_command import AskCommand
+from app.service.records import build_record
+from ingestion.embeddings import open_embeddings
+from schemas.answer import Answer, Page
+from schemas.choices import TABLES, Table
+from schemas.errors import ModelUnavailable, StoreUnavailable
+from schemas.insights import Insights, QuestionRecord
+from schemas.settings import read_settings
+from tests.insights.conftest import RecordDatabase
+from tests.insights_records import (
+    DID_NOT,
+    DRONES,
+    MISSED,
+    NOON,
+    RECORDS,
+    asked,
+    keep,
+    rows_of,
+    wordings,
+)
+from tests.model_replies import ask
+from tests.model_script import Reply
+from tests.model_server import ModelServer
+
+NO_DOCUMENTATION = DocumentationContext()
+
+
+def reported(
+    records: Sequence[QuestionRecord], documentation: DocumentationContext = NO_DOCUMENTATION
+) -> Insights:
+    return asyncio.run(build_report(lambda _: iter(records), 30, documentation))
+
+
+@pytest.mark.parametrize(
+    ("question", "least", "most"),
+    [
+        ("what does error 44203 mean?", MIN_COVERAGE, 1),
+        ("拼团活动需要申请哪个权限包", 0.1, MIN_COVERAGE),
+        ("今天天气怎么样", 0, 0),
+    ],
+)
+def test_record_contains_coverage(
+    client: TestClient[Litestar], question: str, least: float, most: float
+) -> None:
+    answer = Answer.model_validate(ask(client, question))
+    coverage = build_record(AskCommand(question), answer, 1).coverage
+    assert coverage is not None
+    assert least <= coverage <= most
+
+
+def test_report_counts_recorded_questions(kept: RecordDatabase) -> None:
+    keep(kept.store, RECORDS)
+    found = asyncio.run(build_report(kept.store.since, 30, DocumentationContext()))
+    assert (found.days, found.questions, found.unanswered) == (30, 11, 6)
+    assert (found.off_topic_share, found.cached_share) == (0.1, 0.1)
+    day, day_before = NOON.date(), NOON.date() - timedelta(days=1)
+    assert [(each.day, each.type, each.questions) for each in found.by_type] == [
+        (day_before, "api_call", 1),
+        (day_before, "unknown", 1),
+        (day, None, 1),
+        (day, "api_call", 7),
+        (day, "general", 1),
+    ]
+    assert [(each.day, each.api_url, each.questions, each.unanswered) for each in found.by_api] == [
+        (day_before, "/ship", 1, 0),
+        (day, "/ship", 3, 1),
+        (day, "/refund", 1, 1),
+    ]
+    assert [(each.error, each.questions) for each in found.errors] == [("44203", 2), ("40014", 1)]
+    assert [(each.score, each.comment) for each in found.feedback] == [(-1, "=1+1 没有用"), (1, "")]
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "told"),
+    [
+        ([("发货", "/ship"), ("Ship", "/ship"), ("发货", "/ship")], [("发货", "/ship", 3)]),
+        ([("发货", "/ship"), ("发货", None), (None, "/ship")], [("发货", "/ship", 3)]),
+        ([("发货", "/v1"), ("发货", "/v2"), ("发货", "/v2"), ("发货", None)],
+         [("发货", "/v2", 3), ("发货", "/v1", 1)]),
+        ([("发货", None), (None, "/ship"), (None, "/ship")], [("", "/ship", 2), ("发货", "", 1)]),
+    ],
+)  # fmt: skip
+def test_api_is_counted_once_under_all_names(
+    asked_for: list[tuple[str | None, str | None]], told: list[tuple[str, str, int]]
+) -> None:
+    found = reported([asked(n, api_name=a, api_url=u) for n, (a, u) in enumerate(asked_for)])
+    assert [(each.api_name, each.api_url, each.questions) for each in found.by_api] == told
+
+
+def test_report_on_an_empty_database(kept: RecordDatabase) -> None:
+    found = asyncio.run(build_report(kept.store.since, 30, DocumentationContext()))
+    assert found == Insights(days=30, questions=0, unanswered=0, off_topic_share=0, cached_share=0)
+
+
+def test_reported_gap() -> None:
+    (gap,) = reported(RECORDS).gaps
+    assert (gap.question, gap.size) == ("drone delivery", 3)
+    assert gap.wordings == ("drone delivery", "drone delivery price", "Is there a drone API?")
+    assert gap.nearest == Page(title="发货", page_url="https://x/1")
+    assert (gap.first_asked, gap.last_asked) == (DRONES[0].asked_at, DRONES[-1].asked_at)
+
+
+@pytest.mark.parametrize(
+    ("others", "size"),
+    [
+        ({"owner": "key-0"}, 3),
+        ({"owner": "key-0", "question": " Drone  delivery "}, 3),
+        ({"owner": "key-0", "session": "one", "understood": "drone delivery"}, 4),
+        ({"owner": "key-0", "asked_at": NOON + timedelta(days=1)}, 8),
+        ({"owner": "another"}, 4),
+        ({"owner": "key-0", "question": "drone"}, 4),
+        ({"owner": "another", "type": None}, 3),
+    ],
+)
+def test_repeated_question_of_a_caller_counts_once_per_day(
+    others: dict[str, object], size: int
+) -> None:
+    again = [asked(200 + n, **(MISSED | {"question": "drone delivery"} | others)) for n in range(5)]
+    if "asked_at" in others:  # a day after the other, each
+        again = [
+            each.model_copy(update={"asked_at": NOON + timedelta(days=n)})
+            for n, each in enumerate(again, 1)
+        ]
+    (gap,) = reported([*DRONES, *again]).gaps
+    assert gap.size == size
+
+
+def test_follow_up_is_grouped_in_its_condensed_form() -> None:
+    texts = ["drone delivery", "drone delivery API", "drone delivery price"]
+    follow_ups = [
+        each.model_copy(update={"session": "s", "question": "and that?", "understood": text})
+        for each, text in zip(DRONES, texts, strict=True)
+    ]
+    (gap,) = reported(follow_ups).gaps
+    assert set(gap.wordings) == set(texts)
+
+
+def test_vectors_join_questions_without_common_words() -> None:
+    texts = ["drone", "unmanned aircraft", "quadcopter", "coupon", "coupon code", "my coupon"]
+
+    async def embed(asked: Sequence[str]) -> Vectors:
+        return [[0.0, 1.0] if "coupon" in text else [1.0, 0.0] for text in asked]
+
+    found = reported(wordings(texts), DocumentationContext(embed=embed))
+    assert {frozenset(gap.wordings) for gap in found.gaps} == {
+        frozenset(texts[:3]),
+        frozenset(texts[3:]),
+    }
+
+
+def test_questions_are_embedded_in_batches(
+    sample_service: AnswerService, model_server: ModelServer
+) -> None:
+    settings = read_settings(
+        embedding_model="openai:scripted-embedding",
+        embedding_base_url=model_server.base_url,
+        embedding_api_key=SecretStr("test-key"),
+        embedding_batch=2,
+        embedding_requests=2,
+    )
+    model = open_embeddings(settings)
+    known = build_documentation_context(
+        sample_service.platform, sample_service.collection, model, None, settings
+    )
+    texts = [f"drone {number}" for number in range(7)]
+    found = reported([*wordings(texts), *wordings(texts, asked_at=NOON + timedelta(days=1))], known)
+    assert [gap.size for gap in found.gaps] == [14]
+    batches = [request.body["input"] for request in model_server.embedding_requests]
+    assert sorted(text for batch in batches for text in batch) == texts
+    assert max(map(len, batches)) == 2
+    model_server.embedding_reply = Reply("out of order", status=500)
+    found = reported(RECORDS, known)
+    assert [gap.size for gap in found.gaps] == [3]
+    assert "APIDESK_EMBEDDING_MODEL" in found.notes[0]
+
+
+def test_embedding_failure_falls_back_to_words() -> None:
+    async def embed(_: Sequence[str]) -> Vectors:
+        raise ModelUnavailable("the model is away")
+
+    found = reported(RECORDS, DocumentationContext(embed=embed))
+    assert [gap.size for gap in found.gaps] == [3]
+    assert found.notes == ("questions were grouped by their words alone: the model is away",)
+
+
+def test_store_failure_falls_back_to_failed_answers() -> None:
+    def words(_: object) -> dict[str, float]:
+        raise StoreUnavailable("the store is away")
+
+    found = reported(RECORDS, DocumentationContext(words=words))
+    assert [gap.size for gap in found.gaps] == [3]
+    assert found.notes == ("only failed answers reveal a gap: the store is away",)
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", " =1+1", "＝1+1", "'", '"a", "b"\n;c']
+)
+def test_csv_escapes_formulas(text: str) -> None:
+    written = to_csv(reported([asked(1, question=text, feedback=DID_NOT)]), "feedback")
+    (row,) = rows_of(written)
+    assert row["question"].removeprefix("'") == text.removeprefix("'")
+    assert not re.match(r"\s*[=+\-@＝]|[\t\r]", row["question"])
+    assert row["comment"] == "'=1+1 没有用"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_csv_has_a_header_and_one_line_per_row(table: Table) -> None:
+    full, empty = to_csv(reported(RECORDS), table), to_csv(reported([]), table)
+    assert full.startswith(empty)
+    assert len(rows_of(full)) == len(reported(RECORDS).as_json()[table])  # type: ignore[arg-type]
+    assert rows_of(empty) == []

@@ -1,0 +1,161 @@
+"""The insights report over HTTP and on the command line."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from app.cli.main import main
+from app.main import create_app
+from app.security.api_keys import ApiKeyStore
+from app.service.answer_service import AnswerService
+from app.service.records import RecordStore
+from ingestion.database.engine import open_engine
+from schemas.choices import TABLES
+from schemas.insights import Insights
+from schemas.settings import read_settings
+from tests.http_client import http_client
+from tests.insights.conftest import RecordDatabase
+from tests.insights_records import RECORDS, keep, rows_of
+
+
+class ProtectedServer(NamedTuple):
+    """A server with `RECORDS`, and its keys."""
+
+    http: TestClient[Litestar]
+    keys: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def protected_server(
+    sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ProtectedServer]:
+    folder = tmp_path_factory.mktemp("insights")
+    changed = {"database_url": f"sqlite:///{folder / 'a.db'}", "spool": folder / "spool"}
+    settings = sample_service.settings.model_copy(update=changed)
+    engine = open_engine(settings)
+    keep(RecordStore(engine), RECORDS)
+    engine.dispose()
+    with closing(ApiKeyStore.open(settings)) as stored:
+        keys = {s: stored.add(s, (s,), None)[1] for s in ("ask", "admin")}
+    with http_client(
+        create_app(AnswerService(settings, sample_service.platform, sample_service.job))
+    ) as http:
+        yield ProtectedServer(http, keys)
+
+
+def get(protected_server: ProtectedServer, path: str, scope: str = "admin", **headers: str) -> Any:
+    key = {"Authorization": f"Bearer {protected_server.keys[scope]}"}
+    return protected_server.http.get(f"/insights{path}", headers=key | headers)
+
+
+def test_route_returns_the_report_or_one_table(protected_server: ProtectedServer) -> None:
+    whole = get(protected_server, "").json()
+    assert whole["questions"] == 11
+    assert whole["gaps"][0]["missing"] == ["drone"]
+    for table in TABLES:
+        one = get(protected_server, f"?table={table}").json()
+        assert one == {name: whole[name] for name in one}
+        assert whole.keys() - one.keys() == set(TABLES) - {table}
+    assert get(protected_server, "?days=365").json()["questions"] == 12
+
+
+@pytest.mark.parametrize(
+    ("query", "accept", "is_csv"),
+    [
+        ("", "text/csv", True),
+        ("&format=csv", "*/*", True),
+        ("&format=json", "text/csv", False),
+        ("", "text/html, */*;q=0.8", False),
+        ("", "text/csv;q=0.5, application/json", False),
+    ],
+)
+def test_csv_is_returned_on_request(
+    protected_server: ProtectedServer, query: str, accept: str, is_csv: bool
+) -> None:
+    response = get(protected_server, f"?table=feedback{query}", Accept=accept)
+    assert response.status_code == 200
+    if not is_csv:
+        assert response.json()["feedback"]
+        return
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    name = 'attachment; filename="insights-feedback-30-days.csv"'
+    assert response.headers["content-disposition"] == name
+    assert [row["score"] for row in rows_of(response.content.decode())] == ["-1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("?days=0", "days"),
+        ("?days=36501", "days"),
+        ("?days=many", "days"),
+        ("?table=none", "table"),
+        ("?format=xml", "format"),
+    ],
+)
+def test_invalid_parameter_returns_400(
+    protected_server: ProtectedServer, query: str, field: str
+) -> None:
+    response = get(protected_server, query)
+    assert response.status_code == 400
+    assert response.json()["detail"].startswith(f"{field}: ")
+
+
+def test_insights_require_the_admin_scope(protected_server: ProtectedServer) -> None:
+    assert get(protected_server, "", scope="ask").status_code == 403
+    described = protected_server.http.get("/schema/openapi.json").json()["paths"]["/insights"][
+        "get"
+    ]
+    assert {each["name"] for each in described["parameters"]} == {"days", "table", "format"}
+    assert "Insights" in json.dumps(described["responses"]["200"])
+
+
+def apidesk(url: str, *arguments: str, **environment: str) -> Result:
+    environment |= {"APIDESK_DATABASE_URL": url}
+    return CliRunner().invoke(main, ["insights", *arguments], env=environment)
+
+
+def test_command_prints_one_table(kept: RecordDatabase) -> None:
+    keep(kept.store, RECORDS)
+    assert "drone" not in (said := apidesk(kept.url, "--table", "byApi")).stdout
+    assert re.search(r" 4  订单发货  /ship  1 unanswered\n", said.stdout), said.output
+    printed = apidesk(kept.url, "--table", "feedback", "--csv").stdout
+    assert [row["score"] for row in rows_of(printed)] == ["-1", "1"]
+    body = json.loads(apidesk(kept.url, "--table", "byType", "--json").stdout)
+    assert Insights.model_validate(body).questions == 11
+
+
+def test_command_prints_the_report_as_text(sample_service: AnswerService, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    store = {"APIDESK_MILVUS_URI": sample_service.settings.milvus_uri}
+    assert apidesk(url, **store).stdout == "no questions were recorded in the last 30 days\n"
+    engine = open_engine(read_settings(database_url=url))
+    keep(RecordStore(engine), RECORDS)
+    engine.dispose()
+    said = apidesk(url, **store)
+    assert said.exit_code == 0, said.output
+    for words in (
+        r"^11 questions of the last 30 days$",
+        r"^6 on-topic questions were not answered, 10% off topic, 10% from the cache$",
+        r"^ +3  drone delivery *$",
+        r"^ +not in the documents: drone *$",
+        r"^ +nearest: 发货  https://x/1 *$",
+        r"^ +2  44203$",
+        r"^ +-  @怎么发货 \[2J *$",
+    ):
+        assert re.search(words, said.stdout, re.MULTILINE), (words, said.stdout)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--days", "0"], ["--table", "none"], ["--csv"], ["--csv", "--json"]]
+)
+def test_command_refuses_invalid_options(arguments: list[str]) -> None:
+    assert apidesk("sqlite://", *arguments).exit_code == 2

@@ -1,0 +1,198 @@
+"""Rules insert what a follow-up omits, and decide what it is about."""
+
+import json
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from app.service.answer_service import AnswerService
+from runnables.question.classify import classify_by_rules
+from runnables.question.extract_details import extract_details
+from runnables.question.follow_up import conversation_subject, make_standalone
+from runnables.question.small_talk import is_small_talk
+from runnables.retrieval.query_analysis import Glossary
+from schemas.question import Turn
+from tests.conftest import SHARED_DATA, needs_shared_data
+from tests.follow_ups import PRICE, SHIP, found_by, read, turn
+from tests.model_replies import ask
+
+CODE = turn("41021 是什么错误", "订单状态不允许发货。 [1]", "订单发货")
+
+SIGN = turn("签名怎么算", "取出查询串中的全部参数，按 ASCII 码升序排列。 [1]")
+HOOKS = turn("How do I verify webhook signatures?", "Use the bytes as received. [1]")
+
+
+def answered(client: TestClient[Litestar], question: str) -> tuple[Turn, bool]:
+    """Return the turn stored for `question`, and whether the question was on topic."""
+    answer = ask(client, question)
+    said = "\n".join(answer["answer"])
+    return turn(question, said, answer["structured"]["apiName"]), answer["type"] != "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "history", "expected"),
+    [
+        ("那错误码呢", [SHIP], "订单发货的错误码"),
+        ("权限包呢？", [SHIP], "订单发货的权限包"),
+        ("它需要什么权限", [SHIP], "订单发货需要什么权限"),
+        ("这个接口怎么调用", [SHIP], "订单发货接口怎么调用"),
+        ("谢谢，那错误码呢", [SHIP], "订单发货的错误码"),
+        ("那超时了怎么办", [SHIP], "订单发货：超时了怎么办"),
+        ("in Python?", [SHIP], "订单发货: in Python?"),
+        ("and the error codes?", [PRICE], "Update SKU Price: the error codes?"),
+        ("and how do I cancel it?", [PRICE], "Update SKU Price: how do I cancel it?"),
+        ("and the error codes?", [SHIP, PRICE], "Update SKU Price: the error codes?"),
+        ("有 Python 的例子吗", [SIGN], "签名：有 Python 的例子吗"),
+        ("有 Python 的例子吗", [SHIP, SIGN], "签名：有 Python 的例子吗"),
+        ("ok, and in Java?", [HOOKS], "verify webhook signatures: in Java?"),
+        ("in Java?", [HOOKS], "verify webhook signatures: in Java?"),
+        ("in Java?", [HOOKS, turn("verify webhook signatures: in Python?")], "verify webhook signatures: in Java?"),
+        ('那这样传对吗 {"order_no": "1"}', [SHIP], '订单发货：这样传对吗 {"order_no": "1"}'),
+        ("那怎么解决", [CODE], "订单发货 41021：怎么解决"),
+        ("什么原因导致的", [CODE], "订单发货 41021：什么原因导致的"),
+        ("需要哪些参数", [CODE], "订单发货：需要哪些参数"),
+        ("那怎么解决", [SHIP, turn("isv.invalid-sign 是什么意思")], "isv.invalid-sign：怎么解决"),
+        ("and how do I fix it?", [turn("What does SIGN_ERROR mean?")], "SIGN_ERROR: how do I fix it?"),
+        ("how do I fix it?", [turn("Why do my webhooks arrive twice?", "", "Subscribe")], "Subscribe my webhooks arrive twice: how do I fix it?"),
+        ("怎么解决", [CODE, SHIP], "订单发货 发货：怎么解决"),
+        ("那超时了怎么解决", [CODE], "订单发货：超时了怎么解决"),
+        ("那 41022 呢", [SHIP], "那 41022 呢"),
+        ("那 /dop/api/v1/order/search 呢", [SHIP], "那 /dop/api/v1/order/search 呢"),
+        ("那订单发货的参数呢", [SHIP], "那订单发货的参数呢"),
+        ("那退款呢", [SHIP], "那退款呢"),
+        ("那今天天气怎么样", [SHIP], "那今天天气怎么样"),
+        ("what about the weather?", [PRICE], "what about the weather?"),
+        ("怎么申请电子发票", [SHIP], "怎么申请电子发票"),
+        ("那错误码呢", [turn("怎么办")], "那错误码呢"),
+        ("？", [SHIP], "？"),
+        ("", [SHIP], ""),
+    ],
+)  # fmt: skip
+def test_omitted_subject_is_inserted(text: str, history: list[Turn], expected: str) -> None:
+    assert make_standalone(text, history) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["conversations", pytest.param("conversations_held_out", marks=pytest.mark.acceptance)],
+)
+def test_rules_retrieve_the_page(
+    client: TestClient[Litestar], sample_service: AnswerService, name: str
+) -> None:
+    """Each conversation uses the service's own answers and history, without a model."""
+    conversations, wrong = read(name), list[str]()
+    for conversation in conversations:
+        history: list[Turn] = []
+        problems: list[str] = []
+        for said in conversation["turns"]:
+            text = make_standalone(said["question"], history)
+            remembered, let_through = answered(client, text)
+            if not let_through or not found_by(client, sample_service, text) & set(said["gold"]):
+                problems.append(text)
+            history.append(remembered)
+        if problems:
+            wrong.append(", ".join(problems))
+    assert len(wrong) <= 1, "\n".join(wrong)
+
+
+HISTORIES = [
+    ["发货接口是哪个"],
+    ["签名怎么算"],
+    ["怎么把盘点出来的库存推到平台", "库存同步的错误码"],
+    ["How do I change the price of a SKU?"],
+    ["How do I subscribe to webhook events?"],
+]
+
+
+@pytest.mark.parametrize("questions", HISTORIES, ids=lambda questions: questions[0])
+def test_standalone_questions_stay_unchanged(
+    client: TestClient[Litestar], questions: list[str]
+) -> None:
+    history = [answered(client, question)[0] for question in questions]
+    complete = [line["question"] for line in read("retrieval_samples")]
+    assert len(complete) == 60
+    changed = [question for question in complete if make_standalone(question, history) != question]
+    # 商品改完还在审 has a pronoun and, after an answer that lists many fields, no word of its own.
+    assert len(changed) <= 1
+
+
+OFF_TOPIC = """
+那今天天气怎么样
+那你喜欢吃什么
+还有，明天会下雨吗
+然后给我讲个笑话
+那它是什么颜色的猫
+这个电影好看吗
+那北京到上海的高铁多少钱
+帮我写一首诗呢
+那股票今天涨了吗
+它的作者是谁
+and what's the weather like?
+what about a joke?
+and who won the match last night?
+is it going to rain tomorrow?
+can you sing it for me?
+then tell me a story
+what about the capital of France?
+how do I cook it?
+and how old are you?
+also book me a flight to Paris
+"""
+
+
+@pytest.mark.acceptance
+@needs_shared_data
+@pytest.mark.parametrize("questions", HISTORIES, ids=lambda questions: questions[0])
+def test_history_does_not_make_questions_on_topic(
+    client: TestClient[Litestar], sample_service: AnswerService, questions: list[str]
+) -> None:
+    history = [answered(client, question)[0] for question in questions]
+    lines = (SHARED_DATA / "offtopic.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [json.loads(line)["query"] for line in lines[:: len(lines) // 40][:40]]
+    asked += OFF_TOPIC.strip().splitlines()
+    assert len(asked) == 60
+    condensed = {question: make_standalone(question, history) for question in asked}
+    other = [
+        text
+        for question, text in condensed.items()
+        if text != question
+        and is_off_topic(sample_service, question) != is_off_topic(sample_service, text)
+    ]
+    assert len(other) <= 0.05 * len(asked), other
+
+
+def is_off_topic(answer_service: AnswerService, question: str) -> bool:
+    glossary = Glossary(answer_service.platform.glossary)
+    return (
+        classify_by_rules(
+            extract_details(question), answer_service.collection, glossary
+        ).structured.type
+        == "unknown"
+    )
+
+
+@pytest.mark.parametrize(
+    ("history", "focus"),
+    [
+        ([], ""),
+        ([SHIP], "订单发货"),
+        ([SIGN], "签名"),
+        ([SHIP, SIGN], "签名"),
+        ([SIGN, SHIP], "订单发货"),
+        ([SIGN, turn("签名：有 Python 的例子吗")], "签名"),
+        ([SHIP, turn("怎么办")], "订单发货"),
+        ([HOOKS], "verify webhook signatures"),
+        ([turn("How many calls per second may I make?")], "calls per second may I make"),
+        ([turn("怎么申请权限包，要多久")], "申请权限包"),
+        ([turn("？？？")], ""),
+    ],
+)
+def test_conversation_subject(history: list[Turn], focus: str) -> None:
+    assert conversation_subject(history) == focus
+
+
+@pytest.mark.parametrize("text", ["那" * 20_000, "and " * 5_000, "{" * 20_000, "a_" * 10_000, " -" * 9_000, "谢谢" * 9_000, "都" * 20_000])  # fmt: skip
+def test_long_texts_are_not_follow_ups(text: str) -> None:
+    assert make_standalone(text, [SHIP, turn(text)]) == text
+    assert not is_small_talk(text)
