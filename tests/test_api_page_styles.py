@@ -249,11 +249,76 @@ COMPONENTS = """# Update contact
 | 404 Not Found | No such contact. |
 """
 
+OPENAPI_GENERATOR_SINGLE = """# StoreApi
+
+| Method | HTTP request | Description |
+|---|---|---|
+| [**getStock**](StoreApi.md#getStock) | **GET** /stock | Return the stock |
+
+# **getStock**
+
+| Name | Type | Description  | Notes |
+|---|---|---|---|
+| **depot** | **String** | Where | |
+| **limit** | **Integer** | How many | [optional] |
+"""
+
+REQUIRED_NEXT_TO_THE_TYPE = """# Boards
+
+## `POST /boards`
+
+Create a board.
+
+### Body
+
+| Name | Type |
+| --- | --- |
+| name | string, required |
+| colour? | string |
+
+## `GET /boards`
+
+List boards.
+
+### Query
+
+- `limit` integer: How many.
+- `team` required string: Whose.
+"""
+
+PERMISSIONS_IN_ROWS = """# Archive board
+
+`POST /boards/{id}/archive`
+
+## Required permissions
+
+| Name | Description |
+| --- | --- |
+| board_archive | Archive boards |
+
+## Errors
+
+- 404 BoardNotFound: No such board.
+- 409 Conflict: It is archived already.
+"""
+
 STYLES = {
     "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
     "openapi-generator": (
         OPENAPI_GENERATOR,
         ["POST /pet addPet", "name", "DELETE /pet/{petId} deletePet", "petId!", "key"],
+    ),
+    "openapi-generator, one operation": (
+        OPENAPI_GENERATOR_SINGLE,
+        ["GET /stock StoreApi", "depot!", "limit"],
+    ),
+    "required next to the type": (
+        REQUIRED_NEXT_TO_THE_TYPE,
+        ["POST /boards Create a board", "name!", "colour", "GET /boards List boards", "limit", "team!"],
+    ),
+    "permissions in rows": (
+        PERMISSIONS_IN_ROWS,
+        ["POST /boards/{id}/archive Archive board", "id!", "BoardNotFound", "409", "board_archive"],
     ),
     "postman": (POSTMAN, ["POST /users/:org Create user", "org!", "dry_run"]),
     "one column": (ONE_COLUMN, ["GET /repos/{owner}/issues List issues", "owner!", "state", "404"]),
