@@ -314,9 +314,7 @@ class PlatformInfo(ConfigModel):
         return self.descriptions.get(language, self.description)
 
 
-GlossaryEntry = Annotated[
-    tuple[NonEmptyStr, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)
-]
+GlossaryEntry = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_one_or_several)]
 
 
 class IngestionSchedule(ConfigModel):

@@ -84,11 +84,11 @@ def _on_topic_steps(steps: PipelineSteps) -> Iterator[str]:
     yield steps.boost_named_api.get_name()
     if steps.research is not None:
         yield steps.research.get_name()
-    if steps.answer.write is None:
-        yield steps.answer.quote.get_name()
+    if steps.write is None:
+        yield steps.quote.get_name()
     else:
-        if steps.answer.search_web is not None:
+        if steps.search_web is not None:
             yield "web"
         yield "add-evidence"
-        yield steps.answer.write.get_name()
+        yield steps.write.get_name()
     yield steps.ground.get_name()

@@ -23,13 +23,14 @@ from app.cli.terminal.answer_output import (
     print_notes,
     print_retrieved,
     print_steps,
+    source_heading,
 )
 from app.cli.terminal.answerers import TerminalAnswerer, open_terminal_answerer
 from app.service.ask_command import AskCommand, check_question
 from ingestion.platform_config import read_platform
 from ingestion.text.language import replace_surrogates
 from prompts.user_text import ChatCommandName, user_text
-from schemas.answer import Answer, Source
+from schemas.answer import Answer
 from schemas.choices import Language
 from schemas.errors import ApideskError
 from schemas.question import AnswerMode
@@ -57,11 +58,6 @@ def _lines(answer: Answer) -> Iterator[Text]:
             yield Text.assemble(f"[{source.number}] ", (source_heading(source), _link(url)))
         if url:
             yield Text.assemble("    ", (url, Style(color="cyan") + _link(url)))
-
-
-def source_heading(source: Source) -> str:
-    """Return the titles of the page and the section."""
-    return " > ".join(part for part in (source.title, source.section) if part)
 
 
 def _link(url: str) -> Style:

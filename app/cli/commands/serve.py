@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,8 +106,6 @@ def keys() -> None:
 @report_errors
 def add(name: str, scopes: tuple[Scope, ...], days: int | None, as_json: bool) -> None:
     """Create a key called NAME and print it. It is not shown again."""
-    from contextlib import closing
-
     from app.security.api_keys import ApiKeyStore
 
     if not name.strip() or not name.isprintable() or len(name) > MAX_KEY_NAME_CHARS:
@@ -131,8 +129,6 @@ def add(name: str, scopes: tuple[Scope, ...], days: int | None, as_json: bool) -
 @report_errors
 def list_keys(as_json: bool) -> None:
     """List all keys, including expired and revoked ones."""
-    from contextlib import closing
-
     from app.security.api_keys import ApiKeyStore
 
     with closing(ApiKeyStore.open(load_settings(None))) as store:
@@ -144,8 +140,6 @@ def list_keys(as_json: bool) -> None:
 @report_errors
 def revoke(key_id: str) -> None:
     """Revoke the key with this ID."""
-    from contextlib import closing
-
     from app.security.api_keys import ApiKeyStore
 
     with closing(ApiKeyStore.open(load_settings(None))) as store:

@@ -1,12 +1,11 @@
 """Prints answers and retrieved chunks on the terminal."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from rich import markdown
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
-from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
@@ -27,20 +26,16 @@ class _FoldingTable(markdown.TableElement):
     """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        return _fold_cells(super().__rich_console__(console, options))
+        for item in super().__rich_console__(console, options):
+            for column in item.columns if isinstance(item, Table) else ():
+                column.overflow = "fold"
+            yield item
 
 
 class Markdown(markdown.Markdown):
     """Rich's Markdown with tables that wrap long words."""
 
     elements = {**markdown.Markdown.elements, "table_open": _FoldingTable}  # noqa: RUF012
-
-
-def _fold_cells(rendered: RenderResult) -> Iterator[RenderableType | Segment]:
-    for item in rendered:
-        for column in item.columns if isinstance(item, Table) else ():
-            column.overflow = "fold"
-        yield item
 
 
 def print_answer(answer: Answer) -> None:
@@ -50,7 +45,8 @@ def print_answer(answer: Answer) -> None:
     console.print(Text(answer.introduction, style="dim"))
     console.print()
     print_steps(answer, console)
-    _print_list(console, labels.sources, [_source_line(source) for source in answer.sources])
+    sources = [Text(f"[{source.number}] {source_heading(source)}") for source in answer.sources]
+    _print_list(console, labels.sources, sources)
     _print_list(console, labels.related, [Text(url, style="cyan") for url in answer.related_url])
     print_notes(answer, console)
 
@@ -112,9 +108,9 @@ def print_retrieved(sources: list[Source], console: Console | None = None) -> No
     console.print(table)
 
 
-def _source_line(source: Source) -> Text:
-    where = " > ".join(part for part in (source.title, source.section) if part)
-    return Text(f"[{source.number}] {where}")
+def source_heading(source: Source) -> str:
+    """Return the titles of the page and the section."""
+    return " > ".join(part for part in (source.title, source.section) if part)
 
 
 @asynccontextmanager

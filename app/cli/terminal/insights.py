@@ -6,7 +6,7 @@ The report is built from the records in the database. Gaps also need the documen
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 
 from langchain_core.embeddings import Embeddings
@@ -65,10 +65,13 @@ async def load_insights(settings: Settings, days: int, table: Table | None) -> I
 
     Raises ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
     """
-    if not needs_documentation(table):
-        return await _from_database(settings, days, None)
-    async with _documentation(settings) as documentation:
-        return await _from_database(settings, days, documentation)
+    async with AsyncExitStack() as stack:
+        documentation = None
+        if needs_documentation(table):
+            documentation = await stack.enter_async_context(_documentation(settings))
+        engine = await asyncio.to_thread(open_engine, settings)
+        stack.push_async_callback(asyncio.to_thread, engine.dispose)
+        return await build_report(RecordStore(engine).since, days, documentation)
 
 
 @asynccontextmanager
@@ -105,16 +108,6 @@ def _unavailable(error: ApideskError) -> DocumentationContext:
     return DocumentationContext(
         notes=(f"the documents are not available, so only failed answers reveal a gap: {error}",)
     )
-
-
-async def _from_database(
-    settings: Settings, days: int, documentation: DocumentationContext | None
-) -> Insights:
-    engine = await asyncio.to_thread(open_engine, settings)
-    try:
-        return await build_report(RecordStore(engine).since, days, documentation)
-    finally:
-        await asyncio.to_thread(engine.dispose)
 
 
 def print_insights(insights: Insights, table: Table | None = None) -> None:
