@@ -16,7 +16,7 @@ from runnables.grounding.grounding import build_ground
 from runnables.grounding.judge import build_judge
 from runnables.models.chat_models import ChatModels
 from runnables.models.concurrency import ConcurrencyLimiter
-from runnables.pipeline import AnswerSteps, PipelineSteps, build_pipeline
+from runnables.pipeline import PipelineSteps, build_pipeline
 from runnables.question.classify import (
     build_model_classifier,
     build_rule_classifier,
@@ -83,21 +83,26 @@ class PipelineFactory:
 
     def steps(self, mode: AnswerMode = "pipeline") -> PipelineSteps:
         """Return the steps of `pipeline`."""
-        info, answered_by = self._platform_info, self._settings.chat_model
-        on_failure = self._settings.on_model_failure
-        judge = build_judge(self._settings, info, self._limiter)
-        answer = self._answer_steps()
+        info, settings = self._platform_info, self._settings
+        quote = build_extractive_answer(self._collection, info, self._glossary)
+        judge = build_judge(settings, info, self._limiter)
+        falls_back = settings.on_model_failure == "extractive"
         return PipelineSteps(
-            condense=build_condense(self._models, info, on_failure),
-            acknowledge=build_acknowledge(info, answered_by),
+            condense=build_condense(self._models, info, settings.on_model_failure),
+            acknowledge=build_acknowledge(info, settings.chat_model),
             classify=self.classify(),
             retrieve=self.retrieve(),
-            refuse=build_refuse(info, answered_by),
+            refuse=build_refuse(info, settings.chat_model),
             expand_query=build_expand_query(self._chunk_search()),
             boost_named_api=build_boost_named_api(self._collection),
             research=self._research() if mode == "tools" else None,
-            answer=answer,
-            ground=build_ground(info, self._rules, judge, answer.quote),
+            search_web=build_web_search(self._web_search) if self._web_search else None,
+            add_evidence=build_add_evidence(self._chunk_search(), settings.evidence_tokens),
+            write=self._write(),
+            classify_by_rules=self._classify_by_rules() if falls_back else None,
+            quote=quote,
+            decline=build_decline(info),
+            ground=build_ground(info, self._rules, judge, quote),
         )
 
     def classify(self) -> Runnable[Question, Classification]:
@@ -129,21 +134,11 @@ class PipelineFactory:
 
         return DocumentLibrary(self._collection, self._chunk_search(), self._glossary)
 
-    def _answer_steps(self) -> AnswerSteps:
-        info, settings = self._platform_info, self._settings
-        write = None
-        if self._models is not None:
-            refine = settings.synthesis == "refine"
-            write = build_write_answer(self._models, info, self._rules, refine)
-        falls_back = settings.on_model_failure == "extractive"
-        return AnswerSteps(
-            quote=build_extractive_answer(self._collection, info, self._glossary),
-            decline=build_decline(info),
-            add_evidence=build_add_evidence(self._chunk_search(), settings.evidence_tokens),
-            search_web=build_web_search(self._web_search) if self._web_search else None,
-            write=write,
-            classify_by_rules=self._classify_by_rules() if falls_back else None,
-        )
+    def _write(self) -> StateStep | None:
+        if self._models is None:
+            return None
+        refine = self._settings.synthesis == "refine"
+        return build_write_answer(self._models, self._platform_info, self._rules, refine)
 
     def _research(self) -> StateStep | None:
         if self._models is None:

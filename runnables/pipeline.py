@@ -46,24 +46,6 @@ from schemas.question import Question
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerSteps:
-    """The steps that draft an answer from the chunks."""
-
-    quote: StateStep
-    """Quotes passages; answers where there is no model, or where every model fails."""
-    decline: StateFunction
-    """Drafts an answer that says that the documents do not answer the question; used by the fallback."""
-    add_evidence: StateFunction
-    """Adds the next best chunks, which only a model reads."""
-    search_web: StateFunction | None = None
-    """Adds pages from the web; None without web search."""
-    write: StateStep | None = None
-    """Lets a model write the answer; None without a chat model."""
-    classify_by_rules: Runnable[Question, Classification] | None = None
-    """Classifies without a model if no model could classify; None if a model failure is an error."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class PipelineSteps:
     """All steps of the pipeline."""
 
@@ -83,8 +65,18 @@ class PipelineSteps:
     """Sets `chunks`, starting with the chunks of the API that the question names."""
     research: StateStep | None = None
     """Lets a model look up more chunks with tools; None outside mode `tools`."""
-    answer: AnswerSteps
-    """The steps that draft an answer from the chunks."""
+    search_web: StateFunction | None = None
+    """Adds pages from the web; None without web search."""
+    add_evidence: StateFunction
+    """Adds the next best chunks, which only a model reads."""
+    write: StateStep | None = None
+    """Lets a model write the answer; None without a chat model."""
+    classify_by_rules: Runnable[Question, Classification] | None = None
+    """Classifies without a model if no model could classify; None if a model failure is an error."""
+    quote: StateStep
+    """Quotes passages; answers where there is no model, or where every model fails."""
+    decline: StateFunction
+    """Drafts an answer that says that the documents do not answer the question; used by the fallback."""
     ground: Runnable[PipelineState, Answer]
     """Checks the citations, links and facts of the draft and, if the settings name a judge, its support."""
 
@@ -121,17 +113,16 @@ def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
 
 
 def _build_draft_answer(steps: PipelineSteps) -> StateFunction:
-    answer = steps.answer
-    write, classify_by_rules = answer.write, answer.classify_by_rules
+    write, classify_by_rules = steps.write, steps.classify_by_rules
     if write is None:
-        return answer.quote.ainvoke
+        return steps.quote.ainvoke
 
     async def draft_answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
         shown = state
         try:
-            if answer.search_web is not None:
-                shown = await answer.search_web(shown, config)
-            shown = await answer.add_evidence(shown, config)
+            if steps.search_web is not None:
+                shown = await steps.search_web(shown, config)
+            shown = await steps.add_evidence(shown, config)
             return await write.ainvoke(shown, config)
         except ModelError as error:
             if classify_by_rules is None:
@@ -157,7 +148,7 @@ async def _answer_without_model(
     if (degraded := state["classification"].degraded) is not None:
         structured = (await classify_by_rules.ainvoke(state["question"], config)).structured
         if structured.type == "unknown":
-            return await steps.answer.decline(state, config)
+            return await steps.decline(state, config)
         state = {**state, "classification": Classification(structured, degraded)}
         state = await steps.boost_named_api.ainvoke(state, config)
-    return await steps.answer.quote.ainvoke(state, config)
+    return await steps.quote.ainvoke(state, config)

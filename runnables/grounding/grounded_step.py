@@ -73,7 +73,9 @@ class Grounder:
 
         A fact is verified if it occurs in the question or in a chunk that this or an earlier step cites.
         """
-        cited, refused = self._resolve(text[:MAX_STEP_CHARS])
+        without_links, removed_links = self._links.remove_disallowed(text[:MAX_STEP_CHARS])
+        cited = resolve_citations(without_links, len(self._chunks))
+        refused = Refused(citations=cited.unknown_count, links=removed_links)
         facts = self._unverified_facts(cited)
         if facts and self._rules.remove_unverified:
             remaining = remove_sentences_with(cited.text, facts)
@@ -113,11 +115,6 @@ class Grounder:
     def cited_chunks(self, step: GroundedStep) -> list[Chunk]:
         """Return the chunks that `step` cites."""
         return self._chunks_numbered(step.numbers)
-
-    def _resolve(self, text: str) -> tuple[CitedText, Refused]:
-        without_links, removed_links = self._links.remove_disallowed(text)
-        cited = resolve_citations(without_links, len(self._chunks))
-        return cited, Refused(citations=cited.unknown_count, links=removed_links)
 
     def _chunks_numbered(self, numbers: Sequence[int]) -> list[Chunk]:
         return [self._chunks[number - 1] for number in numbers]
