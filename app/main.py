@@ -28,7 +28,7 @@ from app.api.openapi import (
     OpenApiModelsPlugin,
     OpenApiProblemsPlugin,
 )
-from app.api.page import PageFiles, admin_page, asset, embedded_page, page, widget
+from app.api.page import PageController, PageFiles
 from app.api.problems import apidesk_problem, http_problem, unexpected_problem
 from app.api.suggestions import get_suggestions
 from app.security.access import AuthGuard, get_caller
@@ -72,8 +72,14 @@ def _routes(services: Container) -> list[ControllerRouterHandler]:
     questions = [ask, retrieve, get_suggestions, give_feedback, delete_session]
     documents = [start_ingestion, list_ingestions, get_ingestion]
     operating = [live, ready, metrics, metrics_head, insights]
-    web_page = [page, admin_page, embedded_page, widget, asset]
-    return [*questions, *documents, *operating, *web_page, openai_router(), mcp_route(services)]
+    return [
+        *questions,
+        *documents,
+        *operating,
+        PageController,
+        openai_router(),
+        mcp_route(services),
+    ]
 
 
 def _dependencies(services: Container) -> dict[str, Provide]:

@@ -5,12 +5,13 @@ are generated from `prompts/text`.
 """
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from litestar import HttpMethod, Request, Response, get, route
+from litestar import Controller, HttpMethod, Request, Response, get, route
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
@@ -86,9 +87,19 @@ class PageFiles:
         if logo := platform_info.logo:
             self._files[_logo_name(logo)] = PageFile.of(logo.name, logo.read_bytes())
 
-    def get(self, name: str) -> PageFile | None:
-        """Return the file at the path `name`, or None."""
-        return self._files.get(name)
+    def response(self, request: Request[Any, Any, Any], name: str) -> Response[bytes]:
+        """Return the file at the path `name`, or status 304 if the browser already has it.
+
+        Browsers revalidate every file, because files of different versions do not work together. Raises
+        NotFoundException.
+        """
+        file = self._files.get(name)
+        if file is None:
+            raise NotFoundException
+        headers = {"ETag": file.etag, "Cache-Control": "no-cache"}
+        if file.etag in request.headers.get("if-none-match", ""):
+            return Response(b"", status_code=304, headers=headers)
+        return Response(file.content, media_type=file.media_type, headers=headers)
 
 
 def _read_content(path: Path, pages: Environment, platform_info: PlatformInfo) -> bytes:
@@ -113,72 +124,60 @@ def _logo_name(logo: Path) -> str:
 PAGE_POLICY = page_policy(cache_control=None)
 
 
-@route(
-    "/",
-    http_method=[HttpMethod.GET, HttpMethod.HEAD],
-    include_in_schema=False,
-    sync_to_thread=False,
-    needs=None,
-    policy=PAGE_POLICY,
-)
-def page(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> Response[bytes]:
-    """Return the question page."""
-    return _file_response(request, files, "index.html")
+class PageController(Controller):
+    """The routes of the web pages and their assets, all of which are public."""
 
+    include_in_schema = False
+    opt: Mapping[str, object] = {"needs": None}
 
-@get("/admin", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE_POLICY)
-def admin_page(
-    request: Request[Any, Any, Any], files: NamedDependency[PageFiles]
-) -> Response[bytes]:
-    """Return the admin page. It contains no data, but calls the API with the user's key."""
-    return _file_response(request, files, "admin.html")
+    @route(
+        "/",
+        http_method=[HttpMethod.GET, HttpMethod.HEAD],
+        sync_to_thread=False,
+        policy=PAGE_POLICY,
+    )
+    def page(
+        self, request: Request[Any, Any, Any], files: NamedDependency[PageFiles]
+    ) -> Response[bytes]:
+        """Return the question page."""
+        return files.response(request, "index.html")
 
+    @get("/admin", sync_to_thread=False, policy=PAGE_POLICY)
+    def admin_page(
+        self, request: Request[Any, Any, Any], files: NamedDependency[PageFiles]
+    ) -> Response[bytes]:
+        """Return the admin page. It contains no data, but calls the API with the user's key."""
+        return files.response(request, "admin.html")
 
-@get("/embed", include_in_schema=False, sync_to_thread=False, needs=None, policy=PAGE_POLICY)
-def embedded_page(
-    request: Request[Any, Any, Any],
-    files: NamedDependency[PageFiles],
-    answer_service: NamedDependency[AnswerService],
-) -> Response[bytes]:
-    """Return the page of the widget, which the sites in APIDESK_EMBED_ORIGINS may frame."""
-    response = _file_response(request, files, "embed.html")
-    policy = page_policy(answer_service.settings.embed_origins)
-    response.headers["Content-Security-Policy"] = policy.content_security_policy
-    return response
+    @get("/embed", sync_to_thread=False, policy=PAGE_POLICY)
+    def embedded_page(
+        self,
+        request: Request[Any, Any, Any],
+        files: NamedDependency[PageFiles],
+        answer_service: NamedDependency[AnswerService],
+    ) -> Response[bytes]:
+        """Return the page of the widget, which the sites in APIDESK_EMBED_ORIGINS may frame."""
+        response = files.response(request, "embed.html")
+        policy = page_policy(answer_service.settings.embed_origins)
+        response.headers["Content-Security-Policy"] = policy.content_security_policy
+        return response
 
+    @get("/widget.js", sync_to_thread=False, policy=ASSET_POLICY)
+    def widget(
+        self, request: Request[Any, Any, Any], files: NamedDependency[PageFiles]
+    ) -> Response[bytes]:
+        """Return the script that adds the widget to another site."""
+        return files.response(request, WIDGET)
 
-@get("/widget.js", include_in_schema=False, sync_to_thread=False, needs=None, policy=ASSET_POLICY)
-def widget(request: Request[Any, Any, Any], files: NamedDependency[PageFiles]) -> Response[bytes]:
-    """Return the script that adds the widget to another site."""
-    return _file_response(request, files, WIDGET)
-
-
-@get(
-    "/assets/{path:path}",
-    include_in_schema=False,
-    sync_to_thread=False,
-    needs=None,
-    policy=PAGE_POLICY,
-)
-def asset(
-    request: Request[Any, Any, Any], path: FromPath[str], files: NamedDependency[PageFiles]
-) -> Response[bytes]:
-    """Return a script, style or image of the page."""
-    return _file_response(request, files, path.lstrip("/"))
-
-
-def _file_response(request: Request[Any, Any, Any], files: PageFiles, name: str) -> Response[bytes]:
-    """Return the file, or status 304 if the browser already has it. Raises NotFoundException.
-
-    Browsers revalidate every file, because files of different versions do not work together.
-    """
-    file = files.get(name)
-    if file is None:
-        raise NotFoundException
-    headers = {"ETag": file.etag, "Cache-Control": "no-cache"}
-    if file.etag in request.headers.get("if-none-match", ""):
-        return Response(b"", status_code=304, headers=headers)
-    return Response(file.content, media_type=file.media_type, headers=headers)
+    @get("/assets/{path:path}", sync_to_thread=False, policy=PAGE_POLICY)
+    def asset(
+        self,
+        request: Request[Any, Any, Any],
+        path: FromPath[str],
+        files: NamedDependency[PageFiles],
+    ) -> Response[bytes]:
+        """Return a script, style or image of the page."""
+        return files.response(request, path.lstrip("/"))
 
 
 def text_modules(platform_info: PlatformInfo) -> dict[str, str]:
