@@ -24,8 +24,6 @@ def chat_server(environment: Path, port: int) -> list[str]:
         "model": model,
         "model_alias": CHAT_MODEL,
         "n_ctx": CONTEXT_TOKENS,
-        "n_threads": 1,
-        "n_threads_batch": 1,
         "cache": True,
         "host": "127.0.0.1",
         "port": port,
